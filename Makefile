@@ -1,0 +1,53 @@
+# `make demo` and `make test` need nothing but Python >= 3.11 and make: they build their own environment in .venv once.
+.PHONY: help demo test lint types bench clean
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python,\
+  $(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+VENV := .venv
+RUN := $(VENV)/bin
+JOBS ?= 2
+# One BLAS thread a process: the tests and the benchmarks bring their own parallelism.
+export OPENBLAS_NUM_THREADS ?= 1
+export MPLBACKEND ?= Agg
+
+help:
+	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"
+	@echo "make test   set up, lint, check types, run the whole suite"
+	@echo "make bench  measure what the docs report (minutes)"
+	@echo "make clean  remove the environment and everything that was written"
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "saddlepoint needs Python >= 3.11 on the PATH (or make PYTHON=/path/to/python)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python -m venv failed; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+
+# The stamps are newer than pyproject.toml once its dependencies are installed, so a second run reuses them.
+$(VENV)/demo.stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "installing saddlepoint into $(VENV) (once) ..."
+	@$(RUN)/python -m pip install -q --disable-pip-version-check -e '.[cli,plot]'
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "installing saddlepoint and its test tools into $(VENV) (once) ..."
+	@$(RUN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/demo.stamp
+
+demo: $(VENV)/demo.stamp
+	@$(RUN)/saddlepoint demo --plot out/demo.png
+
+lint: $(VENV)/dev.stamp
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+types: $(VENV)/dev.stamp
+	$(RUN)/mypy
+
+test: lint types
+	$(RUN)/pytest -n $(JOBS)
+
+bench: $(VENV)/dev.stamp
+	$(RUN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

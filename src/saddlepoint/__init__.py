@@ -1,0 +1,55 @@
+"""Certified first-order solvers for min_x max_y g(x) + <x, A y> - h(y).
+
+import saddlepoint as sp
+
+f = sp.Saddle(g, h, A)             # g, h: sp.Smooth or a ready function; A: array, sparse, operator
+result = sp.solve(f, tol=1e-8)     # the point, with a proof of how far it is from the solution
+"""
+
+from saddlepoint import theory
+from saddlepoint.coupling import Coupling, as_coupling
+from saddlepoint.driver import solve
+from saddlepoint.errors import AssumptionError, ProblemError
+from saddlepoint.functions import Huber, LeastSquares, LogCosh, Logistic, LogSumExp, Quadratic, Smooth
+from saddlepoint.methods import AGD, AIPFB, APFB, DIPPA, DPPA, Method, State, make_method, methods, register
+from saddlepoint.prediction import Prediction, predict
+from saddlepoint.problem import Certificate, Saddle
+from saddlepoint.result import History, Record, Result, Status
+from saddlepoint.wrappers import Catalyst
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AGD",
+    "AIPFB",
+    "APFB",
+    "DIPPA",
+    "DPPA",
+    "AssumptionError",
+    "Catalyst",
+    "Certificate",
+    "Coupling",
+    "History",
+    "Huber",
+    "LeastSquares",
+    "LogCosh",
+    "LogSumExp",
+    "Logistic",
+    "Method",
+    "Prediction",
+    "ProblemError",
+    "Quadratic",
+    "Record",
+    "Result",
+    "Saddle",
+    "Smooth",
+    "State",
+    "Status",
+    "as_coupling",
+    "make_method",
+    "methods",
+    "predict",
+    "register",
+    "solve",
+    "theory",
+]

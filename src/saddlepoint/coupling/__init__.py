@@ -1,0 +1,46 @@
+"""Couplings: the matrix A of a saddle problem, however it is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from saddlepoint.coupling.base import Coupling, Norm
+from saddlepoint.coupling.dense import DenseCoupling
+from saddlepoint.coupling.operator import OperatorCoupling
+from saddlepoint.coupling.sparse import SparseCoupling
+from saddlepoint.errors import ProblemError
+from saddlepoint.vectors import as_float_array, finite
+
+__all__ = ["Coupling", "DenseCoupling", "Norm", "OperatorCoupling", "SparseCoupling", "as_coupling"]
+
+
+def as_coupling(A: Any, name: str = "A") -> Coupling:
+    """``A`` as a coupling: an array, a SciPy sparse array, a LinearOperator, or anything with ``@`` and ``.T``."""
+    if isinstance(A, Coupling):
+        return A
+    if issparse(A):
+        _check_shape(A.shape, name)
+        csr = A.tocsr()
+        data = finite(as_float_array(csr.data, f"the data of {name}"), f"the data of {name}")
+        return SparseCoupling(csr if data.dtype == csr.dtype else csr.astype(data.dtype))
+    if not isinstance(A, np.ndarray) and all(hasattr(A, a) for a in ("__matmul__", "T", "shape")) and _is_opaque(A):
+        _check_shape(A.shape, name)
+        operator = OperatorCoupling(A)
+        operator.probe()
+        return operator
+    array = as_float_array(A, name)
+    _check_shape(array.shape, name)
+    return DenseCoupling(finite(array, name))
+
+
+def _is_opaque(A: Any) -> bool:
+    """True unless NumPy can read the entries (as it can for the arrays of most libraries)."""
+    return not (hasattr(A, "__array__") or hasattr(A, "__array_interface__"))
+
+
+def _check_shape(shape: Any, name: str) -> None:
+    if len(shape) != 2 or 0 in shape:
+        raise ProblemError(f"{name} has shape {tuple(shape)}; expected a matrix with at least one row and one column")

@@ -1,0 +1,52 @@
+"""A as a NumPy array."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddlepoint.coupling.base import Coupling
+from saddlepoint.vectors import Array
+
+BLOCK = 1 << 22  # entries converted at a time when a narrow A meets a wide vector
+
+
+class DenseCoupling(Coupling):
+    """A dense m x n array, used as it lies in memory."""
+
+    def __init__(self, A: Array) -> None:
+        self.A = A
+        self.shape = (A.shape[0], A.shape[1])
+        self.dtype = A.dtype
+
+    def mul(self, y: Array) -> Array:
+        """A y."""
+        if y.dtype.itemsize > self.dtype.itemsize:
+            return self._widened(y)
+        return self.A @ y
+
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+        return self.T.mul(x)
+
+    def _transpose(self) -> Coupling:
+        return DenseCoupling(self.A.T)
+
+    def _widened(self, y: Array) -> Array:
+        """A y in the precision of y, a block at a time: the plain product would copy all of A."""
+        m, n = self.shape
+        rows = max(1, BLOCK // max(n, 1))
+        blocks = [self.A[i : i + rows].astype(y.dtype) @ y for i in range(0, m, rows)]
+        return np.concatenate(blocks)
+
+    def gram(self) -> Array:
+        """A'A."""
+        return np.asarray(self.A.T @ self.A)
+
+    def _norm_ceiling(self) -> float:
+        wide = np.abs(self.A)
+        rows, columns = wide.sum(axis=1, dtype=np.float64), wide.sum(axis=0, dtype=np.float64)
+        frobenius = float(np.linalg.norm(self.A.astype(np.float64, copy=False)))
+        ceiling = min(frobenius, math.sqrt(float(rows.max()) * float(columns.max())))
+        return ceiling * (1.0 + 1e-14 * math.sqrt(self.A.size))

@@ -1,0 +1,43 @@
+"""A as a SciPy sparse array."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.coupling.base import Coupling
+from saddlepoint.vectors import Array
+
+
+class SparseCoupling(Coupling):
+    """A sparse m x n matrix in compressed rows (its transpose is in compressed columns and shares the data)."""
+
+    def __init__(self, A: Any) -> None:
+        self.A = A if A.format in ("csr", "csc") else A.tocsr()
+        self.shape = (A.shape[0], A.shape[1])
+        self.dtype = A.dtype
+
+    def mul(self, y: Array) -> Array:
+        """A y."""
+        return np.asarray(self.A @ y)
+
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+        return self.T.mul(x)
+
+    def _transpose(self) -> Coupling:
+        return SparseCoupling(self.A.T)
+
+    def gram(self) -> Any:
+        """A'A, sparse."""
+        return self.A.T @ self.A
+
+    def _norm_ceiling(self) -> float:
+        if self.A.nnz == 0:
+            return 0.0
+        wide = abs(self.A).astype(np.float64)
+        one = math.sqrt(float(wide.sum(axis=1).max()) * float(wide.sum(axis=0).max()))
+        frobenius = float(np.linalg.norm(self.A.data.astype(np.float64, copy=False)))
+        return min(frobenius, one) * (1.0 + 1e-14 * math.sqrt(self.A.nnz))

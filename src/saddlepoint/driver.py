@@ -1,0 +1,291 @@
+"""The one driver: it owns the loop, the stopping rule, the history and the progress bar.
+
+Looking does not change the run: certificates are taken on the raw problem, on a geometric grid of the method's calls,
+and neither their calls nor their time are the method's.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.auto import choose
+from saddlepoint.errors import AssumptionError, ProblemError
+from saddlepoint.methods.base import Method, make_method
+from saddlepoint.oracle import PROXES, Meter, OutOfCalls, OutOfTime, metered
+from saddlepoint.problem import Certificate, Saddle
+from saddlepoint.progress import Progress, make_progress
+from saddlepoint.result import History, Record, Result, Status
+from saddlepoint.vectors import Array, as_vector
+
+GROWTH = 1.05  # a certificate is taken when the method's calls have grown by this factor
+PATIENCE = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
+
+
+def solve(
+    f: Saddle,
+    x0: Any = None,
+    y0: Any = None,
+    *,
+    method: str | Method = "auto",
+    tol: float = 1e-6,
+    max_calls: int | Mapping[str, int] | None = None,
+    max_seconds: float | None = None,
+    callback: Callable[[Result], object] | None = None,
+    progress: bool = False,
+    history: bool = True,
+) -> Result:
+    """Find the saddle point of ``f`` and prove how close the answer is.
+
+    Args:
+        f: the problem.
+        x0, y0: the starting point; zero if left out. It is not modified.
+        method: a registered name (``sp.methods()`` lists them), a ``Method`` object, or ``"auto"``.
+        tol: the run is solved when the certified |x-x*| + |y-y*| is at most this.
+        max_calls: a number caps each of the four oracles; a dict caps them by name (grad_g, grad_h, A, At).
+        max_seconds: wall-clock limit, kept inside nested loops too.
+        callback: called with a ``Result`` at every certificate; raise StopIteration to end the run.
+        progress: show a progress bar.
+        history: keep a record of every certificate.
+
+    Returns:
+        A ``Result`` with the best certified point, whatever ended the run: solved, out of calls or time, Ctrl-C, or a
+        stall at the precision of the arithmetic.
+
+    Raises:
+        ProblemError: something is wrong with the input.
+        AssumptionError: the run proved mu or L of g or h wrong.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> f = sp.Saddle(sp.Quadratic([1.0, 3.0], [1.0, 1.0]), sp.Quadratic(2.0), [[1.0, 2.0], [0.0, 1.0]])
+        >>> result = sp.solve(f, tol=1e-9)
+        >>> result.solved, result.x.round(6)
+        (True, array([-0.416667, -0.166667]))
+    """
+    if not isinstance(f, Saddle):
+        raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
+    tol = _positive(tol, "tol")
+    if max_seconds is not None:
+        max_seconds = _positive(max_seconds, "max_seconds")
+    x, y = _start(f, x0, y0)
+    _check_oracle(f, x, y)
+    chosen, why = choose(f, tol) if method == "auto" else (_as_method(method), "")
+    _check_method(f, chosen)
+    with make_progress(progress, tol) as bar:
+        return _Run(f, chosen, why, tol, Meter(max_calls, max_seconds, bar.tick), callback, bar, history).go(x, y)
+
+
+class _Run:
+    """One solve in progress."""
+
+    def __init__(
+        self,
+        f: Saddle,
+        method: Method,
+        why: str,
+        tol: float,
+        meter: Meter,
+        callback: Callable[[Result], object] | None,
+        bar: Progress,
+        keep_history: bool,
+    ) -> None:
+        self.f, self.method, self.why, self.tol, self.meter = f, method, why, tol, meter
+        self.callback, self.bar, self.keep_history = callback, bar, keep_history
+        self.history = History()
+        self.iterations = self.looks = 0
+        self.looking = 0.0  # seconds spent on certificates
+        self.started = time.perf_counter()
+        self.best: tuple[Array, Array, Certificate]
+        self.improved_look = self.improved_calls = 0
+        self.parameters: dict[str, float] = {}
+
+    def go(self, x: Array, y: Array) -> Result:
+        """Run to the end, and return the best certified point whatever the end is."""
+        view = self.method.normal(metered(self.f, self.meter))
+        latest: Any = None
+        status: Status | None
+        self.best = (x, y, Certificate(math.inf, math.inf, math.inf, math.inf, math.inf))
+        try:
+            status = self.look(x, y)
+            if status is None:
+                state = self.method.init(view.problem, *view.to(x, y))
+                self.parameters = self.method.parameters(view.problem)
+            while status is None:
+                state = latest = self.method.step(view.problem, state)
+                self.iterations += 1
+                if self.meter.total >= self.next_look:
+                    latest = None
+                    status = self.look(*view.back(state.x, state.y))
+        except OutOfCalls as signal:
+            status = Status.OUT_OF_CALLS
+            self.spent = str(signal)
+        except OutOfTime:
+            status = Status.OUT_OF_TIME
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except StopIteration:
+            status = Status.STOPPED
+        except AssumptionError as error:
+            error.result = self.result(Status.DIVERGED)
+            raise
+        if latest is not None and self.certify(*view.back(latest.x, latest.y)).distance <= self.tol:
+            status = Status.SOLVED
+        return self.result(status)
+
+    def look(self, x: Array, y: Array) -> Status | None:
+        """Take a certificate, tell whoever watches, and say whether the run is over."""
+        certificate = self.certify(x, y)
+        self.next_look = max(self.meter.total + 1, math.ceil(GROWTH * self.meter.total))
+        if self.callback is not None:
+            began = time.perf_counter()
+            self.callback(self.result(Status.RUNNING))
+            self.looking += time.perf_counter() - began
+        if certificate.distance <= self.tol:
+            return Status.SOLVED
+        if not math.isfinite(certificate.distance):
+            return Status.DIVERGED
+        return Status.STALLED if self.stalled() else None
+
+    def certify(self, x: Array, y: Array) -> Certificate:
+        """The certificate of (x, y), entered into the history and compared with the best."""
+        began = time.perf_counter()
+        certificate = self.f.certificate(x, y)
+        self.looks += 1
+        if certificate.distance < 0.9 * self.best[2].distance:
+            self.improved_look, self.improved_calls = self.looks, self.meter.total
+        if certificate.distance < self.best[2].distance:
+            self.best = (x, y, certificate)
+        self.looking += time.perf_counter() - began
+        calls = self.meter.calls
+        record = Record(
+            self.iterations,
+            calls["grad_g"],
+            calls["grad_h"],
+            calls["A"],
+            calls["At"],
+            self.meter.passes,
+            self.seconds,
+            certificate.distance,
+            certificate.gap,
+        )
+        if self.keep_history:
+            self.history.append(record)
+        self.bar.update(record)
+        return certificate
+
+    def stalled(self) -> bool:
+        """No progress for a while, at the precision of the arithmetic; or none at all for very long."""
+        waited = self.looks - self.improved_look
+        unit = float(np.finfo(self.f.dtype).eps) / float(np.finfo(np.float64).eps)
+        certificate = self.best[2]
+        if waited >= PATIENCE and certificate.distance <= 100.0 * unit * certificate.rounding:
+            return True
+        return waited >= 40 and self.meter.total > 100 * self.improved_calls + 1_000_000
+
+    @property
+    def seconds(self) -> float:
+        """Time of the method alone."""
+        return time.perf_counter() - self.started - self.looking
+
+    def result(self, status: Status) -> Result:
+        """The best certified point so far, with the bill."""
+        x, y, certificate = self.best
+        calls = {name: count for name, count in self.meter.calls.items() if count or name not in PROXES}
+        products = self.f.A.norm_estimate.products
+        return Result(
+            x=x.astype(self.f.dtype, copy=False),
+            y=y.astype(self.f.dtype, copy=False),
+            status=status,
+            message=self.message(status, certificate.distance),
+            certificate=certificate,
+            calls=calls,
+            passes=self.meter.passes,
+            iterations=self.iterations,
+            seconds=self.seconds,
+            method=self.method.label,
+            parameters=self.parameters,
+            history=self.history,
+            monitor_calls=self.looks,
+            setup_calls=self.f.estimated | {"A": products, "At": products},
+        )
+
+    def message(self, status: Status, distance: float) -> str:
+        """One sentence that says what happened and, if it is not solved, what to try."""
+        where = f"at a certified distance of {distance:.3g}"
+        if status is Status.OUT_OF_CALLS:
+            limit = self.meter.limits[self.spent]
+            sentence = f"{where} the {limit:.0f} calls of {self.spent} are spent; raise max_calls or go on from x, y"
+        else:
+            sentence = {
+                Status.SOLVED: f"certified distance {distance:.3g} <= tol {self.tol:.3g}",
+                Status.OUT_OF_TIME: f"{where} the time is up; raise max_seconds or go on from x, y",
+                Status.INTERRUPTED: f"{where} by Ctrl-C; go on from x, y by passing them as x0, y0",
+                Status.STOPPED: f"{where} by the callback",
+                Status.STALLED: f"{where} the precision of {self.f.dtype} allows no more; "
+                + ("use float64" if self.f.dtype == np.float32 else "raise tol or rescale the problem"),
+                Status.DIVERGED: f"{where} the iterates left the finite numbers; check mu, L and the gradients",
+                Status.RUNNING: where,
+            }[status]
+        return f"{sentence} ({self.why})" if self.why else sentence
+
+
+def _as_method(method: str | Method) -> Method:
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, type) and issubclass(method, Method):
+        raise ProblemError(f"method is the class {method.__name__}; give an object, {method.__name__}()")
+    if not isinstance(method, str):
+        raise ProblemError(f"method is {method!r}; expected a name or a Method object")
+    return make_method(method)
+
+
+def _start(f: Saddle, x0: Any, y0: Any) -> tuple[Array, Array]:
+    m, n = f.shape
+    x = np.zeros(m, f.dtype) if x0 is None else as_vector(x0, "x0", m).astype(f.dtype)
+    y = np.zeros(n, f.dtype) if y0 is None else as_vector(y0, "y0", n).astype(f.dtype)
+    return x, y
+
+
+def _check_oracle(f: Saddle, x: Array, y: Array) -> None:
+    """One call of each gradient at the start, so that a wrong shape is an error at the door and not deep inside."""
+    for name, function, point in (("g", f.g, x), ("h", f.h, y)):
+        gradient = function.grad(point.copy())
+        if not isinstance(gradient, np.ndarray) or gradient.shape != point.shape:
+            raise ProblemError(
+                f"the gradient of {name} returned {_describe(gradient)} for a point of shape {point.shape}; "
+                "expected an array of the same shape"
+            )
+        if gradient.dtype.kind != "f":
+            raise ProblemError(f"the gradient of {name} has dtype {gradient.dtype}; expected float32 or float64")
+        if not np.isfinite(gradient).all():
+            raise ProblemError(f"the gradient of {name} is not finite at the start; start elsewhere or correct it")
+
+
+def _check_method(f: Saddle, method: Method) -> None:
+    for name, function in (("g", f.g), ("h", f.h)):
+        if math.isnan(function.mu):
+            raise ProblemError(f"mu of {name} is unknown and {method.label} needs it; give mu to Smooth")
+        if method.oracle == "prox" and not function.has_prox:
+            raise ProblemError(
+                f"{method.label} needs the prox of {name}, and {type(function).__name__} has none; "
+                "give prox= to Smooth or use a gradient method such as dippa"
+            )
+
+
+def _positive(value: Any, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{name} is {value!r}; expected a positive number") from None
+    if not (number > 0.0 and math.isfinite(number)):
+        raise ProblemError(f"{name} is {number}; expected a positive number")
+    return number
+
+
+def _describe(value: object) -> str:
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

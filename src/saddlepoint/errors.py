@@ -1,0 +1,33 @@
+"""What can be wrong: the problem as given, or an assumption about it that the run refutes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from saddlepoint.result import Result
+
+
+class ProblemError(ValueError):
+    """Something is wrong at the door: the message says what was given, what was expected and what to do."""
+
+
+class AssumptionError(RuntimeError):
+    """The run proved one of the given constants wrong.
+
+    Attributes:
+        function: ``"g"`` or ``"h"``.
+        constant: the constant that is refuted, ``"L"`` or ``"mu"``.
+        given: its given value.
+        observed: what the data show: a lower bound on the true ``L``, or an upper bound on the true ``mu``.
+        result: the best certified point before the contradiction. A certificate rests on mu (never on L): a refuted
+            mu makes it void.
+    """
+
+    def __init__(self, function: str, constant: str, given: float, observed: float, message: str) -> None:
+        super().__init__(message)
+        self.function = function
+        self.constant = constant
+        self.given = given
+        self.observed = observed
+        self.result: Result | None = None

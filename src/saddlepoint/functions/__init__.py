@@ -1,0 +1,8 @@
+"""The functions g and h: any black box with a gradient, and the ready ones."""
+
+from saddlepoint.functions.logsumexp import LogSumExp
+from saddlepoint.functions.quadratic import Quadratic
+from saddlepoint.functions.risk import Huber, LeastSquares, LogCosh, Logistic, Risk
+from saddlepoint.functions.smooth import Smooth
+
+__all__ = ["Huber", "LeastSquares", "LogCosh", "LogSumExp", "Logistic", "Quadratic", "Risk", "Smooth"]

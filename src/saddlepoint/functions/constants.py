@@ -1,0 +1,96 @@
+"""mu and L of the ready functions: exact where a dense eigenvalue is affordable, else a Lanczos bound with margin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+
+from saddlepoint.coupling import Coupling, DenseCoupling, SparseCoupling
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions.smooth import Gradient
+from saddlepoint.spectrum import largest_eigenvalue
+from saddlepoint.vectors import Array, norm
+
+DENSE = 1500  # up to this size the eigenvalues of a matrix are computed outright
+ROUNDING = 32 * float(np.finfo(np.float64).eps)
+
+
+def eigenvalue_bounds(P: DenseCoupling | SparseCoupling) -> tuple[float, float]:
+    """(mu, L) with mu <= lambda_min and lambda_max <= L for a symmetric positive semidefinite P.
+
+    Small P: its eigenvalues. Large P: Lanczos on P, and on its inverse by one factorisation, each with its margin.
+    """
+    n = P.shape[0]
+    if n <= DENSE:
+        dense = P.A.toarray() if isinstance(P, SparseCoupling) else P.A
+        low, high = _ends(np.asarray(dense, dtype=np.float64))
+        if low < -ROUNDING * high * n:
+            raise ProblemError(f"P is not positive semidefinite: its smallest eigenvalue is {low:.6g}")
+        return max(low - ROUNDING * high, 0.0), high * (1 + ROUNDING)
+    L = largest_eigenvalue(P.mul, n, dtype=P.dtype).upper
+    inverse = _inverse(P)
+    return (0.0 if inverse is None else 1.0 / largest_eigenvalue(inverse, n).upper), L
+
+
+def gram_bounds(D: Coupling) -> tuple[float, float]:
+    """Bounds on the smallest and largest eigenvalue of D'D."""
+    rows, columns = D.shape
+    if isinstance(D, DenseCoupling) and min(rows, columns) <= DENSE:
+        small = D.A.astype(np.float64) if columns <= rows else D.A.T.astype(np.float64)
+        low, high = _ends(small.T @ small)
+        return (max(low - ROUNDING * high, 0.0) if columns <= rows else 0.0), high * (1 + ROUNDING)
+    return 0.0, D.norm**2
+
+
+def estimate_smoothness(grad: Gradient, n: int, dtype: Any, *, starts: int = 4, steps: int = 12) -> tuple[float, int]:
+    """An estimate of L of a black box, and the gradient calls it took.
+
+    Power iteration on gradient differences around a few random points; twice the largest quotient seen. It is not a
+    bound: the run watches it, and no certificate rests on it.
+    """
+    rng = np.random.default_rng(0)
+    largest, calls = 0.0, 0
+    for start in range(starts):
+        x = np.zeros(n, dtype) if start == 0 else rng.standard_normal(n).astype(dtype)
+        base = grad(x)
+        direction = rng.standard_normal(n).astype(dtype)
+        length = (1.0 + norm(x)) * float(np.finfo(dtype).eps) ** 0.33
+        for _ in range(steps):
+            direction = direction * (length / norm(direction))
+            change = grad(x + direction) - base
+            calls += 1
+            largest = max(largest, norm(change) / length)
+            if not norm(change) > 0.0:
+                break
+            direction = change
+        calls += 1
+    if not (np.isfinite(largest) and largest > 0.0):
+        raise ProblemError(f"the gradient gave a smoothness of {largest}; give L, or correct the gradient")
+    return 2.0 * largest, calls
+
+
+def _ends(matrix: Array) -> tuple[float, float]:
+    values = eigvalsh(matrix)
+    return float(values[0]), float(values[-1])
+
+
+def _inverse(P: DenseCoupling | SparseCoupling) -> Gradient | None:
+    """r -> P^-1 r, or None when P is singular; a ProblemError when P is not positive semidefinite."""
+    if isinstance(P, SparseCoupling):
+        from scipy.sparse.linalg import splu
+
+        matrix = P.A.tocsc().astype(np.float64)
+        try:  # diagonal pivots only: their signs are those of the eigenvalues
+            lu = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        except RuntimeError:
+            return None
+        if (lu.U.diagonal() <= 0.0).any():
+            raise ProblemError("P is not positive definite: a pivot of its factorisation is not positive")
+        return lambda r: np.asarray(lu.solve(r))
+    try:
+        factor = cho_factor(np.asarray(P.A, dtype=np.float64))
+    except LinAlgError:
+        raise ProblemError("P is not positive definite: its Cholesky factorisation fails") from None
+    return lambda r: np.asarray(cho_solve(factor, r))

@@ -1,0 +1,97 @@
+"""Quadratic functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from saddlepoint.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.errors import ProblemError
+from saddlepoint.factor import shifted_solver
+from saddlepoint.functions.constants import eigenvalue_bounds
+from saddlepoint.functions.smooth import Smooth, _constant
+from saddlepoint.vectors import Array, as_float_array, as_vector, finite, inner
+
+
+class Quadratic(Smooth):
+    """1/2 x'Px + b'x.
+
+    Args:
+        P: a symmetric positive semidefinite matrix (array or SciPy sparse), a vector (a diagonal) or a number.
+        b: a vector; zero if left out.
+        mu, L: bounds on the eigenvalues of P, if known; otherwise they are computed (exactly up to size 1500 and for
+            diagonals, by Lanczos with a margin beyond).
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> sp.Quadratic(np.array([1.0, 4.0]))
+        Quadratic(n=2, mu=1, L=4)
+    """
+
+    def __init__(self, P: Any, b: Any = None, *, mu: float | None = None, L: float | None = None) -> None:
+        self.P = _as_hessian(P)
+        dim = None if isinstance(self.P, float) else self.P.shape[0]
+        self.b: Array | None = None if b is None else as_vector(b, "b of Quadratic", dim)
+        if self.b is not None:
+            dim = self.b.shape[0]
+        if mu is None or L is None:
+            low, high = self._bounds()
+            mu, L = low if mu is None else mu, high if L is None else L
+        data = [array.dtype for array in (self.P, self.b) if isinstance(array, np.ndarray | Coupling)]
+        dtype = np.result_type(*data) if data else None
+        super().__init__(
+            self._gradient, mu=mu, L=max(L, mu), value=self._half, prox=self._proximal, dim=dim, dtype=dtype
+        )
+        self._solver: tuple[float, Callable[[Array], Array]] | None = None
+
+    def hessian_times(self, x: Array) -> Array:
+        """P x."""
+        return self.P.mul(x) if isinstance(self.P, Coupling) else self.P * x
+
+    def _gradient(self, x: Array) -> Array:
+        Px = self.hessian_times(x)
+        return Px if self.b is None else Px + self.b
+
+    def _half(self, x: Array) -> float:
+        linear = 0.0 if self.b is None else inner(self.b, x)
+        return 0.5 * inner(x, self.hessian_times(x)) + linear
+
+    def _proximal(self, v: Array, t: float) -> Array:
+        r = v if self.b is None else v - t * self.b
+        if not isinstance(self.P, DenseCoupling | SparseCoupling):
+            return r / (1.0 + t * self.P)
+        if self._solver is None or self._solver[0] != t:
+            self._solver = (t, shifted_solver(self.P.A, t))
+        return self._solver[1](r)
+
+    def _bounds(self) -> tuple[float, float]:
+        if isinstance(self.P, float):
+            return self.P, self.P
+        if isinstance(self.P, Coupling):
+            return eigenvalue_bounds(self.P)
+        return float(self.P.min()), float(self.P.max())
+
+
+def _as_hessian(P: Any) -> float | Array | DenseCoupling | SparseCoupling:
+    if isinstance(P, int | float | np.integer | np.floating):
+        return _constant(float(P), "P of Quadratic")
+    if not issparse(P):
+        P = as_float_array(P, "P of Quadratic")
+        if P.ndim == 0:
+            return _constant(float(P), "P of Quadratic")
+        if P.ndim == 1:
+            if P.size == 0 or finite(P, "P of Quadratic").min() < 0.0:
+                raise ProblemError("P of Quadratic is a diagonal with a negative or no entry; expected numbers >= 0")
+            return np.asarray(P)
+    if len(P.shape) != 2 or P.shape[0] != P.shape[1]:
+        raise ProblemError(f"P of Quadratic has shape {tuple(P.shape)}; expected a square matrix, a vector or a number")
+    matrix = as_coupling(P, "P of Quadratic")
+    assert isinstance(matrix, DenseCoupling | SparseCoupling)
+    entries = matrix.A
+    skew = abs(entries - entries.T).max()
+    if skew > 1e3 * float(np.finfo(matrix.dtype).eps) * abs(entries).max():
+        raise ProblemError(f"P of Quadratic is not symmetric (it differs from P.T by {skew:.3g}); use (P + P.T)/2")
+    return matrix

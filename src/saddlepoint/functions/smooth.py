@@ -1,0 +1,164 @@
+"""A smooth convex function as the library sees it: a gradient and two constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from saddlepoint.errors import ProblemError
+from saddlepoint.vectors import Array, inner
+
+Gradient: TypeAlias = Callable[[Array], Array]
+Value: TypeAlias = Callable[[Array], float]
+Prox: TypeAlias = Callable[[Array, float], Array]
+
+
+class Smooth:
+    """A convex function known by its gradient: mu-strongly convex and L-smooth.
+
+    Args:
+        grad: x -> gradient at x. It must return a new array at every call and leave x alone.
+        mu: strong convexity; ``None`` if unknown (it is never guessed, and without it no distance can be certified).
+        L: smoothness, the Lipschitz constant of the gradient; ``None`` to have it estimated from gradients when the
+            function enters a ``Saddle`` (the run watches the estimate, and a certificate never depends on it).
+        value: x -> value at x. Optional: no method needs it.
+        prox: (v, t) -> argmin_u f(u) + |u - v|^2 / (2 t). Optional: only prox methods need it.
+        dim: the dimension, if the function fixes it.
+        dtype: the dtype of the function's own data, if it has any.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> g = sp.Smooth(lambda x: x + np.tanh(x), mu=1.0, L=2.0)
+        >>> 3 * g + sp.Quadratic(2.0)
+        Smooth(mu=5, L=8)
+    """
+
+    def __init__(
+        self,
+        grad: Gradient,
+        *,
+        mu: float | None,
+        L: float | None,
+        value: Value | None = None,
+        prox: Prox | None = None,
+        dim: int | None = None,
+        dtype: Any = None,
+    ) -> None:
+        name = type(self).__name__
+        for what, function in (("grad", grad), ("value", value), ("prox", prox)):
+            if function is not None and not callable(function):
+                raise ProblemError(f"{what} of {name} is {function!r}; expected a function")
+        self.grad = grad
+        self.value = value
+        self.has_prox = prox is not None
+        self.prox: Prox = self._no_prox if prox is None else prox
+        # An unknown constant is NaN, which every sum and product of constants then carries along.
+        self.mu = math.nan if mu is None else _constant(mu, f"mu of {name}")
+        self.L = math.nan if L is None else _constant(L, f"L of {name}")
+        if self.mu > self.L:
+            raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
+        self.dim = dim
+        self.dtype: np.dtype[Any] | None = None if dtype is None else np.dtype(dtype)
+
+    def __call__(self, x: Array) -> float:
+        """The value at x."""
+        if self.value is None:
+            raise ProblemError(f"this {type(self).__name__} was given no value; pass value= to have one")
+        return self.value(x)
+
+    def __add__(self, other: Smooth) -> Smooth:
+        if not isinstance(other, Smooth):
+            return NotImplemented
+        f, g = self, other
+        if f.dim is not None and g.dim is not None and f.dim != g.dim:
+            raise ProblemError(f"cannot add a function of {f.dim} variables and one of {g.dim}")
+        return Smooth(
+            lambda x: f.grad(x) + g.grad(x),
+            mu=f.mu + g.mu,
+            L=f.L + g.L,
+            value=None if f.value is None or g.value is None else lambda x: f(x) + g(x),
+            dim=f.dim if g.dim is None else g.dim,
+            dtype=_common(f.dtype, g.dtype),
+        )
+
+    def __mul__(self, factor: float) -> Smooth:
+        c = _constant(factor, "the factor of a function")
+        if c == 0.0:
+            raise ProblemError("a function can only be multiplied by a positive number; got 0")
+        f = self
+        return Smooth(
+            lambda x: c * f.grad(x),
+            mu=c * f.mu,
+            L=c * f.L,
+            value=None if f.value is None else lambda x: c * f(x),
+            prox=(lambda v, t: f.prox(v, c * t)) if f.has_prox else None,
+            dim=f.dim,
+            dtype=f.dtype,
+        )
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        size = f"n={self.dim}, " if self.dim is not None else ""
+        mu, L = ("?" if math.isnan(constant) else f"{constant:.6g}" for constant in (self.mu, self.L))
+        return f"{type(self).__name__}({size}mu={mu}, L={L})"
+
+    def _no_prox(self, v: Array, t: float) -> Array:
+        raise ProblemError(f"this {type(self).__name__} has no prox; give prox= to Smooth, or use a gradient method")
+
+
+def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
+    """f + weight/2 |x - centre|^2: what a proximal step minimises, and what Catalyst adds to g.
+
+    Nothing here but ``+ - *`` touches the points, so they may be symbolic.
+    """
+    grad, value = f.grad, f.value
+
+    def prox(v: Array, t: float) -> Array:
+        shrink = 1.0 / (1.0 + t * weight)
+        return f.prox(shrink * (v + (t * weight) * centre), shrink * t)
+
+    return Smooth(
+        lambda x: grad(x) + weight * (x - centre),
+        mu=f.mu + weight,
+        L=f.L + weight,
+        value=None if value is None else lambda x: value(x) + 0.5 * weight * inner(x - centre, x - centre),
+        prox=prox if f.has_prox else None,
+        dim=f.dim,
+        dtype=f.dtype,
+    )
+
+
+def stretched(f: Smooth, a: float) -> Smooth:
+    """x -> f(a x)."""
+    if a == 1.0:
+        return f
+    grad, value = f.grad, f.value
+    return Smooth(
+        lambda x: a * grad(a * x),
+        mu=a * a * f.mu,
+        L=a * a * f.L,
+        value=None if value is None else lambda x: value(a * x),
+        prox=(lambda v, t: (1.0 / a) * f.prox(a * v, a * a * t)) if f.has_prox else None,
+        dim=f.dim,
+        dtype=f.dtype,
+    )
+
+
+def _constant(value: float, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{name} is {value!r}; expected a number") from None
+    if math.isinf(number) or number < 0.0:
+        raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative")
+    return number
+
+
+def _common(a: np.dtype[Any] | None, b: np.dtype[Any] | None) -> np.dtype[Any] | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return np.result_type(a, b)

@@ -1,0 +1,92 @@
+"""Problems made to measure: random ones with given condition numbers, the lower bound's chain, and the demo."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.sparse import diags_array, eye_array
+
+from saddlepoint.functions import LogCosh, Logistic, Quadratic
+from saddlepoint.problem import Saddle
+from saddlepoint.vectors import Array
+
+
+def random_quadratic(
+    m: int, n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_y: float = 1.0, seed: int = 0
+) -> Saddle:
+    """Dense quadratic g and h with logarithmically spaced eigenvalues, and a dense Gaussian A.
+
+    Args:
+        m, n: the numbers of variables of x and y.
+        kx, ky: the condition numbers.
+        coupling: |A|/sqrt(mu_x mu_y).
+        L_x, L_y: the largest eigenvalues.
+        seed: of all randomness.
+    """
+    rng = np.random.default_rng(seed)
+    norm = coupling * math.sqrt(L_x / kx) * math.sqrt(L_y / ky)
+    g = Quadratic(_spd(rng, m, L_x / kx, L_x), rng.standard_normal(m))
+    h = Quadratic(_spd(rng, n, L_y / ky, L_y), rng.standard_normal(n))
+    return Saddle(g, h, _gaussian(rng, m, n, norm))
+
+
+def random_logistic(
+    m: int, n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_y: float = 1.0, seed: int = 0
+) -> Saddle:
+    """A logistic risk for x and a log-cosh risk for y, both of dense data, so that no prox is cheap."""
+    rng = np.random.default_rng(seed)
+    norm = coupling * math.sqrt(L_x / kx) * math.sqrt(L_y / ky)
+    # The curvature of the losses is at most 1/4 and 1: |D|^2/(4 N) + l2 = L_x and |E|^2/N + l2 = L_y.
+    D = _gaussian(rng, 2 * m, m, math.sqrt(4 * 2 * m * (L_x - L_x / kx)))
+    E = _gaussian(rng, 2 * n, n, math.sqrt(2 * n * (L_y - L_y / ky)))
+    labels = np.where(rng.random(2 * m) < 0.5, -1.0, 1.0)
+    g = Logistic(D, labels, L_x / kx)
+    h = LogCosh(E, 3.0 * rng.standard_normal(2 * n), L_y / ky)
+    return Saddle(g, h, _gaussian(rng, m, n, norm))
+
+
+def chain(n: int, kx: float, ky: float, coupling: float) -> Saddle:
+    """The chain on which first-order methods are slowest, with L_x = L_y = 1.
+
+    With D the bidiagonal difference matrix, g = x'((L_x - mu_x)/4 D D' + mu_x)x/2 - x_1,
+    h = y'((L_y - mu_y)/4 D'D + mu_y)y/2 and A = |A|/2 D: every query lets the solution reach one coordinate further.
+    Zhang, Hong and Zhang, "On lower iteration complexity bounds for the saddle point problems", Math. Prog. 2022.
+    """
+    mu_x, mu_y = 1.0 / kx, 1.0 / ky
+    D = diags_array([np.ones(n), -np.ones(n - 1)], offsets=[0, -1], format="csr")
+    first = np.zeros(n)
+    first[0] = -1.0
+    P = (1.0 - mu_x) / 4.0 * (D @ D.T) + mu_x * eye_array(n)
+    Q = (1.0 - mu_y) / 4.0 * (D.T @ D) + mu_y * eye_array(n)
+    A = 0.5 * coupling * math.sqrt(mu_x * mu_y) * D
+    return Saddle(Quadratic(P.tocsr(), first, mu=mu_x, L=1.0), Quadratic(Q.tocsr(), mu=mu_y, L=1.0), A)
+
+
+def demo() -> Saddle:
+    """The default example: a learner against an adversary, unbalanced, not quadratic, without a cheap prox.
+
+    x are the weights of a regularised logistic regression on 800 samples of 300 correlated features; y shifts the
+    features at a smooth cost that is better conditioned.
+    """
+    rng = np.random.default_rng(7)
+    m, n = 300, 200
+    D = rng.standard_normal((800, m)) / np.sqrt(np.arange(1, m + 1))
+    labels = np.where(D @ rng.standard_normal(m) + 0.5 * rng.standard_normal(800) > 0, 1.0, -1.0)
+    E = rng.standard_normal((400, n))
+    g = Logistic(D, labels, 1e-3)
+    h = LogCosh(E, rng.standard_normal(400), 0.1)
+    return Saddle(g, h, _gaussian(rng, m, n, 0.5))
+
+
+def _spd(rng: np.random.Generator, n: int, low: float, high: float) -> Array:
+    """A random symmetric matrix with eigenvalues from low to high."""
+    basis, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    values = np.geomspace(low, high, n)
+    matrix = (basis * values) @ basis.T
+    return 0.5 * (matrix + matrix.T)
+
+
+def _gaussian(rng: np.random.Generator, m: int, n: int, norm: float) -> Array:
+    A = rng.standard_normal((m, n))
+    return A * (norm / np.linalg.norm(A, 2))

@@ -1,0 +1,109 @@
+r"""The inexact version of APFB (Algorithm AIPFB): proximal steps by AGD.
+
+Problem:    min_x max_y g(x) + <x, A y> - h(y) with gradients of g and h only.
+Recursion:  y_k ~ argmin h_k,  h_k(y) = h(y) + |y - y_{k-1} - sigma A' xt_{k-1}|^2/(2 sigma),   by AGD, to eps_k
+            x_k ~ argmin g_k,  g_k(x) = g(x) + |x - x_{k-1} + gamma A y_k|^2/(2 gamma),         by AGD, to eps_k
+            xt_k = x_k + theta (x_k - x_{k-1}),   with gamma, sigma, theta of APFB.
+Guarantee:  mu_x |x_T - x*|^2 + mu_y |y_T - y*|^2 <= C (1 - rho)^T (mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2),
+            rho = 1/(2 + 4 c), C = 2 c + 1, c = |A|/sqrt(mu_x mu_y)   (Lemma `aipfb-out`), hence
+            O~(c + sqrt(c (kappa_x + kappa_y)) + sqrt(kappa_x + kappa_y)) queries   (Theorem `aipfb`).
+Reference:  G. Xie, Y. Han and Z. Zhang, DIPPA: An improved method for bilinear saddle point problems, 2021, appendix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from saddlepoint.functions.smooth import anchored
+from saddlepoint.methods.agd import minimise
+from saddlepoint.methods.base import Method, one_of, register
+from saddlepoint.problem import Saddle
+from saddlepoint.theory.aipfb import (
+    aipfb_adaptive_eps,
+    aipfb_C,
+    aipfb_eps,
+    aipfb_K1,
+    aipfb_K2,
+    aipfb_next_bound,
+    aipfb_rho,
+)
+from saddlepoint.theory.apfb import apfb_parameters, floored
+from saddlepoint.theory.certificate import weighted_bound
+from saddlepoint.vectors import Array, norm
+
+
+class AIPFBState(NamedTuple):
+    """x_k, y_k, the extrapolated xt_k, and what the inner rule needs to know."""
+
+    x: Array
+    y: Array
+    xt: Array
+    dx: Array  # x_k - x_{k-1}: half of it again is a good guess for the next step
+    dy: Array
+    k: int  # steps done
+    C0: float  # a proven bound on mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2
+    bound: float  # a proven bound on the Lyapunov function of Lemma `aipfb-out` at step k
+
+
+@register
+@dataclass(frozen=True)
+class AIPFB(Method):
+    """Accelerated inexact proximal forward-backward."""
+
+    inner: str = one_of(
+        "adaptive",
+        "inner accuracy: fixed K1, K2 (paper), eps_k with proofs (certified), or by progress (adaptive)",
+        ("paper", "certified", "adaptive"),
+    )
+
+    complexity: ClassVar[str] = "c + sqrt(c (kappa_x + kappa_y)) + sqrt(kappa_x + kappa_y),  c = |A|/sqrt(mu_x mu_y)"
+    reference: ClassVar[str] = "Xie, Han and Zhang 2021, Algorithm AIPFB"
+
+    def init(self, f: Saddle, x: Array, y: Array) -> AIPFBState:
+        """Start at (x, y); unless the inner work is fixed, one query for the proven bounds."""
+        C0 = 0.0
+        if self.inner != "paper":
+            Fx, Fy = f.field(x, y)
+            C0 = weighted_bound(f.mu_x, f.mu_y, norm(Fx), norm(Fy))
+        return AIPFBState(x, y, x, 0.0 * x, 0.0 * y, 0, C0, (0.75 + 0.5 * floored(f.coupling)) * C0)
+
+    def step(self, f: Saddle, s: AIPFBState) -> AIPFBState:
+        """Two inexact proximal steps, one product each way."""
+        gamma, sigma, theta = apfb_parameters(f.mu_x, f.mu_y, f.norm)
+        K1, K2, eps = self.accuracy(f, s)
+        h = anchored(f.h, 1.0 / sigma, s.y + sigma * f.A.tmul(s.xt))
+        y = minimise(h, s.y + 0.5 * s.dy, steps=K1, gap=eps)
+        g = anchored(f.g, 1.0 / gamma, s.x - gamma * f.A.mul(y))
+        x = minimise(g, s.x + 0.5 * s.dx, steps=K2, gap=eps)
+        dx, dy = x - s.x, y - s.y
+        xt = x + theta * dx
+        if self.inner == "paper":
+            return AIPFBState(x, y, xt, s.dx, s.dy, s.k + 1, s.C0, s.bound)
+        bound = aipfb_next_bound(s.bound, eps, f.coupling, f.mu_x, f.mu_y, norm(dx), norm(dy), norm(x - s.xt))
+        return AIPFBState(x, y, xt, dx, dy, s.k + 1, s.C0, bound)
+
+    def accuracy(self, f: Saddle, s: AIPFBState) -> tuple[int | None, int | None, float]:
+        """The inner rule: fixed numbers of AGD steps, or a gap above the minimum."""
+        c = f.coupling
+        if self.inner == "paper":
+            return aipfb_K1(f.kappa_y, c), aipfb_K2(f.kappa_x, c), 0.0
+        if self.inner == "certified":
+            return None, None, aipfb_eps(s.k + 1, c, s.C0)
+        return None, None, aipfb_adaptive_eps(s.bound, c)
+
+    def cost(self, f: Saddle) -> dict[str, int] | None:
+        """Fixed for the paper's rule."""
+        if self.inner != "paper":
+            return None
+        return {"grad_g": aipfb_K2(f.kappa_x, f.coupling), "grad_h": aipfb_K1(f.kappa_y, f.coupling), "A": 1, "At": 1}
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """gamma, sigma, theta, rho, C, K1 and K2."""
+        c = f.coupling
+        return apfb_parameters(f.mu_x, f.mu_y, f.norm)._asdict() | {
+            "rho": aipfb_rho(c),
+            "C": aipfb_C(c),
+            "K1": aipfb_K1(f.kappa_y, c),
+            "K2": aipfb_K2(f.kappa_x, c),
+        }

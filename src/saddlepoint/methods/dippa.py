@@ -1,0 +1,163 @@
+r"""The double inexact proximal point algorithm (Algorithm DIPPA), the paper's method.
+
+Problem:    min_x max_y g(x) + <x, A y> - h(y), both functions L-smooth and mu-strongly convex, kappa = L/mu.
+Recursion:  z_k = x_{k-1} - alpha A y_{k-1},   w_k = y_{k-1} + alpha A' x_{k-1},   alpha = 1/sqrt(L mu)
+            xt_k ~ argmin G_k,  G_k(x) = g(x) + |x - z_k|^2/(2 alpha),   by AGD, to eps_k
+            yt_k ~ argmin H_k,  H_k(y) = h(y) + |y - w_k|^2/(2 alpha),   by AGD, to eps_k
+            (x_k, y_k) ~ prox_{alpha A}(2 xt_k - z_k, 2 yt_k - w_k)      by APFB, CG or a factorisation, to delta_k.
+Guarantee:  |x_K - x*|^2 + |y_K - y*|^2 <= C (1 - rho)^K (|x_0 - x*|^2 + |y_0 - y*|^2),
+            rho = 1/(2 sqrt(kappa)), C = 4 sqrt(kappa) + 1 + |A|^2/(L mu)   (Theorem `dippa-out`), hence
+            O~(|A|/mu + kappa^(3/4)) queries   (Theorem `dippa:0`).
+Reference:  G. Xie, Y. Han and Z. Zhang, DIPPA: An improved method for bilinear saddle point problems, 2021.
+
+The problem is first rescaled so that one L and one mu serve both players; unbalanced ones then run at
+kappa = max(kappa_x, kappa_y), and ``Catalyst(DIPPA())`` does better.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from saddlepoint.functions.smooth import anchored
+from saddlepoint.methods.agd import minimise
+from saddlepoint.methods.base import Method, one_of, register
+from saddlepoint.methods.resolvent import Solution, Start, by_apfb, by_cg, by_factor
+from saddlepoint.problem import Saddle
+from saddlepoint.theory.certificate import start_bound
+from saddlepoint.theory.dippa import (
+    dippa_adaptive_level,
+    dippa_C,
+    dippa_eps,
+    dippa_first_level,
+    dippa_K1,
+    dippa_K2,
+    dippa_K2_cg,
+    dippa_level,
+    dippa_next_bound,
+    dippa_residual,
+    dippa_rho,
+)
+from saddlepoint.theory.dppa import dppa_alpha
+from saddlepoint.transforms import View, balanced
+from saddlepoint.vectors import Array, norm
+
+SMALL = 64  # a coupling with a side up to this is factorised
+
+
+class DIPPAState(NamedTuple):
+    """x_k, y_k, the next (z, w), and what the inner rule needs to know."""
+
+    x: Array
+    y: Array
+    z: Array
+    w: Array
+    dx: Array  # xt_k - x_{k-1}: half of it again is a good guess for the next step
+    dy: Array
+    k: int  # steps done
+    C0: float  # a proven bound on |x_0 - x*|^2 + |y_0 - y*|^2
+    bound: float  # a proven bound on a_{k+1} = |z_{k+1} - z*|^2 + |w_{k+1} - w*|^2
+    level: float  # the inexactness granted to step k + 1
+
+
+@register
+@dataclass(frozen=True)
+class DIPPA(Method):
+    """Double inexact proximal point algorithm."""
+
+    inner: str = one_of(
+        "adaptive",
+        "inner accuracy: fixed K1, K2 (paper), eps_k and delta_k with proofs (certified), or by progress (adaptive)",
+        ("paper", "certified", "adaptive"),
+    )
+    coupling: str = one_of(
+        "auto",
+        "coupling subproblem: APFB as in the paper, conjugate gradients, or one factorisation; auto decides by size",
+        ("auto", "apfb", "cg", "factor"),
+    )
+
+    complexity: ClassVar[str] = "|A|/mu + kappa^(3/4)  (kappa the larger one)"
+    reference: ClassVar[str] = "Xie, Han and Zhang 2021, Algorithm DIPPA"
+
+    def normal(self, f: Saddle) -> View:
+        """Both functions L-smooth and mu-strongly convex with the smallest L/mu."""
+        return balanced(f)
+
+    def init(self, f: Saddle, x: Array, y: Array) -> DIPPAState:
+        """z_1 and w_1; and, unless the inner work is fixed, one gradient of each function for the proven bounds."""
+        alpha, kappa = dppa_alpha(f.L, f.mu), f.L / f.mu
+        Ay, Atx = f.A.both(x, y)
+        z, w = x - alpha * Ay, y + alpha * Atx
+        if self.inner == "paper":
+            return DIPPAState(x, y, z, w, 0.0 * x, 0.0 * y, 0, 0.0, 0.0, 0.0)
+        Fx, Fy = norm(f.g.grad(x) + Ay), norm(f.h.grad(y) - Atx)
+        C0 = start_bound(f.mu_x, f.mu_y, Fx, Fy)
+        bound = (1.0 + (alpha * f.norm) ** 2) * C0
+        level = dippa_first_level(alpha * math.hypot(Fx, Fy), bound, kappa)
+        if self.inner == "certified":
+            level = dippa_level(1, kappa, C0)
+        return DIPPAState(x, y, z, w, 0.0 * x, 0.0 * y, 0, C0, bound, level)
+
+    def step(self, f: Saddle, s: DIPPAState) -> DIPPAState:
+        """Two inexact proximal steps."""
+        alpha, kappa, z, w = dppa_alpha(f.L, f.mu), f.L / f.mu, s.z, s.w
+        K1 = dippa_K1(kappa, alpha * f.norm) if self.inner == "paper" else None
+        eps = dippa_eps(s.level, f.mu)
+        xt = minimise(anchored(f.g, 1.0 / alpha, z), s.x + 0.5 * s.dx, steps=K1, gap=eps)
+        yt = minimise(anchored(f.h, 1.0 / alpha, w), s.y + 0.5 * s.dy, steps=K1, gap=eps)
+        p, q = 2.0 * xt - z, 2.0 * yt - w
+        x, y, rx, ry = self.couple(f, p, q, s)
+        z, w = 2.0 * x - p + rx, 2.0 * y - q + ry  # x - alpha A y and y + alpha A' x
+        if self.inner == "paper":
+            return s._replace(x=x, y=y, z=z, w=w, k=s.k + 1)
+        moved = math.hypot(norm(z - s.z), norm(w - s.w))
+        bound = dippa_next_bound(s.bound, s.level, moved, kappa)
+        level = dippa_adaptive_level(bound, kappa)
+        if self.inner == "certified":
+            level = dippa_level(s.k + 2, kappa, s.C0)
+        return DIPPAState(x, y, z, w, xt - s.x, yt - s.y, s.k + 1, s.C0, bound, level)
+
+    def couple(self, f: Saddle, p: Array, q: Array, s: DIPPAState) -> Solution:
+        """prox_{alpha A}(p, q), from the products known at (x_{k-1}, y_{k-1})."""
+        alpha = dppa_alpha(f.L, f.mu)
+        kappa, nu = f.L / f.mu, alpha * f.norm
+        start = Start(s.x, s.y, s.x - s.z, s.w - s.y)
+        residual = math.sqrt(dippa_residual(s.level, kappa))
+        match self.solver(f):
+            case "factor":
+                return by_factor(f.A, p, q, alpha)
+            case "apfb":
+                return by_apfb(f.A, p, q, alpha, start, residual, dippa_K2(kappa, nu))
+            case _:
+                fixed = dippa_K2_cg(kappa, nu) if self.inner == "paper" else None
+                return by_cg(f.A, p, q, alpha, start, residual, fixed)
+
+    def solver(self, f: Saddle) -> str:
+        """What ``auto`` comes to."""
+        if self.coupling != "auto":
+            return self.coupling
+        if self.inner == "paper":
+            return "apfb"
+        return "factor" if min(f.shape) <= SMALL else "cg"
+
+    def cost(self, f: Saddle) -> dict[str, int] | None:
+        """Fixed for the paper's rule with APFB: K1 gradients of each function and K2 products each way."""
+        if self.inner != "paper" or self.solver(f) != "apfb":
+            return None
+        kappa, nu = f.L / f.mu, f.norm * dppa_alpha(f.L, f.mu)
+        K1, K2 = dippa_K1(kappa, nu), dippa_K2(kappa, nu)
+        return {"grad_g": K1, "grad_h": K1, "A": K2, "At": K2}
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """alpha, kappa, rho, C, K1 and K2."""
+        alpha, kappa = dppa_alpha(f.L, f.mu), f.L / f.mu
+        nu = alpha * f.norm
+        return {
+            "alpha": alpha,
+            "kappa": kappa,
+            "rho": dippa_rho(kappa),
+            "C": dippa_C(kappa, nu),
+            "K1": dippa_K1(kappa, nu),
+            "K2": dippa_K2(kappa, nu),
+        }

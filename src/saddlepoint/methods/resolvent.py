@@ -1,0 +1,92 @@
+"""DIPPA's second proximal step: three ways to find (x, y) with x + a A y = p and y - a A' x = q.
+
+In the paper's terms it is the saddle point of |x - p|^2/(2a) + <x, A y> - |y - q|^2/(2a). With
+M = [[I, a A], [-a A', I]] it is the linear system M (x, y) = (p, q), and |M^-1| <= 1.
+
+Each way starts from a point (x, y) whose products a A y and a A' x are known, and returns the new point with its
+residual (p, q) - M (x, y). The residual yields the products at the new point for nothing:
+a A y = p - x - rx and a A' x = y - q + ry.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from saddlepoint.coupling import Coupling
+from saddlepoint.theory.apfb import floored
+from saddlepoint.theory.dippa import cg_steps
+from saddlepoint.vectors import Array, inner, norm
+
+
+class Solution(NamedTuple):
+    """A point and its residual (p, q) - M (x, y), where 0.0 stands for zero."""
+
+    x: Array
+    y: Array
+    rx: Array | float
+    ry: Array | float
+
+
+class Start(NamedTuple):
+    """A point and its products."""
+
+    x: Array
+    y: Array
+    aAy: Array
+    aAtx: Array
+
+
+def by_factor(A: Coupling, p: Array, q: Array, a: float) -> Solution:
+    """Exactly, by a factorisation that the coupling keeps."""
+    x, y = A.resolvent(p, q, a)
+    return Solution(x, y, 0.0, 0.0)
+
+
+def by_cg(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int | None = None) -> Solution:
+    """Conjugate gradients on the smaller of I + a^2 A'A and I + a^2 A A', until the residual is at most tol.
+
+    With x = p - a A y eliminated the system is (I + a^2 A'A) y = q + a A' p. One product with A' to begin, then one
+    pass each way a step; exactly ``steps`` of them if given.
+    """
+    if A.shape[0] < A.shape[1]:
+        mirrored = Start(start.y, start.x, -start.aAtx, -start.aAy)
+        y, x, ry, rx = by_cg(A.T, q, p, -a, mirrored, tol, steps)
+        return Solution(x, y, rx, ry)
+    x, y = p - start.aAy, start.y
+    r = q - y + a * A.tmul(x)
+    d, rr = r, inner(r, r)
+    if steps is None:
+        steps = cg_steps(a * A.norm, math.sqrt(rr) / tol) if tol > 0.0 else 0
+    for _ in range(steps):
+        if rr <= tol * tol:
+            break
+        t, u = A.through(d)
+        Md = d + (a * a) * u
+        step = rr / inner(d, Md)
+        x, y, r = x - (a * step) * t, y + step * d, r - step * Md
+        before, rr = rr, inner(r, r)
+        d = r + (rr / before) * d
+    return Solution(x, y, 0.0, r)
+
+
+def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int) -> Solution:
+    """Algorithm APFB, the paper's choice, until the residual is at most tol but for at most ``steps`` steps.
+
+    Here gamma = sigma = 1/|A| and both proximal operators are affine, so that a step is one fused pass:
+    x_k = e + s A y_k, and A' x_k = A'(s A y_k + e) is what the next step extrapolates.
+    """
+    nu = floored(a * A.norm)
+    c, theta = 1.0 / nu, nu / (1.0 + nu)  # c = gamma/a = sigma/a
+    x, y, aAtx = start.x, start.y, start.aAtx
+    before = aAtx
+    rx, ry = p - x - start.aAy, q - y + aAtx
+    for _ in range(steps):
+        y = (1.0 / (1.0 + c)) * (y + c * (q + aAtx + theta * (aAtx - before)))
+        e, s = (1.0 / (1.0 + c)) * (x + c * p), -c * a / (1.0 + c)
+        Ay, Atx = A.through(y, s, e)
+        x, before, aAtx = e + s * Ay, aAtx, a * Atx
+        rx, ry = p - x - a * Ay, q - y + aAtx
+        if tol > 0.0 and math.hypot(norm(rx), norm(ry)) <= tol:
+            break
+    return Solution(x, y, rx, ry)

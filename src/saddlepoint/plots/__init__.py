@@ -1,0 +1,1 @@
+"""Pictures, by Matplotlib; colours that colour-blind readers can tell apart."""

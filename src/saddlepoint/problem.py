@@ -1,0 +1,161 @@
+"""The problem min_x max_y g(x) + <x, A y> - h(y), its field, and what one query proves about a point."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.coupling import Coupling, as_coupling
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions.constants import estimate_smoothness
+from saddlepoint.functions.smooth import Smooth
+from saddlepoint.theory.certificate import distance_bound, gap_bound
+from saddlepoint.vectors import Array, norm
+
+
+class Certificate(NamedTuple):
+    """A proof about one point, from one query there in float64.
+
+    ``distance`` bounds |x - x*| + |y - y*| and ``gap`` bounds the duality gap; both include ``rounding``, the part of
+    the distance that allows for the error of evaluating the field itself.
+    """
+
+    distance: float
+    gap: float
+    rounding: float
+    Fx: float  # |grad g(x) + A y|
+    Fy: float  # |grad h(y) - A' x|
+
+    def __repr__(self) -> str:
+        return f"Certificate(|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g})"
+
+
+class Saddle:
+    """min_x max_y g(x) + <x, A y> - h(y).
+
+    Args:
+        g: a ``Smooth`` function of x, mu_x-strongly convex and L_x-smooth.
+        h: a ``Smooth`` function of y, mu_y-strongly convex and L_y-smooth.
+        A: the m x n coupling: an array, a SciPy sparse array, a LinearOperator, or anything with ``@`` and ``.T``.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(2.0, [1.0, 0.0]), np.eye(2))
+        >>> f.certificate(np.zeros(2), np.zeros(2))
+        Certificate(|x-x*| + |y-y*| <= 0.866, duality gap <= 0.25)
+    """
+
+    def __init__(self, g: Smooth, h: Smooth, A: Any) -> None:
+        for name, function in (("g", g), ("h", h)):
+            if not isinstance(function, Smooth):
+                raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
+        coupling = as_coupling(A)
+        dtype = np.result_type(*(d for d in (coupling.dtype, g.dtype, h.dtype) if d is not None))
+        self.estimated: dict[str, int] = {}  # gradient calls spent on estimating an L that was not given
+        g = self._admitted(g, "g", coupling.shape[0], dtype)
+        h = self._admitted(h, "h", coupling.shape[1], dtype)
+        self._set(g, h, coupling, dtype)
+
+    @classmethod
+    def of(cls, g: Smooth, h: Smooth, A: Coupling, dtype: np.dtype[Any]) -> Saddle:
+        """The problem of parts that were checked already: what a transform returns."""
+        self = cls.__new__(cls)
+        self.estimated = {}
+        self._set(g, h, A, dtype)
+        return self
+
+    def _set(self, g: Smooth, h: Smooth, A: Coupling, dtype: np.dtype[Any]) -> None:
+        self.g, self.h, self.A, self.dtype = g, h, A, dtype
+        self.mu_x, self.L_x, self.mu_y, self.L_y = g.mu, g.L, h.mu, h.L
+
+    def _admitted(self, f: Smooth, name: str, size: int, dtype: np.dtype[Any]) -> Smooth:
+        if f.dim is not None and f.dim != size:
+            side = "rows" if name == "g" else "columns"
+            raise ProblemError(f"{name} has {f.dim} variables but A has {size} {side}; they must agree")
+        if f.mu == 0.0:
+            raise ProblemError(
+                f"{name} is not strongly convex (mu = 0); give its mu if it has one, or add a multiple of |.|^2, "
+                f"for example {name} + Quadratic(1e-3)"
+            )
+        if not math.isnan(f.L):
+            return f
+        L, calls = estimate_smoothness(f.grad, size, dtype)
+        self.estimated[f"grad_{name}"] = calls
+        admitted = copy(f)
+        admitted.L = L if math.isnan(f.mu) else max(L, f.mu)
+        return admitted
+
+    # -- constants ---------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of variables of x and of y."""
+        return self.A.shape
+
+    @property
+    def norm(self) -> float:
+        """|A|, or rather an upper bound (see ``A.norm_estimate``)."""
+        return self.A.norm
+
+    @property
+    def L(self) -> float:
+        """max(L_x, L_y)."""
+        return max(self.L_x, self.L_y)
+
+    @property
+    def mu(self) -> float:
+        """min(mu_x, mu_y)."""
+        return min(self.mu_x, self.mu_y)
+
+    @property
+    def kappa_x(self) -> float:
+        """L_x/mu_x."""
+        return self.L_x / self.mu_x
+
+    @property
+    def kappa_y(self) -> float:
+        """L_y/mu_y."""
+        return self.L_y / self.mu_y
+
+    @property
+    def coupling(self) -> float:
+        """|A|/sqrt(mu_x mu_y), the coupling condition number."""
+        return self.norm / math.sqrt(self.mu_x) / math.sqrt(self.mu_y)
+
+    # -- queries -----------------------------------------------------------------------------------------------------
+
+    def field(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(grad g(x) + A y, grad h(y) - A' x): zero at the saddle point and nowhere else."""
+        Ay, Atx = self.A.both(x, y)
+        return self.g.grad(x) + Ay, self.h.grad(y) - Atx
+
+    def certificate(self, x: Array, y: Array) -> Certificate:
+        """What one query at (x, y), made in float64, proves; infinite if mu is unknown or the field is not finite."""
+        x64, y64 = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            Ay, Atx = self.A.both(x64, y64)
+            gx, hy = self.g.grad(x64), self.h.grad(y64)
+            Fx, Fy = norm(gx + Ay), norm(hy - Atx)
+            slack_x = _unit(gx, Ay) * (norm(gx) + norm(Ay) + self.L_x * norm(x64) + self.norm * norm(y64))
+            slack_y = _unit(hy, Atx) * (norm(hy) + norm(Atx) + self.L_y * norm(y64) + self.norm * norm(x64))
+        if not math.isfinite(Fx + Fy + slack_x + slack_y + self.mu_x + self.mu_y):
+            return Certificate(math.inf, math.inf, math.inf, Fx, Fy)
+        return Certificate(
+            distance_bound(self.mu_x, self.mu_y, Fx + slack_x, Fy + slack_y),
+            gap_bound(self.mu_x, self.mu_y, Fx + slack_x, Fy + slack_y),
+            distance_bound(self.mu_x, self.mu_y, slack_x, slack_y),
+            Fx,
+            Fy,
+        )
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"Saddle({m} x {n}: g={self.g!r}, h={self.h!r}, A={self.A!r})"
+
+
+def _unit(*arrays: Array) -> float:
+    """Four units of rounding of the narrowest array: an oracle that answers in float32 is trusted no further."""
+    return 4.0 * max(float(np.finfo(array.dtype).eps) for array in arrays)

@@ -1,0 +1,165 @@
+"""What a solve returns: the point, the proof, the bill and the story."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+
+from saddlepoint.problem import Certificate
+from saddlepoint.vectors import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Status(StrEnum):
+    """Why a run ended. Only ``SOLVED`` claims anything, and only on the strength of a certificate."""
+
+    SOLVED = "solved"
+    OUT_OF_CALLS = "out of calls"
+    OUT_OF_TIME = "out of time"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped by the callback"
+    STALLED = "stalled"
+    DIVERGED = "diverged"
+    RUNNING = "running"
+
+
+class Record(NamedTuple):
+    """One line of the history, taken with each certificate."""
+
+    iteration: int
+    grad_g: int
+    grad_h: int
+    A: int
+    At: int
+    passes: int
+    seconds: float  # of the method alone, without the certificates
+    distance: float
+    gap: float
+
+
+class History(Sequence[Record]):
+    """The records of a run, in order; ``to_pandas()`` gives a frame and ``column(name)`` an array."""
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        self._records = list(records)
+
+    def append(self, record: Record) -> None:
+        """Add a record."""
+        self._records.append(record)
+
+    def column(self, name: str) -> Array:
+        """One field of all records."""
+        return np.array([getattr(record, name) for record in self._records])
+
+    def to_pandas(self) -> Any:
+        """The history as a pandas DataFrame (needs pandas)."""
+        import pandas
+
+        return pandas.DataFrame(self._records, columns=list(Record._fields))
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | Sequence[Record]:
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} records)"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Result:
+    """The best certified point of a run.
+
+    Attributes:
+        x, y: the point, in the variables and the dtype of the problem.
+        status, message: why the run ended, as a word and as a sentence.
+        certificate: what is proven about (x, y).
+        calls: what the method called, by oracle.
+        passes: how often the method read A from end to end.
+        iterations: steps of the method.
+        seconds: time of the method alone.
+        method: its name; ``parameters`` are its constants as resolved by theory.
+        history: one record a certificate.
+        monitor_calls: certificates taken, each a query of all four oracles, kept apart from ``calls``.
+        setup_calls: what estimating |A| (and any L that was not given) took; made once for all runs of a problem.
+    """
+
+    x: Array
+    y: Array
+    status: Status
+    message: str
+    certificate: Certificate
+    calls: dict[str, int]
+    passes: int
+    iterations: int
+    seconds: float
+    method: str
+    parameters: dict[str, float]
+    history: History = field(default_factory=History)
+    monitor_calls: int = 0
+    setup_calls: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def solved(self) -> bool:
+        """True only when the certificate meets the tolerance."""
+        return self.status is Status.SOLVED
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Certified distance against oracle calls (needs matplotlib); saved to ``path`` if given."""
+        from saddlepoint.plots.convergence import plot_convergence
+
+        return plot_convergence({self.method: self}, path)
+
+    def to_dict(self, arrays: bool = False) -> dict[str, Any]:
+        """The result in plain Python values, as ``--json`` prints it."""
+        summary: dict[str, Any] = {
+            "solved": self.solved,
+            "status": str(self.status),
+            "message": self.message,
+            "method": self.method,
+            "parameters": self.parameters,
+            "certificate": {"distance": self.certificate.distance, "gap": self.certificate.gap},
+            "calls": self.calls,
+            "passes": self.passes,
+            "monitor_calls": self.monitor_calls,
+            "setup_calls": self.setup_calls,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+        }
+        if arrays:
+            summary |= {"x": self.x.tolist(), "y": self.y.tolist()}
+        return summary
+
+    def save(self, path: str | Path) -> None:
+        """Write x, y, the history and the summary to a .npz file (no pickle inside; the name is taken as it is)."""
+        history = np.array([list(record) for record in self.history], dtype=np.float64)
+        summary = json.dumps(self.to_dict() | {"history_columns": list(Record._fields)})
+        with open(path, "wb") as file:
+            np.savez(file, x=self.x, y=self.y, history=history, summary=np.array(summary))
+
+    def __repr__(self) -> str:
+        calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())
+        lines = [
+            f"{self.status}: {self.message}",
+            f"  certificate  |x-x*| + |y-y*| <= {self.certificate.distance:.3g}, gap <= {self.certificate.gap:.3g}",
+            f"  calls        {calls}  ({self.passes} passes over A)",
+            f"  method       {self.method}, {self.iterations} iterations, {self.seconds:.3g} s",
+            f"  point        x{self.x.shape}, y{self.y.shape}, {self.x.dtype}",
+        ]
+        return "\n".join(lines)

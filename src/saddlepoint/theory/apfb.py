@@ -1,0 +1,45 @@
+"""Accelerated proximal forward-backward: Theorem `apfb`."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+# The theorem holds with any upper bound in the place of |A|. This one keeps gamma and sigma finite when A = 0.
+COUPLING_FLOOR = 1e-3
+
+
+class ApfbParameters(NamedTuple):
+    """gamma, sigma and theta of Algorithm APFB."""
+
+    gamma: float
+    sigma: float
+    theta: float
+
+
+def floored(coupling: float) -> float:
+    """|A|/sqrt(mu_x mu_y), or the floor where that is smaller."""
+    return max(coupling, COUPLING_FLOOR)
+
+
+def apfb_parameters(mu_x: float, mu_y: float, norm: float) -> ApfbParameters:
+    """gamma = sqrt(mu_y/mu_x)/|A|, sigma = sqrt(mu_x/mu_y)/|A|, theta = |A|/(sqrt(mu_x mu_y) + |A|)."""
+    c = floored(norm / math.sqrt(mu_x) / math.sqrt(mu_y))
+    return ApfbParameters(gamma=1.0 / (c * mu_x), sigma=1.0 / (c * mu_y), theta=c / (1.0 + c))
+
+
+def apfb_bound(coupling: float, T: int, start: float) -> float:
+    """Theorem `apfb`, T >= 1: mu_x |x_T - x*|^2 + mu_y |y_T - y*|^2 is at most this.
+
+    Args:
+        coupling: |A|/sqrt(mu_x mu_y).
+        start: mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2.
+    """
+    c = floored(coupling)
+    return (c / (1.0 + c)) ** (T - 1) * c * start
+
+
+def apfb_steps(coupling: float, reduction: float) -> int:
+    """A T for which the bound of Theorem `apfb` is at most start/reduction."""
+    c = floored(coupling)
+    return max(1, math.floor((c + 1.0) * math.log(max(1.0, c) * reduction)) + 2)
