@@ -76,7 +76,7 @@ def solve(
     _check_oracle(f, x, y)
     chosen, why = choose(f, tol) if method == "auto" else (_as_method(method), "")
     _check_method(f, chosen)
-    with make_progress(progress, tol) as bar:
+    with make_progress(progress, tol, chosen.label) as bar:
         return _Run(f, chosen, why, tol, Meter(max_calls, max_seconds, bar.tick), callback, bar, history).go(x, y)
 
 
@@ -102,6 +102,7 @@ class _Run:
         self.started = time.perf_counter()
         self.best: tuple[Array, Array, Certificate]
         self.improved_look = self.improved_calls = 0
+        self.floor = False  # the accuracy reached is that of the arithmetic
         self.parameters: dict[str, float] = {}
 
     def go(self, x: Array, y: Array) -> Result:
@@ -184,8 +185,8 @@ class _Run:
         unit = float(np.finfo(self.f.dtype).eps) / float(np.finfo(np.float64).eps)
         certificate = self.best[2]
         if waited >= PATIENCE and certificate.distance <= 100.0 * unit * certificate.rounding:
-            return True
-        return waited >= 40 and self.meter.total > 100 * self.improved_calls + 1_000_000
+            self.floor = True
+        return self.floor or (waited >= 40 and self.meter.total > 100 * self.improved_calls + 1_000_000)
 
     @property
     def seconds(self) -> float:
@@ -214,6 +215,13 @@ class _Run:
             setup_calls=self.f.estimated | {"A": products, "At": products},
         )
 
+    def obstacle(self) -> str:
+        """Why a run stalled, and what to try."""
+        if not self.floor:
+            return "there was no progress for long; try another method (sp.predict compares them)"
+        advice = "use float64" if self.f.dtype == np.float32 else "raise tol"
+        return f"the precision of {self.f.dtype} allows no more; {advice}"
+
     def message(self, status: Status, distance: float) -> str:
         """One sentence that says what happened and, if it is not solved, what to try."""
         where = f"at a certified distance of {distance:.3g}"
@@ -226,8 +234,7 @@ class _Run:
                 Status.OUT_OF_TIME: f"{where} the time is up; raise max_seconds or go on from x, y",
                 Status.INTERRUPTED: f"{where} by Ctrl-C; go on from x, y by passing them as x0, y0",
                 Status.STOPPED: f"{where} by the callback",
-                Status.STALLED: f"{where} the precision of {self.f.dtype} allows no more; "
-                + ("use float64" if self.f.dtype == np.float32 else "raise tol or rescale the problem"),
+                Status.STALLED: f"{where} {self.obstacle()}",
                 Status.DIVERGED: f"{where} the iterates left the finite numbers; check mu, L and the gradients",
                 Status.RUNNING: where,
             }[status]

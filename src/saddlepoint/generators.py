@@ -66,16 +66,16 @@ def chain(n: int, kx: float, ky: float, coupling: float) -> Saddle:
 def demo() -> Saddle:
     """The default example: a learner against an adversary, unbalanced, not quadratic, without a cheap prox.
 
-    x are the weights of a regularised logistic regression on 800 samples of 300 correlated features; y shifts the
-    features at a smooth cost that is better conditioned.
+    x are the weights of a regularised logistic regression on 1000 samples of 400 features of falling size; y shifts
+    the features at a smooth cost that is better conditioned.
     """
     rng = np.random.default_rng(7)
-    m, n = 300, 200
-    D = rng.standard_normal((800, m)) / np.sqrt(np.arange(1, m + 1))
-    labels = np.where(D @ rng.standard_normal(m) + 0.5 * rng.standard_normal(800) > 0, 1.0, -1.0)
-    E = rng.standard_normal((400, n))
-    g = Logistic(D, labels, 1e-3)
-    h = LogCosh(E, rng.standard_normal(400), 0.1)
+    m, n = 400, 300
+    D = rng.standard_normal((1000, m)) / np.sqrt(np.arange(1, m + 1))
+    labels = np.where(D @ rng.standard_normal(m) + 0.5 * rng.standard_normal(1000) > 0, 1.0, -1.0)
+    E = rng.standard_normal((2 * n, n))
+    g = Logistic(D, labels, 1e-4)
+    h = LogCosh(E, rng.standard_normal(2 * n), 0.1)
     return Saddle(g, h, _gaussian(rng, m, n, 0.5))
 
 
@@ -84,9 +84,9 @@ def _spd(rng: np.random.Generator, n: int, low: float, high: float) -> Array:
     basis, _ = np.linalg.qr(rng.standard_normal((n, n)))
     values = np.geomspace(low, high, n)
     matrix = (basis * values) @ basis.T
-    return 0.5 * (matrix + matrix.T)
+    return np.asarray(0.5 * (matrix + matrix.T))
 
 
 def _gaussian(rng: np.random.Generator, m: int, n: int, norm: float) -> Array:
     A = rng.standard_normal((m, n))
-    return A * (norm / np.linalg.norm(A, 2))
+    return np.asarray(A * (norm / np.linalg.norm(A, 2)))

@@ -139,8 +139,8 @@ class Saddle:
             Ay, Atx = self.A.both(x64, y64)
             gx, hy = self.g.grad(x64), self.h.grad(y64)
             Fx, Fy = norm(gx + Ay), norm(hy - Atx)
-            slack_x = _unit(gx, Ay) * (norm(gx) + norm(Ay) + self.L_x * norm(x64) + self.norm * norm(y64))
-            slack_y = _unit(hy, Atx) * (norm(hy) + norm(Atx) + self.L_y * norm(y64) + self.norm * norm(x64))
+            slack_x = _unit(gx, Ay) * (norm(gx) + norm(Ay) + self.L_x * norm(x64) + self.A.rounding_scale(y64))
+            slack_y = _unit(hy, Atx) * (norm(hy) + norm(Atx) + self.L_y * norm(y64) + self.A.T.rounding_scale(x64))
         if not math.isfinite(Fx + Fy + slack_x + slack_y + self.mu_x + self.mu_y):
             return Certificate(math.inf, math.inf, math.inf, Fx, Fy)
         return Certificate(
@@ -157,5 +157,5 @@ class Saddle:
 
 
 def _unit(*arrays: Array) -> float:
-    """Four units of rounding of the narrowest array: an oracle that answers in float32 is trusted no further."""
-    return 4.0 * max(float(np.finfo(array.dtype).eps) for array in arrays)
+    """Two units of rounding of the narrowest array: an oracle that answers in float32 is trusted no further."""
+    return 2.0 * max(float(np.finfo(array.dtype).eps) for array in arrays)

@@ -31,7 +31,7 @@ class Progress:
 class RichProgress(Progress):
     """A bar on the terminal; it keeps moving inside long steps."""
 
-    def __init__(self, tol: float) -> None:
+    def __init__(self, tol: float, label: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -44,7 +44,7 @@ class RichProgress(Progress):
             TimeElapsedColumn(),
             console=Console(stderr=True),
         )
-        self.task = self.bar.add_task("solving", total=1.0, distance=math.inf, tol=tol, calls=0)
+        self.task = self.bar.add_task(label, total=1.0, distance=math.inf, tol=tol, calls=0)
         self.tick = self._tick
 
     def _tick(self) -> None:
@@ -74,22 +74,25 @@ class RichProgress(Progress):
 class PlainProgress(Progress):
     """A line on stderr every second, where Rich is not installed."""
 
-    def __init__(self, tol: float) -> None:
-        self.tol, self.drawn = tol, 0.0
+    def __init__(self, tol: float, label: str) -> None:
+        self.tol, self.label, self.drawn = tol, label, 0.0
 
     def update(self, record: Record) -> None:
         """Print a line if the last one is a second old."""
         if time.perf_counter() - self.drawn > 1.0:
             self.drawn = time.perf_counter()
-            line = f"step {record.iteration}: certified {record.distance:.2e} -> {self.tol:.1e}, {record.seconds:.1f} s"
-            print(line, file=sys.stderr)
+            print(
+                f"{self.label}, step {record.iteration}: certified {record.distance:.2e} -> {self.tol:.1e}, "
+                f"{record.seconds:.1f} s",
+                file=sys.stderr,
+            )
 
 
-def make_progress(wanted: bool, tol: float) -> Progress:
+def make_progress(wanted: bool, tol: float, label: str) -> Progress:
     """The best bar that is installed, or none if none is wanted."""
     if not wanted:
         return Progress()
     try:
-        return RichProgress(tol)
+        return RichProgress(tol, label)
     except ImportError:
-        return PlainProgress(tol)
+        return PlainProgress(tol, label)

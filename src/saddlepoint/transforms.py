@@ -6,6 +6,7 @@ and never looks inside, so a counted problem stays counted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,8 +109,12 @@ class ScaledCoupling(Coupling):
         return self.c * t, u
 
     def resolvent(self, p: Array, q: Array, a: float) -> tuple[Array, Array]:
-        """That of A with the step c a, so that one factorisation serves every view of A."""
+        """That of A with the step c a."""
         return self.A.resolvent(p, q, self.c * a)
+
+    def normal_solver(self, a: float) -> Callable[[Array], Array]:
+        """That of A with the step c a, so that one factorisation serves every view of A."""
+        return self.A.normal_solver(self.c * a)
 
     def gram(self) -> Any:
         """c^2 A'A."""

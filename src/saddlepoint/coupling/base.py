@@ -13,7 +13,7 @@ import numpy as np
 from saddlepoint.errors import ProblemError
 from saddlepoint.factor import shifted_solver
 from saddlepoint.spectrum import largest_eigenvalue
-from saddlepoint.vectors import Array
+from saddlepoint.vectors import Array, norm
 
 
 class Norm(NamedTuple):
@@ -87,21 +87,35 @@ class Coupling(ABC):
         """A bound on |A| that holds for certain; infinite where none is cheap."""
         return math.inf
 
+    def rounding_scale(self, y: Array) -> float:
+        """The size of the terms that A y sums up: times a few units of rounding, the error of the product.
+
+        It can be far above |A y|, and far below |A| |y| when A is badly scaled.
+        """
+        return self.norm * norm(y)
+
     def resolvent(self, p: Array, q: Array, a: float) -> tuple[Array, Array]:
-        """The (x, y) with x + a A y = p and y - a A' x = q, by one factorisation that is kept for later calls."""
+        """The (x, y) with x + a A y = p and y - a A' x = q, by a factorisation that is kept for later calls.
+
+        The factor knows A squared; a second solve, for the residual of the first, regains what that loses.
+        """
         if self.shape[0] < self.shape[1]:
             y, x = self.T.resolvent(q, p, -a)
             return x, y
-        y = self._factor(a)(q + a * self.tmul(p))
-        return p - a * self.mul(y), y
+        solve = self.normal_solver(a)
+        x, y = p, 0.0 * q
+        for _ in range(2):
+            dy = solve(q - y + a * self.tmul(x))
+            x, y = x - a * self.mul(dy), y + dy
+        return x, y
 
     def gram(self) -> Any:
         """A'A as a dense or sparse matrix."""
         identity = np.eye(self.shape[1], dtype=self.dtype)
         return np.stack([self.through(column)[1] for column in identity], axis=1)
 
-    def _factor(self, a: float) -> Callable[[Array], Array]:
-        """The solver of (I + a^2 A'A) y = r; the last one is kept."""
+    def normal_solver(self, a: float) -> Callable[[Array], Array]:
+        """r -> y with (I + a^2 A'A) y = r, by a factorisation; the last one is kept."""
         kept: tuple[float, Callable[[Array], Array]] | None = self.__dict__.get("_kept")
         if kept is None or kept[0] != a * a:
             kept = self.__dict__["_kept"] = (a * a, shifted_solver(self.gram(), a * a))

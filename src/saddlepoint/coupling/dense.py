@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
 from saddlepoint.coupling.base import Coupling
-from saddlepoint.vectors import Array
+from saddlepoint.vectors import Array, norm
 
 BLOCK = 1 << 22  # entries converted at a time when a narrow A meets a wide vector
 
@@ -43,6 +44,15 @@ class DenseCoupling(Coupling):
     def gram(self) -> Array:
         """A'A."""
         return np.asarray(self.A.T @ self.A)
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        squares: Array = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
+        return np.sqrt(squares)
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the norms of the columns of A."""
+        return norm(self._column_norms * y)
 
     def _norm_ceiling(self) -> float:
         wide = np.abs(self.A)

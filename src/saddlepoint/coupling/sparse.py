@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from saddlepoint.coupling.base import Coupling
-from saddlepoint.vectors import Array
+from saddlepoint.vectors import Array, norm
 
 
 class SparseCoupling(Coupling):
@@ -33,6 +34,16 @@ class SparseCoupling(Coupling):
     def gram(self) -> Any:
         """A'A, sparse."""
         return self.A.T @ self.A
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        wide = self.A.astype(np.float64)
+        squares: Array = np.asarray(wide.multiply(wide).sum(axis=0)).ravel()
+        return np.sqrt(squares)
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the norms of the columns of A."""
+        return norm(self._column_norms * y)
 
     def _norm_ceiling(self) -> float:
         if self.A.nnz == 0:

@@ -126,7 +126,7 @@ class DIPPA(Method):
         residual = math.sqrt(dippa_residual(s.level, kappa))
         match self.solver(f):
             case "factor":
-                return by_factor(f.A, p, q, alpha)
+                return by_factor(f.A, p, q, alpha, start)
             case "apfb":
                 return by_apfb(f.A, p, q, alpha, start, residual, dippa_K2(kappa, nu))
             case _:

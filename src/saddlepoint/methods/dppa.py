@@ -64,8 +64,8 @@ class DPPA(Method):
         return DPPAState(x, y, 2.0 * x - p, 2.0 * y - q)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One prox of each function and, with the factor at hand, one product each way."""
-        return {"grad_g": 0, "grad_h": 0, "A": 1, "At": 1, "prox_g": 1, "prox_h": 1}
+        """One prox of each function and, with the factor at hand, two products each way."""
+        return {"grad_g": 0, "grad_h": 0, "A": 2, "At": 2, "prox_g": 1, "prox_h": 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """alpha, and the factor eta a step."""

@@ -37,10 +37,22 @@ class Start(NamedTuple):
     aAtx: Array
 
 
-def by_factor(A: Coupling, p: Array, q: Array, a: float) -> Solution:
-    """Exactly, by a factorisation that the coupling keeps."""
-    x, y = A.resolvent(p, q, a)
-    return Solution(x, y, 0.0, 0.0)
+def _mirrored(start: Start) -> Start:
+    """The start seen by the other player, for whom A is A' and a is -a."""
+    return Start(start.y, start.x, -start.aAtx, -start.aAy)
+
+
+def by_factor(A: Coupling, p: Array, q: Array, a: float, start: Start) -> Solution:
+    """By a factorisation of I + a^2 A'A that the coupling keeps, and one product each way.
+
+    It solves for the change from the start. The factor knows A squared, and its errors shrink with that change.
+    """
+    if A.shape[0] < A.shape[1]:
+        y, x, ry, rx = by_factor(A.T, q, p, -a, _mirrored(start))
+        return Solution(x, y, rx, ry)
+    x, y = p - start.aAy, start.y
+    dy = A.normal_solver(a)(q - y + a * A.tmul(x))
+    return Solution(x - a * A.mul(dy), y + dy, 0.0, 0.0)
 
 
 def by_cg(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int | None = None) -> Solution:
@@ -50,8 +62,7 @@ def by_cg(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, s
     pass each way a step; exactly ``steps`` of them if given.
     """
     if A.shape[0] < A.shape[1]:
-        mirrored = Start(start.y, start.x, -start.aAtx, -start.aAy)
-        y, x, ry, rx = by_cg(A.T, q, p, -a, mirrored, tol, steps)
+        y, x, ry, rx = by_cg(A.T, q, p, -a, _mirrored(start), tol, steps)
         return Solution(x, y, rx, ry)
     x, y = p - start.aAy, start.y
     r = q - y + a * A.tmul(x)

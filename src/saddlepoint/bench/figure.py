@@ -1,0 +1,68 @@
+"""Figure 1, measured: bounds against |A| for fixed condition numbers, with the calls of real runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.bench.measure import Measurement, measure
+from saddlepoint.theory.table1 import best_response_order, catalyst_dippa_order, lower_order
+from saddlepoint.vectors import Array
+
+METHODS = ("catalyst-aipfb", "catalyst-dippa", "aipfb", "dippa")
+
+
+class FigureData(NamedTuple):
+    """Everything Figure 1 shows. The bounds are orders times log(1/tol); |A| is in units of L_x = L_y."""
+
+    kx: float
+    ky: float
+    tol: float
+    norms: Array
+    bounds: dict[str, Array]
+    runs: tuple[Measurement, ...]
+
+    def norm_of(self, coupling: float) -> float:
+        """|A|/L of a coupling condition number."""
+        return coupling / math.sqrt(self.kx * self.ky)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as ``--json`` prints them."""
+        return {
+            "kx": self.kx,
+            "ky": self.ky,
+            "tol": self.tol,
+            "norms": self.norms.tolist(),
+            "bounds": {name: bound.tolist() for name, bound in self.bounds.items()},
+            "runs": [run._asdict() | {"norm": self.norm_of(run.coupling)} for run in self.runs],
+        }
+
+
+def figure_data(
+    kx: float = 1000.0,
+    ky: float = 30.0,
+    tol: float = 1e-6,
+    methods: Iterable[str] = METHODS,
+    points: int = 8,
+    max_seconds: float = 60.0,
+    tell: Callable[[Measurement], None] = lambda _: None,
+) -> FigureData:
+    """The bounds on a fine grid of |A|, and runs of the methods on ``points`` of them (0 for the bounds alone)."""
+    scale = math.sqrt(kx * ky)
+    couplings = np.geomspace(0.3, 3.0 * scale, 200)
+    bounds = {
+        "Wang and Li 2020, Catalyst-AIPFB": best_response_order,
+        "this paper (Catalyst-DIPPA)": catalyst_dippa_order,
+        "lower bound": lower_order,
+    }
+    nats = math.log(1.0 / tol)
+    runs = []
+    for method in methods if points else ():
+        for c in np.geomspace(0.5, 2.5 * scale, points):
+            runs.append(measure(method, kx, ky, float(c), tol, max_seconds))
+            tell(runs[-1])
+    curves = {name: nats * np.array([order(kx, ky, c) for c in couplings]) for name, order in bounds.items()}
+    return FigureData(kx, ky, tol, couplings / scale, curves, tuple(runs))

@@ -1,0 +1,236 @@
+"""The commands. Each is a few lines: read, call the library, show."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from saddlepoint import __version__
+from saddlepoint.cli import show
+from saddlepoint.driver import solve as solve_problem
+from saddlepoint.errors import AssumptionError, ProblemError
+from saddlepoint.files import load_problem
+from saddlepoint.methods.base import make_method, methods
+from saddlepoint.prediction import predict as make_prediction
+
+app = typer.Typer(
+    help="Certified first-order solvers for min_x max_y g(x) + <x, A y> - h(y).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
+Tol = Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")]
+
+
+def run() -> int:
+    """Run the command line; the exit code."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as end:
+        return end.exit_code
+    except (ProblemError, AssumptionError) as error:
+        return _complain(str(error), 2)
+    except (typer.Abort, KeyboardInterrupt):
+        return _complain("interrupted", 130)
+    except OSError as error:
+        return _complain(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # what typer raises for bad options
+            return _complain(error.format_message(), 2)
+        raise
+    return 0
+
+
+def _complain(message: str, code: int) -> int:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"saddlepoint {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    tol: Annotated[float, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")] = 1e-6,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("demo.png"),
+    as_json: Json = False,
+) -> None:
+    """Solve the default example with every gradient method and compare them."""
+    from saddlepoint.bench.measure import gradient_methods
+    from saddlepoint.generators import demo as demo_problem
+    from saddlepoint.plots.convergence import plot_convergence
+
+    _check_target(plot)
+    f = demo_problem()
+    if not as_json:
+        show.problem(f)
+    results = {}
+    for name in gradient_methods():
+        results[name] = solve_problem(f, method=name, tol=tol, progress=not as_json, max_seconds=60.0)
+    plot_convergence(results, plot, title="logistic g, log-cosh h, no prox: certified distance to the saddle point")
+    if as_json:
+        typer.echo(json.dumps({name: result.to_dict() for name, result in results.items()} | {"plot": str(plot)}))
+    else:
+        show.comparison(results)
+        typer.echo(f"picture: {plot}")
+    raise typer.Exit(0 if all(result.solved for result in results.values()) else 1)
+
+
+@app.command()
+def solve(
+    file: Annotated[Path, typer.Argument(help="A problem file (TOML).", metavar="FILE")],
+    method: Annotated[str | None, typer.Option(help="A name from `saddlepoint methods`, or auto.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="An option of the method, as name=value.")] = None,
+    tol: Tol = None,
+    max_calls: Annotated[int | None, typer.Option(help="Most calls of each oracle.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write x, y, history and summary to this .npz file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
+    memory_limit: Annotated[str, typer.Option(help="Most memory one array may take, such as 8GB.")] = "4GiB",
+    progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Solve the problem in FILE and print the certificate. Exit code 0 only if it is solved."""
+    for target in (out, plot):
+        _check_target(target)
+    f, settings = load_problem(file, _bytes(memory_limit))
+    given = {"method": method, "tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
+    settings |= {name: value for name, value in given.items() if value is not None}
+    settings["options"] = settings.get("options", {}) | dict(_option(text) for text in option or [])
+    options = settings.pop("options")
+    if options:
+        settings["method"] = make_method(settings.get("method", "auto"), **options)
+    bar = progress if progress is not None else sys.stderr.isatty() and not as_json
+    result = solve_problem(f, progress=bar, **settings)
+    if out is not None:
+        result.save(out)
+    if plot is not None:
+        result.plot(plot)
+    typer.echo(json.dumps(result.to_dict()) if as_json else repr(result))
+    raise typer.Exit(0 if result.solved else 1)
+
+
+@app.command()
+def predict(
+    file: Annotated[
+        Path | None, typer.Argument(help="A problem file; or give the three numbers.", metavar="[FILE]")
+    ] = None,
+    kx: Annotated[float | None, typer.Option(help="L_x/mu_x.")] = None,
+    ky: Annotated[float | None, typer.Option(help="L_y/mu_y.")] = None,
+    coupling: Annotated[float | None, typer.Option(help="|A|/sqrt(mu_x mu_y).")] = None,
+    tol: Annotated[float, typer.Option(help="Factor by which the distance is to shrink.")] = 1e-6,
+    as_json: Json = False,
+) -> None:
+    """What theory promises for every row of the paper's Table 1."""
+    f = None if file is None else load_problem(file).problem
+    prediction = make_prediction(f, tol, kx=kx, ky=ky, coupling=coupling)
+    if as_json:
+        typer.echo(json.dumps(prediction.to_dict()))
+    else:
+        show.prediction(prediction)
+
+
+@app.command(name="methods")
+def list_methods(as_json: Json = False) -> None:
+    """Every method: its name, the oracle it needs, its complexity, its reference."""
+    if as_json:
+        typer.echo(json.dumps([info._asdict() for info in methods()]))
+    else:
+        show.methods(methods())
+
+
+@app.command()
+def table(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller problems.")] = False,
+    method: Annotated[list[str] | None, typer.Option(help="Only these methods.")] = None,
+    tol: Annotated[float, typer.Option(help="Relative accuracy.")] = 1e-6,
+    max_seconds: Annotated[float, typer.Option(help="Most seconds for one run.")] = 60.0,
+    as_json: Json = False,
+) -> None:
+    """The paper's Table 1, measured: exponents of the calls in kappa and |A|, beside theory's."""
+    from saddlepoint.bench.table import measured_table
+
+    for name in method or []:
+        make_method(name)
+    with show.running("Table 1", as_json) as tell:
+        measured = measured_table(method, tol, quick, max_seconds, tell)
+    if as_json:
+        typer.echo(json.dumps(measured.to_dict()))
+    else:
+        show.table(measured)
+
+
+@app.command()
+def figure(
+    out: Annotated[list[Path] | None, typer.Option(help="Files to write (.png, .svg); may be repeated.")] = None,
+    kx: Annotated[float, typer.Option(help="L_x/mu_x.")] = 1000.0,
+    ky: Annotated[float, typer.Option(help="L_y/mu_y.")] = 30.0,
+    tol: Annotated[float, typer.Option(help="Relative accuracy.")] = 1e-6,
+    points: Annotated[int, typer.Option(help="Couplings at which the methods are run; 0 for the bounds alone.")] = 8,
+    max_seconds: Annotated[float, typer.Option(help="Most seconds for one run.")] = 60.0,
+    as_json: Json = False,
+) -> None:
+    """The paper's Figure 1: bounds against |A|, with the measured calls drawn on it."""
+    from saddlepoint.bench.figure import figure_data
+    from saddlepoint.plots.figure1 import plot_figure1
+
+    targets = out or [Path("figure1.png"), Path("figure1.svg")]
+    for target in targets:
+        _check_target(target)
+    make_prediction(kx=kx, ky=ky, coupling=1.0, tol=tol)  # refuses numbers that make no problem
+    with show.running("Figure 1", as_json) as tell:
+        data = figure_data(kx, ky, tol, points=points, max_seconds=max_seconds, tell=tell)
+    plot_figure1(data, targets)
+    typer.echo(json.dumps(data.to_dict()) if as_json else "written: " + ", ".join(map(str, targets)))
+
+
+def _check_target(path: Path | None) -> None:
+    """Complain about an unwritable target before the work, not after it."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ProblemError(f"{path} is a folder; expected a file name")
+    parent = path.parent
+    if parent.exists() and not parent.is_dir():
+        raise ProblemError(f"{parent} is not a folder")
+    parent.mkdir(parents=True, exist_ok=True)
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
+    try:
+        assert match is not None
+        power = " KMGT".index(match[2].upper() or " ")
+        return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
+    except (AssertionError, ValueError):
+        raise ProblemError(f"memory limit {text!r}; expected a size such as 8GB") from None
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ProblemError(f"option {text!r}; expected name=value")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
