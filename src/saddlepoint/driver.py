@@ -74,6 +74,9 @@ def solve(
         max_seconds = _positive(max_seconds, "max_seconds")
     x, y = _start(f, x0, y0)
     _check_oracle(f, x, y)
+    for name, function in (("g", f.g), ("h", f.h)):
+        if math.isnan(function.mu):
+            raise ProblemError(f"mu of {name} is unknown, and without it nothing can be certified; give mu to Smooth")
     chosen, why = choose(f, tol) if method == "auto" else (_as_method(method), "")
     _check_method(f, chosen)
     with make_progress(progress, tol, chosen.label) as bar:
@@ -275,8 +278,6 @@ def _check_oracle(f: Saddle, x: Array, y: Array) -> None:
 
 def _check_method(f: Saddle, method: Method) -> None:
     for name, function in (("g", f.g), ("h", f.h)):
-        if math.isnan(function.mu):
-            raise ProblemError(f"mu of {name} is unknown and {method.label} needs it; give mu to Smooth")
         if method.oracle == "prox" and not function.has_prox:
             raise ProblemError(
                 f"{method.label} needs the prox of {name}, and {type(function).__name__} has none; "

@@ -156,12 +156,13 @@ class LogCosh(Risk):
         s = self.l2 + 1.0 / t
         low, high = (v / t - 1.0) / s, (v / t + 1.0) / s
         u = np.clip(v, low, high)
-        for _ in range(60):
+        for _ in range(100):
             th = np.tanh(u - centre)
             residual = th + s * u - v / t
             low, high = np.where(residual < 0.0, u, low), np.where(residual > 0.0, u, high)
             step = u - residual / (1.0 - th * th + s)
-            new = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+            inside = ((step > low) & (step < high)) | (step == u)  # a step onto the bracket's end could cycle
+            new = np.where(inside, step, 0.5 * (low + high))
             if np.array_equal(new, u):
                 break
             u = new

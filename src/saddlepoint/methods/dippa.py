@@ -124,14 +124,14 @@ class DIPPA(Method):
         kappa, nu = f.L / f.mu, alpha * f.norm
         start = Start(s.x, s.y, s.x - s.z, s.w - s.y)
         residual = math.sqrt(dippa_residual(s.level, kappa))
+        fixed = self.inner == "paper"
         match self.solver(f):
             case "factor":
                 return by_factor(f.A, p, q, alpha, start)
             case "apfb":
-                return by_apfb(f.A, p, q, alpha, start, residual, dippa_K2(kappa, nu))
+                return by_apfb(f.A, p, q, alpha, start, residual, dippa_K2(kappa, nu) if fixed else None)
             case _:
-                fixed = dippa_K2_cg(kappa, nu) if self.inner == "paper" else None
-                return by_cg(f.A, p, q, alpha, start, residual, fixed)
+                return by_cg(f.A, p, q, alpha, start, residual, dippa_K2_cg(kappa, nu) if fixed else None)
 
     def solver(self, f: Saddle) -> str:
         """What ``auto`` comes to."""

@@ -14,7 +14,7 @@ import math
 from typing import NamedTuple
 
 from saddlepoint.coupling import Coupling
-from saddlepoint.theory.apfb import floored
+from saddlepoint.theory.apfb import apfb_steps, floored
 from saddlepoint.theory.dippa import cg_steps
 from saddlepoint.vectors import Array, inner, norm
 
@@ -74,15 +74,18 @@ def by_cg(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, s
             break
         t, u = A.through(d)
         Md = d + (a * a) * u
-        step = rr / inner(d, Md)
+        curvature = inner(d, Md)
+        if curvature == 0.0:  # the residual is so small that its square underflows
+            break
+        step = rr / curvature
         x, y, r = x - (a * step) * t, y + step * d, r - step * Md
         before, rr = rr, inner(r, r)
         d = r + (rr / before) * d
     return Solution(x, y, 0.0, r)
 
 
-def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int) -> Solution:
-    """Algorithm APFB, the paper's choice, until the residual is at most tol but for at most ``steps`` steps.
+def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int | None = None) -> Solution:
+    """Algorithm APFB, the paper's choice, until the residual is at most tol; exactly ``steps`` steps if given.
 
     Here gamma = sigma = 1/|A| and both proximal operators are affine, so that a step is one fused pass:
     x_k = e + s A y_k, and A' x_k = A'(s A y_k + e) is what the next step extrapolates.
@@ -92,12 +95,16 @@ def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float,
     x, y, aAtx = start.x, start.y, start.aAtx
     before = aAtx
     rx, ry = p - x - start.aAy, q - y + aAtx
+    residual = math.hypot(norm(rx), norm(ry))
+    if steps is None:
+        steps = apfb_steps(nu, (1.0 + nu * nu) * (residual / tol) ** 2) if tol > 0.0 else 0
     for _ in range(steps):
+        if residual <= tol:
+            break
         y = (1.0 / (1.0 + c)) * (y + c * (q + aAtx + theta * (aAtx - before)))
         e, s = (1.0 / (1.0 + c)) * (x + c * p), -c * a / (1.0 + c)
         Ay, Atx = A.through(y, s, e)
         x, before, aAtx = e + s * Ay, aAtx, a * Atx
         rx, ry = p - x - a * Ay, q - y + aAtx
-        if tol > 0.0 and math.hypot(norm(rx), norm(ry)) <= tol:
-            break
+        residual = math.hypot(norm(rx), norm(ry))
     return Solution(x, y, rx, ry)

@@ -1,0 +1,70 @@
+"""Exact answers by other means: dense Hessians and a damped Newton method on the whole system."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+import saddlepoint as sp
+from saddlepoint.coupling import DenseCoupling, SparseCoupling
+
+
+def dense(A):
+    if isinstance(A, DenseCoupling):
+        return np.asarray(A.A, dtype=float)
+    if isinstance(A, SparseCoupling):
+        return A.A.toarray().astype(float)
+    return np.stack([A.mul(e) for e in np.eye(A.shape[1])], axis=1)
+
+
+def hessian(f: sp.Smooth, x: np.ndarray) -> np.ndarray:
+    n = x.size
+    if isinstance(f, sp.Quadratic):
+        if isinstance(f.P, float):
+            return f.P * np.eye(n)
+        return np.diag(f.P) if isinstance(f.P, np.ndarray) else dense(f.P)
+    if isinstance(f, sp.LogSumExp):
+        D = np.eye(n) if f.D is None else dense(f.D)
+        s = (D @ x - (0 if f.t is None else f.t)) / f.tau
+        p = np.exp(s - s.max())
+        p /= p.sum()
+        return D.T @ (np.diag(p) - np.outer(p, p)) @ D / f.tau + f.l2 * np.eye(n)
+    D = np.eye(n) if f.D is None else dense(f.D)
+    weight = 1.0 if f.D is None else 1.0 / D.shape[0]
+    r = D @ x - (0 if f.t is None else f.t)
+    curvature = {
+        sp.LeastSquares: lambda: np.ones_like(r),
+        sp.Logistic: lambda: expit(r) * expit(-r),
+        sp.LogCosh: lambda: 1 - np.tanh(r) ** 2,
+        sp.Huber: lambda: (np.abs(r) <= f.delta).astype(float),
+    }[type(f)]()
+    return weight * (D.T * curvature) @ D + f.l2 * np.eye(n)
+
+
+def saddle_point(f: sp.Saddle) -> tuple[np.ndarray, np.ndarray]:
+    """(x*, y*) to rounding, by damped Newton steps on F = 0."""
+    m, n = f.shape
+    A = dense(f.A)
+    x, y = np.zeros(m), np.zeros(n)
+    field = np.concatenate(f.field(x, y))
+    for _ in range(200):
+        J = np.block([[hessian(f.g, x), A], [-A.T, hessian(f.h, y)]])
+        step = np.linalg.solve(J, field)
+        t = 1.0
+        while t > 1e-10:
+            new = np.concatenate(f.field(x - t * step[:m], y - t * step[m:]))
+            if np.linalg.norm(new) < np.linalg.norm(field):
+                break
+            t /= 2
+        else:
+            break
+        x, y, field = x - t * step[:m], y - t * step[m:], new
+    return x, y
+
+
+def distance(x, y, xs, ys) -> float:
+    return float(np.linalg.norm(x - xs) + np.linalg.norm(y - ys))
+
+
+def squared(x, y, xs, ys) -> float:
+    return float(np.sum((x - xs) ** 2) + np.sum((y - ys) ** 2))

@@ -1,0 +1,229 @@
+"""Couplings: the same answers however A is stored, and a norm bound that holds."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+import saddlepoint as sp
+from saddlepoint.coupling.dense import BLOCK
+from saddlepoint.spectrum import lanczos_steps, largest_eigenvalue
+from saddlepoint.transforms import scaled_coupling
+
+
+class Duck:
+    """Anything with @, .T and .shape."""
+
+    def __init__(self, A):
+        self._A, self.shape, self.T_calls = A, A.shape, 0
+
+    def __matmul__(self, y):
+        return self._A @ y
+
+    @property
+    def T(self):
+        return Duck(self._A.T)
+
+
+KINDS = {
+    "array": lambda A: A,
+    "fortran array": np.asfortranarray,
+    "transposed view": lambda A: np.ascontiguousarray(A.T).T,
+    "strided view": lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+    "read-only": lambda A: _read_only(A),
+    "nested list": lambda A: A.tolist(),
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+    "coo": sparse.coo_array,
+    "lil": sparse.lil_array,
+    "csr matrix": sparse.csr_matrix,
+    "operator": aslinearoperator,
+    "duck": Duck,
+    "coupling": sp.as_coupling,
+}
+
+
+def _read_only(A):
+    A = A.copy()
+    A.flags.writeable = False
+    return A
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (30, 2)])
+def test_products_however_stored(kind, shape):
+    rng = np.random.default_rng(1)
+    A, x, y, e = rng.standard_normal(shape), *(rng.standard_normal(k) for k in (*shape, shape[0]))
+    C = sp.as_coupling(KINDS[kind](A))
+    _check_products(A, C, x, y, e)
+    _check_products(A.T, C.T, y, x, rng.standard_normal(shape[1]))
+    assert C.T.T is C
+
+
+def _check_products(M, C, x, y, e):
+    assert C.shape == M.shape
+    np.testing.assert_allclose(C.mul(y), M @ y, atol=1e-13)
+    np.testing.assert_allclose(C.tmul(x), M.T @ x, atol=1e-13)
+    Ay, Atx = C.both(x, y)
+    np.testing.assert_allclose(Ay, M @ y, atol=1e-13)
+    np.testing.assert_allclose(Atx, M.T @ x, atol=1e-13)
+    for s, shift in ((1.0, None), (-0.3, None), (2.0, e)):
+        t, u = C.through(y, s, shift)
+        np.testing.assert_allclose(t, M @ y, atol=1e-13)
+        np.testing.assert_allclose(u, M.T @ (s * (M @ y) + (0 if shift is None else shift)), atol=1e-12)
+    gram = C.gram()
+    np.testing.assert_allclose(gram.toarray() if sparse.issparse(gram) else gram, M.T @ M, atol=1e-12)
+    assert np.linalg.norm(M, 2) <= C.norm <= 1.03 * np.linalg.norm(M, 2)
+    for c in (2.0, -0.5):
+        S = scaled_coupling(scaled_coupling(C, 4.0), c / 4.0)
+        np.testing.assert_allclose(S.mul(y), c * M @ y, atol=1e-13)
+        np.testing.assert_allclose(S.through(y, 0.7, e)[1], c * M.T @ (0.7 * c * M @ y + e), atol=1e-12)
+        np.testing.assert_allclose(S.T.mul(x), c * M.T @ x, atol=1e-13)
+        assert S.norm == pytest.approx(abs(c) * C.norm)
+
+
+def test_float32_products_stay_narrow_and_widen_on_demand():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((9, 7)).astype(np.float32)
+    for kind in ("array", "csr", "operator"):
+        C = sp.as_coupling(KINDS[kind](A))
+        assert C.dtype == np.float32
+        assert C.mul(np.ones(7, np.float32)).dtype == np.float32
+        wide = C.mul(np.ones(7))
+        assert wide.dtype == np.float64
+        np.testing.assert_allclose(wide, A.astype(float) @ np.ones(7), rtol=1e-15)
+
+
+def test_widening_goes_block_by_block():
+    rows = BLOCK // 1000 * 2 + 5
+    A = np.random.default_rng(0).standard_normal((rows, 1000)).astype(np.float32)
+    y = np.random.default_rng(1).standard_normal(1000)
+    np.testing.assert_allclose(sp.as_coupling(A).mul(y), A.astype(float) @ y, atol=1e-12)
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 10**6), st.sampled_from(["flat", "steep", "clustered"]))
+def test_norm_is_an_upper_bound(m, n, seed, spectrum):
+    rng = np.random.default_rng(seed)
+    k = min(m, n)
+    values = {
+        "flat": np.ones(k),
+        "steep": 0.5 ** np.arange(k),
+        "clustered": 1.0 - 1e-4 * np.arange(k) / k,
+    }[spectrum]
+    U, V = np.linalg.qr(rng.standard_normal((m, k)))[0], np.linalg.qr(rng.standard_normal((n, k)))[0]
+    A = U * values @ V.T
+    for kind in ("array", "csr", "operator"):
+        norm = sp.as_coupling(KINDS[kind](A)).norm_estimate
+        assert norm.lower <= 1 + 1e-9
+        assert 1 - 1e-9 <= norm.upper <= 1.03
+        assert norm.failure <= 1e-8
+
+
+def test_norm_is_estimated_once_and_its_products_are_known():
+    calls = {"A": 0, "At": 0}
+    A = np.random.default_rng(0).standard_normal((30, 300))
+
+    def count(name, M):
+        def product(v):
+            calls[name] += 1
+            return M @ v
+
+        return product
+
+    C = sp.as_coupling(LinearOperator(A.shape, matvec=count("A", A), rmatvec=count("At", A.T), dtype=float))
+    probe = dict(calls)  # the test of the transpose at the door
+    assert probe == {"A": 1, "At": 1}
+    norm = C.norm_estimate
+    assert calls["A"] - 1 == calls["At"] - 1 == norm.products <= lanczos_steps(30)
+    assert C.T.norm_estimate is norm
+    assert C.norm_estimate is norm
+    assert calls["A"] - 1 == norm.products
+
+
+def test_lanczos_margin_is_honest():
+    """With few steps the Ritz value is too small often enough; the margin then has to cover it."""
+    n = 2000
+    values = np.linspace(0.0, 1.0, n) ** 0.5
+    short = 0
+    for seed in range(20):
+        found = largest_eigenvalue(lambda v: values * v, n, seed=seed, failure=1e-3, margin=0.3)
+        assert found.lower <= 1.0 <= found.upper
+        assert found.products == lanczos_steps(n, 0.3, 1e-3)
+        short += found.lower < 0.99
+    assert short > 0
+
+
+def test_zero_and_rank_one_norms_are_exact():
+    assert sp.as_coupling(np.zeros((4, 3))).norm == 0.0
+    assert sp.as_coupling(sparse.csr_array((4, 3))).norm == 0.0
+    u, v = np.arange(1.0, 5.0), np.arange(1.0, 4.0)
+    assert sp.as_coupling(np.outer(u, v)).norm == pytest.approx(np.linalg.norm(u) * np.linalg.norm(v), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["array", "csr", "operator"])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6)])
+def test_resolvent_factorises_once(kind, shape):
+    rng = np.random.default_rng(0)
+    A, p, q = rng.standard_normal(shape), rng.standard_normal(shape[0]), rng.standard_normal(shape[1])
+    C = sp.as_coupling(KINDS[kind](A))
+    for a in (0.5, 0.5, 2.0):
+        x, y = C.resolvent(p, q, a)
+        np.testing.assert_allclose(x + a * A @ y, p, atol=1e-12)
+        np.testing.assert_allclose(y - a * A.T @ x, q, atol=1e-12)
+    small = C if shape[0] >= shape[1] else C.T
+    assert small.normal_solver(2.0) is small.normal_solver(2.0)
+
+
+def test_resolvent_survives_a_strong_coupling():
+    rng = np.random.default_rng(0)
+    A, p, q = 1e6 * rng.standard_normal((8, 5)), rng.standard_normal(8), rng.standard_normal(5)
+    x, y = sp.as_coupling(A).resolvent(p, q, 1.0)
+    z = np.linalg.solve(np.block([[np.eye(8), A], [-A.T, np.eye(5)]]), np.r_[p, q])
+    np.testing.assert_allclose(np.r_[x, y], z, atol=1e-9)
+
+
+class Liar(Duck):
+    @property
+    def T(self):
+        return Duck(2 * self._A.T)
+
+
+class Misshapen(Duck):
+    @property
+    def T(self):
+        return Duck(self._A)
+
+
+BAD = [
+    (np.zeros(3), r"A has shape \(3,\); expected a matrix"),
+    (np.zeros((0, 3)), r"A has shape \(0, 3\); expected a matrix with at least one row"),
+    (sparse.csr_array((3, 0)), r"A has shape \(3, 0\)"),
+    (np.array([[1.0, math.nan]]), r"A has a nan at index \(0, 1\)"),
+    (sparse.csr_array([[math.inf]]), "the data of A has a inf at index 0"),
+    (np.array([[1j]]), "expected real numbers"),
+    (np.array([["a"]]), "expected real numbers"),
+    (np.array([[object()]]), "expected real numbers"),
+    ([[1.0], [1.0, 2.0]], "not an array of numbers"),
+    (Liar(np.ones((2, 2))), "A.T is not the transpose of A"),
+    (Misshapen(np.ones((2, 3))), r"A.T @ x|not aligned|mismatch|size"),
+    (LinearOperator((2, 2), matvec=lambda v: v), "give the LinearOperator an rmatvec"),
+    (LinearOperator((2, 2), matvec=lambda v: v * math.nan, rmatvec=lambda v: v), "not a vector of finite real numbers"),
+    (3.0, r"A has shape \(\)"),
+    (None, "expected real numbers"),
+]
+
+
+@pytest.mark.parametrize(("bad", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
+def test_bad_couplings_are_refused_in_a_sentence(bad, sentence):
+    with pytest.raises((sp.ProblemError, ValueError), match=sentence):
+        sp.as_coupling(bad)
+
+
+def test_integers_become_floats_before_they_overflow():
+    C = sp.as_coupling(np.full((2, 2), 100, np.int8))
+    np.testing.assert_array_equal(C.mul(np.ones(2)), [200.0, 200.0])
+    assert C.dtype == np.float64

@@ -1,0 +1,200 @@
+"""The functions: gradients, constants, prox, algebra, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import hessian
+from scipy import sparse
+from scipy.optimize import check_grad
+
+import saddlepoint as sp
+from saddlepoint.functions.constants import DENSE, eigenvalue_bounds, estimate_smoothness
+
+rng = np.random.default_rng(0)
+D = rng.standard_normal((20, 6))
+T = rng.standard_normal(20)
+LABELS = np.where(rng.random(20) < 0.5, -1.0, 1.0)
+P = D.T @ D / 20 + 0.1 * np.eye(6)
+
+FUNCTIONS = {
+    "quadratic, dense": sp.Quadratic(P, np.arange(6.0)),
+    "quadratic, sparse": sp.Quadratic(sparse.diags_array([np.full(6, 2.0), np.full(5, -1.0), np.full(5, -1.0)],
+                                                         offsets=[0, 1, -1], format="coo")),
+    "quadratic, diagonal": sp.Quadratic(np.linspace(1, 5, 6), np.ones(6)),
+    "quadratic, number": sp.Quadratic(3, np.ones(6)),
+    "least squares": sp.LeastSquares(D, T, 0.1),
+    "least squares, wide": sp.LeastSquares(D[:3], T[:3], 0.1),
+    "least squares, sparse": sp.LeastSquares(sparse.csc_array(D), T, 0.1),
+    "logistic": sp.Logistic(D, LABELS, 0.1),
+    "huber": sp.Huber(D, T, 0.1, delta=0.7),
+    "huber, separable": sp.Huber(t=np.ones(6), l2=0.3, delta=0.5),
+    "log-cosh": sp.LogCosh(D, T, 0.1),
+    "log-cosh, separable": sp.LogCosh(l2=0.3),
+    "log-sum-exp": sp.LogSumExp(D, T, 0.1, tau=0.3),
+    "log-sum-exp, sparse": sp.LogSumExp(sparse.csr_array(D), None, 0.1),
+    "log-sum-exp, coordinates": sp.LogSumExp(l2=0.2),
+}  # fmt: skip
+SUMS = {
+    "sum": FUNCTIONS["logistic"] + FUNCTIONS["huber"],
+    "multiple": 3 * FUNCTIONS["log-cosh"],
+    "both": FUNCTIONS["log-cosh, separable"] * 2.0 + 0.5 * FUNCTIONS["quadratic, diagonal"],
+}
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *SUMS])
+@given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
+def test_gradient_is_that_of_the_value(name, seed, scale):
+    f = (FUNCTIONS | SUMS)[name]
+    x = scale * np.random.default_rng(seed).standard_normal(6)
+    kept = x.copy()
+    assert check_grad(f, f.grad, x, epsilon=1e-6) <= 1e-4 * (1 + np.linalg.norm(f.grad(x)))
+    np.testing.assert_array_equal(x, kept)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@given(st.integers(0, 10**6), st.sampled_from([0.01, 1.0, 10.0]))
+def test_constants_bound_the_hessian(name, seed, scale):
+    f = FUNCTIONS[name]
+    x = scale * np.random.default_rng(seed).standard_normal(6)
+    values = np.linalg.eigvalsh(hessian(f, x))
+    assert f.mu <= values[0] * (1 + 1e-12)
+    assert values[-1] <= f.L * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if "quadratic" in n or "squares" in n])
+def test_constants_of_quadratics_are_exact(name):
+    f = FUNCTIONS[name]
+    values = np.linalg.eigvalsh(hessian(f, np.zeros(6)))
+    if name == "least squares, sparse":  # |D| by Lanczos with its margin, and l2 as the proven mu
+        assert f.mu == 0.1
+        assert values[-1] <= f.L <= 1.06 * values[-1]
+    else:
+        assert f.mu == pytest.approx(values[0])
+        assert pytest.approx(values[-1]) == f.L
+
+
+@pytest.mark.parametrize("name", [n for n, f in (FUNCTIONS | SUMS).items() if f.has_prox])
+@given(st.integers(0, 10**6), st.floats(1e-4, 1e4))
+def test_prox_solves_its_problem(name, seed, t):
+    f = (FUNCTIONS | SUMS)[name]
+    v = 5 * np.random.default_rng(seed).standard_normal(6)
+    u = f.prox(v, t)
+    np.testing.assert_allclose(u + t * f.grad(u), v, atol=1e-9 * (1 + t))
+
+
+def test_which_prox_is_cheap():
+    cheap = {name for name, f in FUNCTIONS.items() if f.has_prox}
+    assert cheap == {
+        n for n in FUNCTIONS if n.startswith("quadratic") or n in ("huber, separable", "log-cosh, separable")
+    }
+    with pytest.raises(sp.ProblemError, match="this Logistic has no prox"):
+        FUNCTIONS["logistic"].prox(np.zeros(6), 1.0)
+
+
+def test_large_matrices_get_lanczos_bounds_with_margin():
+    n = DENSE + 100
+    values = np.geomspace(1e-3, 2.0, n)
+    d = sparse.diags_array(values).tocsr()
+    low, high = eigenvalue_bounds(sp.as_coupling(d))
+    assert 0.94 * values[0] <= low <= values[0]
+    assert values[-1] <= high <= 1.06 * values[-1]
+    dense = np.diag(values) + 0.0
+    low, high = eigenvalue_bounds(sp.as_coupling(dense))
+    assert 0.94 * values[0] <= low <= values[0]
+    assert values[-1] <= high <= 1.06 * values[-1]
+    indefinite = sparse.diags_array(np.r_[-1.0, values[1:]]).tocsr()
+    with pytest.raises(sp.ProblemError, match="not positive definite"):
+        eigenvalue_bounds(sp.as_coupling(indefinite))
+    with pytest.raises(sp.ProblemError, match="not positive definite"):
+        eigenvalue_bounds(sp.as_coupling(indefinite.toarray()))
+
+
+def test_given_constants_are_kept():
+    q = sp.Quadratic(P, mu=0.01, L=100.0)
+    assert (q.mu, q.L) == (0.01, 100.0)
+
+
+def test_float32_data_gives_float32_gradients_and_widens_on_demand():
+    D32, T32, labels = (array.astype(np.float32) for array in (D, T, LABELS))
+    functions = (
+        sp.Quadratic(P.astype(np.float32)),
+        sp.Logistic(D32, labels, 0.1),
+        sp.LogCosh(D32, T32, 0.1),
+        sp.LogSumExp(D32, l2=0.1),
+    )
+    for f in functions:
+        x = np.ones(6, np.float32)
+        assert f.grad(x).dtype == np.float32
+        assert f.grad(x.astype(np.float64)).dtype == np.float64
+
+
+def test_mu_is_never_invented():
+    f = sp.Smooth(lambda x: x, mu=None, L=1.0)
+    assert math.isnan(f.mu)
+    assert "mu=?" in repr(f)
+    assert math.isnan((f + sp.Quadratic(1.0)).mu)
+    saddle = sp.Saddle(f, sp.Quadratic(1.0), np.eye(2))
+    assert saddle.certificate(np.zeros(2), np.ones(2)).distance == math.inf
+    with pytest.raises(sp.ProblemError, match="mu of g is unknown"):
+        sp.solve(saddle)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_L_of_a_black_box_is_estimated(name):
+    f = FUNCTIONS[name]
+    L, calls = estimate_smoothness(f.grad, 6, np.float64)
+    assert np.linalg.eigvalsh(hessian(f, np.zeros(6)))[-1] <= L <= 2.1 * f.L  # twice what the gradients show
+    assert calls <= 60
+    black_box = sp.Smooth(f.grad, mu=f.mu, L=None)
+    saddle = sp.Saddle(black_box, sp.Quadratic(1.0, np.ones(6)), np.eye(6))
+    assert saddle.L_x == max(L, f.mu)
+    result = sp.solve(saddle, tol=1e-6)
+    assert result.solved
+    assert result.setup_calls["grad_g"] == calls
+
+
+BAD = [
+    (lambda: sp.Smooth(3, mu=1, L=1), "grad of Smooth is 3; expected a function"),
+    (lambda: sp.Smooth(np.sin, mu=-1, L=1), "mu of Smooth is -1; expected a finite number"),
+    (lambda: sp.Smooth(np.sin, mu=2, L=1), "L = 1 of Smooth is below mu = 2"),
+    (lambda: sp.Smooth(np.sin, mu=1, L=math.inf), "L of Smooth is inf"),
+    (lambda: sp.Smooth(np.sin, mu="high", L=1), "mu of Smooth is 'high'; expected a number"),
+    (lambda: sp.Quadratic(-1.0), "P of Quadratic is -1"),
+    (lambda: sp.Quadratic([1.0, -2.0]), "diagonal with a negative"),
+    (lambda: sp.Quadratic(np.ones((2, 3))), r"shape \(2, 3\); expected a square matrix"),
+    (lambda: sp.Quadratic(np.array([[1.0, 2.0], [0.0, 1.0]])), "not symmetric"),
+    (lambda: sp.Quadratic(np.array([[1.0, 2.0], [2.0, 1.0]])), "not positive semidefinite"),
+    (lambda: sp.Quadratic(np.eye(2), [1.0, 2.0, 3.0]), "b of Quadratic has 3 entries; expected 2"),
+    (lambda: sp.Quadratic(np.eye(2), [1.0, math.nan]), "b of Quadratic has a nan at index 1"),
+    (lambda: sp.Quadratic(["a", "b"]), "expected real numbers"),
+    (lambda: sp.Quadratic(np.eye(2) * 1j), "expected real numbers"),
+    (lambda: sp.LeastSquares(D, T[:5]), "t of LeastSquares has 5 entries; expected 20"),
+    (lambda: sp.LeastSquares(None, T), "needs data"),
+    (lambda: sp.Logistic(D, np.zeros(20)), "labels of Logistic hold 0; expected \\+1 and -1"),
+    (lambda: sp.Logistic(D, LABELS, l2=-1), "l2 of Logistic is -1"),
+    (lambda: sp.Logistic(D * math.nan, LABELS), "D of Logistic has a nan at index"),
+    (lambda: sp.Logistic(None, LABELS), "needs data"),
+    (lambda: sp.Huber(delta=0), "delta of Huber is 0"),
+    (lambda: sp.LogSumExp(tau=0), "tau of LogSumExp is 0"),
+    (lambda: sp.LogCosh(np.zeros((0, 3))), "at least one row"),
+    (lambda: 0 * sp.Quadratic(1.0), "positive number; got 0"),
+    (lambda: -1 * sp.Quadratic(1.0), "factor of a function is -1"),
+    (lambda: sp.Quadratic(np.eye(2)) + sp.Quadratic(np.eye(3)), "2 variables and one of 3"),
+    (lambda: sp.Smooth(np.sin, mu=1, L=1)(np.zeros(2)), "was given no value"),
+    (lambda: sp.Smooth(np.sin, mu=1, L=1).prox(np.zeros(2), 1.0), "has no prox"),
+    (lambda: estimate_smoothness(lambda x: 0 * x, 3, np.float64), "smoothness of 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bad", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
+def test_bad_input_is_refused_in_a_sentence(bad, sentence):
+    with pytest.raises(sp.ProblemError, match=sentence):
+        bad()
+
+
+def test_adding_a_number_is_not_supported():
+    with pytest.raises(TypeError):
+        sp.Quadratic(1.0) + 3

@@ -1,0 +1,160 @@
+"""Every method solves every case, with a certificate that is true."""
+
+import numpy as np
+import pytest
+from cases import BLACK_BOX, CASES, case, gradient_methods, prox_methods
+from reference import distance
+
+import saddlepoint as sp
+from saddlepoint.methods.base import method_names
+from saddlepoint.oracle import Meter, metered
+
+GRADIENT = gradient_methods()
+PROX = prox_methods()
+
+
+def check(f, xs, ys, method, tol=1e-8):
+    x0, y0 = np.full(f.shape[0], 0.1), np.full(f.shape[1], -0.2)
+    kept = x0.copy(), y0.copy()
+    result = sp.solve(f, x0, y0, method=method, tol=tol)
+    assert result.solved, result
+    assert result.certificate.distance <= tol
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
+    np.testing.assert_array_equal(x0, kept[0])
+    np.testing.assert_array_equal(y0, kept[1])
+    return result
+
+
+@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("method", GRADIENT)
+def test_gradient_method_solves(method, problem):
+    check(*case(problem), GRADIENT[method])
+
+
+@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("method", PROX)
+def test_prox_method_solves_or_says_what_it_lacks(method, problem):
+    f, xs, ys = case(problem)
+    if f.g.has_prox and f.h.has_prox:
+        check(f, xs, ys, PROX[method])
+    else:
+        with pytest.raises(sp.ProblemError, match=f"{method} needs the prox of [gh]"):
+            sp.solve(f, method=method)
+
+
+@pytest.mark.parametrize("name", [*method_names(), "auto"])
+def test_black_box_by_name(name):
+    f = BLACK_BOX()
+    if name in PROX:
+        with pytest.raises(sp.ProblemError, match="prox"):
+            sp.solve(f, method=name)
+        return
+    result = sp.solve(f, method=name, tol=1e-9)
+    P, Q, A = np.geomspace(0.1, 1.0, 14), np.geomspace(0.05, 1.0, 10), f.A.A
+    z = np.linalg.solve(np.block([[np.diag(P), A], [-A.T, np.diag(Q)]]), np.r_[np.ones(14), -np.ones(10)])
+    assert result.solved
+    np.testing.assert_allclose(np.r_[result.x, result.y], z, atol=1e-9)
+
+
+@pytest.mark.parametrize("problem", ["balanced", "L_x >> L_y", "logistic, mu_x < mu_y", "sparse A"])
+@pytest.mark.parametrize("method", [*GRADIENT, *PROX])
+def test_float32_stays_float32_and_is_certified_in_float64(method, problem):
+    f, xs, ys = case(problem)
+    single = _single(f)
+    if method in PROX and not (single.g.has_prox and single.h.has_prox):
+        pytest.skip("no prox")
+    scale = np.linalg.norm(xs) + np.linalg.norm(ys)
+    result = sp.solve(single, method=(GRADIENT | PROX)[method], tol=3e-3 * scale)
+    assert result.x.dtype == result.y.dtype == np.float32
+    assert result.solved, result
+    exact = _exact(single)
+    assert distance(result.x, result.y, *exact) <= result.certificate.distance
+    assert isinstance(result.certificate.distance, float)
+
+
+def _single(f):
+    narrow = {
+        sp.Quadratic: lambda q: sp.Quadratic(
+            q.P.A.astype(np.float32) if hasattr(q.P, "A") else q.P.astype(np.float32), q.b.astype(np.float32)
+        ),
+        sp.Logistic: lambda q: sp.Logistic(q.D.A.astype(np.float32), q.labels.astype(np.float32), q.l2),
+        sp.LogCosh: lambda q: sp.LogCosh(q.D.A.astype(np.float32), q.t.astype(np.float32), q.l2),
+    }
+    return sp.Saddle(narrow[type(f.g)](f.g), narrow[type(f.h)](f.h), f.A.A.astype(np.float32))
+
+
+def _exact(f):
+    from reference import saddle_point
+
+    wide = sp.Saddle(f.g, f.h, f.A.A.astype(np.float64))
+    return saddle_point(wide)
+
+
+@pytest.mark.parametrize("problem", ["balanced", "L_x << L_y", "mu_x > mu_y", "wide"])
+@pytest.mark.parametrize("method", [*GRADIENT, *PROX])
+def test_declared_cost_is_the_measured_cost(method, problem):
+    made = (GRADIENT | PROX)[method]
+    meter = Meter()
+    view = made.normal(metered(case(problem)[0], meter))
+    cost = made.cost(view.problem)
+    if cost is None:
+        pytest.skip("the cost of a step depends on the run")
+    m, n = view.problem.shape
+    state = made.init(view.problem, np.ones(m), np.ones(n))
+    state = made.step(view.problem, state)  # the first step may factorise
+    for _ in range(3):
+        before = dict(meter.calls)
+        state = made.step(view.problem, state)
+        spent = {name: meter.calls[name] - before[name] for name in meter.calls}
+        assert {name: count for name, count in spent.items() if count or name in cost} == cost
+
+
+def test_quadratic_answer_equals_the_dense_solve():
+    f, xs, ys = case("mu_x < mu_y")
+    A, P, Q = f.A.A, f.g.P.A, f.h.P.A
+    z = np.linalg.solve(np.block([[P, A], [-A.T, Q]]), -np.r_[f.g.b, f.h.b])
+    np.testing.assert_allclose(np.r_[xs, ys], z, rtol=1e-9, atol=1e-12)  # the reference itself
+    result = sp.solve(f, tol=1e-10)
+    np.testing.assert_allclose(np.r_[result.x, result.y], z, atol=1e-10)
+
+
+def test_catalyst_takes_any_method():
+    @sp.register
+    class Half(sp.Method):
+        """A method of the user's own: plain gradient steps."""
+
+        def init(self, f, x, y):
+            return sp.State(x, y)
+
+        def step(self, f, s):
+            Fx, Fy = f.field(s.x, s.y)
+            t = f.mu / (f.L + f.norm) ** 2
+            return sp.State(s.x - t * Fx, s.y - t * Fy)
+
+    try:
+        f, xs, ys = case("kappa = 1")
+        check(f, xs, ys, "half", tol=1e-6)
+        f = sp.Saddle(sp.Quadratic(np.linspace(0.5, 1, 5), np.ones(5)), sp.Quadratic(1.0, np.ones(3)), np.ones((5, 3)))
+        assert sp.solve(f, method=sp.Catalyst(Half()), tol=1e-6).solved
+    finally:
+        from saddlepoint.methods import base
+
+        del base._REGISTER["half"], base._COMPLEXITY["half"]
+
+
+def test_options_are_checked_in_one_place():
+    with pytest.raises(sp.ProblemError, match="inner of dippa is 'sloppy'; expected one of paper, certified, adaptive"):
+        sp.DIPPA(inner="sloppy")
+    with pytest.raises(sp.ProblemError, match="beta of catalyst is -1; expected a number from 0"):
+        sp.Catalyst(sp.DIPPA(), beta=-1)
+    with pytest.raises(sp.ProblemError, match=r"got the options speed; it knows inner, coupling"):
+        sp.make_method("dippa", speed=3)
+    with pytest.raises(sp.ProblemError, match="unknown method 'dipa'; the known ones are auto, aipfb"):
+        sp.make_method("dipa")
+
+
+def test_the_table_of_methods_prints():
+    lines = repr(sp.methods()).splitlines()
+    assert lines[0].split()[:2] == ["method", "oracle"]
+    assert {"dippa", "catalyst-dippa", "aipfb", "catalyst-aipfb", "apfb", "dppa"} <= {line.split()[0] for line in lines}
+    assert all(info.complexity and info.reference for info in sp.methods())
