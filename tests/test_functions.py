@@ -151,6 +151,7 @@ def test_L_of_a_black_box_is_estimated(name):
     black_box = sp.Smooth(f.grad, mu=f.mu, L=None)
     saddle = sp.Saddle(black_box, sp.Quadratic(1.0, np.ones(6)), np.eye(6))
     assert saddle.L_x == max(L, f.mu)
+    assert "L=?" in repr(black_box)  # the caller's function is left as it was
     result = sp.solve(saddle, tol=1e-6)
     assert result.solved
     assert result.setup_calls["grad_g"] == calls

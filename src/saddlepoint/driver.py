@@ -16,13 +16,14 @@ import numpy as np
 from saddlepoint.auto import choose
 from saddlepoint.errors import AssumptionError, ProblemError
 from saddlepoint.methods.base import Method, make_method
-from saddlepoint.oracle import PROXES, Meter, OutOfCalls, OutOfTime, metered
+from saddlepoint.oracle import PROXES, Meter, NotFinite, OutOfCalls, OutOfTime, metered
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.progress import Progress, make_progress
 from saddlepoint.result import History, Record, Result, Status
 from saddlepoint.vectors import Array, as_vector
 
-GROWTH = 1.05  # a certificate is taken when the method's calls have grown by this factor
+GROWTH = 1.05  # a certificate is taken when the method's calls have grown by this factor,
+STRIDE = 16  # and by this number: a certificate is four calls itself
 PATIENCE = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 
 
@@ -80,7 +81,8 @@ def solve(
     chosen, why = choose(f, tol) if method == "auto" else (_as_method(method), "")
     _check_method(f, chosen)
     with make_progress(progress, tol, chosen.label) as bar:
-        return _Run(f, chosen, why, tol, Meter(max_calls, max_seconds, bar.tick), callback, bar, history).go(x, y)
+        meter = Meter(max_calls, max_seconds, bar.tick)
+        return _Run(f, chosen, why, tol, meter, callback, bar, history, x, y).go(x, y)
 
 
 class _Run:
@@ -96,6 +98,8 @@ class _Run:
         callback: Callable[[Result], object] | None,
         bar: Progress,
         keep_history: bool,
+        x: Array,
+        y: Array,
     ) -> None:
         self.f, self.method, self.why, self.tol, self.meter = f, method, why, tol, meter
         self.callback, self.bar, self.keep_history = callback, bar, keep_history
@@ -103,17 +107,28 @@ class _Run:
         self.iterations = self.looks = 0
         self.looking = 0.0  # seconds spent on certificates
         self.started = time.perf_counter()
-        self.best: tuple[Array, Array, Certificate]
+        self.best = (x, y, Certificate(math.inf, math.inf, math.inf, math.inf, math.inf))
         self.improved_look = self.improved_calls = 0
         self.floor = False  # the accuracy reached is that of the arithmetic
         self.parameters: dict[str, float] = {}
 
     def go(self, x: Array, y: Array) -> Result:
-        """Run to the end, and return the best certified point whatever the end is."""
+        """Run to the end; but where the run refutes an L that was only estimated, correct that and go on."""
+        while True:
+            try:
+                return self.attempt(x, y)
+            except AssumptionError as error:
+                if error.constant != "L" or error.function not in self.f.estimated:
+                    error.result = self.result(Status.DIVERGED)
+                    raise
+                self.f = self.f.with_estimate(error.function, 2.0 * error.observed)
+                x, y, _ = self.best
+
+    def attempt(self, x: Array, y: Array) -> Result:
+        """Run until solved, out of budget, stalled or stopped, and return the best certified point."""
         view = self.method.normal(metered(self.f, self.meter))
         latest: Any = None
         status: Status | None
-        self.best = (x, y, Certificate(math.inf, math.inf, math.inf, math.inf, math.inf))
         try:
             status = self.look(x, y)
             if status is None:
@@ -130,13 +145,12 @@ class _Run:
             self.spent = str(signal)
         except OutOfTime:
             status = Status.OUT_OF_TIME
+        except NotFinite:
+            status = Status.DIVERGED
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except StopIteration:
             status = Status.STOPPED
-        except AssumptionError as error:
-            error.result = self.result(Status.DIVERGED)
-            raise
         if latest is not None and self.certify(*view.back(latest.x, latest.y)).distance <= self.tol:
             status = Status.SOLVED
         return self.result(status)
@@ -144,7 +158,7 @@ class _Run:
     def look(self, x: Array, y: Array) -> Status | None:
         """Take a certificate, tell whoever watches, and say whether the run is over."""
         certificate = self.certify(x, y)
-        self.next_look = max(self.meter.total + 1, math.ceil(GROWTH * self.meter.total))
+        self.next_look = max(self.meter.total + STRIDE, math.ceil(GROWTH * self.meter.total))
         if self.callback is not None:
             began = time.perf_counter()
             self.callback(self.result(Status.RUNNING))
@@ -215,7 +229,8 @@ class _Run:
             parameters=self.parameters,
             history=self.history,
             monitor_calls=self.looks,
-            setup_calls=self.f.estimated | {"A": products, "At": products},
+            setup_calls={f"grad_{name}": calls for name, calls in self.f.estimated.items()}
+            | {"A": products, "At": products},
         )
 
     def obstacle(self) -> str:

@@ -31,6 +31,10 @@ class OutOfTime(Exception):  # noqa: N818
     """The time is up."""
 
 
+class NotFinite(Exception):  # noqa: N818
+    """A gradient has left the finite numbers."""
+
+
 class Meter:
     """Counts calls by name and passes over A; raises when a budget is spent, before the call is made."""
 
@@ -43,7 +47,7 @@ class Meter:
         self.calls = dict.fromkeys(ORACLES + PROXES, 0)
         self.passes = 0
         self.limits = _limits(max_calls)
-        self.deadline = math.inf if max_seconds is None else time.perf_counter() + max_seconds
+        self.deadline = None if max_seconds is None else time.perf_counter() + max_seconds
         self.tick = tick
 
     def charge(self, name: str, times: int = 1) -> None:
@@ -51,7 +55,7 @@ class Meter:
         count = self.calls[name] + times
         if count > self.limits[name]:
             raise OutOfCalls(name)
-        if time.perf_counter() > self.deadline:
+        if self.deadline is not None and time.perf_counter() > self.deadline:
             raise OutOfTime
         self.calls[name] = count
         if self.tick is not None:
@@ -78,8 +82,10 @@ def _counted(f: Smooth, name: str, dtype: np.dtype[Any], meter: Meter) -> Smooth
     def grad(x: Array) -> Array:
         charge(oracle)
         p = raw(x)
-        if p.dtype != dtype:
-            p = p.astype(dtype)
+        if p.dtype is not dtype:
+            p = p.astype(dtype, copy=False)
+        if not math.isfinite(p.dot(p)) and not np.isfinite(p).all():  # the cheap test first; it can overflow
+            raise NotFinite
         watch.see(x, p)
         return p
 

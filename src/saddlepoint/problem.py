@@ -54,7 +54,7 @@ class Saddle:
                 raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
         coupling = as_coupling(A)
         dtype = np.result_type(*(d for d in (coupling.dtype, g.dtype, h.dtype) if d is not None))
-        self.estimated: dict[str, int] = {}  # gradient calls spent on estimating an L that was not given
+        self.estimated: dict[str, int] = {}  # the functions whose L was not given, and the gradients its estimate took
         g = self._admitted(g, "g", coupling.shape[0], dtype)
         h = self._admitted(h, "h", coupling.shape[1], dtype)
         self._set(g, h, coupling, dtype)
@@ -83,10 +83,15 @@ class Saddle:
         if not math.isnan(f.L):
             return f
         L, calls = estimate_smoothness(f.grad, size, dtype)
-        self.estimated[f"grad_{name}"] = calls
-        admitted = copy(f)
-        admitted.L = L if math.isnan(f.mu) else max(L, f.mu)
-        return admitted
+        self.estimated[name] = calls
+        return _with_smoothness(f, L)
+
+    def with_estimate(self, name: str, L: float) -> Saddle:
+        """The same problem with another estimate of L of ``name`` ("g" or "h")."""
+        other = copy(self)
+        g, h = (_with_smoothness(f, L) if f is getattr(self, name) else f for f in (self.g, self.h))
+        other._set(g, h, self.A, self.dtype)
+        return other
 
     # -- constants ---------------------------------------------------------------------------------------------------
 
@@ -154,6 +159,12 @@ class Saddle:
     def __repr__(self) -> str:
         m, n = self.shape
         return f"Saddle({m} x {n}: g={self.g!r}, h={self.h!r}, A={self.A!r})"
+
+
+def _with_smoothness(f: Smooth, L: float) -> Smooth:
+    other = copy(f)
+    other.L = L if math.isnan(f.mu) else max(L, f.mu)
+    return other
 
 
 def _unit(*arrays: Array) -> float:

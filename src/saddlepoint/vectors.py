@@ -15,12 +15,12 @@ Array: TypeAlias = npt.NDArray[Any]
 
 def inner(a: Array, b: Array) -> float:
     """<a, b> as a Python float, which leaves the dtype of the arrays it later multiplies alone."""
-    return float(a @ b)
+    return float(a.dot(b))  # half the overhead of a @ b on short vectors
 
 
 def norm(a: Array) -> float:
     """|a|, the Euclidean norm."""
-    return math.sqrt(float(a @ a))
+    return math.sqrt(float(a.dot(a)))
 
 
 def as_float_array(value: Any, name: str) -> Array:

@@ -33,9 +33,7 @@ Tol = Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to re
 def run() -> int:
     """Run the command line; the exit code."""
     try:
-        app(standalone_mode=False)
-    except typer.Exit as end:
-        return end.exit_code
+        return int(app(standalone_mode=False) or 0)
     except (ProblemError, AssumptionError) as error:
         return _complain(str(error), 2)
     except (typer.Abort, KeyboardInterrupt):
@@ -46,7 +44,6 @@ def run() -> int:
         if hasattr(error, "format_message"):  # what typer raises for bad options
             return _complain(error.format_message(), 2)
         raise
-    return 0
 
 
 def _complain(message: str, code: int) -> int:
@@ -119,7 +116,9 @@ def solve(
     settings["options"] = settings.get("options", {}) | dict(_option(text) for text in option or [])
     options = settings.pop("options")
     if options:
-        settings["method"] = make_method(settings.get("method", "auto"), **options)
+        if settings.get("method", "auto") == "auto":
+            raise ProblemError("options need a method to belong to; add --method")
+        settings["method"] = make_method(settings["method"], **options)
     bar = progress if progress is not None else sys.stderr.isatty() and not as_json
     result = solve_problem(f, progress=bar, **settings)
     if out is not None:

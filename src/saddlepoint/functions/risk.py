@@ -151,19 +151,19 @@ class LogCosh(Risk):
         )
 
     def _newton(self, v: Array, t: float) -> Array:
-        """Of tanh(u - c) + l2 u + (u - v)/t = 0 by Newton steps kept inside a shrinking bracket."""
+        """Of tanh(u - c) + l2 u + (u - v)/t = 0 by Newton steps in a shrinking bracket, halved where Newton is slow."""
         centre = 0.0 if self.t is None else self.t
         s = self.l2 + 1.0 / t
         low, high = (v / t - 1.0) / s, (v / t + 1.0) / s
-        u = np.clip(v, low, high)
+        u, last = np.clip(v, low, high), np.full_like(v, np.inf)
         for _ in range(100):
             th = np.tanh(u - centre)
             residual = th + s * u - v / t
             low, high = np.where(residual < 0.0, u, low), np.where(residual > 0.0, u, high)
             step = u - residual / (1.0 - th * th + s)
-            inside = ((step > low) & (step < high)) | (step == u)  # a step onto the bracket's end could cycle
-            new = np.where(inside, step, 0.5 * (low + high))
+            newton = (step > low) & (step < high) & (np.abs(residual) <= 0.5 * last)
+            new = np.where(newton | (step == u), step, 0.5 * (low + high))
             if np.array_equal(new, u):
                 break
-            u = new
+            u, last = new, np.abs(residual)
         return u

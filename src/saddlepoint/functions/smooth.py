@@ -56,8 +56,8 @@ class Smooth:
         self.has_prox = prox is not None
         self.prox: Prox = self._no_prox if prox is None else prox
         # An unknown constant is NaN, which every sum and product of constants then carries along.
-        self.mu = math.nan if mu is None else _constant(mu, f"mu of {name}")
-        self.L = math.nan if L is None else _constant(L, f"L of {name}")
+        self.mu = math.nan if mu is None or mu != mu else _constant(mu, f"mu of {name}")
+        self.L = math.nan if L is None or L != L else _constant(L, f"L of {name}")
         if self.mu > self.L:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = dim
@@ -153,7 +153,7 @@ def _constant(value: float, name: str) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise ProblemError(f"{name} is {value!r}; expected a number") from None
-    if math.isinf(number) or number < 0.0:
+    if not math.isfinite(number) or number < 0.0:
         raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative")
     return number
 

@@ -8,6 +8,10 @@ Guarantee:  mu_x |x_T - x*|^2 + mu_y |y_T - y*|^2 <= C (1 - rho)^T (mu_x |x_0 - 
             rho = 1/(2 + 4 c), C = 2 c + 1, c = |A|/sqrt(mu_x mu_y)   (Lemma `aipfb-out`), hence
             O~(c + sqrt(c (kappa_x + kappa_y)) + sqrt(kappa_x + kappa_y)) queries   (Theorem `aipfb`).
 Reference:  G. Xie, Y. Han and Z. Zhang, DIPPA: An improved method for bilinear saddle point problems, 2021, appendix.
+
+Inner rules. ``paper``: K1 and K2 steps of AGD, always. ``adaptive``: as inexact as a bound on the lemma's Lyapunov
+function, proven from the steps the iterates take, allows if it is to fall by 1 - rho a step. ``certified``: never less
+accurate than the paper's eps_k either, with a proven bound in the place of the unknown C_0.
 """
 
 from __future__ import annotations
@@ -88,9 +92,8 @@ class AIPFB(Method):
         c = f.coupling
         if self.inner == "paper":
             return aipfb_K1(f.kappa_y, c), aipfb_K2(f.kappa_x, c), 0.0
-        if self.inner == "certified":
-            return None, None, aipfb_eps(s.k + 1, c, s.C0)
-        return None, None, aipfb_adaptive_eps(s.bound, c)
+        eps = aipfb_adaptive_eps(s.bound, c)
+        return None, None, min(eps, aipfb_eps(s.k + 1, c, s.C0)) if self.inner == "certified" else eps
 
     def cost(self, f: Saddle) -> dict[str, int] | None:
         """Fixed for the paper's rule."""

@@ -12,6 +12,11 @@ Reference:  G. Xie, Y. Han and Z. Zhang, DIPPA: An improved method for bilinear 
 
 The problem is first rescaled so that one L and one mu serve both players; unbalanced ones then run at
 kappa = max(kappa_x, kappa_y), and ``Catalyst(DIPPA())`` does better.
+
+Inner rules. ``paper``: K1 steps of AGD and K2 of APFB, always. ``adaptive``: as inexact as a bound on
+|z_k - z*|^2 + |w_k - w*|^2, proven from the fixed-point residual, allows if it is to fall by 1 - rho a step; every inner
+solve stops by proof. ``certified``: never less accurate than the paper's eps_k and delta_k either, with a proven bound
+in the place of the unknown C_0; so Theorem `dippa-out` holds as it stands.
 """
 
 from __future__ import annotations
@@ -96,7 +101,7 @@ class DIPPA(Method):
         bound = (1.0 + (alpha * f.norm) ** 2) * C0
         level = dippa_first_level(alpha * math.hypot(Fx, Fy), bound, kappa)
         if self.inner == "certified":
-            level = dippa_level(1, kappa, C0)
+            level = min(level, dippa_level(1, kappa, C0))
         return DIPPAState(x, y, z, w, 0.0 * x, 0.0 * y, 0, C0, bound, level)
 
     def step(self, f: Saddle, s: DIPPAState) -> DIPPAState:
@@ -115,7 +120,7 @@ class DIPPA(Method):
         bound = dippa_next_bound(s.bound, s.level, moved, kappa)
         level = dippa_adaptive_level(bound, kappa)
         if self.inner == "certified":
-            level = dippa_level(s.k + 2, kappa, s.C0)
+            level = min(level, dippa_level(s.k + 2, kappa, s.C0))
         return DIPPAState(x, y, z, w, xt - s.x, yt - s.y, s.k + 1, s.C0, bound, level)
 
     def couple(self, f: Saddle, p: Array, q: Array, s: DIPPAState) -> Solution:

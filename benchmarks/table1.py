@@ -1,0 +1,29 @@
+"""Growth exponents of the busiest oracle's calls, to relative accuracy 1e-6, on the chain of the lower bound.
+
+`measured (theory)`, the theory's exponent fitted to its formula on the same points; a dash is a method not run yet.
+The same as `saddlepoint table`. Figure 1 is drawn by `saddlepoint figure`.
+"""
+
+from __future__ import annotations
+
+from saddlepoint.bench.table import measured_table
+
+
+def main(quick: bool = False) -> str:
+    """The table, as Markdown."""
+    table = measured_table(quick=quick, tell=lambda run: print(run, flush=True))
+    lines = [
+        "| method | " + " | ".join(table.sweeps).replace("|A|", "A") + " |",
+        "|---" * (1 + len(table.sweeps)) + "|",
+    ]
+    for row in table.rows:
+        cells = [
+            f"{'–' if found is None else f'{found:.2f}'} ({theory:.2f})"
+            for found, theory in zip(row.measured, row.theory, strict=True)
+        ]
+        lines.append(f"| {row.method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(main())

@@ -1,0 +1,208 @@
+"""The command line: what it prints, its exit codes, and one clear line on bad input."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from saddlepoint.cli import app as cli
+
+PROBLEM = """
+A = [[1.0, 2.0], [0.0, 1.0]]
+
+[g]
+kind = "quadratic"
+P = [1.0, 3.0]
+b = [1.0, 1.0]
+
+[h]
+kind = "log-cosh"
+l2 = 0.5
+"""
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run the command line in an empty folder: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "problem.toml").write_text(PROBLEM)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["saddlepoint", *map(str, words)])
+        code = cli.run()
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_solve_prints_the_certificate(run):
+    code, out, err = run("solve", "problem.toml")
+    assert code == 0
+    assert out.startswith("solved: certified distance")
+    assert "certificate" in out
+    assert err == ""
+
+
+def test_solve_json_out_and_plot(run, tmp_path):
+    words = ["--method", "dippa", "--option", "inner=certified", "--tol", "1e-9", "--json"]
+    code, out, err = run("solve", "problem.toml", *words, "--out", "deep/r.npz", "--plot", "run.svg")
+    assert (code, err) == (0, "")
+    summary = json.loads(out)
+    assert summary["solved"] is True
+    assert summary["method"] == "dippa"
+    assert summary["certificate"]["distance"] <= 1e-9
+    with np.load(tmp_path / "deep/r.npz", allow_pickle=False) as saved:
+        assert saved["x"].shape == (2,)
+    assert "<svg" in (tmp_path / "run.svg").read_text()
+
+
+def test_exit_code_1_when_not_solved(run):
+    code, out, _ = run("solve", "problem.toml", "--method", "aipfb", "--max-calls", 3)
+    assert code == 1
+    assert out.startswith("out of calls:")
+    code, out, _ = run("solve", "problem.toml", "--tol", 1e-300, "--method", "dippa")
+    assert code == 1
+    assert out.startswith("stalled:")
+
+
+def test_settings_in_the_file_and_on_the_line(run, tmp_path):
+    (tmp_path / "problem.toml").write_text(PROBLEM + '\n[solve]\nmethod = "aipfb"\ntol = 1e-3\n')
+    assert json.loads(run("solve", "problem.toml", "--json")[1])["method"] == "aipfb"
+    summary = json.loads(run("solve", "problem.toml", "--json", "--method", "dippa", "--tol", 1e-8)[1])
+    assert summary["method"] == "dippa"
+    assert summary["certificate"]["distance"] <= 1e-8
+
+
+def test_a_refuted_constant_is_one_line(run, tmp_path):
+    (tmp_path / "problem.toml").write_text(PROBLEM.replace("b = [1.0, 1.0]", "b = [1.0, 1.0]\nL = 1.5\nmu = 1.0"))
+    code, out, err = run("solve", "problem.toml", "--method", "dippa", "--out", "r.npz")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: L of g is too small")
+    assert not (tmp_path / "r.npz").exists()
+
+
+BAD = [
+    (["solve", "gone.toml"], "error: file gone.toml does not exist"),
+    (["solve", "problem.toml", "--method", "simplex"], "error: unknown method 'simplex'; the known ones are auto"),
+    (["solve", "problem.toml", "--method", "dippa", "--option", "inner"], "expected name=value"),
+    (["solve", "problem.toml", "--method", "dippa", "--option", "speed=3"], "it knows inner, coupling"),
+    (["solve", "problem.toml", "--method", "dippa", "--option", "inner=fast"], "inner of dippa is 'fast'"),
+    (["solve", "problem.toml", "--option", "inner=paper"], "options need a method"),
+    (["solve", "problem.toml", "--tol", "-1"], "tol is -1.0; expected a positive number"),
+    (["solve", "problem.toml", "--tol", "small"], "Invalid value for '--tol'"),
+    (["solve", "problem.toml", "--max-calls", "-3"], "max_calls is -3"),
+    (["solve", "problem.toml", "--max-seconds", "0"], "max_seconds is 0.0"),
+    (["solve", "problem.toml", "--memory-limit", "lots"], "memory limit 'lots'; expected a size such as 8GB"),
+    (["solve", "problem.toml", "--out", "."], ". is a folder; expected a file name"),
+    (["solve", "problem.toml", "--out", "problem.toml/r.npz"], "problem.toml is not a folder"),
+    (["solve", "problem.toml", "--speed", "3"], "No such option: --speed"),
+    (["solve"], "Missing argument 'FILE'"),
+    (["predict", "--kx", "10"], "ky is missing"),
+    (["predict", "--kx", "0.1", "--ky", "1", "--coupling", "1"], "kx is 0.1"),
+    (["predict", "gone.toml"], "does not exist"),
+    (["figure", "--kx", "0.5", "--points", "0"], "kx is 0.5"),
+    (["table", "--method", "simplex"], "unknown method 'simplex'"),
+    (["nonsense"], "No such command 'nonsense'"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), BAD, ids=[" ".join(words) for words, _ in BAD])
+def test_bad_input_is_one_clear_line_and_writes_nothing(run, tmp_path, words, sentence):
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = run(*words)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert sentence in err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_predict(run):
+    words = ["predict", "--kx", "1e4", "--ky", "1e2", "--coupling", "300", "--tol", "1e-6"]
+    code, out, _ = run(*words)
+    assert code == 0
+    for word in ("catalyst-dippa", "lower bound", "intermediate coupling", "recommended: catalyst-dippa"):
+        assert word in out
+    prediction = json.loads(run(*words, "--json")[1])
+    assert prediction["regime"] == "intermediate"
+    assert [row["method"] for row in prediction["rows"]][-1] == "lower bound"
+    assert run("predict", "problem.toml")[0] == 0
+
+
+def test_methods(run):
+    code, out, _ = run("methods")
+    assert code == 0
+    assert "catalyst-aipfb" in out
+    table = json.loads(run("methods", "--json")[1])
+    assert {"name", "oracle", "complexity", "reference"} == set(table[0])
+
+
+def test_demo(run, tmp_path):
+    code, out, err = run("demo", "--tol", 1e-3, "--plot", "pictures/demo.png")
+    assert code == 0
+    assert "certificate (" in out
+    assert "proven by one query" in out
+    for name in ("dippa", "catalyst-dippa", "aipfb", "catalyst-aipfb"):
+        assert name in out
+    assert "certified" in err  # the progress bars
+    assert (tmp_path / "pictures/demo.png").stat().st_size > 10_000
+    summary = json.loads(run("demo", "--tol", 1e-2, "--json")[1])
+    assert summary["dippa"]["solved"] is True
+
+
+def test_table(run):
+    words = ["table", "--quick", "--tol", "1e-3", "--method", "aipfb", "--method", "dippa"]
+    code, out, _ = run(*words)
+    assert code == 0
+    assert "lower bound" in out
+    table = json.loads(run(*words, "--json")[1])
+    assert {row["method"] for row in table["rows"] if row["measured"][0] is not None} == {"aipfb", "dippa"}
+
+
+def test_figure(run, tmp_path):
+    code, out, _ = run("figure", "--kx", 50, "--ky", 10, "--points", 2, "--tol", 1e-3)
+    assert code == 0
+    assert out == "written: figure1.png, figure1.svg\n"
+    assert (tmp_path / "figure1.png").stat().st_size > 10_000
+    svg = (tmp_path / "figure1.svg").read_text()
+    for word in ("measured: catalyst-dippa", "bound: lower bound", "intermediate", "strong", "coupling"):
+        assert word in svg
+    data = json.loads(run("figure", "--points", 0, "--out", "bounds.png", "--json")[1])
+    assert data["runs"] == []
+    assert set(data["bounds"]) == {"Wang and Li 2020, Catalyst-AIPFB", "this paper (Catalyst-DIPPA)", "lower bound"}
+
+
+def test_help_and_version(run):
+    assert run("--version")[1].startswith("saddlepoint 0.")
+    code, out, _ = run("--help")
+    assert code == 0
+    for command in ("demo", "solve", "predict", "methods", "table", "figure"):
+        assert command in out
+        assert run(command, "--help")[0] == 0
+
+
+def test_as_a_real_program(tmp_path):
+    (tmp_path / "problem.toml").write_text(PROBLEM)
+    command = [sys.executable, "-c", "from saddlepoint.cli import main; main()"]
+    done = subprocess.run(
+        [*command, "solve", "problem.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run([*command, "solve", "gone.toml"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: file gone.toml does not exist\n"
+
+
+def test_without_the_extra_it_says_how_to_get_it(monkeypatch, capsys):
+    import saddlepoint.cli as package
+
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "saddlepoint.cli.app")
+    with pytest.raises(SystemExit) as end:
+        package.main()
+    assert end.value.code == 2
+    assert "pip install 'saddlepoint[cli]'" in capsys.readouterr().err
