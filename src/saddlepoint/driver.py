@@ -66,7 +66,7 @@ def solve(
         >>> f = sp.Saddle(sp.Quadratic([1.0, 3.0], [1.0, 1.0]), sp.Quadratic(2.0), [[1.0, 2.0], [0.0, 1.0]])
         >>> result = sp.solve(f, tol=1e-9)
         >>> result.solved, result.x.round(6)
-        (True, array([-0.416667, -0.166667]))
+        (True, array([-0.222222, -0.222222]))
     """
     if not isinstance(f, Saddle):
         raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")

@@ -14,9 +14,9 @@ The problem is first rescaled so that one L and one mu serve both players; unbal
 kappa = max(kappa_x, kappa_y), and ``Catalyst(DIPPA())`` does better.
 
 Inner rules. ``paper``: K1 steps of AGD and K2 of APFB, always. ``adaptive``: as inexact as a bound on
-|z_k - z*|^2 + |w_k - w*|^2, proven from the fixed-point residual, allows if it is to fall by 1 - rho a step; every inner
-solve stops by proof. ``certified``: never less accurate than the paper's eps_k and delta_k either, with a proven bound
-in the place of the unknown C_0; so Theorem `dippa-out` holds as it stands.
+|z_k - z*|^2 + |w_k - w*|^2, proven from the fixed-point residual, allows if it is to fall by 1 - rho a step; every
+inner solve stops by proof. ``certified``: never less accurate than the paper's eps_k and delta_k either, with a proven
+bound in the place of the unknown C_0; so Theorem `dippa-out` holds as it stands.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from saddlepoint.transforms import View, balanced
 from saddlepoint.vectors import Array, norm
 
 SMALL = 64  # a coupling with a side up to this is factorised
+REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
 
 
 class DIPPAState(NamedTuple):
@@ -113,7 +114,10 @@ class DIPPA(Method):
         yt = minimise(anchored(f.h, 1.0 / alpha, w), s.y + 0.5 * s.dy, steps=K1, gap=eps)
         p, q = 2.0 * xt - z, 2.0 * yt - w
         x, y, rx, ry = self.couple(f, p, q, s)
-        z, w = 2.0 * x - p + rx, 2.0 * y - q + ry  # x - alpha A y and y + alpha A' x
+        z, w = 2.0 * x - p + rx, 2.0 * y - q + ry  # x - alpha A y and y + alpha A' x, for nothing
+        if self.inner == "paper" or (s.k + 1) % REFRESH == 0:
+            Ay, Atx = f.A.both(x, y)
+            z, w = x - alpha * Ay, y + alpha * Atx
         if self.inner == "paper":
             return s._replace(x=x, y=y, z=z, w=w, k=s.k + 1)
         moved = math.hypot(norm(z - s.z), norm(w - s.w))
@@ -147,12 +151,12 @@ class DIPPA(Method):
         return "factor" if min(f.shape) <= SMALL else "cg"
 
     def cost(self, f: Saddle) -> dict[str, int] | None:
-        """Fixed for the paper's rule with APFB: K1 gradients of each function and K2 products each way."""
+        """Fixed for the paper's rule with APFB: K1 gradients of each function, K2 + 1 products each way."""
         if self.inner != "paper" or self.solver(f) != "apfb":
             return None
         kappa, nu = f.L / f.mu, f.norm * dppa_alpha(f.L, f.mu)
         K1, K2 = dippa_K1(kappa, nu), dippa_K2(kappa, nu)
-        return {"grad_g": K1, "grad_h": K1, "A": K2, "At": K2}
+        return {"grad_g": K1, "grad_h": K1, "A": K2 + 1, "At": K2 + 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """alpha, kappa, rho, C, K1 and K2."""

@@ -149,6 +149,6 @@ class DippaCalls(NamedTuple):
 
 
 def dippa_calls(kappa: float, nu: float, C0: float, eps: float) -> DippaCalls:
-    """Theorem `dippa:0` with its constants: K (K1 gradients of each function, K2 products each way, and the start)."""
+    """Theorem `dippa:0` with its constants: K steps of K1 gradients of each function and K2 + 1 products each way."""
     K, K1, K2 = dippa_K(kappa, nu, C0, eps), dippa_K1(kappa, nu), dippa_K2(kappa, nu)
-    return DippaCalls(K * K1, K * K1, K * K2 + 1, K * K2 + 1)
+    return DippaCalls(K * K1, K * K1, K * (K2 + 1) + 1, K * (K2 + 1) + 1)

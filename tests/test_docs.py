@@ -1,0 +1,88 @@
+"""What the pages show is run: Python blocks, console lines, the problem file, the worked example."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import saddlepoint as sp
+from saddlepoint.cli import app as cli
+from saddlepoint.methods import base
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+def test_readme_python(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    found = blocks("README.md", "python")
+    assert len(found) == 2
+    for block in found:
+        exec(compile(block, "README.md", "exec"), space)
+        assert space["result"].solved
+    assert "certificate" in capsys.readouterr().out
+    assert (tmp_path / "run.png").exists()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/problem-file.md"])
+def test_console_lines(page, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(page, "python") if page != "README.md" else []:
+        exec(compile(block, page, "exec"), {})
+    for i, block in enumerate(blocks(page, "toml")):
+        assert i == 0
+        (tmp_path / "problem.toml").write_text(block)
+    lines = [line[2:].partition("#")[0] for block in blocks(page, "console") for line in block.splitlines()]
+    assert lines
+    for line in lines:
+        words = shlex.split(line)
+        if words[0] == "make":
+            assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        else:
+            monkeypatch.setattr(sys, "argv", words)
+            assert cli.run() == 0, line
+            assert capsys.readouterr().out
+
+
+def test_the_worked_example_of_a_new_method():
+    (block,) = blocks("CONTRIBUTING.md", "python")
+    space = {"__name__": "extragradient"}
+    before = dict(base._REGISTER)
+    try:
+        exec(compile(block, "CONTRIBUTING.md", "exec"), space)
+        f = sp.Saddle(sp.Quadratic([1.0, 3.0], [1.0, 1.0]), sp.Quadratic(2.0), [[1.0, 2.0], [0.0, 1.0]])
+        result = sp.solve(f, method="extragradient", tol=1e-9)
+        assert result.solved
+        np.testing.assert_allclose(result.x, [-2 / 9, -2 / 9], atol=1e-9)
+        assert result.calls["A"] == 2 * result.iterations
+    finally:
+        base._REGISTER.clear()
+        base._REGISTER.update(before)
+        base._COMPLEXITY.pop("extragradient", None)
+
+
+def test_the_readme_names_every_method():
+    text = (ROOT / "README.md").read_text()
+    for info in sp.methods():
+        assert f"`{info.name}`" in text
+
+
+def test_pages_name_files_that_exist():
+    for page in ("README.md", "docs/paper.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/problem-file.md"):
+        text = (ROOT / page).read_text()
+        for link in re.findall(r"\]\(([^)#]+)\)", text):
+            if "://" not in link:
+                assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
+    text = (ROOT / "docs/paper.md").read_text()
+    source = ROOT / "src/saddlepoint"
+    for name in set(re.findall(r"`((?:\w+/)*\w+\.py)`", text)):
+        assert (source / name).exists() or (ROOT / "tests" / name).exists() or (ROOT / name).exists(), name
+    for name in set(re.findall(r"`((?:dippa|aipfb|catalyst|start|weighted)_\w+)`", text)):
+        assert hasattr(sp.theory, name), name
