@@ -154,7 +154,7 @@ def test_L_of_a_black_box_is_estimated(name):
     assert "L=?" in repr(black_box)  # the caller's function is left as it was
     result = sp.solve(saddle, tol=1e-6)
     assert result.solved
-    assert result.setup_calls["grad_g"] == calls
+    assert result.setup_calls["grad_g"] == calls + 1
 
 
 BAD = [
@@ -182,6 +182,7 @@ BAD = [
     (lambda: sp.LogSumExp(tau=0), "tau of LogSumExp is 0"),
     (lambda: sp.LogCosh(np.zeros((0, 3))), "at least one row"),
     (lambda: 0 * sp.Quadratic(1.0), "positive number; got 0"),
+    (lambda: np.float64(-2.0) * sp.Quadratic(1.0), "factor of a function is -2"),
     (lambda: -1 * sp.Quadratic(1.0), "factor of a function is -1"),
     (lambda: sp.Quadratic(np.eye(2)) + sp.Quadratic(np.eye(3)), "2 variables and one of 3"),
     (lambda: sp.Smooth(np.sin, mu=1, L=1)(np.zeros(2)), "was given no value"),

@@ -72,11 +72,10 @@ def test_aipfb_tends_to_apfb_as_eps_tends_to_0(problem):
 
 @pytest.mark.parametrize("inner", [sp.DIPPA(), sp.DIPPA("paper"), sp.AIPFB(), sp.APFB(), sp.DPPA()])
 def test_catalyst_with_beta_0_is_the_plain_method(inner):
-    f, *_ = case("mu_x < mu_y")
-    view = smaller_mu_first(f)  # Catalyst's own coordinates, so that rounding is the same too
-    x, y = view.to(*start(f))
-    plain = trajectory(inner, view.problem, x, y, 12)
-    wrapped = trajectory(sp.Catalyst(inner, beta=0.0), view.problem, x, y, 12)
+    g, h = (sp.Quadratic(np.linspace(mu, 1.0, n), np.ones(n)) for mu, n in ((0.01, 6), (0.2, 5)))
+    f = sp.Saddle(g, h, np.arange(30.0).reshape(6, 5))  # L_x = L_y and mu_x < mu_y: Catalyst's own coordinates
+    plain = trajectory(inner, f, *start(f), 12)
+    wrapped = trajectory(sp.Catalyst(inner, beta=0.0), f, *start(f), 12)
     np.testing.assert_array_equal(wrapped, plain)
 
 

@@ -217,6 +217,7 @@ def test_prediction_for_a_problem_and_for_numbers():
     of_problem = sp.predict(f, 1e-4)
     of_numbers = sp.predict(kx=f.kappa_x, ky=f.kappa_y, coupling=f.coupling, tol=1e-4)
     assert of_problem == of_numbers
+    assert of_numbers == sp.predict({"kx": f.kappa_x, "ky": f.kappa_y, "coupling": f.coupling}, 1e-4)
     row = {row.method: row for row in of_problem.rows}
     assert row["dippa"].calls == pytest.approx(row["dippa"].order * math.log(1e4))
     assert row["dippa"].worst_case["grad_g"] > row["dippa"].calls  # constants and logarithms

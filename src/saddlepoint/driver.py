@@ -214,7 +214,8 @@ class _Run:
         """The best certified point so far, with the bill."""
         x, y, certificate = self.best
         calls = {name: count for name, count in self.meter.calls.items() if count or name not in PROXES}
-        products = self.f.A.norm_estimate.products
+        products = self.f.A.norm_estimate.products + self.f.A.probes
+        gradients = {f"grad_{name}": 1 + self.f.estimated.get(name, 0) for name in ("g", "h")}  # 1 at the door
         return Result(
             x=x.astype(self.f.dtype, copy=False),
             y=y.astype(self.f.dtype, copy=False),
@@ -229,8 +230,7 @@ class _Run:
             parameters=self.parameters,
             history=self.history,
             monitor_calls=self.looks,
-            setup_calls={f"grad_{name}": calls for name, calls in self.f.estimated.items()}
-            | {"A": products, "At": products},
+            setup_calls=gradients | {"A": products, "At": products},
         )
 
     def obstacle(self) -> str:

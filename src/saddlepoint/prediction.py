@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -54,7 +55,7 @@ class Prediction:
 
 
 def predict(
-    f: Saddle | None = None,
+    f: Saddle | Mapping[str, float] | None = None,
     tol: float = 1e-6,
     *,
     kx: float | None = None,
@@ -64,7 +65,7 @@ def predict(
     """What theory promises, for a problem or for its three numbers.
 
     Args:
-        f: a problem, or None to give the numbers.
+        f: a problem; or the three numbers by name, here or as keywords.
         tol: the factor by which the distance to the saddle point is to shrink.
         kx, ky: the condition numbers L_x/mu_x and L_y/mu_y.
         coupling: |A|/sqrt(mu_x mu_y).
@@ -74,6 +75,8 @@ def predict(
         >>> sp.predict(kx=1e4, ky=1e2, coupling=300, tol=1e-6).recommended
         'catalyst-dippa'
     """
+    if isinstance(f, Mapping):
+        return predict(None, tol, **f)
     if f is not None:
         kx, ky, coupling = f.kappa_x, f.kappa_y, f.coupling
     kx, ky = _checked(kx, "kx", 1.0), _checked(ky, "ky", 1.0)

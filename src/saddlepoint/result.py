@@ -97,7 +97,8 @@ class Result:
         method: its name; ``parameters`` are its constants as resolved by theory.
         history: one record a certificate.
         monitor_calls: certificates taken, each a query of all four oracles, kept apart from ``calls``.
-        setup_calls: what estimating |A| (and any L that was not given) took; made once for all runs of a problem.
+        setup_calls: what examining the problem took: one gradient of each function at the start, and the estimates of
+            |A| and of any L that was not given, which are made once for all runs of a problem.
     """
 
     x: Array

@@ -34,6 +34,7 @@ class Coupling(ABC):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     fused = False  # True where `both` and `through` read A once
+    probes = 0  # products each way that were spent on examining A at the door
 
     @abstractmethod
     def mul(self, y: Array) -> Array:

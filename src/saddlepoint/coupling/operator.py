@@ -46,6 +46,7 @@ class OperatorCoupling(Coupling):
                 raise ProblemError(f"{name} has shape {product.shape}; expected ({size},), since A is {m} x {n}")
             if product.dtype.kind != "f" or not np.isfinite(product).all():
                 raise ProblemError(f"{name} is not a vector of finite real numbers")
+        self.probes = 1
         left, right = inner(x, Ay), inner(Atx, y)
         allowance = 1e3 * float(np.finfo(self.dtype).eps) * (norm(x) * norm(Ay) + norm(Atx) * norm(y))
         if abs(left - right) > allowance:

@@ -36,6 +36,8 @@ class Smooth:
         Smooth(mu=5, L=8)
     """
 
+    __array_ufunc__ = None  # so that np.float64(3) * g is left to __rmul__
+
     def __init__(
         self,
         grad: Gradient,

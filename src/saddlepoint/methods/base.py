@@ -148,6 +148,8 @@ def method_names() -> list[str]:
 
 def make_method(name: str, **options: Any) -> Method:
     """The registered method of that name, with its options."""
+    if name == "agd":
+        raise ProblemError("agd minimises one function and is no saddle method; use the component saddlepoint.AGD")
     if name not in _REGISTER:
         raise ProblemError(f"unknown method {name!r}; the known ones are {', '.join(['auto', *method_names()])}")
     try:
