@@ -6,12 +6,14 @@ The same as `saddlepoint table`. Figure 1 is drawn by `saddlepoint figure`.
 
 from __future__ import annotations
 
+import sys
+
 from saddlepoint.bench.table import measured_table
 
 
 def main(quick: bool = False) -> str:
     """The table, as Markdown."""
-    table = measured_table(quick=quick, tell=lambda run: print(run, flush=True))
+    table = measured_table(quick=quick, tell=lambda run: print(run, file=sys.stderr, flush=True))
     lines = [
         "| method | " + " | ".join(table.sweeps).replace("|A|", "A") + " |",
         "|---" * (1 + len(table.sweeps)) + "|",
@@ -26,4 +28,4 @@ def main(quick: bool = False) -> str:
 
 
 if __name__ == "__main__":
-    print(main())
+    print(main("--quick" in sys.argv))

@@ -203,6 +203,33 @@ def test_an_estimated_L_is_corrected_on_the_way():
     assert f.L_x == before  # the problem itself is left alone
 
 
+def test_a_method_that_calls_nothing_still_ends():
+    class Idle(sp.Method):
+        def init(self, f, x, y):
+            return sp.State(x, y)
+
+        def step(self, f, s):
+            return s
+
+    seen = []
+
+    def callback(result):
+        seen.append(result.iterations)
+        if len(seen) == 4:
+            raise StopIteration
+
+    assert sp.solve(case("balanced")[0], method=Idle(), callback=callback).status == "stopped by the callback"
+    assert seen == [0, 16, 32, 48]
+
+
+def test_a_wide_oracle_in_a_narrow_problem_is_certified_at_the_point_returned():
+    A, P = np.eye(3, dtype=np.float32), np.array([1.0, 2.0, 3.0])
+    f = sp.Saddle(sp.Smooth(lambda x: P * x - 1.0, mu=1.0, L=3.0), sp.Quadratic(2.0), A)
+    result = sp.solve(f, method="dippa", tol=1e-5)
+    assert result.x.dtype == np.float32
+    assert result.certificate == f.certificate(result.x, result.y)
+
+
 def test_dtype_follows_the_input():
     A32 = np.eye(3, dtype=np.float32)
     one, other = sp.Quadratic(2.0), sp.Quadratic(np.ones(3, np.float32))

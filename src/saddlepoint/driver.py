@@ -82,7 +82,7 @@ def solve(
     _check_method(f, chosen)
     with make_progress(progress, tol, chosen.label) as bar:
         meter = Meter(max_calls, max_seconds, bar.tick)
-        return _Run(f, chosen, why, tol, meter, callback, bar, history, x, y).go(x, y)
+        return _Run(f, chosen, why, x, y, tol, meter, callback, bar, history).go()
 
 
 class _Run:
@@ -93,13 +93,13 @@ class _Run:
         f: Saddle,
         method: Method,
         why: str,
+        x: Array,
+        y: Array,
         tol: float,
         meter: Meter,
         callback: Callable[[Result], object] | None,
         bar: Progress,
         keep_history: bool,
-        x: Array,
-        y: Array,
     ) -> None:
         self.f, self.method, self.why, self.tol, self.meter = f, method, why, tol, meter
         self.callback, self.bar, self.keep_history = callback, bar, keep_history
@@ -112,17 +112,16 @@ class _Run:
         self.floor = False  # the accuracy reached is that of the arithmetic
         self.parameters: dict[str, float] = {}
 
-    def go(self, x: Array, y: Array) -> Result:
+    def go(self) -> Result:
         """Run to the end; but where the run refutes an L that was only estimated, correct that and go on."""
         while True:
             try:
-                return self.attempt(x, y)
+                return self.attempt(*self.best[:2])
             except AssumptionError as error:
                 if error.constant != "L" or error.function not in self.f.estimated:
                     error.result = self.result(Status.DIVERGED)
                     raise
                 self.f = self.f.with_estimate(error.function, 2.0 * error.observed)
-                x, y, _ = self.best
 
     def attempt(self, x: Array, y: Array) -> Result:
         """Run until solved, out of budget, stalled or stopped, and return the best certified point."""
@@ -137,7 +136,7 @@ class _Run:
             while status is None:
                 state = latest = self.method.step(view.problem, state)
                 self.iterations += 1
-                if self.meter.total >= self.next_look:
+                if self.work >= self.next_look:
                     latest = None
                     status = self.look(*view.back(state.x, state.y))
         except OutOfCalls as signal:
@@ -158,7 +157,7 @@ class _Run:
     def look(self, x: Array, y: Array) -> Status | None:
         """Take a certificate, tell whoever watches, and say whether the run is over."""
         certificate = self.certify(x, y)
-        self.next_look = max(self.meter.total + STRIDE, math.ceil(GROWTH * self.meter.total))
+        self.next_look = max(self.work + STRIDE, math.ceil(GROWTH * self.work))
         if self.callback is not None:
             began = time.perf_counter()
             self.callback(self.result(Status.RUNNING))
@@ -172,6 +171,7 @@ class _Run:
     def certify(self, x: Array, y: Array) -> Certificate:
         """The certificate of (x, y), entered into the history and compared with the best."""
         began = time.perf_counter()
+        x, y = x.astype(self.f.dtype, copy=False), y.astype(self.f.dtype, copy=False)  # what will be returned
         certificate = self.f.certificate(x, y)
         self.looks += 1
         if certificate.distance < 0.9 * self.best[2].distance:
@@ -206,6 +206,11 @@ class _Run:
         return self.floor or (waited >= 40 and self.meter.total > 100 * self.improved_calls + 1_000_000)
 
     @property
+    def work(self) -> int:
+        """Calls and steps so far: what spaces the certificates."""
+        return self.meter.total + self.iterations
+
+    @property
     def seconds(self) -> float:
         """Time of the method alone."""
         return time.perf_counter() - self.started - self.looking
@@ -217,8 +222,8 @@ class _Run:
         products = self.f.A.norm_estimate.products + self.f.A.probes
         gradients = {f"grad_{name}": 1 + self.f.estimated.get(name, 0) for name in ("g", "h")}  # 1 at the door
         return Result(
-            x=x.astype(self.f.dtype, copy=False),
-            y=y.astype(self.f.dtype, copy=False),
+            x=x,
+            y=y,
             status=status,
             message=self.message(status, certificate.distance),
             certificate=certificate,
@@ -250,8 +255,8 @@ class _Run:
             sentence = {
                 Status.SOLVED: f"certified distance {distance:.3g} <= tol {self.tol:.3g}",
                 Status.OUT_OF_TIME: f"{where} the time is up; raise max_seconds or go on from x, y",
-                Status.INTERRUPTED: f"{where} by Ctrl-C; go on from x, y by passing them as x0, y0",
-                Status.STOPPED: f"{where} by the callback",
+                Status.INTERRUPTED: f"{where}; go on from x, y by passing them as x0, y0",
+                Status.STOPPED: where,
                 Status.STALLED: f"{where} {self.obstacle()}",
                 Status.DIVERGED: f"{where} the iterates left the finite numbers; check mu, L and the gradients",
                 Status.RUNNING: where,

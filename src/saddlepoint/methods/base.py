@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from saddlepoint.errors import ProblemError
 from saddlepoint.problem import Saddle
@@ -23,20 +23,6 @@ class State(NamedTuple):
 
     x: Array
     y: Array
-
-
-class Point(Protocol):
-    """Any state: a NamedTuple whose first fields are x and y."""
-
-    @property
-    def x(self) -> Array:
-        """The minimising player's variables."""
-        ...
-
-    @property
-    def y(self) -> Array:
-        """The maximising player's variables."""
-        ...
 
 
 @dataclass(frozen=True)
