@@ -14,7 +14,7 @@ export MPLBACKEND ?= Agg
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"
 	@echo "make test   set up, lint, check types, run the whole suite"
-	@echo "make bench  measure what the docs report (about an hour)"
+	@echo "make bench  measure what the docs report (about two hours)"
 	@echo "make clean  remove the environment and everything that was written"
 
 $(VENV)/bin/python:

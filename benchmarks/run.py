@@ -1,4 +1,7 @@
-"""`make bench`: every number the docs report, measured and written to benchmarks/RESULTS.md (about an hour)."""
+"""`make bench`: every number the docs report, measured and written to benchmarks/results (about two hours).
+
+`python benchmarks/run.py overhead table1` measures these sections only; `--quick` prints a small version of them.
+"""
 
 from __future__ import annotations
 
@@ -16,31 +19,39 @@ import scipy
 HERE = Path(__file__).parent
 # One BLAS thread where time is measured; all there are where calls are counted.
 SECTIONS = {
-    "overhead.py": ("Meter and driver", "1"),
-    "table1.py": ("Table 1, measured", "1"),
-    "inner_rules.py": ("DIPPA's inner rules", str(os.cpu_count())),
+    "overhead": ("Meter and driver", "1"),
+    "table1": ("Table 1, measured", "1"),
+    "inner_rules": ("DIPPA's inner rules", str(os.cpu_count())),
 }
 
 
-def main() -> None:
-    """Run all, write the page."""
-    quick = ["--quick"] if "--quick" in sys.argv else []
+def measure(name: str, quick: bool) -> None:
+    """Run one section, and write its page."""
+    title, threads = SECTIONS[name]
+    script = HERE / f"{name}.py"
     began = time.perf_counter()
-    page = []
-    for script, (title, threads) in SECTIONS.items():
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": threads}
-        command = [sys.executable, str(HERE / script), *quick]
-        text = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-        about = ast.get_docstring(ast.parse((HERE / script).read_text())) or ""
-        page += [f"## {title}", "", about, "", text]
+    command = [sys.executable, str(script), *(["--quick"] if quick else [])]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": threads}
+    text = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+    about = ast.get_docstring(ast.parse(script.read_text())) or ""
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    head = f"By `make bench` in {time.perf_counter() - began:.0f} s on {os.cpu_count()} cores: {versions}."
-    text = "\n".join(["# Measured", "", head, "", *page])
+    seconds = time.perf_counter() - began
+    foot = f"By `python benchmarks/run.py {name}` in {seconds:.0f} s on {os.cpu_count()} cores: {versions}."
+    page = "\n".join([f"# {title}", "", about, "", text, foot, ""])
     if quick:
-        print(text)
+        print(page)
     else:
-        (HERE / "RESULTS.md").write_text(text)
-        print(f"written: {HERE / 'RESULTS.md'}")
+        target = HERE / "results" / f"{name}.md"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(page)
+        print(f"written: benchmarks/results/{name}.md", flush=True)
+
+
+def main() -> None:
+    """Measure what is asked for, or everything."""
+    names = [word for word in sys.argv[1:] if not word.startswith("-")]
+    for name in names or SECTIONS:
+        measure(name, "--quick" in sys.argv)
 
 
 if __name__ == "__main__":

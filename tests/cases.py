@@ -83,8 +83,21 @@ def gradient_methods() -> dict[str, sp.Method]:
     dippa = {f"dippa-{r}-{c}": sp.DIPPA(r, c) for r in rules for c in ("apfb", "cg", "factor")}
     aipfb = {f"aipfb-{r}": sp.AIPFB(r) for r in rules}
     catalyst = {f"catalyst-dippa-{r}": sp.Catalyst(sp.DIPPA(r)) for r in rules}
-    return registered | dippa | aipfb | catalyst
+    others = {
+        "anderson-imex-factor": sp.Anderson(sp.IMEX(1.0, coupling="factor"), 5),
+        "anderson-extragradient": sp.Anderson(sp.Extragradient(), 5),
+        "anderson-dippa": sp.Anderson(sp.DIPPA(coupling="cg"), 10),
+        "restarted-ag-eg": sp.Restarted(sp.AGEG()),
+        "lpd-slide-cg": sp.LPDSlide(coupling="cg"),
+        "imex-cg": sp.IMEX(coupling="cg"),
+    }
+    return registered | dippa | aipfb | catalyst | others
+
+
+def quadratic_methods() -> dict[str, sp.Method]:
+    return {info.name: sp.make_method(info.name) for info in sp.methods() if info.oracle == "quadratic"}
 
 
 def prox_methods() -> dict[str, sp.Method]:
-    return {info.name: sp.make_method(info.name) for info in sp.methods() if info.oracle == "prox"}
+    registered = {info.name: sp.make_method(info.name) for info in sp.methods() if info.oracle == "prox"}
+    return registered | {f"condat-vu-{side}": sp.CondatVu(side) for side in ("x", "y", "both")}

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from saddlepoint.bench.measure import chain_methods
 from saddlepoint.cli import app as cli
 
 PROBLEM = """
@@ -105,6 +106,9 @@ BAD = [
     (["predict", "gone.toml"], "does not exist"),
     (["figure", "--kx", "0.5", "--points", "0"], "kx is 0.5"),
     (["table", "--method", "simplex"], "unknown method 'simplex'"),
+    (["table", "--quick", "--tol", "2"], "tol is 2"),
+    (["figure", "--method", "simplex", "--out", "deep/f.png"], "unknown method 'simplex'"),
+    (["figure", "--points", "-1"], "Invalid value for '--points'"),
     (["nonsense"], "No such command 'nonsense'"),
 ]
 
@@ -125,11 +129,13 @@ def test_predict(run):
     words = ["predict", "--kx", "1e4", "--ky", "1e2", "--coupling", "300", "--tol", "1e-6"]
     code, out, _ = run(*words)
     assert code == 0
-    for word in ("catalyst-dippa", "lower bound", "intermediate coupling", "recommended: catalyst-dippa"):
+    for word in ("catalyst-dippa", "lpd-gs", "lower bound", "intermediate coupling", "recommended: "):
         assert word in out
+    assert "N = 316.4: to shrink the distance by 1e-06, the hardest such problem forces 2186" in " ".join(out.split())
     prediction = json.loads(run(*words, "--json")[1])
     assert prediction["regime"] == "intermediate"
     assert [row["method"] for row in prediction["rows"]][-1] == "lower bound"
+    assert prediction["forced_rounds"] == prediction["rows"][-1]["calls"] == 2186
     assert run("predict", "problem.toml")[0] == 0
 
 
@@ -155,12 +161,24 @@ def test_demo(run, tmp_path):
 
 
 def test_table(run):
-    words = ["table", "--quick", "--tol", "1e-3", "--method", "aipfb", "--method", "dippa"]
+    words = ["table", "--quick", "--tol", "1e-3", "--method", "aipfb", "--method", "dippa", "--max-seconds", "60"]
     code, out, _ = run(*words)
     assert code == 0
-    assert "lower bound" in out
+    for word in ("aipfb", "dippa", "lower bound", "calls per", "fitted on the same points"):
+        assert word in out
+    assert "extragradient" not in out
     table = json.loads(run(*words, "--json")[1])
-    assert {row["method"] for row in table["rows"] if row["measured"][0] is not None} == {"aipfb", "dippa"}
+    assert [row["method"] for row in table["rows"]] == ["aipfb", "dippa", "lower bound"]
+    assert all(value is not None for row in table["rows"] for value in row["measured"])
+
+
+def test_the_whole_table_when_there_is_no_time(run):
+    """Every method has its row, and its dashes."""
+    code, out, _ = run("table", "--quick", "--methods", "all", "--max-seconds", "1e-9")
+    assert code == 0
+    for name in (*chain_methods(), "lower bound"):
+        assert f"\n {name}" in out
+    assert "– (" in out
 
 
 def test_figure(run, tmp_path):
@@ -169,11 +187,32 @@ def test_figure(run, tmp_path):
     assert out == "written: figure1.png, figure1.svg\n"
     assert (tmp_path / "figure1.png").stat().st_size > 10_000
     svg = (tmp_path / "figure1.svg").read_text()
-    for word in ("measured: catalyst-dippa", "bound: lower bound", "intermediate", "strong", "coupling"):
+    words = (
+        "catalyst-dippa",
+        "lpd-gs",
+        "lower bound, forced",
+        "Wang and Li 2020",
+        "intermediate",
+        "strong",
+        "coupling",
+    )
+    for word in words:
         assert word in svg
     data = json.loads(run("figure", "--points", 0, "--out", "bounds.png", "--json")[1])
     assert data["runs"] == []
     assert set(data["bounds"]) == {"Wang and Li 2020, Catalyst-AIPFB", "this paper (Catalyst-DIPPA)", "lower bound"}
+    assert len(data["forced"]) == len(data["norms"])
+    assert all(0 < forced < bound for forced, bound in zip(data["forced"], data["bounds"]["lower bound"], strict=True))
+
+
+def test_figure_of_chosen_methods(run, tmp_path):
+    words = ["figure", "--kx", 20, "--ky", 10, "--points", 2, "--tol", 1e-2, "--out", "f.svg"]
+    data = json.loads(run(*words, "--json", "--method", "dippa", "--method", "aipfb")[1])
+    assert [run["method"] for run in data["runs"]] == ["dippa"] * 2 + ["aipfb"] * 2
+    assert all(run["calls"] >= run["forced"] / 3 for run in data["runs"])
+    assert run(*words, "--methods", "all", "--max-seconds", "2")[0] == 0
+    svg = (tmp_path / "f.svg").read_text()
+    assert all(f">{name}" in svg for name in ("dippa", "catalyst-aipfb", "extragradient", "lpd"))
 
 
 def test_help_and_version(run):

@@ -138,8 +138,8 @@ def test_mu_is_never_invented():
     assert math.isnan((f + sp.Quadratic(1.0)).mu)
     saddle = sp.Saddle(f, sp.Quadratic(1.0), np.eye(2))
     assert saddle.certificate(np.zeros(2), np.ones(2)).distance == math.inf
-    with pytest.raises(sp.ProblemError, match="mu of g is unknown"):
-        sp.solve(saddle)
+    with pytest.raises(sp.ProblemError, match="dippa needs mu of g, which is unknown"):
+        sp.solve(saddle, method="dippa")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

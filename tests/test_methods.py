@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import BLACK_BOX, CASES, case, gradient_methods, prox_methods
+from cases import BLACK_BOX, CASES, case, gradient_methods, prox_methods, quadratic_methods
 from reference import distance
 
 import saddlepoint as sp
@@ -11,6 +11,7 @@ from saddlepoint.oracle import Meter, metered
 
 GRADIENT = gradient_methods()
 PROX = prox_methods()
+QUADRATIC = quadratic_methods()
 
 
 def check(f, xs, ys, method, tol=1e-8):
@@ -35,18 +36,31 @@ def test_gradient_method_solves(method, problem):
 @pytest.mark.parametrize("method", PROX)
 def test_prox_method_solves_or_says_what_it_lacks(method, problem):
     f, xs, ys = case(problem)
-    if f.g.has_prox and f.h.has_prox:
-        check(f, xs, ys, PROX[method])
+    made = PROX[method]
+    sides = getattr(made, "prox", "both")
+    if all(f.g.has_prox if side == "x" else f.h.has_prox for side in "xy" if sides in (side, "both")):
+        check(f, xs, ys, made)
     else:
-        with pytest.raises(sp.ProblemError, match=f"{method} needs the prox of [gh]"):
+        with pytest.raises(sp.ProblemError, match=f"{made.label} needs the prox of [gh]"):
+            sp.solve(f, method=made)
+
+
+@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("method", QUADRATIC)
+def test_quadratic_method_solves_or_says_what_it_lacks(method, problem):
+    f, xs, ys = case(problem)
+    if f.g.quadratic and f.h.quadratic:
+        check(f, xs, ys, QUADRATIC[method])
+    else:
+        with pytest.raises(sp.ProblemError, match=f"{method} needs quadratic g and h"):
             sp.solve(f, method=method)
 
 
 @pytest.mark.parametrize("name", [*method_names(), "auto"])
 def test_black_box_by_name(name):
     f = BLACK_BOX()
-    if name in PROX:
-        with pytest.raises(sp.ProblemError, match="prox"):
+    if name in PROX or name in QUADRATIC:
+        with pytest.raises(sp.ProblemError, match="prox" if name in PROX else "quadratic"):
             sp.solve(f, method=name)
         return
     result = sp.solve(f, method=name, tol=1e-9)
@@ -155,7 +169,7 @@ def test_options_are_checked_in_one_place():
         sp.make_method("dippa", speed=3)
     with pytest.raises(sp.ProblemError, match="agd minimises one function"):
         sp.make_method("agd")
-    with pytest.raises(sp.ProblemError, match="unknown method 'dipa'; the known ones are auto, aipfb"):
+    with pytest.raises(sp.ProblemError, match="unknown method 'dipa'; the known ones are auto, ag-eg"):
         sp.make_method("dipa")
 
 

@@ -7,9 +7,8 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.bench.table import exponent, measured_table, sweeps
+from saddlepoint.bench.table import _fitted, exponent, measured_table, sweeps
 from saddlepoint.generators import chain, demo, random_quadratic
-from saddlepoint.prediction import CONSTANTS, recommend
 
 GRID = [(k, nu) for k in (1.0, 1.7, 10.0, 1e3, 1e6) for nu in (0.0, 1e-3, 0.5, 1.0, 30.0, 1e4)]
 
@@ -177,13 +176,15 @@ def test_table_1_in_the_papers_own_letters():
     A = c * math.sqrt(mu_x * mu_y)
     s = math.sqrt(mu_x * mu_y)
     printed = {
-        "gradient": A / mu_x + A / mu_y + kx + ky,
+        "extragradient": A / mu_x + A / mu_y + kx + ky,
+        "ogda": A / mu_x + A / mu_y + kx + ky,
         "minimax-appa": A / s + math.sqrt(kx * ky),
         "pbr": math.sqrt(A * max(A, L) / (mu_x * mu_y)) + math.sqrt(kx + ky),
         "catalyst-aipfb": math.sqrt(A * max(A, L) / (mu_x * mu_y)) + math.sqrt(kx + ky),
         "catalyst-dippa": A / s + (kx * ky * (kx + ky)) ** 0.25,
         "lower bound": A / s + math.sqrt(kx + ky),
     }
+    assert [row.key for row in theory.TABLE1] == list(printed)
     for row in theory.TABLE1:
         assert row.order(kx, ky, c) == pytest.approx(printed[row.key])
     k = 400.0
@@ -191,12 +192,31 @@ def test_table_1_in_the_papers_own_letters():
     assert theory.aipfb_order(kx, ky, c) == pytest.approx(c + math.sqrt(c * (kx + ky)) + math.sqrt(kx + ky))
 
 
-def test_no_promise_is_below_the_lower_bound():
-    for kx, ky, c in [(1e4, 1e2, 3.0), (10.0, 1e3, 1e3), (1.0, 1.0, 0.0), (1e6, 1.0, 50.0)]:
-        rows = sp.predict(kx=kx, ky=ky, coupling=c).rows
-        low = rows[-1]
-        assert low.method == "lower bound"
-        assert all(row.order >= 0.7 * low.order for row in rows)  # orders leave out constants such as sqrt(2)
+def test_what_came_after_the_table():
+    kx, ky, c = 1e4, 1e2, 300.0
+    accelerated = math.sqrt(kx) + c
+    expected = {
+        "extragradient": kx + ky + c,
+        "ogda": kx + ky + c,
+        "condat-vu": kx + ky + c,
+        "agraal": kx + c,
+        "rhss": c + math.sqrt(kx + ky),
+        "krylov": c + math.sqrt(kx + ky),
+        "jst": accelerated + math.sqrt(ky),
+        "apdg": accelerated + math.sqrt(ky),
+        "lpd": math.sqrt(kx - 1) + math.sqrt(ky - 1) + 2 * c,
+        "lpd-gs": theory.chain_N(kx, ky, c),
+        "lower bound": theory.chain_N(kx, ky, c) / 2,
+    } | dict.fromkeys(("ag-eg", "ag-og", "rapd", "sliding", "lpd-slide"), accelerated)
+    rows = {row.method: row for row in sp.predict(kx=kx, ky=ky, coupling=c).rows}
+    assert {name: rows[name].order for name in expected} == pytest.approx(expected)
+    assert list(rows)[-1] == "lower bound"
+    for name, row in rows.items():
+        fewer = {"sliding": math.sqrt(kx), "lpd-slide": math.sqrt(kx), "imex": kx, "anderson-imex": kx}
+        assert row.products == row.order
+        assert row.gradients == pytest.approx(fewer.get(name, row.order))
+    table = {row.key: row.order(kx, ky, c) for row in theory.TABLE1}
+    assert all(rows[name].order <= order for name, order in table.items())  # later rows improve on the table's
 
 
 def test_regimes_in_words():
@@ -255,19 +275,9 @@ def test_bad_numbers_are_refused(numbers, sentence):
         sp.predict(**numbers)
 
 
-def test_recommendations_follow_the_regimes():
-    assert recommend(1e4, 1e4, 1.0) == "aipfb"
-    assert recommend(1e4, 1e4, 1e4) == "dippa"
-    assert recommend(1e6, 1.0, 1e3) in ("catalyst-dippa", "catalyst-aipfb")
-    assert {recommend(kx, ky, c) for kx in (1, 1e3, 1e6) for ky in (1, 1e3) for c in (0, 10, 1e4)} <= set(CONSTANTS)
-
-
-def test_auto_explains_itself():
-    result = sp.solve(random_quadratic(10, 8, 100, 50, 20, seed=0))
-    assert result.solved
-    assert f"auto chose {result.method}: kappa_x = 100, kappa_y = 50" in result.message
-    uncoupled = sp.Saddle(sp.Quadratic([1.0, 2.0], [1.0, 1.0]), sp.Quadratic(1.0, [1.0]), np.zeros((2, 1)))
-    assert "not coupled" in sp.solve(uncoupled).message
+def test_recommendations_follow_the_strength_of_the_coupling():
+    assert sp.predict(kx=1e4, ky=1e4, coupling=1.0).recommended == "anderson-condat-vu"
+    assert sp.predict(kx=1e4, ky=1e4, coupling=1e5).recommended == "anderson-imex"
 
 
 # -- measurements -----------------------------------------------------------------------------------------------------
@@ -278,14 +288,46 @@ def test_exponents_are_slopes():
 
 
 def test_the_measured_table_agrees_with_theory_where_theory_is_sharp():
-    table = measured_table(["dippa", "aipfb"], tol=1e-4, quick=True)
+    table = measured_table(["dippa", "aipfb"], tol=1e-4, quick=True, max_seconds=60.0)
     rows = {row.method: row for row in table.rows}
-    assert rows["gradient"].measured == (None,) * len(table.sweeps)
+    assert list(rows) == ["aipfb", "dippa", "lower bound"]
     kappa = rows["dippa"].measured[0], rows["dippa"].theory[0]
     assert kappa[0] == pytest.approx(kappa[1], abs=0.2)  # kappa^(3/4) at weak coupling
     assert rows["aipfb"].measured[0] == pytest.approx(rows["aipfb"].theory[0], abs=0.2)  # kappa^(1/2)
+    assert rows["lower bound"].measured == pytest.approx(rows["lower bound"].theory, abs=0.03)  # the chain is N's
     assert all(run.solved for run in table.runs)
     assert len(table.runs) == 2 * sum(len(line.points) for line in sweeps(quick=True))
+    assert all(row.points == table.sizes for row in table.rows)
+    least, most = rows["dippa"].ratios
+    assert 1.0 < least < most < 20.0
+
+
+def test_a_method_that_is_out_of_time_skips_the_larger_problems():
+    table = measured_table(["dippa"], quick=True, max_seconds=1e-9)
+    dippa, low = table.rows
+    assert dippa.measured == (None,) * 4
+    assert dippa.points == (0, 0, 0, 0)
+    assert dippa.ratios is None
+    assert len(table.runs) == 4  # the first point of each sweep
+    assert None not in low.measured
+
+
+def test_an_exponent_may_rest_on_the_points_that_were_in_time():
+    lines = sweeps()
+    counts = [[10, 30, 100], [10, 30], [1, 2, 3, 4, 5], []]
+    row = _fitted("a method", "somebody", lambda kx, ky, c: kx, lines, counts)
+    assert row.measured[0] == pytest.approx(1.0, abs=0.01)
+    assert row.measured[1] is row.measured[3] is None
+    assert row.points == (3, 2, 5, 0)
+    assert row.theory == pytest.approx((1.0, 1.0, 0.0, 0.0))
+
+
+def test_a_method_without_a_row_is_measured_all_the_same():
+    table = measured_table(["apfb"], tol=1e-2, quick=True, max_seconds=60.0)
+    row, _ = table.rows
+    assert row.method == "apfb"
+    assert row.theory == (None,) * 4
+    assert row.measured[3] == pytest.approx(1.0, abs=0.1)  # |A|/sqrt(mu_x mu_y) + 1, with the prox
 
 
 def test_generators_keep_their_word():

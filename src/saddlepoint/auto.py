@@ -1,16 +1,128 @@
-"""Which method, and why."""
+"""Which method, why, and when to change it.
+
+The choice. Condat-Vu's sweep and the IMEX step, mixed by Anderson, see much more in a problem than its worst case; on
+quadratic problems a Krylov method sees all there is. Which of the three needs the fewest calls depends on how strong
+the coupling is beside the functions, |A|/sqrt(L_x L_y), and on what a gradient costs beside a product.
+
+The guarantee. None of them has a bound as good as LPD-GS's. So what is still to be done is watched in LPD-GS's
+currency, the calls that its theorem needs from the best certified point on: before calls made and calls promised come
+to twice the promise at the start, LPD-GS takes over. The next method also gets its turn after a time without progress.
+"""
 
 from __future__ import annotations
 
-from saddlepoint.methods.base import Method, make_method
-from saddlepoint.prediction import predict
-from saddlepoint.problem import Saddle
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from saddlepoint.errors import ProblemError
+from saddlepoint.methods import IMEX, LPDGS, CondatVu, Krylov, Method, make_method
+from saddlepoint.problem import Certificate, Saddle
+from saddlepoint.theory.lower import chain_N
+from saddlepoint.theory.lpd import lpd_gs_calls
+from saddlepoint.wrappers import Anderson
+
+STRONG = 2.0  # |A|/sqrt(L_x L_y) from which solving for the coupling pays,
+STRONG_IF_DEAR = 0.2  # and where a gradient costs
+DEAR = 5.0  # times as much as a product
+MEMORY = 3_000_000  # numbers that Anderson may remember
+PATIENCE = 500, 5000  # calls without progress, at least and at most, until the next method is tried
 
 
-def choose(f: Saddle, tol: float) -> tuple[Method, str]:
-    """The method with the smallest promise for this problem, and the reason in words."""
-    if f.norm == 0.0:
-        return make_method("aipfb"), "auto chose aipfb: the players are not coupled"
-    p = predict(f)
-    why = f"kappa_x = {p.kx:.3g}, kappa_y = {p.ky:.3g}, {p.regime} coupling {p.coupling:.3g}"
-    return make_method(p.recommended), f"auto chose {p.recommended}: {why}"
+class Plan(NamedTuple):
+    """Methods in the order in which they are tried, and the reason in words."""
+
+    methods: tuple[Method, ...]
+    why: str
+
+
+def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
+    """The methods for this problem.
+
+    Args:
+        f: the problem.
+        costs: what a call of ``grad_g``, ``grad_h``, ``A`` and ``At`` costs, in any unit; 1 where left out.
+    """
+    unknown = [name for name, function in (("g", f.g), ("h", f.h)) if math.isnan(function.mu)]
+    if unknown:
+        return Plan((make_method("rapd"),), f"auto chose rapd: mu of {' and '.join(unknown)} is unknown")
+    kx, ky, c = f.numbers
+    strength, dear = c / math.sqrt(kx) / math.sqrt(ky), gradient_cost(costs)
+    window = int(min(100, max(20, MEMORY / (2 * sum(f.shape)))))
+    sweep, imex = Anderson(CondatVu(), window), Anderson(IMEX(stride_for(strength)), window)
+    first: Method
+    rest: tuple[Method, ...]
+    if strength >= (STRONG_IF_DEAR if dear >= DEAR else STRONG):
+        first, rest = imex, (sweep, LPDGS())
+        reason = f"the coupling is strong, |A|/sqrt(L_x L_y) = {strength:.3g}"
+        if strength < STRONG:
+            reason = f"a gradient costs {dear:.3g} products"
+    elif f.g.quadratic and f.h.quadratic:
+        first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
+    else:
+        first, rest, reason = sweep, (LPDGS(),), f"the coupling is mild, |A|/sqrt(L_x L_y) = {strength:.3g}"
+    return Plan((first, *rest), f"auto chose {first.label}: {reason}")
+
+
+def stride_for(strength: float) -> float:
+    """IMEX's stride: short enough to be stable by itself unless solving for the coupling is what costs."""
+    return 1.9 if strength < 5.0 else 3.0 if strength < 15.0 else 10.0
+
+
+def recommend(kx: float, ky: float, c: float) -> str:
+    """What ``choose`` takes first when no more is known than the three numbers."""
+    return "anderson-imex" if c >= STRONG * math.sqrt(kx) * math.sqrt(ky) else "anderson-condat-vu"
+
+
+def gradient_cost(costs: Mapping[str, float] | None) -> float:
+    """What a gradient costs, in products."""
+    if costs is None:
+        return 1.0
+    known = {"grad_g", "grad_h", "A", "At"}
+    for name, cost in costs.items():
+        if name not in known:
+            raise ProblemError(f"costs names the oracle {name!r}; expected one of {', '.join(sorted(known))}")
+        if not (isinstance(cost, int | float) and 0.0 < cost < math.inf):
+            raise ProblemError(f"costs of {name} is {cost!r}; expected a positive number")
+    full = dict.fromkeys(known, 1.0) | dict(costs)
+    return (full["grad_g"] + full["grad_h"]) / (full["A"] + full["At"])
+
+
+class Guard:
+    """Tells when a method does worse than the guarantee would."""
+
+    def __init__(self, f: Saddle, tol: float) -> None:
+        self.f, self.tol = f, tol
+        self.budget = math.inf
+        self.mark = math.inf  # the certified distance when it had last fallen by e,
+        self.marked = 0  # and the calls made until then
+
+    def begin(self, calls: int) -> None:
+        """A method has begun."""
+        self.mark, self.marked = math.inf, calls
+
+    def promise(self, best: Certificate) -> float:
+        """The calls within which LPD-GS is sure to bring the certified distance from here to tol."""
+        f = self.f
+        return lpd_gs_calls(*f.numbers, best.Fx, best.Fy, f.mu_x, f.mu_y, self.tol)
+
+    def lagging(self, best: Certificate, calls: int, next_calls: int, methods_left: int) -> bool:
+        """Whether to go on with the next method.
+
+        Args:
+            best: the best certificate so far.
+            calls: of the busiest oracle so far.
+            next_calls: as many as there may be when this is asked next.
+            methods_left: how many methods there are still to try.
+        """
+        if methods_left == 0:
+            return False
+        promise = self.promise(best)
+        if self.budget == math.inf:
+            self.budget = 2.0 * promise
+        if best.distance < self.mark / math.e:
+            self.mark, self.marked = best.distance, calls
+        patience = max(PATIENCE[0], 3.0 * chain_N(*self.f.numbers))
+        if methods_left > 1:
+            patience = min(patience, PATIENCE[1])
+        return next_calls + promise > self.budget or calls - self.marked > patience

@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.auto import choose
+from saddlepoint.auto import Guard, Plan, choose
 from saddlepoint.errors import AssumptionError, ProblemError
 from saddlepoint.methods.base import Method, make_method
-from saddlepoint.oracle import PROXES, Meter, NotFinite, OutOfCalls, OutOfTime, metered
+from saddlepoint.oracle import ORACLES, PROXES, Meter, NotFinite, OutOfCalls, OutOfTime, metered
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.progress import Progress, make_progress
 from saddlepoint.result import History, Record, Result, Status
 from saddlepoint.vectors import Array, as_vector
 
 GROWTH = 1.05  # a certificate is taken when the method's calls have grown by this factor,
+MEASURABLE = 2e-3  # seconds from which the cost of a call is measured
 STRIDE = 16  # and by this number: a certificate is four calls itself
 PATIENCE = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 
@@ -34,6 +35,7 @@ def solve(
     *,
     method: str | Method = "auto",
     tol: float = 1e-6,
+    costs: Mapping[str, float] | None = None,
     max_calls: int | Mapping[str, int] | None = None,
     max_seconds: float | None = None,
     callback: Callable[[Result], object] | None = None,
@@ -46,7 +48,10 @@ def solve(
         f: the problem.
         x0, y0: the starting point; zero if left out. It is not modified.
         method: a registered name (``sp.methods()`` lists them), a ``Method`` object, or ``"auto"``.
-        tol: the run is solved when the certified |x-x*| + |y-y*| is at most this.
+        tol: the run is solved when the certified |x-x*| + |y-y*| is at most this. Where mu is not known, nothing can be
+            certified, and the run ends when the residual |F| is at most this.
+        costs: what a call of ``grad_g``, ``grad_h``, ``A``, ``At`` costs, in any unit, for ``auto`` to choose by;
+            measured if left out.
         max_calls: a number caps each of the four oracles; a dict caps them by name (grad_g, grad_h, A, At).
         max_seconds: wall-clock limit, kept inside nested loops too.
         callback: called with a ``Result`` at every certificate; raise StopIteration to end the run.
@@ -74,15 +79,19 @@ def solve(
     if max_seconds is not None:
         max_seconds = _positive(max_seconds, "max_seconds")
     x, y = _start(f, x0, y0)
-    _check_oracle(f, x, y)
-    for name, function in (("g", f.g), ("h", f.h)):
-        if math.isnan(function.mu):
-            raise ProblemError(f"mu of {name} is unknown, and without it nothing can be certified; give mu to Smooth")
-    chosen, why = choose(f, tol) if method == "auto" else (_as_method(method), "")
-    _check_method(f, chosen)
-    with make_progress(progress, tol, chosen.label) as bar:
+    seconds = _check_oracle(f, x, y)
+    if method == "auto":
+        plan = choose(f, costs or _measured_costs(f, x, y, seconds))
+    else:
+        plan = Plan((_as_method(method),), "")
+    _check_method(f, plan.methods[0])
+    with make_progress(progress, tol, plan.methods[0].label) as bar:
         meter = Meter(max_calls, max_seconds, bar.tick)
-        return _Run(f, chosen, why, x, y, tol, meter, callback, bar, history).go()
+        return _Run(f, plan, x, y, tol, meter, callback, bar, history).go()
+
+
+class _Lagging(Exception):  # noqa: N818 - a signal within the driver, not an error
+    """The method does worse than the next one of the plan would."""
 
 
 class _Run:
@@ -91,8 +100,7 @@ class _Run:
     def __init__(
         self,
         f: Saddle,
-        method: Method,
-        why: str,
+        plan: Plan,
         x: Array,
         y: Array,
         tol: float,
@@ -101,7 +109,10 @@ class _Run:
         bar: Progress,
         keep_history: bool,
     ) -> None:
-        self.f, self.method, self.why, self.tol, self.meter = f, method, why, tol, meter
+        self.f, self.why, self.tol, self.meter = f, plan.why, tol, meter
+        self.method, *self.others = plan.methods
+        self.guard = Guard(f, tol)
+        self.certain = not math.isnan(f.mu_x + f.mu_y)
         self.callback, self.bar, self.keep_history = callback, bar, keep_history
         self.history = History()
         self.iterations = self.looks = 0
@@ -113,15 +124,30 @@ class _Run:
         self.parameters: dict[str, float] = {}
 
     def go(self) -> Result:
-        """Run to the end; but where the run refutes an L that was only estimated, correct that and go on."""
+        """Run to the end; but where the run refutes an L that was only estimated, correct that and go on.
+
+        With a plan, the next method goes on from the best point when one lags behind or breaks down.
+        """
         while True:
             try:
-                return self.attempt(*self.best[:2])
+                result = self.attempt(*self.best[:2])
+                if not (self.others and result.status in (Status.DIVERGED, Status.STALLED) and not self.floor):
+                    return result
+                self.change("broke down")
+            except _Lagging:
+                self.change("fell behind")
             except AssumptionError as error:
                 if error.constant != "L" or error.function not in self.f.estimated:
                     error.result = self.result(Status.DIVERGED)
                     raise
                 self.f = self.f.with_estimate(error.function, 2.0 * error.observed)
+
+    def change(self, reason: str) -> None:
+        """Take the next method of the plan."""
+        before, self.method = self.method.label, self.others.pop(0)
+        self.why += f"; {before} {reason}, then {self.method.label}"
+        self.guard.begin(self.busiest)
+        self.improved_look, self.improved_calls = self.looks, self.meter.total
 
     def attempt(self, x: Array, y: Array) -> Result:
         """Run until solved, out of budget, stalled or stopped, and return the best certified point."""
@@ -150,8 +176,8 @@ class _Run:
             status = Status.INTERRUPTED
         except StopIteration:
             status = Status.STOPPED
-        if latest is not None and self.certify(*view.back(latest.x, latest.y)).distance <= self.tol:
-            status = Status.SOLVED
+        if latest is not None and self.merit(self.certify(*view.back(latest.x, latest.y))) <= self.tol:
+            status = self.success
         return self.result(status)
 
     def look(self, x: Array, y: Array) -> Status | None:
@@ -162,11 +188,31 @@ class _Run:
             began = time.perf_counter()
             self.callback(self.result(Status.RUNNING))
             self.looking += time.perf_counter() - began
-        if certificate.distance <= self.tol:
-            return Status.SOLVED
-        if not math.isfinite(certificate.distance):
+        if self.merit(certificate) <= self.tol:
+            return self.success
+        if not math.isfinite(self.merit(certificate)):
             return Status.DIVERGED
-        return Status.STALLED if self.stalled() else None
+        if self.stalled():
+            return Status.STALLED
+        if self.certain:
+            ahead = math.ceil(self.busiest + self.next_look - self.work)
+            if self.guard.lagging(self.best[2], self.busiest, ahead, len(self.others)):
+                raise _Lagging
+        return None
+
+    def merit(self, certificate: Certificate) -> float:
+        """What is to fall below tol: the certified distance, or the residual where mu is not known."""
+        return certificate.distance if self.certain else certificate.residual
+
+    @property
+    def success(self) -> Status:
+        """The status of a run that came to its end."""
+        return Status.SOLVED if self.certain else Status.UNCERTIFIED
+
+    @property
+    def busiest(self) -> int:
+        """Calls of the oracle that was called most."""
+        return max(self.meter.calls[name] for name in ORACLES)
 
     def certify(self, x: Array, y: Array) -> Certificate:
         """The certificate of (x, y), entered into the history and compared with the best."""
@@ -174,9 +220,9 @@ class _Run:
         x, y = x.astype(self.f.dtype, copy=False), y.astype(self.f.dtype, copy=False)  # what will be returned
         certificate = self.f.certificate(x, y)
         self.looks += 1
-        if certificate.distance < 0.9 * self.best[2].distance:
+        if self.merit(certificate) < 0.9 * self.merit(self.best[2]):
             self.improved_look, self.improved_calls = self.looks, self.meter.total
-        if certificate.distance < self.best[2].distance:
+        if self.merit(certificate) < self.merit(self.best[2]):
             self.best = (x, y, certificate)
         self.looking += time.perf_counter() - began
         calls = self.meter.calls
@@ -201,7 +247,7 @@ class _Run:
         waited = self.looks - self.improved_look
         unit = float(np.finfo(self.f.dtype).eps) / float(np.finfo(np.float64).eps)
         certificate = self.best[2]
-        if waited >= PATIENCE and certificate.distance <= 100.0 * unit * certificate.rounding:
+        if self.certain and waited >= PATIENCE and certificate.distance <= 100.0 * unit * certificate.rounding:
             self.floor = True
         return self.floor or (waited >= 40 and self.meter.total > 100 * self.improved_calls + 1_000_000)
 
@@ -225,7 +271,7 @@ class _Run:
             x=x,
             y=y,
             status=status,
-            message=self.message(status, certificate.distance),
+            message=self.message(status, certificate),
             certificate=certificate,
             calls=calls,
             passes=self.meter.passes,
@@ -245,15 +291,18 @@ class _Run:
         advice = "use float64" if self.f.dtype == np.float32 else "raise tol"
         return f"the precision of {self.f.dtype} allows no more; {advice}"
 
-    def message(self, status: Status, distance: float) -> str:
+    def message(self, status: Status, certificate: Certificate) -> str:
         """One sentence that says what happened and, if it is not solved, what to try."""
-        where = f"at a certified distance of {distance:.3g}"
+        distance, residual = certificate.distance, certificate.residual
+        where = f"at a certified distance of {distance:.3g}" if self.certain else f"at a residual of {residual:.3g}"
         if status is Status.OUT_OF_CALLS:
             limit = self.meter.limits[self.spent]
             sentence = f"{where} the {limit:.0f} calls of {self.spent} are spent; raise max_calls or go on from x, y"
         else:
             sentence = {
                 Status.SOLVED: f"certified distance {distance:.3g} <= tol {self.tol:.3g}",
+                Status.UNCERTIFIED: f"residual {residual:.3g} <= tol {self.tol:.3g}, but no distance is certified: "
+                "mu is unknown; give mu to Smooth to have a proof",
                 Status.OUT_OF_TIME: f"{where} the time is up; raise max_seconds or go on from x, y",
                 Status.INTERRUPTED: f"{where}; go on from x, y by passing them as x0, y0",
                 Status.STOPPED: where,
@@ -281,10 +330,16 @@ def _start(f: Saddle, x0: Any, y0: Any) -> tuple[Array, Array]:
     return x, y
 
 
-def _check_oracle(f: Saddle, x: Array, y: Array) -> None:
-    """One call of each gradient at the start, so that a wrong shape is an error at the door and not deep inside."""
+def _check_oracle(f: Saddle, x: Array, y: Array) -> float:
+    """One call of each gradient at the start, so that a wrong shape is an error at the door and not deep inside.
+
+    Returns the seconds that they took.
+    """
+    seconds = 0.0
     for name, function, point in (("g", f.g, x), ("h", f.h, y)):
+        began = time.perf_counter()
         gradient = function.grad(point.copy())
+        seconds += time.perf_counter() - began
         if not isinstance(gradient, np.ndarray) or gradient.shape != point.shape:
             raise ProblemError(
                 f"the gradient of {name} returned {_describe(gradient)} for a point of shape {point.shape}; "
@@ -294,11 +349,28 @@ def _check_oracle(f: Saddle, x: Array, y: Array) -> None:
             raise ProblemError(f"the gradient of {name} has dtype {gradient.dtype}; expected float32 or float64")
         if not np.isfinite(gradient).all():
             raise ProblemError(f"the gradient of {name} is not finite at the start; start elsewhere or correct it")
+    return seconds
+
+
+def _measured_costs(f: Saddle, x: Array, y: Array, gradients: float) -> dict[str, float] | None:
+    """What gradients and products cost, where that is long enough to be timed; None where it hardly matters."""
+    if gradients < MEASURABLE:
+        return None
+    began = time.perf_counter()
+    f.A.both(x, y)
+    products = max(time.perf_counter() - began, 1e-6)
+    return {"grad_g": gradients, "grad_h": gradients, "A": products, "At": products}
 
 
 def _check_method(f: Saddle, method: Method) -> None:
+    if method.needs_mu and math.isnan(f.mu_x + f.mu_y):
+        name = "g" if math.isnan(f.mu_x) else "h"
+        raise ProblemError(
+            f"{method.label} needs mu of {name}, which is unknown; give mu to Smooth, or use auto, rapd or agraal, "
+            "which do without but certify no distance"
+        )
     for name, function in (("g", f.g), ("h", f.h)):
-        if method.oracle == "prox" and not function.has_prox:
+        if method.uses_prox(name) and not function.has_prox:
             raise ProblemError(
                 f"{method.label} needs the prox of {name}, and {type(function).__name__} has none; "
                 "give prox= to Smooth or use a gradient method such as dippa"

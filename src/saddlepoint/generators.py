@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg import solve_banded
 from scipy.sparse import diags_array, eye_array
 
 from saddlepoint.functions import LogCosh, Logistic, Quadratic
@@ -46,21 +47,49 @@ def random_logistic(
     return Saddle(g, h, _gaussian(rng, m, n, norm))
 
 
-def chain(n: int, kx: float, ky: float, coupling: float) -> Saddle:
-    """The chain on which first-order methods are slowest, with L_x = L_y = 1.
+def chain(n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_y: float = 1.0) -> Saddle:
+    """The chain on which first-order methods are slowest (see ``theory.lower``).
 
     With D the bidiagonal difference matrix, g = x'((L_x - mu_x)/4 D D' + mu_x)x/2 - x_1,
     h = y'((L_y - mu_y)/4 D'D + mu_y)y/2 and A = |A|/2 D: every query lets the solution reach one coordinate further.
     Zhang, Hong and Zhang, "On lower iteration complexity bounds for the saddle point problems", Math. Prog. 2022.
+
+    Args:
+        n: the numbers of variables of x and of y.
+        kx, ky: the condition numbers; the force acts on x, so the chain is hardest with kx >= ky.
+        coupling: |A|/sqrt(mu_x mu_y), in the limit of large n.
+        L_x, L_y: bounds on the eigenvalues, in the same limit.
     """
-    mu_x, mu_y = 1.0 / kx, 1.0 / ky
-    D = diags_array([np.ones(n), -np.ones(n - 1)], offsets=[0, -1], format="csr")
+    mu_x, mu_y = L_x / kx, L_y / ky
+    D = diags_array([np.ones(n), -np.ones(n)], offsets=[0, -1], shape=(n, n), format="csr")
     first = np.zeros(n)
     first[0] = -1.0
-    P = (1.0 - mu_x) / 4.0 * (D @ D.T) + mu_x * eye_array(n)
-    Q = (1.0 - mu_y) / 4.0 * (D.T @ D) + mu_y * eye_array(n)
+    P = 0.25 * (L_x - mu_x) * (D @ D.T) + mu_x * eye_array(n)
+    Q = 0.25 * (L_y - mu_y) * (D.T @ D) + mu_y * eye_array(n)
     A = 0.5 * coupling * math.sqrt(mu_x * mu_y) * D
-    return Saddle(Quadratic(P.tocsr(), first, mu=mu_x, L=1.0), Quadratic(Q.tocsr(), mu=mu_y, L=1.0), A)
+    return Saddle(Quadratic(P.tocsr(), first, mu=mu_x, L=L_x), Quadratic(Q.tocsr(), mu=mu_y, L=L_y), A)
+
+
+def chain_solution(
+    n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_y: float = 1.0
+) -> tuple[Array, Array]:
+    """The saddle point (x*, y*) of ``chain``, to rounding, in O(n).
+
+    Eliminating y gives [(bx S + mu_x)(by S + mu_y) + |A|^2/4 S] x* = (by S + mu_y) e_1, S = D D', bx = (L_x - mu_x)/4,
+    by = (L_y - mu_y)/4. That multiplies the condition numbers; here the field itself is solved, in the order
+    x_1, y_1, x_2, y_2, ..., in which it has two diagonals on either side.
+    """
+    mu_x, mu_y = L_x / kx, L_y / ky
+    bx, by, a = 0.25 * (L_x - mu_x), 0.25 * (L_y - mu_y), 0.5 * coupling * math.sqrt(mu_x * mu_y)
+    bands = np.zeros((5, 2 * n))  # bands[2 + i - j, j] is the entry (i, j)
+    bands[[0, 4], 0::2], bands[[0, 4], 1::2] = -bx, -by
+    bands[2, 0::2], bands[2, 1::2] = 2.0 * bx + mu_x, 2.0 * by + mu_y
+    bands[2, 0], bands[2, -1] = bx + mu_x, by + mu_y
+    bands[1], bands[3] = a, -a  # A above and below x, -A' on either side of y
+    force = np.zeros(2 * n)
+    force[0] = 1.0
+    z = solve_banded((2, 2), bands, force)
+    return z[0::2].copy(), z[1::2].copy()
 
 
 def demo() -> Saddle:

@@ -93,7 +93,16 @@ def _counted(f: Smooth, name: str, dtype: np.dtype[Any], meter: Meter) -> Smooth
         charge(f"prox_{name}")
         return f.prox(v, t)
 
-    return Smooth(grad, mu=f.mu, L=f.L, value=f.value, prox=prox if f.has_prox else None, dim=f.dim, dtype=f.dtype)
+    return Smooth(
+        grad,
+        mu=f.mu,
+        L=f.L,
+        value=f.value,
+        prox=prox if f.has_prox else None,
+        dim=f.dim,
+        dtype=f.dtype,
+        quadratic=f.quadratic,
+    )
 
 
 class MeteredCoupling(Coupling):

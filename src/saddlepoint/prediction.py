@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from saddlepoint.auto import recommend
 from saddlepoint.errors import ProblemError
 from saddlepoint.problem import Saddle
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
 from saddlepoint.theory.dippa import dippa_calls
-from saddlepoint.theory.table1 import BALANCED, TABLE1, regime
+from saddlepoint.theory.lower import chain_N, forced_rounds
+from saddlepoint.theory.table1 import ROWS, Row, regime
 
 
 @dataclass(frozen=True)
 class Promise:
     """One row of a prediction.
 
-    ``order`` is the complexity without logarithms; ``calls`` is order times log(1/tol), the promise up to constants.
-    ``worst_case`` are the calls of each oracle with every constant of the theorem, for the methods whose inner work the
-    paper fixes.
+    ``gradients`` and ``products`` are the complexities without logarithms, of the gradients and of the products with A
+    and A'; ``order`` is the larger. ``calls`` is order times log(1/tol), the promise up to constants; of the lower
+    bound it is the number of rounds that the hardest chain forces. ``worst_case`` are the calls of each oracle with
+    every constant of the theorem, for the methods whose inner work the paper fixes.
     """
 
     method: str
     title: str
     formula: str
+    gradients: float
+    products: float
     order: float
     calls: float
     worst_case: dict[str, int] | None = None
@@ -33,13 +38,19 @@ class Promise:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Promised oracle calls of every row of Table 1, the regime, and the method to take."""
+    """Promised oracle calls of every method, the regime, the lower bound, and the method to take.
+
+    ``N`` is the condition number of the class, and ``forced_rounds`` the rounds (one call of each oracle) that the
+    hardest problem of the class forces on any first-order method: ``theory.chain_N`` and ``theory.forced_rounds``.
+    """
 
     kx: float
     ky: float
     coupling: float
     tol: float
     regime: str
+    N: float
+    forced_rounds: int
     recommended: str
     rows: tuple[Promise, ...]
 
@@ -48,9 +59,11 @@ class Prediction:
         return asdict(self)
 
     def __repr__(self) -> str:
-        head = f"kx = {self.kx:g}, ky = {self.ky:g}, |A|/sqrt(mu_x mu_y) = {self.coupling:g}: {self.regime} coupling"
+        c = f"c = |A|/sqrt(mu_x mu_y) = {self.coupling:g}"
+        head = f"kx = {self.kx:g}, ky = {self.ky:g}, k = max(kx, ky), {c}: {self.regime} coupling"
+        forced = f"N = {self.N:.4g}: the hardest such problem forces {self.forced_rounds} rounds of all four oracles"
         lines = [f"  {row.method:16s} {row.calls:12.4g}  {row.formula}" for row in self.rows]
-        return "\n".join([head, f"calls to shrink the distance by {self.tol:g}, up to constants:", *lines,
+        return "\n".join([head, forced, f"calls to shrink the distance by {self.tol:g}, up to constants:", *lines,
                           f"recommended: {self.recommended}"])  # fmt: skip
 
 
@@ -73,7 +86,7 @@ def predict(
     Example:
         >>> import saddlepoint as sp
         >>> sp.predict(kx=1e4, ky=1e2, coupling=300, tol=1e-6).recommended
-        'catalyst-dippa'
+        'anderson-condat-vu'
     """
     if isinstance(f, Mapping):
         return predict(None, tol, **f)
@@ -83,28 +96,25 @@ def predict(
     c, tol = _checked(coupling, "coupling", 0.0), _checked(tol, "tol", 0.0)
     if not 0.0 < tol < 1.0:
         raise ProblemError(f"tol is {tol:g}; expected a number between 0 and 1, a factor on the distance")
-    rows = tuple(
-        Promise(
-            method=row.key,
-            title=row.title,
-            formula=row.formula,
-            order=row.order(kx, ky, c),
-            calls=row.order(kx, ky, c) * math.log(1.0 / tol),
-            worst_case=_worst_case(row.key, kx, ky, c, tol),
-        )
-        for row in (*TABLE1[:-1], *BALANCED, TABLE1[-1])
+    forced = forced_rounds(kx, ky, c, tol)
+    rows = tuple(_promise(row, kx, ky, c, tol) for row in ROWS[:-1])
+    low = replace(_promise(ROWS[-1], kx, ky, c, tol), calls=float(forced))
+    N = chain_N(kx, ky, c)
+    return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, recommend(kx, ky, c), (*rows, low))
+
+
+def _promise(row: Row, kx: float, ky: float, c: float, tol: float) -> Promise:
+    order = row.order(kx, ky, c)
+    return Promise(
+        method=row.key,
+        title=row.title,
+        formula=row.formula,
+        gradients=order if row.gradients is None else row.gradients(kx, ky, c),
+        products=order,
+        order=order,
+        calls=order * math.log(1.0 / tol),
+        worst_case=_worst_case(row.key, kx, ky, c, tol),
     )
-    return Prediction(kx, ky, c, tol, regime(kx, ky, c), recommend(kx, ky, c), rows)
-
-
-# The constants that the orders hide, relative to DIPPA's, as `saddlepoint table` and `make bench` show them roughly.
-CONSTANTS = {"dippa": 1.0, "aipfb": 1.5, "catalyst-dippa": 3.0, "catalyst-aipfb": 4.5}
-
-
-def recommend(kx: float, ky: float, c: float) -> str:
-    """The method of the paper with the smallest promise, once the constants it hides are allowed for."""
-    rows = [row for row in (*BALANCED, *TABLE1) if row.key in CONSTANTS]
-    return min(rows, key=lambda row: CONSTANTS[row.key] * row.order(kx, ky, c)).key
 
 
 def _worst_case(key: str, kx: float, ky: float, c: float, tol: float) -> dict[str, int] | None:

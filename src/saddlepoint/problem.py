@@ -29,6 +29,11 @@ class Certificate(NamedTuple):
     Fx: float  # |grad g(x) + A y|
     Fy: float  # |grad h(y) - A' x|
 
+    @property
+    def residual(self) -> float:
+        """|F|, the length of the field."""
+        return math.hypot(self.Fx, self.Fy)
+
     def __repr__(self) -> str:
         return f"Certificate(|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g})"
 
@@ -129,6 +134,11 @@ class Saddle:
     def coupling(self) -> float:
         """|A|/sqrt(mu_x mu_y), the coupling condition number."""
         return self.norm / math.sqrt(self.mu_x) / math.sqrt(self.mu_y)
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """(kappa_x, kappa_y, |A|/sqrt(mu_x mu_y)): all that the rate of a method depends on."""
+        return self.kappa_x, self.kappa_y, self.coupling
 
     # -- queries -----------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     STOPPED = "stopped by the callback"
     STALLED = "stalled"
+    UNCERTIFIED = "uncertified"
     DIVERGED = "diverged"
     RUNNING = "running"
 
@@ -135,7 +136,11 @@ class Result:
             "message": self.message,
             "method": self.method,
             "parameters": self.parameters,
-            "certificate": {"distance": self.certificate.distance, "gap": self.certificate.gap},
+            "certificate": {
+                "distance": self.certificate.distance,
+                "gap": self.certificate.gap,
+                "residual": self.certificate.residual,
+            },
             "calls": self.calls,
             "passes": self.passes,
             "monitor_calls": self.monitor_calls,
@@ -156,9 +161,12 @@ class Result:
 
     def __repr__(self) -> str:
         calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())
+        proof = f"|x-x*| + |y-y*| <= {self.certificate.distance:.3g}, gap <= {self.certificate.gap:.3g}"
+        if self.certificate.distance == float("inf"):
+            proof = f"none; residual |F| = {self.certificate.residual:.3g}"
         lines = [
             f"{self.status}: {self.message}",
-            f"  certificate  |x-x*| + |y-y*| <= {self.certificate.distance:.3g}, gap <= {self.certificate.gap:.3g}",
+            f"  certificate  {proof}",
             f"  calls        {calls}  ({self.passes} passes over A)",
             f"  method       {self.method}, {self.iterations} iterations, {self.seconds:.3g} s",
             f"  point        x{self.x.shape}, y{self.y.shape}, {self.x.dtype}",

@@ -75,6 +75,11 @@ def balanced(f: Saddle) -> View:
     return rescaled(f, ratio, 1.0 / ratio)
 
 
+def unit_strength(f: Saddle) -> View:
+    """The rescaling to mu_x = mu_y = 1; then L_x = kappa_x, L_y = kappa_y and |A| is the coupling condition number."""
+    return rescaled(f, 1.0 / f.mu_x**0.5, 1.0 / f.mu_y**0.5)
+
+
 def smaller_mu_first(f: Saddle) -> View:
     """Catalyst's form: L_x = L_y and mu_x <= mu_y, by rescaling and, if need be, swapping the players."""
     view = equal_smoothness_keeping_norm(f)

@@ -55,3 +55,34 @@ def as_vector(value: Any, name: str, size: int | None = None) -> Array:
     if size is not None and vector.shape[0] != size:
         raise ProblemError(f"{name} has {vector.shape[0]} entries; expected {size}")
     return finite(vector, name)
+
+
+class Rows:
+    """The rows of a matrix that grows up to a given number of them.
+
+    ``append`` returns a new object and leaves the old one as it was: both share a buffer, of which the old one does not
+    read the row that is new.
+    """
+
+    def __init__(self, buffer: Array, count: int = 0) -> None:
+        self.buffer, self.count = buffer, count
+
+    @classmethod
+    def empty(cls, most: int, like: Array) -> Rows:
+        """No rows yet, and ``most`` at most; they will have the length and dtype of ``like``."""
+        return cls(np.empty((most, like.shape[0]), like.dtype))
+
+    @property
+    def matrix(self) -> Array:
+        """The rows, oldest first."""
+        return self.buffer[: self.count]
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for another row."""
+        return self.count == len(self.buffer)
+
+    def append(self, row: Array) -> Rows:
+        """One row more."""
+        self.buffer[self.count] = row
+        return Rows(self.buffer, self.count + 1)

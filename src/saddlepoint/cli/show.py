@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
     from saddlepoint.result import Result
 
 REGIMES = {
-    "weak": "weak coupling: the bounds of Wang and Li and of Catalyst-AIPFB are the smaller ones",
-    "intermediate": "intermediate coupling: DIPPA's bound is the smallest, and a gap to the lower bound remains",
+    "weak": "weak coupling: of the paper's bounds those of Wang and Li and of Catalyst-AIPFB are the smaller ones",
+    "intermediate": "intermediate coupling: of the paper's bounds DIPPA's is the smallest; later methods close the gap "
+    "to the lower bound",
     "strong": "strong coupling: DIPPA's bound meets the lower bound",
 }
 
@@ -27,6 +30,14 @@ REGIMES = {
 def _table(*columns: str, title: str | None = None) -> Table:
     """A table whose first column is never cut."""
     table = Table(title=title)
+    for i, name in enumerate(columns):
+        table.add_column(name, no_wrap=i == 0)
+    return table
+
+
+def _compact(*columns: str, title: str | None = None) -> Table:
+    """A table for many rows and narrow terminals: no vertical lines; all but the first column may be broken."""
+    table = Table(title=title, box=SIMPLE_HEAD, padding=0)
     for i, name in enumerate(columns):
         table.add_column(name, no_wrap=i == 0)
     return table
@@ -62,16 +73,30 @@ def comparison(results: Mapping[str, Result]) -> None:
 
 
 def prediction(p: Prediction) -> None:
-    """The promises of Table 1."""
-    table = _table("method", "proved by", "calls without logarithms", f"calls to {p.tol:g}", "with all constants")
-    for column in table.columns[3:]:
-        column.justify = "right"
-    for row in p.rows:
-        worst = "" if row.worst_case is None else f"{max(row.worst_case.values()):.3g}"
-        table.add_row(row.method, row.title, row.formula, f"{row.calls:.3g}", worst)
+    """The promises for every method, and the lower bound."""
     console = Console()
-    console.print(f"kx = {p.kx:g}, ky = {p.ky:g}, |A|/sqrt(mu_x mu_y) = {p.coupling:g}", highlight=False)
+    table = _compact("method", "calls without logarithms", "gradients", "products", "all\nconstants")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    if console.width >= 120:
+        table.add_column("proved by")
+    nats = math.log(1.0 / p.tol)
+    for row in p.rows[:-1]:
+        worst = "" if row.worst_case is None else f"{max(row.worst_case.values()):.3g}"
+        calls = f"{nats * row.gradients:.3g}", f"{nats * row.products:.3g}", worst
+        table.add_row(row.method, row.formula, *calls, *([row.title] if console.width >= 120 else []))
+    low = p.rows[-1]
+    table.add_section()
+    table.add_row(low.method, low.formula, f"{low.calls:.0f}", f"{low.calls:.0f}", f"{low.calls:.0f}")
+    console.print(
+        f"kx = {p.kx:g}, ky = {p.ky:g}, k = max(kx, ky), c = |A|/sqrt(mu_x mu_y) = {p.coupling:g}", highlight=False
+    )
     console.print(REGIMES[p.regime], highlight=False)
+    console.print(
+        f"N = {p.N:.4g}: to shrink the distance by {p.tol:g}, the hardest such problem forces {p.forced_rounds} rounds "
+        "of all four oracles",
+        highlight=False,
+    )
     console.print(table)
     console.print(f"recommended: {p.recommended}", highlight=False)
 
@@ -86,17 +111,34 @@ def methods(infos: MethodTable) -> None:
 
 def table(measured: MeasuredTable) -> None:
     """Exponents, measured and by theory."""
-    view = _table(
-        "method", *measured.sweeps, title=f"growth exponents of the calls to relative accuracy {measured.tol:g}"
-    )
+    title = f"growth exponents of the calls that bring the distance to {measured.tol:g} of its start"
+    view = _compact("method", *measured.sweeps, "calls per forced round", title=title)
+    for column in view.columns[1:-1]:
+        column.min_width = 12  # "1.00* (1.00)"
     for row in measured.rows:
-        cells = [
-            f"{'–' if found is None else format(found, '.2f')} ({theory:.2f})"
-            for found, theory in zip(row.measured, row.theory, strict=True)
+        stars = ["*" if done < size else "" for done, size in zip(row.points, measured.sizes, strict=True)]
+        beside = [
+            f"{_exponent(found, star)} ({_exponent(theory)})"
+            for found, star, theory in zip(row.measured, stars, row.theory, strict=True)
         ]
-        view.add_row(row.method, *cells)
-    Console().print(view)
-    Console().print("measured (theory, fitted on the same points); – is not run", highlight=False)
+        ratio = "" if row.ratios is None else "–".join(dict.fromkeys(map(_ratio, row.ratios)))
+        name = "  gradients" if row.method.endswith(", gradients") else row.method
+        view.add_row(name, *beside, ratio)
+    console = Console()
+    console.print(view)
+    console.print(
+        "measured (theory, fitted on the same points); – is not run, or in time on too few points; * is fitted on the "
+        "points that were in time; the lower bound is measured as the rounds that the chains force on every method",
+        highlight=False,
+    )
+
+
+def _exponent(value: float | None, star: str = "") -> str:
+    return "–" if value is None else f"{round(value, 2) + 0.0:.2f}{star}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 @contextmanager

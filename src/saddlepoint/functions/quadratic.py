@@ -12,7 +12,7 @@ from saddlepoint.coupling import Coupling, DenseCoupling, SparseCoupling, as_cou
 from saddlepoint.errors import ProblemError
 from saddlepoint.factor import shifted_solver
 from saddlepoint.functions.constants import eigenvalue_bounds
-from saddlepoint.functions.smooth import Smooth, _constant
+from saddlepoint.functions.smooth import Prox, Smooth, _constant
 from saddlepoint.vectors import Array, as_float_array, as_vector, finite, inner
 
 
@@ -43,7 +43,14 @@ class Quadratic(Smooth):
         data = [array.dtype for array in (self.P, self.b) if isinstance(array, np.ndarray | Coupling)]
         dtype = np.result_type(*data) if data else None
         super().__init__(
-            self._gradient, mu=mu, L=max(L, mu), value=self._half, prox=self._proximal, dim=dim, dtype=dtype
+            self._gradient,
+            mu=mu,
+            L=max(L, mu),
+            value=self._half,
+            prox=self._proximal,
+            dim=dim,
+            dtype=dtype,
+            quadratic=True,
         )
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
@@ -66,6 +73,18 @@ class Quadratic(Smooth):
         if self._solver is None or self._solver[0] != t:
             self._solver = (t, shifted_solver(self.P.A, t))
         return self._solver[1](r)
+
+    def _prox_of_sum(self, other: Smooth) -> Prox | None:
+        """p/2 |x|^2 + b'x only shifts and shrinks the argument of a prox."""
+        p, b = self.P, self.b
+        if not isinstance(p, float) or not other.has_prox:
+            return None
+
+        def prox(v: Array, t: float) -> Array:
+            shrink = 1.0 / (1.0 + t * p)
+            return other.prox(shrink * (v if b is None else v - t * b), shrink * t)
+
+        return prox
 
     def _bounds(self) -> tuple[float, float]:
         if isinstance(self.P, float):

@@ -39,6 +39,7 @@ class Risk(Smooth):
         slope: Elementwise,
         curvature: tuple[float, float],
         prox: Prox | None = None,
+        quadratic: bool = False,
     ) -> None:
         name = type(self).__name__
         self.l2 = l2 = _constant(l2, f"l2 of {name}")
@@ -57,6 +58,7 @@ class Risk(Smooth):
             prox=prox if self.D is None else None,
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
             dtype=np.result_type(*data) if data else None,
+            quadratic=quadratic,
         )
 
     def _residual(self, x: Array) -> Array:
@@ -80,7 +82,7 @@ class LeastSquares(Risk):
     def __init__(self, D: Any, t: Any, l2: float = 0.0) -> None:
         if D is None:
             raise ProblemError("LeastSquares needs data D; for a separable quadratic use Quadratic")
-        super().__init__(D, t, l2, loss=lambda r: 0.5 * r * r, slope=lambda r: r, curvature=(1.0, 1.0))
+        super().__init__(D, t, l2, loss=lambda r: 0.5 * r * r, slope=lambda r: r, curvature=(1.0, 1.0), quadratic=True)
 
 
 class Logistic(Risk):

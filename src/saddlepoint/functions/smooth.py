@@ -28,6 +28,7 @@ class Smooth:
         prox: (v, t) -> argmin_u f(u) + |u - v|^2 / (2 t). Optional: only prox methods need it.
         dim: the dimension, if the function fixes it.
         dtype: the dtype of the function's own data, if it has any.
+        quadratic: True if the gradient is affine; methods for quadratic problems need to know.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -48,6 +49,7 @@ class Smooth:
         prox: Prox | None = None,
         dim: int | None = None,
         dtype: Any = None,
+        quadratic: bool = False,
     ) -> None:
         name = type(self).__name__
         for what, function in (("grad", grad), ("value", value), ("prox", prox)):
@@ -64,6 +66,7 @@ class Smooth:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = dim
         self.dtype: np.dtype[Any] | None = None if dtype is None else np.dtype(dtype)
+        self.quadratic = quadratic
 
     def __call__(self, x: Array) -> float:
         """The value at x."""
@@ -82,8 +85,10 @@ class Smooth:
             mu=f.mu + g.mu,
             L=f.L + g.L,
             value=None if f.value is None or g.value is None else lambda x: f(x) + g(x),
+            prox=f._prox_of_sum(g) or g._prox_of_sum(f),
             dim=f.dim if g.dim is None else g.dim,
             dtype=_common(f.dtype, g.dtype),
+            quadratic=f.quadratic and g.quadratic,
         )
 
     def __mul__(self, factor: float) -> Smooth:
@@ -99,6 +104,7 @@ class Smooth:
             prox=(lambda v, t: f.prox(v, c * t)) if f.has_prox else None,
             dim=f.dim,
             dtype=f.dtype,
+            quadratic=f.quadratic,
         )
 
     __rmul__ = __mul__
@@ -107,6 +113,10 @@ class Smooth:
         size = f"n={self.dim}, " if self.dim is not None else ""
         mu, L = ("?" if math.isnan(constant) else f"{constant:.6g}" for constant in (self.mu, self.L))
         return f"{type(self).__name__}({size}mu={mu}, L={L})"
+
+    def _prox_of_sum(self, other: Smooth) -> Prox | None:
+        """The prox of self + other, where self makes it a matter of the prox of other."""
+        return None
 
     def _no_prox(self, v: Array, t: float) -> Array:
         raise ProblemError(f"this {type(self).__name__} has no prox; give prox= to Smooth, or use a gradient method")
@@ -131,6 +141,7 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         prox=prox if f.has_prox else None,
         dim=f.dim,
         dtype=f.dtype,
+        quadratic=f.quadratic,
     )
 
 
@@ -147,6 +158,7 @@ def stretched(f: Smooth, a: float) -> Smooth:
         prox=(lambda v, t: (1.0 / a) * f.prox(a * v, a * a * t)) if f.has_prox else None,
         dim=f.dim,
         dtype=f.dtype,
+        quadratic=f.quadratic,
     )
 
 

@@ -30,11 +30,13 @@ class Method(ABC):
     """A method: options as fields, ``init`` and ``step`` as pure functions.
 
     Class attributes describe it in ``sp.methods()``: ``name`` (the class name in lower case if left out), ``oracle``
-    (what it calls), ``complexity`` (its promise, without logarithms) and ``reference``.
+    (what it calls), ``needs_mu`` (False if it can do without), ``complexity`` (its promise, without logarithms) and
+    ``reference``.
     """
 
     name: ClassVar[str] = ""
     oracle: ClassVar[str] = "gradients"
+    needs_mu: ClassVar[bool] = True
     complexity: ClassVar[str] = ""
     reference: ClassVar[str] = ""
 
@@ -66,9 +68,24 @@ class Method(ABC):
     def step(self, f: Saddle, s: Any) -> Any:
         """The state after one step from ``s``, which is left as it was."""
 
+    def uses_prox(self, function: str) -> bool:
+        """Whether it calls the prox of ``function`` ("g" or "h")."""
+        return self.oracle == "prox"
+
     def cost(self, f: Saddle) -> dict[str, int] | None:
         """The oracle calls of one step, where that is a fixed number; None where it depends on the run."""
         return None
+
+    def bound(self, f: Saddle, k: int) -> float | None:
+        """What theory promises after k steps: mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its start.
+
+        For a problem in the method's normal form; None where theory has no such number.
+        """
+        return None
+
+    def weights(self, f: Saddle) -> dict[str, float]:
+        """The metric in which the steps of the state are compared: a weight for each field that counts."""
+        return {"x": math.sqrt(f.mu_x), "y": math.sqrt(f.mu_y)}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The constants that theory chose for this problem (given in the method's normal form)."""

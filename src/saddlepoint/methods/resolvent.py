@@ -18,6 +18,8 @@ from saddlepoint.theory.apfb import apfb_steps, floored
 from saddlepoint.theory.dippa import cg_steps
 from saddlepoint.vectors import Array, inner, norm
 
+HARDEST = 1e17  # no residual can be reduced further than this
+
 
 class Solution(NamedTuple):
     """A point and its residual (p, q) - M (x, y), where 0.0 stands for zero."""
@@ -55,23 +57,39 @@ def by_factor(A: Coupling, p: Array, q: Array, a: float, start: Start) -> Soluti
     return Solution(x - a * A.mul(dy), y + dy, 0.0, 0.0)
 
 
-def by_cg(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int | None = None) -> Solution:
+def by_cg(
+    A: Coupling,
+    p: Array,
+    q: Array,
+    a: float,
+    start: Start,
+    tol: float = 0.0,
+    steps: int | None = None,
+    relative: float = 0.0,
+    origin: tuple[Array, Array] | None = None,
+) -> Solution:
     """Conjugate gradients on the smaller of I + a^2 A'A and I + a^2 A A', until the residual is at most tol.
 
     With x = p - a A y eliminated the system is (I + a^2 A'A) y = q + a A' p. One product with A' to begin, then one
-    pass each way a step; exactly ``steps`` of them if given.
+    pass each way a step; exactly ``steps`` of them if given. With an ``origin`` the residual may also be ``relative``
+    times the distance from there.
     """
     if A.shape[0] < A.shape[1]:
-        y, x, ry, rx = by_cg(A.T, q, p, -a, _mirrored(start), tol, steps)
+        other = None if origin is None else (origin[1], origin[0])
+        y, x, ry, rx = by_cg(A.T, q, p, -a, _mirrored(start), tol, steps, relative, other)
         return Solution(x, y, rx, ry)
     x, y = p - start.aAy, start.y
     r = q - y + a * A.tmul(x)
     d, rr = r, inner(r, r)
     if steps is None:
-        steps = cg_steps(a * A.norm, math.sqrt(rr) / tol) if tol > 0.0 else 0
+        steps = cg_steps(a * A.norm, math.sqrt(rr) / tol if tol > 0.0 else HARDEST) if tol + relative > 0.0 else 0
     for _ in range(steps):
         if rr <= tol * tol:
             break
+        if origin is not None:
+            dx, dy = x - origin[0], y - origin[1]
+            if rr <= relative * relative * (inner(dx, dx) + inner(dy, dy)):
+                break
         t, u = A.through(d)
         Md = d + (a * a) * u
         curvature = inner(d, Md)

@@ -1,7 +1,7 @@
-"""Table 1 of the paper: gradient complexities, without logarithms, as functions of the three numbers that matter.
+"""Table 1 of the paper and what came after it: calls, without logarithms, as functions of three numbers.
 
-kx = L_x/mu_x, ky = L_y/mu_y and c = |A|/sqrt(mu_x mu_y). Where the paper writes L_x = L_y, |A| and mu separately, its
-rescaling to L_x = L_y = 1 gives mu_x = 1/kx, mu_y = 1/ky, |A| = c/sqrt(kx ky).
+They are kx = L_x/mu_x, ky = L_y/mu_y and c = |A|/sqrt(mu_x mu_y). Where the paper writes L_x = L_y, |A| and mu
+separately, its rescaling to L_x = L_y = 1 gives mu_x = 1/kx, mu_y = 1/ky, |A| = c/sqrt(kx ky).
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import NamedTuple
+
+from saddlepoint.theory.lower import chain_N
 
 
 def gradient_order(kx: float, ky: float, c: float) -> float:
@@ -50,36 +52,128 @@ def lower_order(kx: float, ky: float, c: float) -> float:
     return c + math.sqrt(kx + ky)
 
 
+def scaled_gradient_order(kx: float, ky: float, c: float) -> float:
+    """Gradient steps in the variables sqrt(mu_x) x, sqrt(mu_y) y: kx + ky + c, never more than the table's order."""
+    return kx + ky + c
+
+
+def agraal_order(kx: float, ky: float, c: float) -> float:
+    """aGRAAL, which knows no constant: the Lipschitz constant of the scaled field, max(kx, ky) + c."""
+    return max(kx, ky) + c
+
+
+def separate_order(kx: float, ky: float, c: float) -> float:
+    """APDG, Jin, Sidford and Tian: sqrt(kx) + sqrt(ky) + c."""
+    return math.sqrt(kx) + math.sqrt(ky) + c
+
+
+def joint_order(kx: float, ky: float, c: float) -> float:
+    """AG-EG, AG-OG, rAPD, and the products of sliding: sqrt(max(kx, ky)) + c."""
+    return math.sqrt(max(kx, ky)) + c
+
+
+def sliding_order(kx: float, ky: float, c: float) -> float:
+    """The gradients of sliding, whatever A is: sqrt(max(kx, ky))."""
+    return math.sqrt(max(kx, ky))
+
+
+def lpd_order(kx: float, ky: float, c: float) -> float:
+    """LPD: sqrt(kx - 1) + sqrt(ky - 1) + 2 c, and one step where that is less."""
+    return max(1.0, math.sqrt(kx - 1.0) + math.sqrt(ky - 1.0) + 2.0 * c)
+
+
+def lpd_gs_order(kx: float, ky: float, c: float) -> float:
+    """LPD-GS: the lower bound's own N, and one step where that is less."""
+    return max(1.0, chain_N(kx, ky, c))
+
+
+def forced_order(kx: float, ky: float, c: float) -> float:
+    """The lower bound with its constant: N/2 rounds for every factor e of the distance (see ``theory.lower``)."""
+    return 0.5 * chain_N(kx, ky, c)
+
+
+Order = Callable[[float, float, float], float]
+
+
+def imex_gradient_order(kx: float, ky: float, c: float) -> float:
+    """IMEX: max(kx, ky) gradients."""
+    return max(kx, ky)
+
+
+def imex_order(kx: float, ky: float, c: float) -> float:
+    """IMEX: 1 + |A|/L products for each of its gradients, L = sqrt(L_x L_y)."""
+    return max(kx, ky) * (1.0 + c / math.sqrt(kx * ky))
+
+
 class Row(NamedTuple):
-    """One row of Table 1; ``key`` is the registered name of the method where there is one."""
+    """One row: ``key`` is the registered name of the method, ``order`` the calls of its busiest oracle.
+
+    In formulas c = |A|/sqrt(mu_x mu_y), k = max(kx, ky), and N is the norm of ((c, sqrt(ky-1)), (sqrt(kx-1), 0)).
+    """
 
     key: str
     title: str
     formula: str
-    order: Callable[[float, float, float], float]
+    order: Order
+    gradients: Order | None = None  # where the gradients are the fewer
 
 
-_BEST_RESPONSE = "sqrt(|A| L/(mu_x mu_y)) + sqrt(kx + ky)"
+LOWER_BOUND = "lower bound"
+_GRADIENT = "c sqrt(kx/ky) + c sqrt(ky/kx) + kx + ky"
+_BEST_RESPONSE = "sqrt(c max(c, sqrt(kx ky))) + sqrt(kx + ky)"
 
 TABLE1 = (
-    Row("gradient", "Nesterov 2006, Mokhtari et al. 2019", "|A|/mu_x + |A|/mu_y + kx + ky", gradient_order),
-    Row("minimax-appa", "Lin et al. 2020", "|A|/sqrt(mu_x mu_y) + sqrt(kx ky)", minimax_appa_order),
+    Row("extragradient", "Nesterov and Scrimali 2006", _GRADIENT, gradient_order),
+    Row("ogda", "Mokhtari et al. 2019", _GRADIENT, gradient_order),
+    Row("minimax-appa", "Lin et al. 2020", "c + sqrt(kx ky)", minimax_appa_order),
     Row("pbr", "Wang and Li 2020", _BEST_RESPONSE, best_response_order),
     Row("catalyst-aipfb", "Chambolle and Pock 2011, inexact", _BEST_RESPONSE, best_response_order),
-    Row(
-        "catalyst-dippa",
-        "Xie, Han and Zhang 2021",
-        "|A|/sqrt(mu_x mu_y) + (kx ky (kx + ky))^(1/4)",
-        catalyst_dippa_order,
-    ),
-    Row("lower bound", "Ibrahim et al. 2019, Zhang et al. 2019", "|A|/sqrt(mu_x mu_y) + sqrt(kx + ky)", lower_order),
+    Row("catalyst-dippa", "Xie, Han and Zhang 2021", "c + (kx ky (kx + ky))^(1/4)", catalyst_dippa_order),
+    Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", "c + sqrt(kx + ky)", lower_order),
 )
 
 # What the paper proves besides the table, for the methods that Catalyst wraps.
 BALANCED = (
     Row("aipfb", "Theorem aipfb", "c + sqrt(c (kx + ky)) + sqrt(kx + ky)", aipfb_order),
-    Row("dippa", "Theorem dippa:0", "sqrt(k) (|A|/sqrt(L mu) + k^(1/4)), k = max(kx, ky)", dippa_order),
+    Row("dippa", "Theorem dippa:0", "sqrt(k) (c/(kx ky)^(1/4) + k^(1/4))", dippa_order),
 )
+
+_SEPARATE, _JOINT = "sqrt(kx) + sqrt(ky) + c", "sqrt(k) + c"
+_SLIDING = "sqrt(k), products sqrt(k) + c"
+
+# Since then, and beside it; a row here replaces the one of the same name there, which it improves on.
+SINCE = (
+    Row("extragradient", "Tseng 1995, scaled", "kx + ky + c", scaled_gradient_order),
+    Row("ogda", "Mokhtari et al. 2019, scaled", "kx + ky + c", scaled_gradient_order),
+    Row("condat-vu", "Chambolle and Pock 2016, scaled", "kx + ky + c", scaled_gradient_order),
+    Row("agraal", "Malitsky 2020", "k + c", agraal_order),
+    Row("rhss", "Wang and Li 2020, quadratic", "c + sqrt(kx + ky)", lower_order),
+    Row("krylov", "Saad and Schultz 1986, quadratic", "c + sqrt(kx + ky)", lower_order),
+    Row("jst", "Jin, Sidford and Tian 2022", _SEPARATE, separate_order),
+    Row("apdg", "Kovalev et al. 2022", _SEPARATE, separate_order),
+    Row("ag-eg", "Du et al. 2022", _JOINT, joint_order),
+    Row("ag-og", "Li et al. 2023", _JOINT, joint_order),
+    Row("rapd", "Chen et al. 2014, restarted", _JOINT, joint_order),
+    Row("sliding", "Borodich et al. 2023", _SLIDING, joint_order, sliding_order),
+    Row("lpd-slide", "LPD, coupling solved inside", _SLIDING, joint_order, sliding_order),
+    Row("lpd", "Thekumparampil et al. 2022", "sqrt(kx - 1) + sqrt(ky - 1) + 2 c", lpd_order),
+    Row("lpd-gs", "LPD, Gauss-Seidel", "N", lpd_gs_order),
+    Row("imex", "Lions and Mercier 1979", "k (1 + |A|/L)", imex_order, imex_gradient_order),
+    Row("anderson-imex", "mixed, at worst", "k (1 + |A|/L)", imex_order, imex_gradient_order),
+    Row("anderson-condat-vu", "mixed, at worst", "kx + ky + c", scaled_gradient_order),
+    Row("anderson-lpd-gs", "mixed, at worst", "N", lpd_gs_order),
+    Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", "N/2", forced_order),
+)
+
+
+def _latest() -> tuple[Row, ...]:
+    """One row a method, the paper's order first and the lower bound last, with the best bound known of each."""
+    rows = {row.key: row for row in (*TABLE1, *BALANCED, *SINCE)}
+    last = rows.pop(LOWER_BOUND)
+    return (*rows.values(), last)
+
+
+ROWS = _latest()
 
 
 def regime(kx: float, ky: float, c: float) -> str:

@@ -1,0 +1,85 @@
+r"""aGRAAL, the adaptive golden ratio algorithm: nothing need be known, not even L or |A|.
+
+Problem:    F(z) = 0 for z = (x, y), F = (grad g(x) + A y, grad h(y) - A' x).
+Recursion:  zb_k = ((phi - 1) z_k + zb_{k-1})/phi,   z_{k+1} = zb_k - s_k W F(z_k),   phi = 3/2,
+            s_k = min((1/phi + 1/phi^2) s_{k-1},  phi t_{k-1}/(4 s_{k-1}) |z_k - z_{k-1}|^2/|F(z_k) - F(z_{k-1})|^2)
+            t_k = phi s_k/s_{k-1}, lengths in the norms of W^-1 and W.
+Guarantee:  it converges for every monotone, locally Lipschitz field, and linearly for strongly monotone ones, in
+            O((kx + ky + c) log 1/eps) queries.
+Reference:  Y. Malitsky, Golden ratio algorithms for variational inequalities, Math. Prog. 2020.
+
+W = (wx, wy) only sets the relative scale of the players: 1/mu_x, 1/mu_y where they are known, else 1/L_x, 1/L_y.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from saddlepoint.methods.apd import residual, scales
+from saddlepoint.methods.base import Method, register
+from saddlepoint.problem import Saddle
+from saddlepoint.vectors import Array, norm
+
+PHI = 1.5
+
+
+class AGRAALState(NamedTuple):
+    """z_k, zb_{k-1}, z_{k-1} with its field, the step s_{k-1} and t_{k-1}."""
+
+    x: Array
+    y: Array
+    bx: Array
+    by: Array
+    px: Array
+    py: Array
+    Fx: Array
+    Fy: Array
+    s: float
+    t: float
+
+
+@register
+@dataclass(frozen=True)
+class AGRAAL(Method):
+    """The adaptive golden ratio algorithm."""
+
+    needs_mu: ClassVar[bool] = False
+    complexity: ClassVar[str] = "kappa_x + kappa_y + c"
+    reference: ClassVar[str] = "Malitsky 2020"
+
+    def init(self, f: Saddle, x: Array, y: Array) -> AGRAALState:
+        """A tiny step, whose change of the field gives the first real one; two queries."""
+        wx, wy = scales(f)
+        Fx, Fy = f.field(x, y)
+        length = residual(f, Fx, Fy)
+        if length == 0.0:
+            return AGRAALState(x, y, x, y, x, y, Fx, Fy, 1.0, 1.0)
+        tiny = 1e-4 * max(norm_of(f, x, y), length) / length
+        Gx, Gy = f.field(x - (tiny * wx) * Fx, y - (tiny * wy) * Fy)
+        change = residual(f, Gx - Fx, Gy - Fy)
+        s = tiny * length / change if change > 0.0 else 1.0
+        return AGRAALState(x - (s * wx) * Fx, y - (s * wy) * Fy, x, y, x, y, Fx, Fy, s, 1.0)
+
+    def step(self, f: Saddle, s: AGRAALState) -> AGRAALState:
+        """One query."""
+        wx, wy = scales(f)
+        Fx, Fy = f.field(s.x, s.y)
+        moved, change = norm_of(f, s.x - s.px, s.y - s.py), residual(f, Fx - s.Fx, Fy - s.Fy)
+        size = (1.0 / PHI + 1.0 / PHI**2) * s.s
+        if change > 0.0:
+            size = min(size, PHI * s.t / (4.0 * s.s) * (moved / change) ** 2)
+        bx, by = ((PHI - 1.0) / PHI) * s.x + (1.0 / PHI) * s.bx, ((PHI - 1.0) / PHI) * s.y + (1.0 / PHI) * s.by
+        x, y = bx - (size * wx) * Fx, by - (size * wy) * Fy
+        return AGRAALState(x, y, bx, by, s.x, s.y, Fx, Fy, size, PHI * size / s.s)
+
+    def cost(self, f: Saddle) -> dict[str, int]:
+        """One of each."""
+        return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
+
+
+def norm_of(f: Saddle, x: Array, y: Array) -> float:
+    """The length of a move, sqrt(|x|^2/wx + |y|^2/wy)."""
+    wx, wy = scales(f)
+    return math.hypot(norm(x) / math.sqrt(wx), norm(y) / math.sqrt(wy))

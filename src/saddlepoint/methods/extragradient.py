@@ -1,0 +1,60 @@
+r"""Extragradient: a look ahead, then a step with the field found there.
+
+Problem:    min_x max_y g(x) + <x, A y> - h(y) with gradients of g and h; F = (grad g(x) + A y, grad h(y) - A' x).
+Recursion:  xh  = x_k - eta/mu_x Fx(x_k, y_k),   yh  = y_k - eta/mu_y Fy(x_k, y_k)
+            x_{k+1} = x_k - eta/mu_x Fx(xh, yh),     y_{k+1} = y_k - eta/mu_y Fy(xh, yh)
+            with the largest eta for which eta^2 l^2 + 2 eta <= 1, l = (k + sqrt(k^2 + 4 c^2))/2, k = max(kx, ky).
+Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 <= (1 - eta)^k (mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2), hence
+            O((kx + ky + c) log 1/eps) queries, c = |A|/sqrt(mu_x mu_y).
+Reference:  G. Korpelevich, The extragradient method for finding saddle points and other problems, 1976;
+            P. Tseng, On linear convergence of iterative methods for the variational inequality problem, 1995.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from saddlepoint.methods.base import Method, State, number, register
+from saddlepoint.problem import Saddle
+from saddlepoint.theory.gradient import extragradient_bound, extragradient_eta, field_lipschitz
+from saddlepoint.vectors import Array
+
+
+@register
+@dataclass(frozen=True)
+class Extragradient(Method):
+    """Korpelevich's method in the variables that make both players equally strongly convex."""
+
+    eta: float | None = number(None, "step in scaled variables; None = by theory")
+
+    complexity: ClassVar[str] = "kappa_x + kappa_y + c"
+    reference: ClassVar[str] = "Korpelevich 1976; Tseng 1995; Mokhtari, Ozdaglar and Pattathil 2020"
+
+    def init(self, f: Saddle, x: Array, y: Array) -> State:
+        """Start at (x, y)."""
+        return State(x, y)
+
+    def step(self, f: Saddle, s: State) -> State:
+        """Two queries."""
+        eta = self.step_size(f)
+        tx, ty = eta / f.mu_x, eta / f.mu_y
+        Fx, Fy = f.field(s.x, s.y)
+        Fx, Fy = f.field(s.x - tx * Fx, s.y - ty * Fy)
+        return State(s.x - tx * Fx, s.y - ty * Fy)
+
+    def step_size(self, f: Saddle) -> float:
+        """eta."""
+        return extragradient_eta(field_lipschitz(*f.numbers)) if self.eta is None else self.eta
+
+    def cost(self, f: Saddle) -> dict[str, int]:
+        """Two of each."""
+        return {"grad_g": 2, "grad_h": 2, "A": 2, "At": 2}
+
+    def bound(self, f: Saddle, k: int) -> float | None:
+        """(1 - eta)^k."""
+        return None if self.eta is not None else extragradient_bound(field_lipschitz(*f.numbers), k)
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """eta."""
+        return {"eta": self.step_size(f)}

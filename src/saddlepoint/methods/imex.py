@@ -1,0 +1,101 @@
+r"""IMEX: a gradient step for the functions, an implicit one for the coupling.
+
+Problem:    min_x max_y g(x) + <x, A y> - h(y), both functions L-smooth (the players are rescaled to it).
+Recursion:  p = x_k - t grad g(x_k),   q = y_k - t grad h(y_k),   t = stride/L
+            x_{k+1} + t A y_{k+1} = p,   y_{k+1} - t A' x_{k+1} = q,
+            by conjugate gradients, until the residual is ``accuracy`` times the move, or by a factorisation.
+Guarantee:  with exact solves, for stride <= 1, |x_k - x*|^2 + |y_k - y*|^2 <= (1 - stride mu/L)^(2k) times its start,
+            because solving for the coupling expands nothing: O(kappa) gradients, whatever |A| is.
+Reference:  It is forward-backward splitting (P.-L. Lions and B. Mercier, SIAM J. Numer. Anal. 1979) of the field into
+            its gradient part and its skew part.
+
+On its own it is slow. But its steps see the coupling only through a bounded operator, so that Anderson's mixing finds
+in them what preconditioned GMRES would find: on everyday problems some dozens of gradients are enough at any kappa and
+any |A|. Mixed, a stride beyond 2 pays, although the bare recursion is unstable there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from saddlepoint.methods.base import Method, number, one_of, register
+from saddlepoint.methods.resolvent import Start, by_cg, by_factor
+from saddlepoint.problem import Saddle
+from saddlepoint.transforms import View, equal_smoothness_keeping_norm
+from saddlepoint.vectors import Array
+
+SMALL, LARGE = 64, 2000  # sides of a coupling that is always, and never, factorised
+REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
+
+
+class IMEXState(NamedTuple):
+    """x_k, y_k with t A y_k and t A' x_k."""
+
+    x: Array
+    y: Array
+    tAy: Array
+    tAtx: Array
+    k: int
+
+
+@register
+@dataclass(frozen=True)
+class IMEX(Method):
+    """Forward-backward splitting, explicit in the functions and implicit in the coupling."""
+
+    stride: float = number(1.0, "length of the step, in units of 1/L")
+    accuracy: float = number(0.3, "residual of the implicit step, relative to the move", 0.0, 0.5)
+    coupling: str = one_of("auto", "conjugate gradients or one factorisation; auto by size", ("auto", "cg", "factor"))
+
+    complexity: ClassVar[str] = "gradients kappa_x + kappa_y, products (kappa_x + kappa_y) (1 + |A|/L)"
+    reference: ClassVar[str] = "Lions and Mercier 1979"
+
+    def normal(self, f: Saddle) -> View:
+        """L_x = L_y."""
+        return equal_smoothness_keeping_norm(f)
+
+    def init(self, f: Saddle, x: Array, y: Array) -> IMEXState:
+        """Start at (x, y); one product each way."""
+        return IMEXState(x, y, *self.products(f, x, y), 0)
+
+    def step(self, f: Saddle, s: IMEXState) -> IMEXState:
+        """One gradient of each function, and conjugate gradients."""
+        t = self.stride / f.L
+        p, q = s.x - t * f.g.grad(s.x), s.y - t * f.h.grad(s.y)
+        start = Start(s.x, s.y, s.tAy, s.tAtx)
+        if self.factorised(f):
+            x, y, rx, ry = by_factor(f.A, p, q, t, start)
+        else:
+            x, y, rx, ry = by_cg(f.A, p, q, t, start, relative=self.accuracy, origin=(s.x, s.y))
+        tAy, tAtx = p - x - rx, y - q + ry
+        if (s.k + 1) % REFRESH == 0:
+            tAy, tAtx = self.products(f, x, y)
+        return IMEXState(x, y, tAy, tAtx, s.k + 1)
+
+    def products(self, f: Saddle, x: Array, y: Array) -> tuple[Array, Array]:
+        """t A y and t A' x."""
+        t = self.stride / f.L
+        Ay, Atx = f.A.both(x, y)
+        return t * Ay, t * Atx
+
+    def factorised(self, f: Saddle) -> bool:
+        """Whether to factorise: where that takes fewer products than a hundred solves by conjugate gradients."""
+        if self.coupling != "auto":
+            return self.coupling == "factor"
+        return min(f.shape) <= max(SMALL, min(LARGE, 100.0 * self.stride * f.norm / f.L))
+
+    def bound(self, f: Saddle, k: int) -> float | None:
+        """(1 - stride mu/L)^(2k), where the steps are short and the solves exact."""
+        if self.stride > 1.0 or not self.factorised(f):
+            return None
+        spread = max(f.mu_x, f.mu_y) / f.mu
+        return spread * (1.0 - self.stride * f.mu / f.L) ** (2 * k)
+
+    def weights(self, f: Saddle) -> dict[str, float]:
+        """Both players alike."""
+        return {"x": 1.0, "y": 1.0}
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """t."""
+        return {"t": self.stride / f.L}

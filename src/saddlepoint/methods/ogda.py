@@ -1,0 +1,69 @@
+r"""Optimistic gradient descent ascent: extragradient that looks ahead with the field it saw last.
+
+Problem:    min_x max_y g(x) + <x, A y> - h(y) with gradients of g and h; F = (grad g(x) + A y, grad h(y) - A' x).
+Recursion:  x_{k+1} = x_k - eta/mu_x (2 Fx(x_k, y_k) - Fx(x_{k-1}, y_{k-1})),   and so for y with eta/mu_y,
+            eta = 1/(4 l), l = (k + sqrt(k^2 + 4 c^2))/2, k = max(kx, ky).
+Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 <= 4/3 (1 - eta)^k (mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2), hence
+            O((kx + ky + c) log 1/eps) queries, c = |A|/sqrt(mu_x mu_y).
+Reference:  L. Popov, A modification of the Arrow-Hurwicz method for search of saddle points, 1980;
+            A. Mokhtari, A. Ozdaglar and S. Pattathil, A unified analysis of extra-gradient and optimistic gradient
+            methods for saddle point problems, AISTATS 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from saddlepoint.methods.base import Method, number, register
+from saddlepoint.problem import Saddle
+from saddlepoint.theory.gradient import field_lipschitz, ogda_bound, ogda_eta
+from saddlepoint.vectors import Array
+
+
+class OGDAState(NamedTuple):
+    """x_k, y_k and the field at (x_{k-1}, y_{k-1})."""
+
+    x: Array
+    y: Array
+    Fx: Array
+    Fy: Array
+
+
+@register
+@dataclass(frozen=True)
+class OGDA(Method):
+    """Optimistic gradient descent ascent, which is Popov's method."""
+
+    eta: float | None = number(None, "step in scaled variables; None = by theory")
+
+    complexity: ClassVar[str] = "kappa_x + kappa_y + c"
+    reference: ClassVar[str] = "Popov 1980; Mokhtari, Ozdaglar and Pattathil 2020"
+
+    def init(self, f: Saddle, x: Array, y: Array) -> OGDAState:
+        """Start at (x, y), as if it had been there before; one query."""
+        return OGDAState(x, y, *f.field(x, y))
+
+    def step(self, f: Saddle, s: OGDAState) -> OGDAState:
+        """One query."""
+        eta = self.step_size(f)
+        Fx, Fy = f.field(s.x, s.y)
+        x = s.x - (eta / f.mu_x) * (2.0 * Fx - s.Fx)
+        y = s.y - (eta / f.mu_y) * (2.0 * Fy - s.Fy)
+        return OGDAState(x, y, Fx, Fy)
+
+    def step_size(self, f: Saddle) -> float:
+        """eta."""
+        return ogda_eta(field_lipschitz(*f.numbers)) if self.eta is None else self.eta
+
+    def cost(self, f: Saddle) -> dict[str, int]:
+        """One of each."""
+        return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
+
+    def bound(self, f: Saddle, k: int) -> float | None:
+        """4/3 (1 - eta)^k."""
+        return None if self.eta is not None else ogda_bound(field_lipschitz(*f.numbers), k)
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """eta."""
+        return {"eta": self.step_size(f)}

@@ -1,0 +1,85 @@
+r"""Sliding: acceleration of the functions around an implicit step of the coupling, solved by conjugate gradients.
+
+Problem:    min_x max_y g(x) + <x, A y> - h(y); gt = g - mu_x/2 |x|^2, ht = h - mu_y/2 |y|^2.
+Recursion:  (in the variables where mu_x = mu_y = 1; z = (x, y))
+            zg = alpha z_k + (1 - alpha) zf_k,   p = (grad gt(xg), grad ht(yg))
+            zh ~ saddle point of <px, x> + |x|^2/2 + |x - x_k|^2/(2 eta) + <x, A y> - (the same for y)
+            zf_{k+1} = zg + alpha (zh - z_k),    z_{k+1} = z_k - eta (p + zh + (A yh, -A' xh)),
+            alpha = min(1, 1/sqrt(l)), eta = min(1/3, 1/(3 alpha l)), l = max(kx, ky) - 1; zh until its gradient B
+            satisfies eta |B|^2 <= |zh - z_k|^2/(6 eta).
+Guarantee:  O(sqrt(kx + ky) log 1/eps) gradients and O((sqrt(kx + ky) + c) log 1/eps) products.
+Reference:  E. Borodich, G. Kormakov, D. Kovalev, A. Beznosikov and A. Gasnikov, Optimal algorithm with complexity
+            separation for strongly convex-strongly concave composite saddle point problems, 2023.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.resolvent import Start, by_cg
+from saddlepoint.problem import Saddle
+from saddlepoint.theory.sliding import sliding_accuracy, sliding_bound, sliding_parameters
+from saddlepoint.transforms import View, unit_strength
+from saddlepoint.vectors import Array
+
+REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
+
+
+class SlidingState(NamedTuple):
+    """z_k, zf_k, and the last zh with its products: the start of the next inner solve."""
+
+    x: Array
+    y: Array
+    xf: Array
+    yf: Array
+    start: Start
+    k: int
+
+
+@register
+@dataclass(frozen=True)
+class Sliding(Method):
+    """Extragradient sliding with conjugate gradients inside."""
+
+    complexity: ClassVar[str] = "gradients sqrt(kappa_x + kappa_y), products sqrt(kappa_x + kappa_y) + c"
+    reference: ClassVar[str] = "Borodich, Kormakov, Kovalev, Beznosikov and Gasnikov 2023"
+
+    def normal(self, f: Saddle) -> View:
+        """mu_x = mu_y = 1."""
+        return unit_strength(f)
+
+    def init(self, f: Saddle, x: Array, y: Array) -> SlidingState:
+        """All at (x, y); one product each way."""
+        return SlidingState(x, y, x, y, self.start(f, x, y), 0)
+
+    def step(self, f: Saddle, s: SlidingState) -> SlidingState:
+        """One gradient of each function, and conjugate gradients."""
+        alpha, eta = sliding_parameters(f.kappa_x, f.kappa_y)
+        xg, yg = alpha * s.x + (1.0 - alpha) * s.xf, alpha * s.y + (1.0 - alpha) * s.yf
+        px, py = f.g.grad(xg) - xg, f.h.grad(yg) - yg
+        a = eta / (1.0 + eta)
+        p, q = a * ((1.0 / eta) * s.x - px), a * ((1.0 / eta) * s.y - py)
+        xh, yh, rx, ry = by_cg(f.A, p, q, a, s.start, relative=sliding_accuracy(eta), origin=(s.x, s.y))
+        xf, yf = xg + alpha * (xh - s.x), yg + alpha * (yh - s.y)
+        start = Start(xh, yh, p - xh - rx, yh - q + ry)
+        if (s.k + 1) % REFRESH == 0:
+            start = self.start(f, xh, yh)
+        x, y = xh + (1.0 + eta) * rx, yh + (1.0 + eta) * ry
+        return SlidingState(x, y, xf, yf, start, s.k + 1)
+
+    def start(self, f: Saddle, x: Array, y: Array) -> Start:
+        """(x, y) with its products."""
+        eta = sliding_parameters(f.kappa_x, f.kappa_y).eta
+        a = eta / (1.0 + eta)
+        Ay, Atx = f.A.both(x, y)
+        return Start(x, y, a * Ay, a * Atx)
+
+    def bound(self, f: Saddle, k: int) -> float:
+        """1 - alpha/3 a step, up to a constant."""
+        return sliding_bound(f.kappa_x, f.kappa_y, k)
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """alpha and eta."""
+        return sliding_parameters(f.kappa_x, f.kappa_y)._asdict()

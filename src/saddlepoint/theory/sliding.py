@@ -1,0 +1,38 @@
+"""Sliding: gradients and products separated, as in Borodich, Kormakov, Kovalev, Beznosikov and Gasnikov 2023."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+
+class SlidingParameters(NamedTuple):
+    """alpha, the weight of the new point; eta, the step; both in scaled variables."""
+
+    alpha: float
+    eta: float
+
+
+def sliding_parameters(kx: float, ky: float) -> SlidingParameters:
+    """alpha = min(1, 1/sqrt(l)), eta = min(1/3, 1/(3 alpha l)), l = max(kx, ky) - 1."""
+    excess = max(kx, ky) - 1.0
+    alpha = min(1.0, 1.0 / math.sqrt(excess)) if excess > 0.0 else 1.0
+    return SlidingParameters(alpha, min(1.0, 1.0 / (alpha * excess) if excess > 0.0 else 1.0) / 3.0)
+
+
+def sliding_accuracy(eta: float) -> float:
+    """How far the residual of the inner system may be from zero, relative to the move: 1/(sqrt(6) (1 + eta)).
+
+    The condition eta |B|^2 <= |zh - z|^2/(6 eta) on the gradient B of the inner problem, for the residual of the
+    system divided by 1 + 1/eta.
+    """
+    return 1.0 / (math.sqrt(6.0) * (1.0 + eta))
+
+
+def sliding_bound(kx: float, ky: float, k: int) -> float:
+    """mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its start: 1 - alpha/3 a step, up to a constant.
+
+    The potential is |.|^2/eta and 2/alpha Bregman distances; the latter start below (kappa - 1)/alpha |.|^2.
+    """
+    alpha, eta = sliding_parameters(kx, ky)
+    return (1.0 + eta * (max(kx, ky) - 1.0) / alpha) * (1.0 - min(alpha, eta)) ** k

@@ -1,0 +1,132 @@
+"""The default: what it chooses, how it explains itself, and that it keeps its guarantee."""
+
+import math
+
+import numpy as np
+import pytest
+from cases import BLACK_BOX, CASES, case
+from hypothesis import given
+from reference import distance
+from test_theorems import saddles
+
+import saddlepoint as sp
+from saddlepoint import theory
+from saddlepoint.auto import Guard, choose
+from saddlepoint.generators import chain, random_logistic, random_quadratic
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_auto_solves_every_case(problem):
+    f, xs, ys = case(problem)
+    result = sp.solve(f, tol=1e-8)
+    assert result.solved, result
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
+    assert f"auto chose {choose(f).methods[0].label}" in result.message
+
+
+def test_auto_chooses_by_problem_and_by_cost():
+    first = lambda f, **options: choose(f, **options).methods[0].label  # noqa: E731
+    assert first(random_quadratic(10, 8, 100, 50, 20)) == "krylov"
+    assert first(random_logistic(10, 8, 100, 50, 20)) == "anderson-condat-vu"
+    assert first(random_logistic(10, 8, 100, 50, 2000)) == "anderson-imex"
+    assert first(random_quadratic(10, 8, 100, 50, 2000)) == "anderson-imex"
+    dear = {"grad_g": 100.0, "grad_h": 100.0}
+    assert first(random_logistic(10, 8, 100, 50, 40), costs=dear) == "anderson-imex"
+    assert first(random_logistic(10, 8, 100, 50, 1), costs=dear) == "anderson-condat-vu"
+    assert choose(random_logistic(10, 8, 100, 50, 20)).methods[-1] == sp.LPDGS()
+
+
+def test_costs_are_checked():
+    f = BLACK_BOX()
+    with pytest.raises(sp.ProblemError, match="costs names the oracle 'gradient'"):
+        sp.solve(f, costs={"gradient": 3.0})
+    with pytest.raises(sp.ProblemError, match="costs of A is 0"):
+        sp.solve(f, costs={"A": 0})
+
+
+def test_expensive_gradients_are_spared():
+    f = random_logistic(60, 70, 100, 100, 60, seed=5)
+    plain = sp.solve(f, tol=1e-6)
+    spared = sp.solve(f, tol=1e-6, costs={"grad_g": 100.0, "grad_h": 100.0})
+    assert spared.solved
+    assert "a gradient costs 100 products" in spared.message
+    assert spared.calls["grad_g"] < 0.7 * plain.calls["grad_g"]
+
+
+@given(saddles())
+def test_never_more_than_twice_the_calls_of_lpd_gs_bound(problem):
+    f, xs, ys = problem
+    tol = 1e-6 * (1.0 + np.linalg.norm(xs) + np.linalg.norm(ys))
+    start = f.certificate(np.zeros(f.shape[0]), np.zeros(f.shape[1]))
+    result = sp.solve(f, tol=tol)
+    assert result.solved
+    promised = theory.lpd_gs_calls(*f.numbers, start.Fx, start.Fy, f.mu_x, f.mu_y, tol)
+    # what the promise leaves out: a factorisation of a side of 64 at most, and the spacing of certificates
+    assert max(result.calls.values()) <= 2.0 * promised + min(f.shape) + 16
+
+
+def test_a_method_that_breaks_down_is_replaced(monkeypatch):
+    f = random_logistic(20, 15, 100, 50, 2000, seed=1)
+
+    def stuck(self, problem, s):
+        problem.field(s.x, s.y)
+        return s
+
+    monkeypatch.setattr(sp.IMEX, "step", stuck)
+    result = sp.solve(f, tol=1e-6)
+    assert result.solved
+    assert "anderson-imex fell behind, then anderson-condat-vu" in result.message
+    monkeypatch.setattr(sp.CondatVu, "step", lambda self, problem, s: s._replace(x=math.inf * problem.g.grad(s.x)))
+    result = sp.solve(f, tol=1e-2)
+    assert result.solved
+    assert "then lpd-gs" in result.message
+    assert result.method == "lpd-gs"
+
+
+def test_the_guard_keeps_the_promise_even_if_there_is_progress():
+    f = random_logistic(20, 15, 100, 50, 20, seed=1)
+    guard = Guard(f, 1e-6)
+    start = f.certificate(np.zeros(20), np.zeros(15))
+    promise = guard.promise(start)
+    assert not guard.lagging(start, 0, 16, 1)
+    assert not guard.lagging(start, 100, 120, 1)
+    assert guard.lagging(start._replace(distance=1e-9), int(promise), int(promise) + 10, 1)
+    assert not guard.lagging(start, 10**9, 10**9, 0)  # there is nothing left to change to
+
+
+def test_auto_beats_the_single_methods_on_the_chain():
+    f = chain(300, 400, 400, 20)
+    rounds = {m: max(sp.solve(f, method=m, tol=1e-4).calls.values()) for m in ("auto", "lpd-gs", "lpd", "apdg", "jst")}
+    assert rounds["auto"] == min(rounds.values())
+
+
+# -- mu unknown -------------------------------------------------------------------------------------------------------
+
+
+def unknown(n=12):
+    rng = np.random.default_rng(0)
+    P, Q = np.geomspace(0.02, 1.0, n), np.geomspace(0.1, 3.0, n)
+    b = rng.standard_normal(n)
+    g = sp.Smooth(lambda x: P * x - b, mu=None, L=1.0)
+    h = sp.Smooth(lambda y: Q * y + b, mu=None, L=None)
+    A = rng.standard_normal((n, n))
+    return sp.Saddle(g, h, A), np.linalg.solve(np.block([[np.diag(P), A], [-A.T, np.diag(Q)]]), np.r_[b, -b])
+
+
+@pytest.mark.parametrize("method", ["auto", "rapd", "agraal"])
+def test_without_mu_nothing_is_certified_and_the_residual_is_reported(method):
+    f, z = unknown()
+    result = sp.solve(f, method=method, tol=1e-8)
+    assert not result.solved
+    assert result.status is sp.Status.UNCERTIFIED
+    assert result.certificate.distance == math.inf
+    assert result.certificate.residual <= 1e-8
+    assert "no distance is certified" in result.message
+    assert "residual |F|" in repr(result)
+    np.testing.assert_allclose(np.r_[result.x, result.y], z, atol=1e-6)
+
+
+def test_without_mu_the_other_methods_say_what_they_need():
+    f, _ = unknown()
+    with pytest.raises(sp.ProblemError, match="lpd-gs needs mu of g, which is unknown; give mu to Smooth, or use auto"):
+        sp.solve(f, method="lpd-gs")

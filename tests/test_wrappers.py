@@ -1,0 +1,137 @@
+"""Anderson, Restarted and Krylov: what they equal, what they promise and what they survive."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from cases import case
+from scipy.sparse.linalg import LinearOperator, gmres
+
+import saddlepoint as sp
+from saddlepoint.generators import random_logistic, random_quadratic
+from saddlepoint.vectors import Rows
+
+
+def unknowns(f):
+    return np.zeros(f.shape[0]), np.zeros(f.shape[1])
+
+
+def gmres_residuals(matrix, b, steps):
+    found = []
+    gmres(LinearOperator(matrix.shape, matvec=lambda v: matrix @ v), b, rtol=0.0, restart=steps, maxiter=1,
+          callback=found.append, callback_type="pr_norm")  # fmt: skip
+    return np.array(found[:steps]) * np.linalg.norm(b)
+
+
+def test_krylov_has_the_residuals_of_scipys_gmres():
+    f = random_quadratic(30, 20, 300, 40, 25, L_x=10.0, seed=4)
+    view = sp.Krylov().normal(f)
+    u = view.problem
+    zero = np.zeros(50)
+    field = lambda z: np.concatenate(u.field(z[:30], z[30:]))  # noqa: E731
+    matrix = np.stack([field(e) - field(zero) for e in np.eye(50)], axis=1)
+    expected = gmres_residuals(matrix, -field(zero), 30)
+    state, found = sp.Krylov().init(u, *view.to(*unknowns(f))), []
+    for _ in range(30):
+        state = sp.Krylov().step(u, state)
+        found.append(np.linalg.norm(state.r))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_anderson_of_an_affine_map_is_gmres():
+    f = random_quadratic(12, 9, 30, 20, 5, seed=2)
+    method = sp.Anderson(sp.Extragradient(), 30)
+    step = lambda z: np.concatenate(sp.Extragradient().step(f, sp.State(z[:12], z[12:])))  # noqa: E731
+    zero, scale = np.zeros(21), np.r_[np.full(12, f.mu_x**0.5), np.full(9, f.mu_y**0.5)]
+    residual = lambda z: scale * (step(z / scale) - z / scale)  # noqa: E731
+    matrix = np.stack([residual(zero) - residual(e) for e in np.eye(21)], axis=1)
+    expected = gmres_residuals(matrix, residual(zero), 15)
+    state, found = method.init(f, *unknowns(f)), []
+    for _ in range(16):
+        state = method.step(f, state)
+        Q, r = state.memory.Q.matrix, state.memory.r
+        found.append(np.linalg.norm(r - Q.T @ (Q @ r)))  # of the mixed point
+    np.testing.assert_allclose(found[1:9], expected[:8], rtol=1e-6)  # later, rounding tells: it grows tenfold a step
+
+
+def test_anderson_leaves_its_state_as_it_was():
+    f, *_ = case("logistic")
+    method = sp.Anderson(sp.CondatVu(), 4)
+    state = method.init(f, *unknowns(f))
+    for _ in range(12):
+        once, again = method.step(f, state), method.step(f, state)
+        np.testing.assert_array_equal(once.x, again.x)
+        np.testing.assert_array_equal(once.y, again.y)
+        state = once
+
+
+class Kinked(sp.Method):
+    """A contraction that is far from affine: Anderson's model of it is wrong most of the time."""
+
+    def init(self, f, x, y):
+        return sp.State(x, y)
+
+    def step(self, f, s):
+        turn = np.where(np.sin(40.0 * s.x) > 0.0, 0.9, -0.5)
+        return sp.State(turn * s.x, 0.97 * s.y * np.where(s.y > 0.1, 1.0, -1.0))
+
+
+def test_anderson_converges_where_the_wrapped_method_does():
+    f, *_ = case("balanced")
+    rng = np.random.default_rng(1)
+    for window in (1, 5, 20):
+        for _ in range(5):
+            method = sp.Anderson(Kinked(), window)
+            state = method.init(f, 3.0 * rng.standard_normal(14), 3.0 * rng.standard_normal(10))
+            for _ in range(6000):
+                state = method.step(f, state)
+            assert np.linalg.norm(state.x) + np.linalg.norm(state.y) < 1e-6
+            assert state.failures > 0  # the safeguard was needed
+
+
+@pytest.mark.parametrize("inner", [sp.LPDGS(), sp.LPD(), sp.CondatVu(), sp.Extragradient(), sp.OGDA(), sp.IMEX()])
+def test_anderson_pays_on_everyday_problems(inner):
+    f = random_logistic(30, 20, 200, 100, 15, seed=3)
+    plain, mixed = (sp.solve(f, method=m, tol=1e-6) for m in (inner, sp.Anderson(inner, 20)))
+    assert plain.solved
+    assert mixed.solved
+    assert mixed.iterations < 0.7 * plain.iterations
+
+
+def test_restarts_make_apd_linear():
+    f = random_logistic(30, 20, 200, 100, 15, seed=3)
+    once = sp.solve(f, method=sp.APD(), tol=1e-6, max_calls=5000)
+    restarted = sp.solve(f, method="rapd", tol=1e-6, max_calls=5000)
+    assert not once.solved
+    assert restarted.solved
+    assert restarted.method == "rapd"
+    assert sp.Restarted(sp.AGEG()).label == "restarted-ag-eg"
+
+
+def test_rows_share_a_buffer_and_do_not_disturb_each_other():
+    one = Rows.empty(3, np.zeros(2)).append(np.ones(2))
+    two = one.append(2 * np.ones(2))
+    assert one.matrix.tolist() == [[1, 1]]
+    assert two.matrix.tolist() == [[1, 1], [2, 2]]
+    assert not two.full
+    assert two.append(np.zeros(2)).full
+
+
+class Pair(NamedTuple):
+    x: np.ndarray
+    y: np.ndarray
+
+
+def test_states_within_states_are_mixed_too():
+    from saddlepoint.wrappers.anderson import flat, unflat
+
+    class Outer(NamedTuple):
+        x: np.ndarray
+        y: np.ndarray
+        inner: Pair
+        k: int
+
+    state = Outer(np.arange(2.0), np.arange(3.0), Pair(np.arange(2.0) + 5, np.arange(3.0) + 7), 4)
+    again = unflat(2.0 * flat(state), state)
+    assert again.k == 4
+    np.testing.assert_array_equal(again.inner.y, 2.0 * state.inner.y)
