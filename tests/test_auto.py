@@ -75,8 +75,8 @@ def test_a_method_that_breaks_down_is_replaced(monkeypatch):
     monkeypatch.setattr(sp.IMEX, "step", stuck)
     result = sp.solve(f, tol=1e-6)
     assert result.solved
-    assert "anderson-imex fell behind, then anderson-condat-vu" in result.message
-    monkeypatch.setattr(sp.CondatVu, "step", lambda self, problem, s: s._replace(x=math.inf * problem.g.grad(s.x)))
+    assert "anderson-imex fell behind, then dippa" in result.message
+    monkeypatch.setattr(sp.DIPPA, "step", stuck)
     result = sp.solve(f, tol=1e-2)
     assert result.solved
     assert "then lpd-gs" in result.message

@@ -42,6 +42,10 @@ class Coupling:
     def both(self, x, y):
         return self.mul(y), self.tmul(x)
 
+    def through(self, y, s, e):
+        t = self.mul(y)
+        return t, self.tmul(s * t + e)
+
     def resolvent(self, p, q, a):
         x = PEPit.Point()
         y = q + a * self.tmul(x)
@@ -101,3 +105,55 @@ def test_anchored_functions_may_be_symbolic():
     problem.set_performance_metric(gradient**2)
     assert abs(worst_case(problem)) < 1e-6
     assert np.isclose(G.mu, 2.1)
+
+
+def saddle(problem, kx, ky, c):
+    """A symbolic problem with mu_x = mu_y = 1, and its solution."""
+    (_, g), (_, h), A = smooth(problem, 1.0, kx), smooth(problem, 1.0, ky), Coupling(problem, c)
+    numbers = {"mu_x": 1.0, "mu_y": 1.0, "L_x": kx, "L_y": ky, "L": max(kx, ky), "norm": c, "coupling": c}
+    f = SimpleNamespace(g=g, h=h, A=A, kappa_x=kx, kappa_y=ky, numbers=(kx, ky, c), **numbers)
+
+    def field(x, y):
+        Ay, Atx = A.both(x, y)
+        return g.grad(x) + Ay, h.grad(y) - Atx
+
+    f.field = field
+    xs, ys = PEPit.Point(), PEPit.Point()
+    Ays, Atxs = A.both(xs, ys)
+    for function, point, gradient in ((g, xs, -1 * Ays), (h, ys, Atxs)):
+        function.grad.__self__.add_point((point, gradient, PEPit.Expression()))
+    return f, xs, ys
+
+
+def worst_error(method, kx, ky, c, steps):
+    """The largest |x_k - x*|^2 + |y_k - y*|^2 from a start at distance 1."""
+    problem = PEPit.PEP()
+    f, xs, ys = saddle(problem, kx, ky, c)
+    x, y = problem.set_initial_point(), problem.set_initial_point()
+    problem.set_initial_condition((x - xs) ** 2 + (y - ys) ** 2 <= 1)
+    state = method.init(f, x, y)
+    for _ in range(steps):
+        state = method.step(f, state)
+    problem.set_performance_metric((state.x - xs) ** 2 + (state.y - ys) ** 2)
+    return worst_case(problem), method.bound(f, steps)
+
+
+@pytest.mark.parametrize(
+    ("method", "steps", "share"),
+    [  # the share of the bound that the worst case takes up: only extragradient's theorem is nearly tight
+        (sp.Extragradient(), 1, 0.964),
+        (sp.OGDA(), 2, 0.675),
+        (sp.CondatVu(), 2, 0.0126),
+        (sp.LPD(), 2, 0.127),
+        (sp.LPDGS(), 2, 0.00182),
+        (sp.APDG(), 2, 0.245),
+        (sp.JST(), 1, 0.215),
+        (sp.AGEG(), 2, 0.179),
+        (sp.AGOG(), 2, 0.151),
+    ],
+    ids=lambda value: getattr(value, "label", None),
+)
+def test_worst_cases_of_the_rivals_stay_under_their_bounds(method, steps, share):
+    found, bound = worst_error(method, 4.0, 3.0, 1.5, steps)
+    assert found == pytest.approx(share * bound, rel=0.01)
+    assert found <= bound

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from saddlepoint.errors import ProblemError
-from saddlepoint.methods import IMEX, LPDGS, CondatVu, Krylov, Method, make_method
+from saddlepoint.methods import DIPPA, IMEX, LPDGS, CondatVu, Krylov, Method, make_method
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
@@ -26,7 +26,7 @@ STRONG = 2.0  # |A|/sqrt(L_x L_y) from which solving for the coupling pays,
 STRONG_IF_DEAR = 0.2  # and where a gradient costs
 DEAR = 5.0  # times as much as a product
 MEMORY = 3_000_000  # numbers that Anderson may remember
-PATIENCE = 500, 5000  # calls without progress, at least and at most, until the next method is tried
+PATIENCE = 500, 20_000  # calls without progress, at least and at most, until the next method is tried
 
 
 class Plan(NamedTuple):
@@ -53,7 +53,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     first: Method
     rest: tuple[Method, ...]
     if strength >= (STRONG_IF_DEAR if dear >= DEAR else STRONG):
-        first, rest = imex, (sweep, LPDGS())
+        first, rest = imex, (DIPPA(), LPDGS())
         reason = f"the coupling is strong, |A|/sqrt(L_x L_y) = {strength:.3g}"
         if strength < STRONG:
             reason = f"a gradient costs {dear:.3g} products"

@@ -1,11 +1,12 @@
 r"""IMEX: a gradient step for the functions, an implicit one for the coupling.
 
-Problem:    min_x max_y g(x) + <x, A y> - h(y), both functions L-smooth (the players are rescaled to it).
-Recursion:  p = x_k - t grad g(x_k),   q = y_k - t grad h(y_k),   t = stride/L
+Problem:    min_x max_y g(x) + <x, A y> - h(y), the players rescaled so that one step t suits both functions.
+Recursion:  p = x_k - t grad g(x_k),   q = y_k - t grad h(y_k),   t = sx/L_x = sy/L_y,
             x_{k+1} + t A y_{k+1} = p,   y_{k+1} - t A' x_{k+1} = q,
-            by conjugate gradients, until the residual is ``accuracy`` times the move, or by a factorisation.
-Guarantee:  with exact solves, for stride <= 1, |x_k - x*|^2 + |y_k - y*|^2 <= (1 - stride mu/L)^(2k) times its start,
-            because solving for the coupling expands nothing: O(kappa) gradients, whatever |A| is.
+            by conjugate gradients, until the residual is ``accuracy`` times the move, or by a factorisation;
+            sx = min(stride, sqrt(kx)) and sy = min(stride, sqrt(ky)), but 1 at least if the stride is.
+Guarantee:  with exact solves, for stride <= 1, |x_k - x*|^2 + |y_k - y*|^2 <= (1 - stride/kappa)^(2k) times its start,
+            kappa = max(kx, ky), because solving for the coupling expands nothing: O(kappa) gradients, whatever |A| is.
 Reference:  It is forward-backward splitting (P.-L. Lions and B. Mercier, SIAM J. Numer. Anal. 1979) of the field into
             its gradient part and its skew part.
 
@@ -22,7 +23,7 @@ from typing import ClassVar, NamedTuple
 from saddlepoint.methods.base import Method, number, one_of, register
 from saddlepoint.methods.resolvent import Start, by_cg, by_factor
 from saddlepoint.problem import Saddle
-from saddlepoint.transforms import View, equal_smoothness_keeping_norm
+from saddlepoint.transforms import View, rescaled
 from saddlepoint.vectors import Array
 
 SMALL, LARGE = 64, 2000  # sides of a coupling that is always, and never, factorised
@@ -44,16 +45,22 @@ class IMEXState(NamedTuple):
 class IMEX(Method):
     """Forward-backward splitting, explicit in the functions and implicit in the coupling."""
 
-    stride: float = number(1.0, "length of the step, in units of 1/L")
+    stride: float = number(1.0, "length of the step in units of 1/L, where that is at most sqrt(kappa)")
     accuracy: float = number(0.3, "residual of the implicit step, relative to the move", 0.0, 0.5)
     coupling: str = one_of("auto", "conjugate gradients or one factorisation; auto by size", ("auto", "cg", "factor"))
 
     complexity: ClassVar[str] = "gradients kappa_x + kappa_y, products (kappa_x + kappa_y) (1 + |A|/L)"
     reference: ClassVar[str] = "Lions and Mercier 1979"
 
+    def strides(self, f: Saddle) -> tuple[float, float]:
+        """sx and sy: beyond sqrt(kappa) a longer step gains nothing, and makes the coupling harder to solve for."""
+        return min(self.stride, max(1.0, f.kappa_x**0.5)), min(self.stride, max(1.0, f.kappa_y**0.5))
+
     def normal(self, f: Saddle) -> View:
-        """L_x = L_y."""
-        return equal_smoothness_keeping_norm(f)
+        """L_x/sx = L_y/sy, with |A| as it was."""
+        sx, sy = self.strides(f)
+        ratio = (f.L_y / sy) ** 0.25 / (f.L_x / sx) ** 0.25
+        return rescaled(f, ratio, 1.0 / ratio)
 
     def init(self, f: Saddle, x: Array, y: Array) -> IMEXState:
         """Start at (x, y); one product each way."""
@@ -61,7 +68,7 @@ class IMEX(Method):
 
     def step(self, f: Saddle, s: IMEXState) -> IMEXState:
         """One gradient of each function, and conjugate gradients."""
-        t = self.stride / f.L
+        t = self.size(f)
         p, q = s.x - t * f.g.grad(s.x), s.y - t * f.h.grad(s.y)
         start = Start(s.x, s.y, s.tAy, s.tAtx)
         if self.factorised(f):
@@ -73,9 +80,13 @@ class IMEX(Method):
             tAy, tAtx = self.products(f, x, y)
         return IMEXState(x, y, tAy, tAtx, s.k + 1)
 
+    def size(self, f: Saddle) -> float:
+        """t."""
+        return self.strides(f)[0] / f.L_x
+
     def products(self, f: Saddle, x: Array, y: Array) -> tuple[Array, Array]:
         """t A y and t A' x."""
-        t = self.stride / f.L
+        t = self.size(f)
         Ay, Atx = f.A.both(x, y)
         return t * Ay, t * Atx
 
@@ -83,14 +94,14 @@ class IMEX(Method):
         """Whether to factorise: where that takes fewer products than a hundred solves by conjugate gradients."""
         if self.coupling != "auto":
             return self.coupling == "factor"
-        return min(f.shape) <= max(SMALL, min(LARGE, 100.0 * self.stride * f.norm / f.L))
+        return min(f.shape) <= max(SMALL, min(LARGE, 100.0 * self.size(f) * f.norm))
 
     def bound(self, f: Saddle, k: int) -> float | None:
-        """(1 - stride mu/L)^(2k), where the steps are short and the solves exact."""
+        """(1 - stride/kappa)^(2k), where the steps are short and the solves exact."""
         if self.stride > 1.0 or not self.factorised(f):
             return None
         spread = max(f.mu_x, f.mu_y) / f.mu
-        return spread * (1.0 - self.stride * f.mu / f.L) ** (2 * k)
+        return spread * (1.0 - self.stride / max(f.kappa_x, f.kappa_y)) ** (2 * k)
 
     def weights(self, f: Saddle) -> dict[str, float]:
         """Both players alike."""
@@ -98,4 +109,4 @@ class IMEX(Method):
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """t."""
-        return {"t": self.stride / f.L}
+        return {"t": self.size(f)}
