@@ -1,7 +1,7 @@
 """Growth exponents of the busiest oracle's calls, to relative accuracy 1e-6, on the chain of the lower bound.
 
-`measured (theory)`, the theory's exponent fitted to its formula on the same points; a dash is a method not run yet.
-The same as `saddlepoint table`. Figure 1 is drawn by `saddlepoint figure`.
+`measured (theory)`, the theory's exponent fitted to its formula on the same points; a dash where there was not time
+enough (10 s a run). The same as `saddlepoint table`. Figure 1 is drawn by `saddlepoint figure`.
 """
 
 from __future__ import annotations

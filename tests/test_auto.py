@@ -45,7 +45,7 @@ def test_costs_are_checked():
 
 
 def test_expensive_gradients_are_spared():
-    f = random_logistic(60, 70, 100, 100, 60, seed=5)
+    f = random_logistic(80, 70, 1e4, 1e4, 1.5e4, seed=5)
     plain = sp.solve(f, tol=1e-6)
     spared = sp.solve(f, tol=1e-6, costs={"grad_g": 100.0, "grad_h": 100.0})
     assert spared.solved

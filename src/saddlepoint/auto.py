@@ -22,7 +22,8 @@ from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
 from saddlepoint.wrappers import Anderson
 
-STRONG = 2.0  # |A|/sqrt(L_x L_y) from which solving for the coupling pays,
+WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats one on the sweep,
+STRONG = 2.0  # from which solving for the coupling pays,
 STRONG_IF_DEAR = 0.2  # and where a gradient costs
 DEAR = 5.0  # times as much as a product
 MEMORY = 3_000_000  # numbers that Anderson may remember
@@ -57,7 +58,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         reason = f"the coupling is strong, |A|/sqrt(L_x L_y) = {strength:.3g}"
         if strength < STRONG:
             reason = f"a gradient costs {dear:.3g} products"
-    elif f.g.quadratic and f.h.quadratic:
+    elif f.g.quadratic and f.h.quadratic and strength <= WEAK:
         first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
     else:
         first, rest, reason = sweep, (LPDGS(),), f"the coupling is mild, |A|/sqrt(L_x L_y) = {strength:.3g}"
