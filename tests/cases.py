@@ -95,7 +95,7 @@ def gradient_methods() -> dict[str, sp.Method]:
 
 
 def quadratic_methods() -> dict[str, sp.Method]:
-    return {info.name: sp.make_method(info.name) for info in sp.methods() if info.oracle == "quadratic"}
+    return {info.name: sp.make_method(info.name) for info in sp.methods() if info.oracle in ("quadratic", "matrices")}
 
 
 def prox_methods() -> dict[str, sp.Method]:

@@ -1,6 +1,7 @@
 """The default: what it chooses, how it explains itself, and that it keeps its guarantee."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -26,10 +27,11 @@ def test_auto_solves_every_case(problem):
 
 def test_auto_chooses_by_problem_and_by_cost():
     first = lambda f, **options: choose(f, **options).methods[0].label  # noqa: E731
-    assert first(random_quadratic(10, 8, 100, 50, 20)) == "krylov"
+    assert first(random_quadratic(10, 8, 100, 50, 20)) == "direct"
+    assert first(random_quadratic(200, 8, 100, 50, 2)) == "krylov"
     assert first(random_logistic(10, 8, 100, 50, 20)) == "anderson-condat-vu"
     assert first(random_logistic(10, 8, 100, 50, 2000)) == "anderson-imex"
-    assert first(random_quadratic(10, 8, 100, 50, 2000)) == "anderson-imex"
+    assert first(chain(3000, 2, 2, 10)) == "anderson-imex"
     dear = {"grad_g": 100.0, "grad_h": 100.0}
     assert first(random_logistic(10, 8, 100, 50, 40), costs=dear) == "anderson-imex"
     assert first(random_logistic(10, 8, 100, 50, 1), costs=dear) == "anderson-condat-vu"
@@ -130,3 +132,16 @@ def test_without_mu_the_other_methods_say_what_they_need():
     f, _ = unknown()
     with pytest.raises(sp.ProblemError, match="lpd-gs needs mu of g, which is unknown; give mu to Smooth, or use auto"):
         sp.solve(f, method="lpd-gs")
+
+
+def test_slow_gradients_are_timed_and_spared():
+    f = random_logistic(80, 70, 1e4, 1e4, 1.5e4, seed=5)
+
+    def slow(x):
+        time.sleep(0.02)
+        return f.g.grad(x)
+
+    g = sp.Smooth(slow, mu=f.mu_x, L=f.L_x)
+    result = sp.solve(sp.Saddle(g, f.h, f.A.A), tol=1.0, max_calls=60)
+    assert "anderson-imex: a gradient costs" in result.message
+    assert result.setup_calls["A"] == f.A.norm_estimate.products + 1

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from saddlepoint.errors import ProblemError
-from saddlepoint.methods import DIPPA, IMEX, LPDGS, CondatVu, Krylov, Method, make_method
+from saddlepoint.methods import DIPPA, IMEX, LPDGS, CondatVu, Direct, Krylov, Method, make_method
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
@@ -26,6 +26,7 @@ WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats o
 STRONG = 2.0  # from which solving for the coupling pays,
 STRONG_IF_DEAR = 0.2  # and where a gradient costs
 DEAR = 5.0  # times as much as a product
+LARGE = 2000  # the larger side of a problem that is never factorised as a whole
 MEMORY = 3_000_000  # numbers that Anderson may remember
 PATIENCE = 500, 20_000  # calls without progress, at least and at most, until the next method is tried
 
@@ -51,18 +52,26 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     strength, dear = c / math.sqrt(kx) / math.sqrt(ky), gradient_cost(costs)
     window = int(min(100, max(20, MEMORY / (2 * sum(f.shape)))))
     sweep, imex = Anderson(CondatVu(), window), Anderson(IMEX(stride_for(strength)), window)
+    quadratic = f.g.quadratic and f.h.quadratic
     first: Method
     rest: tuple[Method, ...]
-    if strength >= (STRONG_IF_DEAR if dear >= DEAR else STRONG):
+    if f.g.hessian is not None and f.h.hessian is not None and max(f.shape) <= min(LARGE, rounds(f)):
+        first, rest, reason = Direct(), (Krylov(), LPDGS()), "g and h are quadratic, and their matrices are small"
+    elif strength >= (STRONG_IF_DEAR if dear >= DEAR else STRONG):
         first, rest = imex, (DIPPA(), LPDGS())
         reason = f"the coupling is strong, |A|/sqrt(L_x L_y) = {strength:.3g}"
         if strength < STRONG:
             reason = f"a gradient costs {dear:.3g} products"
-    elif f.g.quadratic and f.h.quadratic and strength <= WEAK:
+    elif quadratic and strength <= WEAK:
         first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
     else:
         first, rest, reason = sweep, (LPDGS(),), f"the coupling is mild, |A|/sqrt(L_x L_y) = {strength:.3g}"
     return Plan((first, *rest), f"auto chose {first.label}: {reason}")
+
+
+def rounds(f: Saddle) -> float:
+    """About the rounds of a good method for eight digits, if the problem is as hard as its constants."""
+    return 9.0 * chain_N(*f.numbers)
 
 
 def stride_for(strength: float) -> float:

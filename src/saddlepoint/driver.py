@@ -23,7 +23,7 @@ from saddlepoint.result import History, Record, Result, Status
 from saddlepoint.vectors import Array, as_vector
 
 GROWTH = 1.05  # a certificate is taken when the method's calls have grown by this factor,
-MEASURABLE = 2e-3  # seconds from which the cost of a call is measured
+MEASURABLE = 2e-2  # seconds of two gradients from which products are timed too
 STRIDE = 16  # and by this number: a certificate is four calls itself
 PATIENCE = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 
@@ -80,14 +80,14 @@ def solve(
         max_seconds = _positive(max_seconds, "max_seconds")
     x, y = _start(f, x0, y0)
     seconds = _check_oracle(f, x, y)
-    if method == "auto":
-        plan = choose(f, costs or _measured_costs(f, x, y, seconds))
-    else:
-        plan = Plan((_as_method(method),), "")
+    timed = method == "auto" and costs is None and seconds >= MEASURABLE
+    if timed:
+        costs = _measured_costs(f, x, y, seconds)
+    plan = choose(f, costs) if method == "auto" else Plan((_as_method(method),), "")
     _check_method(f, plan.methods[0])
     with make_progress(progress, tol, plan.methods[0].label) as bar:
         meter = Meter(max_calls, max_seconds, bar.tick)
-        return _Run(f, plan, x, y, tol, meter, callback, bar, history).go()
+        return _Run(f, plan, x, y, tol, meter, callback, bar, history, int(timed)).go()
 
 
 class _Lagging(Exception):  # noqa: N818 - a signal within the driver, not an error
@@ -108,12 +108,14 @@ class _Run:
         callback: Callable[[Result], object] | None,
         bar: Progress,
         keep_history: bool,
+        timed: int,
     ) -> None:
         self.f, self.why, self.tol, self.meter = f, plan.why, tol, meter
         self.method, *self.others = plan.methods
         self.guard = Guard(f, tol)
         self.certain = not math.isnan(f.mu_x + f.mu_y)
         self.callback, self.bar, self.keep_history = callback, bar, keep_history
+        self.timed = timed  # products each way that were made to time them
         self.history = History()
         self.iterations = self.looks = 0
         self.looking = 0.0  # seconds spent on certificates
@@ -265,7 +267,7 @@ class _Run:
         """The best certified point so far, with the bill."""
         x, y, certificate = self.best
         calls = {name: count for name, count in self.meter.calls.items() if count or name not in PROXES}
-        products = self.f.A.norm_estimate.products + self.f.A.probes
+        products = self.f.A.norm_estimate.products + self.f.A.probes + self.timed
         gradients = {f"grad_{name}": 1 + self.f.estimated.get(name, 0) for name in ("g", "h")}  # 1 at the door
         return Result(
             x=x,
@@ -352,10 +354,8 @@ def _check_oracle(f: Saddle, x: Array, y: Array) -> float:
     return seconds
 
 
-def _measured_costs(f: Saddle, x: Array, y: Array, gradients: float) -> dict[str, float] | None:
-    """What gradients and products cost, where that is long enough to be timed; None where it hardly matters."""
-    if gradients < MEASURABLE:
-        return None
+def _measured_costs(f: Saddle, x: Array, y: Array, gradients: float) -> dict[str, float]:
+    """What a gradient and a product cost, in seconds."""
     began = time.perf_counter()
     f.A.both(x, y)
     products = max(time.perf_counter() - began, 1e-6)

@@ -93,6 +93,10 @@ def _counted(f: Smooth, name: str, dtype: np.dtype[Any], meter: Meter) -> Smooth
         charge(f"prox_{name}")
         return f.prox(v, t)
 
+    def hessian(n: int) -> Any:
+        charge(oracle, n)
+        return f.hessian(n) if f.hessian is not None else None
+
     return Smooth(
         grad,
         mu=f.mu,
@@ -102,6 +106,7 @@ def _counted(f: Smooth, name: str, dtype: np.dtype[Any], meter: Meter) -> Smooth
         dim=f.dim,
         dtype=f.dtype,
         quadratic=f.quadratic,
+        hessian=None if f.hessian is None else hessian,
     )
 
 
@@ -143,6 +148,12 @@ class MeteredCoupling(Coupling):
         """A'A, counted as the n products each way that the oracle would need for it."""
         self._charge_pair(self.shape[1])
         return self.A.gram()
+
+    def matrix(self) -> Any:
+        """A, counted as the n products that the oracle would need for it."""
+        self.meter.charge(self.names[0], self.shape[1])
+        self.meter.passes += 1
+        return self.A.matrix()
 
     def _transpose(self) -> Coupling:
         return MeteredCoupling(self.A.T, self.meter, (self.names[1], self.names[0]))

@@ -121,6 +121,10 @@ class ScaledCoupling(Coupling):
         """That of A with the step c a, so that one factorisation serves every view of A."""
         return self.A.normal_solver(self.c * a)
 
+    def matrix(self) -> Any:
+        """c A."""
+        return self.c * self.A.matrix()
+
     def gram(self) -> Any:
         """c^2 A'A."""
         return self.c * self.c * self.A.gram()

@@ -118,5 +118,5 @@ def gradient_methods() -> list[str]:
 
 
 def chain_methods() -> list[str]:
-    """The registered methods that can run on the chain: those that need no prox, for quadratics alone or not."""
-    return [info.name for info in methods() if info.oracle != "prox"]
+    """The registered methods that can run on the chain by oracle alone, for quadratics only or not."""
+    return [info.name for info in methods() if info.oracle in ("gradients", "quadratic")]

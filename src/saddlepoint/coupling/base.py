@@ -110,6 +110,10 @@ class Coupling(ABC):
             x, y = x - a * self.mul(dy), y + dy
         return x, y
 
+    def matrix(self) -> Any:
+        """A itself, as a dense or sparse matrix."""
+        return np.stack([self.mul(column) for column in np.eye(self.shape[1], dtype=self.dtype)], axis=1)
+
     def gram(self) -> Any:
         """A'A as a dense or sparse matrix."""
         identity = np.eye(self.shape[1], dtype=self.dtype)

@@ -41,6 +41,10 @@ class DenseCoupling(Coupling):
         blocks = [self.A[i : i + rows].astype(y.dtype) @ y for i in range(0, m, rows)]
         return np.concatenate(blocks)
 
+    def matrix(self) -> Array:
+        """A itself."""
+        return self.A
+
     def gram(self) -> Array:
         """A'A."""
         return np.asarray(self.A.T @ self.A)

@@ -31,6 +31,10 @@ class SparseCoupling(Coupling):
     def _transpose(self) -> Coupling:
         return SparseCoupling(self.A.T)
 
+    def matrix(self) -> Any:
+        """A itself."""
+        return self.A
+
     def gram(self) -> Any:
         """A'A, sparse."""
         return self.A.T @ self.A

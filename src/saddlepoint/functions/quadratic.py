@@ -50,13 +50,18 @@ class Quadratic(Smooth):
             prox=self._proximal,
             dim=dim,
             dtype=dtype,
-            quadratic=True,
+            hessian=self._matrix,
         )
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
     def hessian_times(self, x: Array) -> Array:
         """P x."""
         return self.P.mul(x) if isinstance(self.P, Coupling) else self.P * x
+
+    def _matrix(self, n: int) -> Any:
+        if isinstance(self.P, Coupling):
+            return self.P.matrix()
+        return self.P * np.eye(n) if isinstance(self.P, float) else np.diag(self.P)
 
     def _gradient(self, x: Array) -> Array:
         Px = self.hessian_times(x)

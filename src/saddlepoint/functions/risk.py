@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import eye_array, issparse
 from scipy.special import expit
 
 from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.constants import gram_bounds
-from saddlepoint.functions.smooth import Prox, Smooth, _constant
+from saddlepoint.functions.smooth import Hessian, Prox, Smooth, _constant
 from saddlepoint.vectors import Array, as_vector, inner
 
 Elementwise = Callable[[Array], Array]
@@ -39,7 +40,7 @@ class Risk(Smooth):
         slope: Elementwise,
         curvature: tuple[float, float],
         prox: Prox | None = None,
-        quadratic: bool = False,
+        hessian: Hessian | None = None,
     ) -> None:
         name = type(self).__name__
         self.l2 = l2 = _constant(l2, f"l2 of {name}")
@@ -58,7 +59,7 @@ class Risk(Smooth):
             prox=prox if self.D is None else None,
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
             dtype=np.result_type(*data) if data else None,
-            quadratic=quadratic,
+            hessian=hessian,
         )
 
     def _residual(self, x: Array) -> Array:
@@ -82,7 +83,14 @@ class LeastSquares(Risk):
     def __init__(self, D: Any, t: Any, l2: float = 0.0) -> None:
         if D is None:
             raise ProblemError("LeastSquares needs data D; for a separable quadratic use Quadratic")
-        super().__init__(D, t, l2, loss=lambda r: 0.5 * r * r, slope=lambda r: r, curvature=(1.0, 1.0), quadratic=True)
+        super().__init__(
+            D, t, l2, loss=lambda r: 0.5 * r * r, slope=lambda r: r, curvature=(1.0, 1.0), hessian=self._matrix
+        )
+
+    def _matrix(self, n: int) -> Any:
+        assert self.D is not None
+        gram = self.D.gram() * (1.0 / self.D.shape[0])
+        return gram + (self.l2 * eye_array(n) if issparse(gram) else self.l2 * np.eye(n))
 
 
 class Logistic(Risk):

@@ -14,6 +14,7 @@ from saddlepoint.vectors import Array, inner
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
 Prox: TypeAlias = Callable[[Array, float], Array]
+Hessian: TypeAlias = Callable[[int], Any]
 
 
 class Smooth:
@@ -29,6 +30,8 @@ class Smooth:
         dim: the dimension, if the function fixes it.
         dtype: the dtype of the function's own data, if it has any.
         quadratic: True if the gradient is affine; methods for quadratic problems need to know.
+        hessian: n -> the n x n Hessian of a quadratic function, an array or a SciPy sparse array. Optional: it allows a
+            factorisation.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -50,9 +53,10 @@ class Smooth:
         dim: int | None = None,
         dtype: Any = None,
         quadratic: bool = False,
+        hessian: Hessian | None = None,
     ) -> None:
         name = type(self).__name__
-        for what, function in (("grad", grad), ("value", value), ("prox", prox)):
+        for what, function in (("grad", grad), ("value", value), ("prox", prox), ("hessian", hessian)):
             if function is not None and not callable(function):
                 raise ProblemError(f"{what} of {name} is {function!r}; expected a function")
         self.grad = grad
@@ -66,7 +70,8 @@ class Smooth:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = dim
         self.dtype: np.dtype[Any] | None = None if dtype is None else np.dtype(dtype)
-        self.quadratic = quadratic
+        self.quadratic = quadratic or hessian is not None
+        self.hessian = hessian
 
     def __call__(self, x: Array) -> float:
         """The value at x."""
@@ -78,6 +83,7 @@ class Smooth:
         if not isinstance(other, Smooth):
             return NotImplemented
         f, g = self, other
+        F, G = f.hessian, g.hessian
         if f.dim is not None and g.dim is not None and f.dim != g.dim:
             raise ProblemError(f"cannot add a function of {f.dim} variables and one of {g.dim}")
         return Smooth(
@@ -89,13 +95,14 @@ class Smooth:
             dim=f.dim if g.dim is None else g.dim,
             dtype=_common(f.dtype, g.dtype),
             quadratic=f.quadratic and g.quadratic,
+            hessian=None if F is None or G is None else lambda n: F(n) + G(n),
         )
 
     def __mul__(self, factor: float) -> Smooth:
         c = _constant(factor, "the factor of a function")
         if c == 0.0:
             raise ProblemError("a function can only be multiplied by a positive number; got 0")
-        f = self
+        f, F = self, self.hessian
         return Smooth(
             lambda x: c * f.grad(x),
             mu=c * f.mu,
@@ -105,6 +112,7 @@ class Smooth:
             dim=f.dim,
             dtype=f.dtype,
             quadratic=f.quadratic,
+            hessian=None if F is None else lambda n: c * F(n),
         )
 
     __rmul__ = __mul__
@@ -149,7 +157,7 @@ def stretched(f: Smooth, a: float) -> Smooth:
     """x -> f(a x)."""
     if a == 1.0:
         return f
-    grad, value = f.grad, f.value
+    grad, value, F = f.grad, f.value, f.hessian
     return Smooth(
         lambda x: a * grad(a * x),
         mu=a * a * f.mu,
@@ -159,6 +167,7 @@ def stretched(f: Smooth, a: float) -> Smooth:
         dim=f.dim,
         dtype=f.dtype,
         quadratic=f.quadratic,
+        hessian=None if F is None else lambda n: a * a * F(n),
     )
 
 

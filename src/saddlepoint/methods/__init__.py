@@ -11,6 +11,7 @@ from saddlepoint.methods.apfb import APFB
 from saddlepoint.methods.base import Method, State, make_method, method_names, methods, register, register_as
 from saddlepoint.methods.condat_vu import CondatVu
 from saddlepoint.methods.dippa import DIPPA
+from saddlepoint.methods.direct import Direct
 from saddlepoint.methods.dppa import DPPA
 from saddlepoint.methods.extragradient import Extragradient
 from saddlepoint.methods.imex import IMEX
@@ -44,6 +45,7 @@ __all__ = [
     "PBR",
     "RHSS",
     "CondatVu",
+    "Direct",
     "Extragradient",
     "Krylov",
     "LPDSlide",
