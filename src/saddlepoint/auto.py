@@ -23,8 +23,9 @@ from saddlepoint.theory.lpd import lpd_gs_calls
 from saddlepoint.wrappers import Anderson
 
 WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats one on the sweep,
-STRONG = 2.0  # from which solving for the coupling pays,
-STRONG_IF_DEAR = 0.2  # and where a gradient costs
+STRONG = 2.0  # from which solving for the coupling pays, counted sqrt(kx/ky) times if it is
+NOTICEABLE = 0.4  # at least;
+STRONG_IF_DEAR = 0.2  # and from here where a gradient costs
 DEAR = 5.0  # times as much as a product
 LARGE = 2000  # the larger side of a problem that is never factorised as a whole
 MEMORY = 3_000_000  # numbers that Anderson may remember
@@ -51,17 +52,18 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     kx, ky, c = f.numbers
     strength, dear = c / math.sqrt(kx) / math.sqrt(ky), gradient_cost(costs)
     window = int(min(100, max(20, MEMORY / (2 * sum(f.shape)))))
-    sweep, imex = Anderson(CondatVu(), window), Anderson(IMEX(stride_for(strength)), window)
+    uneven = math.sqrt(max(kx, ky) / min(kx, ky))
+    sweep, imex = Anderson(CondatVu(), window), Anderson(IMEX(stride_for(strength, uneven)), window)
     quadratic = f.g.quadratic and f.h.quadratic
     first: Method
     rest: tuple[Method, ...]
-    if f.g.hessian is not None and f.h.hessian is not None and max(f.shape) <= min(LARGE, rounds(f)):
+    if dear < DEAR and f.g.hessian and f.h.hessian and max(f.shape) <= min(LARGE, rounds(f)):
         first, rest, reason = Direct(), (Krylov(), LPDGS()), "g and h are quadratic, and their matrices are small"
-    elif strength >= (STRONG_IF_DEAR if dear >= DEAR else STRONG):
+    elif is_strong(kx, ky, c):
         first, rest = imex, (DIPPA(), LPDGS())
         reason = f"the coupling is strong, |A|/sqrt(L_x L_y) = {strength:.3g}"
-        if strength < STRONG:
-            reason = f"a gradient costs {dear:.3g} products"
+    elif strength >= STRONG_IF_DEAR and dear >= DEAR:
+        first, rest, reason = imex, (DIPPA(), LPDGS()), f"a gradient costs {dear:.3g} products"
     elif quadratic and strength <= WEAK:
         first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
     else:
@@ -69,19 +71,27 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     return Plan((first, *rest), f"auto chose {first.label}: {reason}")
 
 
+def is_strong(kx: float, ky: float, c: float) -> bool:
+    """Whether solving for the coupling pays: if it is strong, or noticeable and the players unevenly conditioned."""
+    strength, uneven = c / math.sqrt(kx) / math.sqrt(ky), math.sqrt(max(kx, ky) / min(kx, ky))
+    return strength >= STRONG or (strength >= NOTICEABLE and strength * uneven >= STRONG)
+
+
 def rounds(f: Saddle) -> float:
     """About the rounds of a good method for eight digits, if the problem is as hard as its constants."""
     return 9.0 * chain_N(*f.numbers)
 
 
-def stride_for(strength: float) -> float:
-    """IMEX's stride: short enough to be stable by itself unless solving for the coupling is what costs."""
-    return 1.9 if strength < 5.0 else 3.0 if strength < 15.0 else 10.0
+def stride_for(strength: float, uneven: float) -> float:
+    """IMEX's stride: short enough to be stable alone, unless solving for the coupling or one player is what costs."""
+    if strength >= 15.0 or uneven >= 3.0:
+        return 10.0
+    return 3.0 if strength >= 5.0 else 1.9
 
 
 def recommend(kx: float, ky: float, c: float) -> str:
     """What ``choose`` takes first when no more is known than the three numbers."""
-    return "anderson-imex" if c >= STRONG * math.sqrt(kx) * math.sqrt(ky) else "anderson-condat-vu"
+    return "anderson-imex" if is_strong(kx, ky, c) else "anderson-condat-vu"
 
 
 def gradient_cost(costs: Mapping[str, float] | None) -> float:
