@@ -33,10 +33,15 @@ PATIENCE = 500, 20_000  # calls without progress, at least and at most, until th
 
 
 class Plan(NamedTuple):
-    """Methods in the order in which they are tried, and the reason in words."""
+    """Methods in the order in which they are tried, and the reason for the first in words."""
 
     methods: tuple[Method, ...]
     why: str
+
+    @property
+    def message(self) -> str:
+        """The choice in a sentence."""
+        return f"auto chose {self.methods[0].label}: {self.why}" if self.why else ""
 
 
 def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
@@ -48,7 +53,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     """
     unknown = [name for name, function in (("g", f.g), ("h", f.h)) if math.isnan(function.mu)]
     if unknown:
-        return Plan((make_method("rapd"),), f"auto chose rapd: mu of {' and '.join(unknown)} is unknown")
+        return Plan((make_method("rapd"),), f"mu of {' and '.join(unknown)} is unknown")
     kx, ky, c = f.numbers
     strength, dear = c / math.sqrt(kx) / math.sqrt(ky), gradient_cost(costs)
     window = int(min(100, max(20, MEMORY / (2 * sum(f.shape)))))
@@ -60,15 +65,14 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     if dear < DEAR and f.g.hessian and f.h.hessian and max(f.shape) <= min(LARGE, rounds(f)):
         first, rest, reason = Direct(), (Krylov(), LPDGS()), "g and h are quadratic, and their matrices are small"
     elif is_strong(kx, ky, c):
-        first, rest = imex, (DIPPA(), LPDGS())
-        reason = f"the coupling is strong, |A|/sqrt(L_x L_y) = {strength:.3g}"
+        first, rest, reason = imex, (DIPPA(), LPDGS()), recommend(kx, ky, c)[1]
     elif strength >= STRONG_IF_DEAR and dear >= DEAR:
         first, rest, reason = imex, (DIPPA(), LPDGS()), f"a gradient costs {dear:.3g} products"
     elif quadratic and strength <= WEAK:
         first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
     else:
-        first, rest, reason = sweep, (LPDGS(),), f"the coupling is mild, |A|/sqrt(L_x L_y) = {strength:.3g}"
-    return Plan((first, *rest), f"auto chose {first.label}: {reason}")
+        first, rest, reason = sweep, (LPDGS(),), recommend(kx, ky, c)[1]
+    return Plan((first, *rest), reason)
 
 
 def is_strong(kx: float, ky: float, c: float) -> bool:
@@ -89,9 +93,12 @@ def stride_for(strength: float, uneven: float) -> float:
     return 3.0 if strength >= 5.0 else 1.9
 
 
-def recommend(kx: float, ky: float, c: float) -> str:
-    """What ``choose`` takes first when no more is known than the three numbers."""
-    return "anderson-imex" if is_strong(kx, ky, c) else "anderson-condat-vu"
+def recommend(kx: float, ky: float, c: float) -> tuple[str, str]:
+    """What ``choose`` takes first when no more is known than the three numbers, and why."""
+    strength = f"|A|/sqrt(L_x L_y) = {c / math.sqrt(kx) / math.sqrt(ky):.3g}"
+    if is_strong(kx, ky, c):
+        return "anderson-imex", f"the coupling is strong, {strength}"
+    return "anderson-condat-vu", f"the coupling is mild, {strength}"
 
 
 def gradient_cost(costs: Mapping[str, float] | None) -> float:

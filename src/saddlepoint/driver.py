@@ -110,7 +110,7 @@ class _Run:
         keep_history: bool,
         timed: int,
     ) -> None:
-        self.f, self.why, self.tol, self.meter = f, plan.why, tol, meter
+        self.f, self.why, self.tol, self.meter = f, plan.message, tol, meter
         self.method, *self.others = plan.methods
         self.guard = Guard(f, tol)
         self.certain = not math.isnan(f.mu_x + f.mu_y)

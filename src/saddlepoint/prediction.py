@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from saddlepoint.auto import recommend
+from saddlepoint.auto import choose, recommend
 from saddlepoint.errors import ProblemError
 from saddlepoint.problem import Saddle
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
@@ -52,6 +52,7 @@ class Prediction:
     N: float
     forced_rounds: int
     recommended: str
+    why: str
     rows: tuple[Promise, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,7 +65,7 @@ class Prediction:
         forced = f"N = {self.N:.4g}: the hardest such problem forces {self.forced_rounds} rounds of all four oracles"
         lines = [f"  {row.method:16s} {row.calls:12.4g}  {row.formula}" for row in self.rows]
         return "\n".join([head, forced, f"calls to shrink the distance by {self.tol:g}, up to constants:", *lines,
-                          f"recommended: {self.recommended}"])  # fmt: skip
+                          f"recommended: {self.recommended}, because {self.why}"])  # fmt: skip
 
 
 def predict(
@@ -92,6 +93,9 @@ def predict(
         return predict(None, tol, **f)
     if f is not None:
         kx, ky, coupling = f.kappa_x, f.kappa_y, f.coupling
+        if math.isnan(kx + ky):
+            raise ProblemError("mu of g or h is unknown, and without it there is nothing to predict; give mu to Smooth")
+        plan = choose(f)
     kx, ky = _checked(kx, "kx", 1.0), _checked(ky, "ky", 1.0)
     c, tol = _checked(coupling, "coupling", 0.0), _checked(tol, "tol", 0.0)
     if not 0.0 < tol < 1.0:
@@ -100,7 +104,8 @@ def predict(
     rows = tuple(_promise(row, kx, ky, c, tol) for row in ROWS[:-1])
     low = replace(_promise(ROWS[-1], kx, ky, c, tol), calls=float(forced))
     N = chain_N(kx, ky, c)
-    return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, recommend(kx, ky, c), (*rows, low))
+    name, why = recommend(kx, ky, c) if f is None else (plan.methods[0].label, plan.why)
+    return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, name, why, (*rows, low))
 
 
 def _promise(row: Row, kx: float, ky: float, c: float, tol: float) -> Promise:

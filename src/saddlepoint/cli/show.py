@@ -98,7 +98,7 @@ def prediction(p: Prediction) -> None:
         highlight=False,
     )
     console.print(table)
-    console.print(f"recommended: {p.recommended}", highlight=False)
+    console.print(f"recommended: {p.recommended}, because {p.why}", highlight=False)
 
 
 def methods(infos: MethodTable) -> None:
