@@ -98,6 +98,19 @@ def test_anderson_pays_on_everyday_problems(inner):
     assert mixed.iterations < 0.7 * plain.iterations
 
 
+def test_wrappers_wrap_wrappers():
+    f, *_ = case("logistic, mu_x < mu_y")
+    for method in (
+        sp.Catalyst(sp.Anderson(sp.CondatVu(), 10)),
+        sp.Anderson(sp.Catalyst(sp.DIPPA()), 5),
+        sp.Restarted(sp.Anderson(sp.LPD(), 5)),
+        sp.Anderson(sp.Restarted(sp.APD()), 5),
+    ):
+        assert sp.solve(f, method=method, tol=1e-7, max_calls=20_000).solved
+    with pytest.raises(sp.ProblemError, match="one memory is enough"):
+        sp.Anderson(sp.Anderson(sp.LPD()))
+
+
 def test_restarts_make_apd_linear():
     f = random_logistic(30, 20, 200, 100, 15, seed=3)
     once = sp.solve(f, method=sp.APD(), tol=1e-6, max_calls=5000)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from saddlepoint.errors import ProblemError
 from saddlepoint.methods.base import Method, number, register_as
 from saddlepoint.methods.condat_vu import CondatVu
 from saddlepoint.methods.imex import IMEX
@@ -65,6 +66,11 @@ class Anderson(Method):
 
     inner: Method
     window: int = number(40, "steps that are remembered before all are forgotten", 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.inner, Anderson):
+            raise ProblemError("anderson wraps anderson; one memory is enough, give the method itself")
 
     @property
     def label(self) -> str:
