@@ -152,11 +152,15 @@ def test_ctrl_c_returns_the_best_point_so_far():
 
 def test_a_real_ctrl_c():
     script = textwrap.dedent("""
-        import json, sys
+        import json, time
         import numpy as np
         import saddlepoint as sp
-        from saddlepoint.generators import random_quadratic
-        f = random_quadratic(80, 60, 1e9, 1e9, 1e9)
+
+        def slow(x):
+            time.sleep(0.002)
+            return np.linspace(1e-6, 1.0, 80) * x - 1.0
+
+        f = sp.Saddle(sp.Smooth(slow, mu=1e-6, L=1.0), sp.Quadratic(1e-6), np.ones((80, 60)))
         print("ready", flush=True)
         r = sp.solve(f, method="aipfb", tol=1e-12)
         print(json.dumps([r.status, r.iterations, r.certificate.distance < np.inf]))
