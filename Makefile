@@ -1,5 +1,5 @@
 # `make demo` and `make test` need nothing but Python >= 3.11 and make: they build their own environment in .venv once.
-.PHONY: help demo test lint types bench clean
+.PHONY: help demo test lint types bench bench-peers clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python,\
@@ -14,7 +14,7 @@ export MPLBACKEND ?= Agg
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"
 	@echo "make test   set up, lint, check types, run the whole suite"
-	@echo "make bench  measure what the docs report (about two hours)"
+	@echo "make bench  measure what the docs report, peers included (hours)"
 	@echo "make clean  remove the environment and everything that was written"
 
 $(VENV)/bin/python:
@@ -45,9 +45,19 @@ types: $(VENV)/dev.stamp
 test: lint types
 	$(RUN)/pytest -n $(JOBS)
 
-bench: $(VENV)/dev.stamp
+bench: $(VENV)/dev.stamp bench-peers
 	$(RUN)/python benchmarks/run.py
 
+# The peers have an environment of their own; what their JSON files hold already is not measured again.
+$(VENV)-peers/stamp: benchmarks/peers/requirements.txt pyproject.toml
+	@echo "installing the peers into $(VENV)-peers (once) ..."
+	@$(PYTHON) -m venv $(VENV)-peers
+	@$(VENV)-peers/bin/python -m pip install -q --disable-pip-version-check -r benchmarks/peers/requirements.txt -e .
+	@touch $@
+
+bench-peers: $(VENV)-peers/stamp
+	for stage in suite sparse expensive report; do $(VENV)-peers/bin/python -m benchmarks.peers $$stage || exit 1; done
+
 clean:
-	rm -rf $(VENV) out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-peers out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

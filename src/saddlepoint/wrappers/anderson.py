@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs, strtrs
 
 from saddlepoint.errors import ProblemError
 from saddlepoint.methods.base import Method, number, register_as
@@ -51,6 +51,7 @@ class AndersonState(NamedTuple):
     x: Array
     y: Array
     inner: Any
+    scale: Array  # the weight of every entry of the flat state
     memory: Memory | None
     best: Any  # the state after T of the z with the smallest residual
     smallest: float
@@ -98,25 +99,29 @@ class Anderson(Method):
     def init(self, f: Saddle, x: Array, y: Array) -> AndersonState:
         """The inner method's start."""
         inner = self.inner.init(f, x, y)
-        return AndersonState(inner.x, inner.y, inner, None, inner, np.inf, np.inf, 0, 0, 0)
+        return AndersonState(inner.x, inner.y, inner, self.scale(f, inner), None, inner, np.inf, np.inf, 0, 0, 0)
 
     def step(self, f: Saddle, s: AndersonState) -> AndersonState:
         """One step of the inner method."""
         after = self.inner.step(f, s.inner)
-        T, scale = flat(after), self.scale(f, after)
-        r = scale * (T - flat(s.inner))
+        T = flat(after)
+        r = s.scale * (T - flat(s.inner))
         length = norm(r)
         best, smallest = (after, length) if length < s.smallest else (s.best, s.smallest)
         halved, waited = (length, 0) if length <= 0.5 * s.halved else (s.halved, s.waited + 1)
         failed = s.plain == 0 and (length > 2.0 * smallest or waited > (4 * self.window + 40) * 2**s.failures)
         if failed or not np.isfinite(length):
-            return AndersonState(best.x, best.y, best, None, best, smallest, smallest, 0, 2**s.failures, s.failures + 1)
+            return AndersonState(
+                best.x, best.y, best, s.scale, None, best, smallest, smallest, 0, 2**s.failures, s.failures + 1
+            )
         memory = self.remember(s.memory, T, r)
         z = after
         if s.plain == 0 and memory.Q.count > 0:
-            c = solve_triangular(memory.factor, memory.Q.matrix @ r, check_finite=False)
+            c = solve_upper(memory.factor, memory.Q.matrix @ r)
             z = unflat(T - c @ memory.dT.matrix, after)
-        return AndersonState(z.x, z.y, z, memory, best, smallest, halved, waited, max(s.plain - 1, 0), s.failures)
+        return AndersonState(
+            z.x, z.y, z, s.scale, memory, best, smallest, halved, waited, max(s.plain - 1, 0), s.failures
+        )
 
     def remember(self, memory: Memory | None, T: Array, r: Array) -> Memory:
         """The memory with the latest difference in it."""
@@ -163,6 +168,12 @@ def anderson_lpd_gs(window: int = 40) -> Anderson:
 def anderson_imex(window: int = 100, stride: float = 1.9) -> Anderson:
     """Anderson(IMEX(stride)): auto's choice at strong coupling."""
     return Anderson(IMEX(stride), window)
+
+
+def solve_upper(factor: Array, b: Array) -> Array:
+    """factor^-1 b; SciPy's solve_triangular spends more on its checks than on a small system."""
+    trtrs = strtrs if factor.dtype == np.float32 else dtrtrs
+    return np.asarray(trtrs(factor.T, b, lower=1, trans=1)[0])
 
 
 def named(state: Any) -> Iterator[tuple[str, Any]]:
