@@ -1,0 +1,130 @@
+"""What a contestant is measured by: counted oracles, a clock that stops while we look, and certificates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.problem import Saddle
+from saddlepoint.theory.certificate import distance_bound
+from saddlepoint.vectors import Array, norm
+
+from .clock import now
+
+ORACLES = ("grad_g", "grad_h", "A", "At")
+
+
+class Finished(Exception):  # noqa: N818 - ends a contestant's run from inside its own call of an oracle
+    """The tightest accuracy is certified, or the time is up."""
+
+
+@dataclass
+class Outcome:
+    """One run of one contestant with one setting; accuracies and distances are relative to |(x*, y*)|."""
+
+    instance: str
+    contestant: str
+    setting: dict[str, Any]
+    status: str = ""
+    # accuracy -> rounds, gradients, products, seconds
+    reached: dict[str, dict[str, float]] = field(default_factory=dict)
+    certified: float = math.inf
+    true: float | None = None
+    seconds: float = 0.0
+    calls: dict[str, int] = field(default_factory=dict)
+    curve: list[tuple[float, int, float]] = field(default_factory=list)  # seconds, rounds, certified
+
+    def to_dict(self, points: int) -> dict[str, Any]:
+        """Plain values, the curve thinned to so many points."""
+        summary = asdict(self)
+        keep = set(np.linspace(0, len(self.curve) - 1, points).astype(int).tolist())
+        kept = [point for i, point in enumerate(self.curve) if i in keep]
+        summary["curve"] = [(float(f"{s:.4g}"), int(k), float(f"{d:.4g}")) for s, k, d in kept]
+        return summary
+
+
+def bill(calls: dict[str, int], seconds: float) -> dict[str, float]:
+    """Rounds (the busiest oracle), gradients, products and seconds."""
+    return {
+        "rounds": max(calls[name] for name in ORACLES),
+        "gradients": calls["grad_g"] + calls["grad_h"],
+        "products": calls["A"] + calls["At"],
+        "seconds": seconds,
+    }
+
+
+class Recorder:
+    """The problem as a peer sees it. Every look at a point happens off the clock."""
+
+    def __init__(self, f: Saddle, scale: float, accuracies: tuple[float, ...], limit: float, outcome: Outcome) -> None:
+        self.f, self.scale, self.limit, self.outcome = f, scale, limit, outcome
+        self.open = sorted(accuracies, reverse=True)
+        self.calls = dict.fromkeys(ORACLES, 0)
+        self.best: tuple[Array, Array] | None = None
+        self.best_bound = math.inf
+        self.restart_clock()
+
+    def restart_clock(self) -> None:
+        """Whatever came before (compilation, factors that the peer would keep) is free."""
+        self.started, self.looking = now(), 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Time of the contestant alone."""
+        return now() - self.started - self.looking
+
+    # -- counted oracles ---------------------------------------------------------------------------------------------
+
+    def field(self, z: Array) -> Array:
+        """F(x, y) of z = (x, y): one round. F at the point is all that a certificate needs, so this looks as well."""
+        m = self.f.shape[0]
+        x, y = z[:m], z[m:]
+        self.count(grad_g=1, grad_h=1, A=1, At=1)
+        Fx, Fy = self.f.field(x, y)
+        self.look(x, y, norm(Fx), norm(Fy))
+        return np.concatenate([Fx, Fy])
+
+    def count(self, **calls: int) -> None:
+        """Charge calls by oracle."""
+        for name, times in calls.items():
+            self.calls[name] += times
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def see(self, x: Array, y: Array) -> None:
+        """Certify a point that the peer hands over."""
+        began = now()
+        certificate = self.f.certificate(x, y)
+        self.looking += now() - began
+        self.look(x, y, certificate.Fx, certificate.Fy)
+
+    def look(self, x: Array, y: Array, Fx: float, Fy: float) -> None:
+        """Note what |F| proves; end the run if that is all that was asked, or if the time is up."""
+        seconds, began = self.seconds, now()
+        bound = distance_bound(self.f.mu_x, self.f.mu_y, Fx, Fy) / self.scale
+        if bound < 0.97 * self.best_bound:
+            self.best, self.best_bound = (x.copy(), y.copy()), bound
+            self.outcome.curve.append((seconds, max(self.calls.values()), bound))
+            while self.open and bound <= self.open[0] and self.certified <= self.open[0]:
+                self.outcome.reached[f"{self.open.pop(0):g}"] = bill(self.calls, seconds)
+        self.looking += now() - began
+        if not self.open:
+            raise Finished("certified")
+        if seconds > self.limit:
+            raise Finished("out of time")
+
+    @property
+    def certified(self) -> float:
+        """The certificate of the best point, allowance for rounding included, relative to |(x*, y*)|."""
+        return math.inf if self.best is None else self.f.certificate(*self.best).distance / self.scale
+
+    def close(self, status: str, solution: Array | None) -> None:
+        """Fill in the rest of the outcome."""
+        outcome = self.outcome
+        outcome.status, outcome.seconds, outcome.calls = status, self.seconds, dict(self.calls)
+        outcome.certified = self.certified
+        if solution is not None and self.best is not None:
+            outcome.true = norm(np.concatenate(self.best) - solution) / self.scale

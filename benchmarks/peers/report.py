@@ -1,0 +1,143 @@
+"""The measurements as Markdown: tables at equal accuracy, and ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .contestants import PEERS, SCIPY, UNCOUNTED
+
+Outcomes = list[dict[str, Any]]
+PEER_NAMES = [peer.name for peer in PEERS]
+
+
+class Board:
+    """Look-ups in the outcomes of one JSON file; the best setting counts, for rounds and for seconds apart."""
+
+    def __init__(self, outcomes: Outcomes) -> None:
+        self.outcomes = outcomes
+        self.instances = list(dict.fromkeys(o["instance"] for o in outcomes))
+        known = dict.fromkeys(o["contestant"] for o in outcomes)
+        self.peers = [name for name in PEER_NAMES if name in known]
+        self.ours = sorted((name for name in known if name not in PEER_NAMES), key=lambda name: (name != "auto", name))
+
+    def of(self, instance: str, name: str) -> Outcomes:
+        """The outcomes of one contestant on one instance, one a setting."""
+        return [o for o in self.outcomes if o["instance"] == instance and o["contestant"] == name]
+
+    def best(self, instance: str, name: str, accuracy: str, what: str) -> float:
+        """The smallest ``what`` (rounds, seconds, ...) to the accuracy; infinite if not reached, NaN if not counted."""
+        found = [o["reached"][accuracy][what] for o in self.of(instance, name) if accuracy in o["reached"]]
+        uncounted = name in UNCOUNTED and what != "seconds"
+        return math.nan if uncounted and found else min(found, default=math.inf)
+
+    def best_of(self, names: Iterable[str], instance: str, accuracy: str, what: str) -> tuple[float, str]:
+        """The smallest over several contestants, and whose it is."""
+        pairs = [(self.best(instance, name, accuracy, what), name) for name in names]
+        return min((pair for pair in pairs if not math.isnan(pair[0])), default=(math.inf, ""))
+
+    def cell(self, instance: str, name: str, accuracy: str) -> str:
+        """``rounds / seconds``; or, where that was not reached, the best certified distance."""
+        outcomes = self.of(instance, name)
+        if not outcomes:
+            return ""
+        rounds, seconds = (self.best(instance, name, accuracy, what) for what in ("rounds", "seconds"))
+        if math.isinf(seconds):
+            closest = min(o["certified"] for o in outcomes)
+            return "–" if math.isinf(closest) else f"– ({closest:.0e})"
+        return f"{'·' if math.isnan(rounds) else f'{rounds:.0f}'} / {seconds:.2g}"
+
+
+def power(accuracy: str) -> str:
+    """0.0001 as 1e-4."""
+    return f"1e{math.log10(float(accuracy)):.0f}"
+
+
+def table(board: Board, names: list[str], accuracy: str) -> list[str]:
+    """Instances by contestants."""
+    lines = ["| instance | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
+    for instance in board.instances:
+        cells = [board.cell(instance, name, accuracy) for name in names]
+        lines.append("| " + " | ".join([instance.replace("|", "\\|"), *cells]) + " |")
+    return lines
+
+
+def compare(pairs: Iterable[tuple[float, float]]) -> str:
+    """Geometric mean and extremes of rival/auto over the instances both solved, and who else solved what."""
+    pairs = [pair for pair in pairs if not any(map(math.isnan, pair))]
+    ratios = [rival / auto for rival, auto in pairs if math.isfinite(rival) and math.isfinite(auto)]
+    alone = sum(math.isinf(rival) and math.isfinite(auto) for rival, auto in pairs)
+    missed = sum(math.isfinite(rival) and math.isinf(auto) for rival, auto in pairs)
+    if not ratios:
+        return f"– | – | – | 0 | {alone} | {missed}"
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return f"{mean:.2f} | {min(ratios):.2f} | {max(ratios):.1f} | {len(ratios)} | {alone} | {missed}"
+
+
+def ratios(board: Board, accuracies: list[str], large: Callable[[str], bool]) -> list[str]:
+    """How auto compares: rounds with SciPy and with the best of our methods, seconds with every peer."""
+    head = "geometric mean | least | most | both | only auto | only the other |"
+    lines = ["Ratios are the other's number divided by auto's: above 1, auto needs less.", ""]
+    lines += [f"| accuracy | other | what | {head}", "|---" * 9 + "|"]
+    single = [name for name in board.ours if name != "auto"]
+    for accuracy in accuracies:
+        for title, names in (("best SciPy root finder", SCIPY), ("best single method of ours", single)):
+            pairs = [
+                (
+                    board.best_of(names, instance, accuracy, "rounds")[0],
+                    board.best(instance, "auto", accuracy, "rounds"),
+                )
+                for instance in board.instances
+            ]
+            lines.append(f"| {power(accuracy)} | {title} | rounds | {compare(pairs)} |")
+        for name in board.peers:
+            pairs = [
+                (board.best(instance, name, accuracy, "seconds"), board.best(instance, "auto", accuracy, "seconds"))
+                for instance in board.instances
+                if large(instance) and board.of(instance, name)
+            ]
+            lines.append(f"| {power(accuracy)} | {name} | seconds, n = 200 and more | {compare(pairs)} |")
+    return lines
+
+
+def suite_page(board: Board, accuracies: list[str]) -> str:
+    """Everything about the suite."""
+    lines: list[str] = []
+    for accuracy in accuracies:
+        lines += [f"### To certified relative distance {power(accuracy)}", ""]
+        lines += [*table(board, ["auto", *board.peers], accuracy), ""]
+        lines += ["Our methods:", "", *table(board, board.ours, accuracy), ""]
+    return "\n".join([*lines, "### Ratios", "", *ratios(board, accuracies, lambda name: "n = 50," not in name)])
+
+
+def sparse_page(board: Board, accuracies: list[str]) -> str:
+    """Contestants by accuracies, for each instance of the sparse family."""
+    lines: list[str] = []
+    for instance in board.instances:
+        lines += [
+            f"### {instance}",
+            "",
+            "| contestant | " + " | ".join(map(power, accuracies)) + " | certified at the end |",
+        ]
+        lines += ["|---" * (2 + len(accuracies)) + "|"]
+        for name in [*board.ours, *board.peers]:
+            if outcomes := board.of(instance, name):
+                cells = [board.cell(instance, name, accuracy) for accuracy in accuracies]
+                end = min(outcomes, key=lambda o: o["certified"])
+                lines.append(f"| {name} | {' | '.join(cells)} | {end['certified']:.1e} ({end['status']}) |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def expensive_page(board: Board, accuracies: list[str]) -> str:
+    """Units of cost, a gradient being a hundred products."""
+    lines = ["| method | " + " | ".join(f"{power(a)}: gradients | products | units" for a in accuracies) + " |"]
+    lines += ["|---" * (1 + 3 * len(accuracies)) + "|"]
+    for name in board.ours:
+        cells = []
+        for accuracy in accuracies:
+            bill = [board.best(board.instances[0], name, accuracy, what) for what in ("gradients", "products")]
+            cells += [f"{number:.4g}" for number in (*bill, 100 * bill[0] + bill[1])]
+        lines.append(f"| {name} | " + " | ".join(cells).replace("inf", "–") + " |")
+    return "\n".join(lines)
