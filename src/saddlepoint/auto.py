@@ -27,7 +27,7 @@ STRONG = 2.0  # from which solving for the coupling pays, counted sqrt(kx/ky) ti
 NOTICEABLE = 0.4  # at least;
 STRONG_IF_DEAR = 0.2  # and from here where a gradient costs
 DEAR = 5.0  # times as much as a product
-LARGE = 2000  # the larger side of a problem that is never factorised as a whole
+LARGE = 500  # the larger side from which a problem is not factorised as a whole
 MEMORY = 3_000_000  # numbers that Anderson may remember
 PATIENCE = 500, 20_000  # calls without progress, at least and at most, until the next method is tried
 

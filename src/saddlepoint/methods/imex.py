@@ -91,10 +91,10 @@ class IMEX(Method):
         return t * Ay, t * Atx
 
     def factorised(self, f: Saddle) -> bool:
-        """Whether to factorise: where that takes fewer products than a hundred solves by conjugate gradients."""
+        """Whether to factorise: where that takes fewer products than some dozens of solves by conjugate gradients."""
         if self.coupling != "auto":
             return self.coupling == "factor"
-        return min(f.shape) <= max(SMALL, min(LARGE, 100.0 * self.size(f) * f.norm))
+        return min(f.shape) <= max(SMALL, min(LARGE, 25.0 * self.size(f) * f.norm))
 
     def bound(self, f: Saddle, k: int) -> float | None:
         """(1 - stride/kappa)^(2k), where the steps are short and the solves exact."""
