@@ -37,9 +37,12 @@ class Peer:
 
 
 KRYLOV: Settings = [
-    {"method": "lgmres", "inner_maxiter": 20, "outer_k": 10},  # SciPy's defaults
-    {"method": "lgmres", "inner_maxiter": 100, "outer_k": 10},
+    {"method": "lgmres"},  # SciPy's default: 30 inner steps; inner_maxiter has no effect on it
+    {"method": "lgmres", "inner_inner_m": 100},
+    {"method": "lgmres", "inner_inner_m": 200},
+    {"method": "gmres", "inner_maxiter": 60},
     {"method": "gmres", "inner_maxiter": 200},
+    {"method": "tfqmr", "inner_maxiter": 200},
     {"method": "bicgstab", "inner_maxiter": 500},
 ]
 

@@ -101,6 +101,29 @@ def ratios(board: Board, accuracies: list[str], large: Callable[[str], bool]) ->
     return lines
 
 
+BILL = ("rounds", "gradients", "products", "seconds")
+
+
+def bills(board: Board, accuracies: list[str]) -> list[str]:
+    """What each contestant takes in multiples of auto, geometric means over the instances that both did."""
+    lines = ["Geometric means of what a contestant takes over what auto takes, where both reach the accuracy.", ""]
+    lines += ["| contestant | " + " | ".join(f"{power(a)}: done | {' | '.join(BILL)}" for a in accuracies) + " |"]
+    lines += ["|---" * (1 + (1 + len(BILL)) * len(accuracies)) + "|"]
+    for name in [*board.ours, *board.peers]:
+        cells = []
+        for accuracy in accuracies:
+            tried = [instance for instance in board.instances if board.of(instance, name)]
+            done = [instance for instance in tried if math.isfinite(board.best(instance, name, accuracy, "seconds"))]
+            cells.append(f"{len(done)} of {len(tried)}")
+            for what in BILL:
+                pairs = [[board.best(instance, who, accuracy, what) for who in (name, "auto")] for instance in done]
+                logs = [math.log(theirs / ours) for theirs, ours in pairs if theirs > 0.0]
+                counted = logs and not any(map(math.isnan, logs))
+                cells.append(f"{math.exp(sum(logs) / len(logs)):.2g}" if counted else "·")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
 def suite_page(board: Board, accuracies: list[str]) -> str:
     """Everything about the suite."""
     lines: list[str] = []
@@ -108,6 +131,7 @@ def suite_page(board: Board, accuracies: list[str]) -> str:
         lines += [f"### To certified relative distance {power(accuracy)}", ""]
         lines += [*table(board, ["auto", *board.peers], accuracy), ""]
         lines += ["Our methods:", "", *table(board, board.ours, accuracy), ""]
+    lines += ["### Rounds, gradients, products and seconds", "", *bills(board, accuracies), ""]
     return "\n".join([*lines, "### Ratios", "", *ratios(board, accuracies, lambda name: "n = 50," not in name)])
 
 
