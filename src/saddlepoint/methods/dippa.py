@@ -28,7 +28,7 @@ from typing import ClassVar, NamedTuple
 from saddlepoint.functions.smooth import anchored
 from saddlepoint.methods.agd import minimise
 from saddlepoint.methods.base import Method, one_of, register
-from saddlepoint.methods.resolvent import Solution, Start, by_apfb, by_cg, by_factor
+from saddlepoint.methods.resolvent import REFRESH, SMALL, Solution, Start, by_apfb, by_cg, by_factor
 from saddlepoint.problem import Saddle
 from saddlepoint.theory.certificate import start_bound
 from saddlepoint.theory.dippa import (
@@ -47,9 +47,6 @@ from saddlepoint.theory.dippa import (
 from saddlepoint.theory.dppa import dppa_alpha
 from saddlepoint.transforms import View, balanced
 from saddlepoint.vectors import Array, norm
-
-SMALL = 64  # a coupling with a side up to this is factorised
-REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
 
 
 class DIPPAState(NamedTuple):

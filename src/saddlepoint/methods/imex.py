@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.methods.base import Method, number, one_of, register
-from saddlepoint.methods.resolvent import Start, by_cg, by_factor
+from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor
 from saddlepoint.problem import Saddle
 from saddlepoint.transforms import View, rescaled
 from saddlepoint.vectors import Array
 
-SMALL, LARGE = 64, 2000  # sides of a coupling that is always, and never, factorised
-REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
+LARGE = 2000  # a coupling with no smaller side is never factorised
 
 
 class IMEXState(NamedTuple):

@@ -75,10 +75,15 @@ class LPD(Method):
 
     def weights(self, f: Saddle) -> dict[str, float]:
         """Points in the metric of mu, gradients in that of 1/(L - mu)."""
-        sx, sy = math.sqrt(f.mu_x), math.sqrt(f.mu_y)
-        gx, gy = (0.0 if mu >= L else 1.0 / math.sqrt(L - mu) for L, mu in ((f.L_x, f.mu_x), (f.L_y, f.mu_y)))
+        sx, sy, gx, gy = lifted_weights(f)
         return {"x": sx, "y": sy, "w": sx, "q": sy, "ub": gx, "vb": gy, "xb": sx, "yb": sy}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """rx, ry, sx, sy and theta."""
         return lpd_parameters(*f.numbers)._asdict()
+
+
+def lifted_weights(f: Saddle) -> tuple[float, float, float, float]:
+    """The weights of points x and y, and of the gradients of gt and ht, which are lifted variables."""
+    gx, gy = (0.0 if mu >= L else 1.0 / math.sqrt(L - mu) for L, mu in ((f.L_x, f.mu_x), (f.L_y, f.mu_y)))
+    return math.sqrt(f.mu_x), math.sqrt(f.mu_y), gx, gy

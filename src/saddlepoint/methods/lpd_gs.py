@@ -17,11 +17,11 @@ A step is one ``through``: it ends with the A' x that the next one begins with.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.lpd import lifted_weights
 from saddlepoint.problem import Saddle
 from saddlepoint.theory.lpd import lpd_gs_bound, lpd_gs_rho
 from saddlepoint.vectors import Array
@@ -77,8 +77,7 @@ class LPDGS(Method):
 
     def weights(self, f: Saddle) -> dict[str, float]:
         """Points in the metric of mu, gradients in that of 1/(L - mu)."""
-        sx, sy = math.sqrt(f.mu_x), math.sqrt(f.mu_y)
-        gx, gy = (0.0 if mu >= L else 1.0 / math.sqrt(L - mu) for L, mu in ((f.L_x, f.mu_x), (f.L_y, f.mu_y)))
+        sx, sy, gx, gy = lifted_weights(f)
         return {"x": sx, "y": sy, "w": sx, "q": sy, "u": gx, "v": gy}
 
     def parameters(self, f: Saddle) -> dict[str, float]:

@@ -16,19 +16,16 @@ Reference:  LPD-GS with the block (x, y) on one side; compare E. Borodich, G. Ko
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.methods.base import Method, number, one_of, register
-from saddlepoint.methods.resolvent import Start, by_cg, by_factor
+from saddlepoint.methods.lpd import lifted_weights
+from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor
 from saddlepoint.problem import Saddle
 from saddlepoint.theory.lpd import lpd_slide_bound, lpd_slide_rho
 from saddlepoint.transforms import View, unit_strength
 from saddlepoint.vectors import Array
-
-SMALL = 64  # a coupling with a side up to this is factorised
-REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
 
 
 class LPDSlideState(NamedTuple):
@@ -102,8 +99,8 @@ class LPDSlide(Method):
 
     def weights(self, f: Saddle) -> dict[str, float]:
         """Points alike, gradients in the metric of 1/(L - mu)."""
-        gx, gy = (0.0 if kappa <= 1.0 else 1.0 / math.sqrt(kappa - 1.0) for kappa in (f.kappa_x, f.kappa_y))
-        return {"x": 1.0, "y": 1.0, "w": 1.0, "q": 1.0, "ub": gx, "vb": gy}
+        sx, sy, gx, gy = lifted_weights(f)
+        return {"x": sx, "y": sy, "w": sx, "q": sy, "ub": gx, "vb": gy}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """r and theta."""

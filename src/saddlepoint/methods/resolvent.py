@@ -18,6 +18,8 @@ from saddlepoint.theory.apfb import apfb_steps, floored
 from saddlepoint.theory.dippa import cg_steps
 from saddlepoint.vectors import Array, inner, norm
 
+SMALL = 64  # a coupling with a side up to this is factorised
+REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
 HARDEST = 1e17  # no residual can be reduced further than this
 
 

@@ -18,13 +18,11 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.methods.base import Method, register
-from saddlepoint.methods.resolvent import Start, by_cg
+from saddlepoint.methods.resolvent import REFRESH, Start, by_cg
 from saddlepoint.problem import Saddle
 from saddlepoint.theory.sliding import sliding_accuracy, sliding_bound, sliding_parameters
 from saddlepoint.transforms import View, unit_strength
 from saddlepoint.vectors import Array
-
-REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
 
 
 class SlidingState(NamedTuple):
