@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 SECTIONS = {
     "overhead": ("Meter and driver", "1"),
     "table1": ("Table 1, measured", "1"),
+    "applications": ("Applications", "1"),
     "inner_rules": ("DIPPA's inner rules", str(os.cpu_count())),
 }
 

@@ -7,6 +7,7 @@ from scipy.special import expit
 
 import saddlepoint as sp
 from saddlepoint.coupling import DenseCoupling, SparseCoupling
+from saddlepoint.functions.group import GroupHuberConjugate
 
 
 def dense(A):
@@ -29,6 +30,14 @@ def hessian(f: sp.Smooth, x: np.ndarray) -> np.ndarray:
         p = np.exp(s - s.max())
         p /= p.sum()
         return D.T @ (np.diag(p) - np.outer(p, p)) @ D / f.tau + f.l2 * np.eye(n)
+    if isinstance(f, sp.Entropy):
+        return np.diag(1.0 / np.clip(x, f.low, f.high))
+    if isinstance(f, sp.GroupHuber):
+        weight, width = f.weight, f.width
+        return radial_hessian(x, f.labels, lambda r: weight * min(r / width, 1) + f.l2 * r,
+                              lambda r: weight / width * (r <= width) + f.l2)  # fmt: skip
+    if isinstance(f, GroupHuberConjugate):
+        return np.linalg.inv(hessian(f.of, f.grad(x)))
     D = np.eye(n) if f.D is None else dense(f.D)
     weight = 1.0 if f.D is None else 1.0 / D.shape[0]
     r = D @ x - (0 if f.t is None else f.t)
@@ -37,8 +46,22 @@ def hessian(f: sp.Smooth, x: np.ndarray) -> np.ndarray:
         sp.Logistic: lambda: expit(r) * expit(-r),
         sp.LogCosh: lambda: 1 - np.tanh(r) ** 2,
         sp.Huber: lambda: (np.abs(r) <= f.delta).astype(float),
+        sp.SmoothedHinge: lambda: (np.abs(1 - f.labels * r - f.width / 2) <= f.width / 2) / f.width,
     }[type(f)]()
     return weight * (D.T * curvature) @ D + f.l2 * np.eye(n)
+
+
+def radial_hessian(x, labels, slope, curvature):
+    """Of sum_G phi(|x_G|): along x_G the curvature of phi, across it phi'(r)/r."""
+    labels = np.zeros(x.size, dtype=int) if labels is None else labels
+    H = np.zeros((x.size, x.size))
+    for group in np.unique(labels):
+        (inside,) = np.nonzero(labels == group)
+        r = np.linalg.norm(x[inside])
+        along = np.outer(x[inside], x[inside]) / r**2 if r > 0 else 0.0
+        across = slope(r) / r if r > 0 else curvature(0.0)
+        H[np.ix_(inside, inside)] = across * (np.eye(inside.size) - along) + curvature(r) * along
+    return H
 
 
 def saddle_point(f: sp.Saddle) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import saddlepoint
 
 SOURCE = Path(saddlepoint.__file__).parent
 LAYERS = [  # from the ground up; a module may import its own layer and those below
-    {"errors", "vectors"},
+    {"errors", "arrays", "vectors", "states"},
     {"spectrum", "factor"},
     {"theory"},
     {"coupling"},
@@ -16,9 +16,9 @@ LAYERS = [  # from the ground up; a module may import its own layer and those be
     {"transforms", "oracle"},
     {"methods"},
     {"wrappers"},
-    {"result", "generators", "files", "prediction", "progress", "auto"},
+    {"compiled", "stored", "result", "generators", "files", "prediction", "progress", "auto"},
     {"driver"},
-    {"bench", "plots"},
+    {"apps", "bench", "plots"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

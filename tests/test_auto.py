@@ -77,7 +77,11 @@ def test_a_method_that_breaks_down_is_replaced(monkeypatch):
     monkeypatch.setattr(sp.IMEX, "step", stuck)
     result = sp.solve(f, tol=1e-6)
     assert result.solved
-    assert "anderson-imex fell behind, then dippa" in result.message
+    assert "anderson-imex fell behind, then newton" in result.message
+    monkeypatch.setattr(sp.Newton, "step", stuck)
+    result = sp.solve(f, tol=1e-4)
+    assert result.solved
+    assert "newton fell behind, then dippa" in result.message
     monkeypatch.setattr(sp.DIPPA, "step", stuck)
     result = sp.solve(f, tol=1e-2)
     assert result.solved

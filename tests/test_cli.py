@@ -245,3 +245,41 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch, capsys):
         package.main()
     assert end.value.code == 2
     assert "pip install 'saddlepoint[cli]'" in capsys.readouterr().err
+
+
+def test_game_reports_value_and_exploitability(run, tmp_path):
+    code, out, err = run("game", "kuhn", "--json", "--strategies", "--plot", "kuhn.png")
+    assert (code, err) == (0, "")
+    summary = json.loads(out)
+    assert summary["solved"] is True
+    assert summary["shape"] == [13, 13]
+    assert summary["value"] == pytest.approx(-1 / 18, abs=1e-6)
+    assert summary["exploitability"] <= 1e-6
+    assert len(summary["first"]) == len(summary["second"]) == 6
+    assert (tmp_path / "kuhn.png").read_bytes().startswith(b"\x89PNG")
+    code, out, err = run("game", "kuhn", "--method", "anderson-condat-vu", "--strategies", "--progress")
+    assert code == 0
+    assert "second player" in out
+    assert "exploitability" in err  # the bar
+
+
+def test_game_from_a_file_and_what_it_refuses(run, tmp_path):
+    from saddlepoint.apps import ExtensiveGame
+
+    ExtensiveGame.load("kuhn").to_file(tmp_path / "mine.json")
+    assert run("game", "mine.json", "--tol", "1e-3")[0] == 0
+    (tmp_path / "bad.json").write_text("[]")
+    for words, sentence in (
+        (("nosuch",), "file nosuch does not exist, nor is it a game's name; expected kuhn, leduc"),
+        (("bad.json",), "bad.json"),
+        (("kuhn", "--method", "magic"), "unknown method 'magic'"),
+        (("kuhn", "--tol", "-1"), "tol is -1.0; expected a positive number"),
+    ):
+        code, out, err = run("game", *words)
+        assert code == 2
+        assert out == ""
+        assert sentence in err
+        assert len(err.splitlines()) == 1
+    code, out, _ = run("game", "kuhn", "--tol", "1e-300", "--max-seconds", "0.2", "--json")
+    assert code == 1
+    assert json.loads(out)["solved"] is False

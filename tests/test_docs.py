@@ -31,6 +31,15 @@ def test_readme_python(monkeypatch, tmp_path, capsys):
     assert (tmp_path / "run.png").exists()
 
 
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs/applications").glob("*.md")))
+def test_application_pages(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = blocks(f"docs/applications/{page}", "python")
+    assert found
+    for block in found:
+        exec(compile(block, page, "exec"), {})
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/problem-file.md"])
 def test_console_lines(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
@@ -82,6 +91,8 @@ def test_pages_name_files_that_exist():
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "docs/problem-file.md",
+        "docs/game-file.md",
+        *(f"docs/applications/{path.name}" for path in (ROOT / "docs/applications").glob("*.md")),
     ):
         text = (ROOT / page).read_text()
         for link in re.findall(r"\]\(([^)#]+)\)", text):

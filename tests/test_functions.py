@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.optimize import check_grad
 
 import saddlepoint as sp
+from saddlepoint.arrays import NUMPY64
 from saddlepoint.functions.constants import DENSE, eigenvalue_bounds, estimate_smoothness
 
 rng = np.random.default_rng(0)
@@ -36,6 +37,11 @@ FUNCTIONS = {
     "log-sum-exp": sp.LogSumExp(D, T, 0.1, tau=0.3),
     "log-sum-exp, sparse": sp.LogSumExp(sparse.csr_array(D), None, 0.1),
     "log-sum-exp, coordinates": sp.LogSumExp(l2=0.2),
+    "smoothed hinge": sp.SmoothedHinge(D, LABELS, 0.1, width=0.5),
+    "entropy": sp.Entropy(0.05, 2.0),
+    "group huber": sp.GroupHuber([0, 1, 1, 7, 0, 1], weight=0.8, width=0.5, l2=0.3),
+    "group huber, one group": sp.GroupHuber(width=0.5, l2=0.3),
+    "group huber, conjugate": sp.GroupHuber([0, 1, 1, 7, 0, 1], weight=0.8, width=0.5, l2=0.3).conjugate(),
 }  # fmt: skip
 SUMS = {
     "sum": FUNCTIONS["logistic"] + FUNCTIONS["huber"],
@@ -64,6 +70,30 @@ def test_constants_bound_the_hessian(name, seed, scale):
     assert values[-1] <= f.L * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("name", [n for n, f in (FUNCTIONS | SUMS).items() if f.hessian])
+@given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
+def test_hessian_is_that_of_the_gradient(name, seed, scale):
+    f = (FUNCTIONS | SUMS)[name]
+    rng = np.random.default_rng(seed)
+    x, d = scale * rng.standard_normal(6), 1e-7 * rng.standard_normal(6)
+    H = f.hessian(x)
+    if np.abs(f.hessian(x + d) - f.hessian(x - d)).max() > 1e-4:  # across a kink
+        return
+    np.testing.assert_allclose(H @ d, (f.grad(x + d) - f.grad(x - d)) / 2, atol=1e-5 * f.L * np.linalg.norm(d))
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
+def test_group_huber_and_its_conjugate(seed, scale):
+    phi = sp.GroupHuber([0, 1, 1, 2, 0], weight=0.8, width=0.5, l2=0.3)
+    conjugate = phi.conjugate()
+    x, y = scale * np.random.default_rng(seed).standard_normal((2, 5))
+    np.testing.assert_allclose(conjugate.grad(phi.grad(x)), x, atol=1e-12 * scale)
+    assert phi(x) + conjugate(y) >= x @ y - 1e-12 * scale**2  # Young and Fenchel, equal at y = grad phi(x)
+    assert phi(x) + conjugate(phi.grad(x)) == pytest.approx(x @ phi.grad(x))
+    norms = np.sqrt([x[0] ** 2 + x[4] ** 2, x[1] ** 2 + x[2] ** 2, x[3] ** 2]).sum()
+    assert 0.0 <= 0.8 * norms + 0.15 * x @ x - phi(x) <= 0.8 * 0.25 * 3 + 1e-12
+
+
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if "quadratic" in n or "squares" in n])
 def test_constants_of_quadratics_are_exact(name):
     f = FUNCTIONS[name]
@@ -87,9 +117,8 @@ def test_prox_solves_its_problem(name, seed, t):
 
 def test_which_prox_is_cheap():
     cheap = {name for name, f in FUNCTIONS.items() if f.has_prox}
-    assert cheap == {
-        n for n in FUNCTIONS if n.startswith("quadratic") or n in ("huber, separable", "log-cosh, separable")
-    }
+    ready = ("huber, separable", "log-cosh, separable", "group huber", "group huber, one group")
+    assert cheap == {n for n in FUNCTIONS if n.startswith("quadratic") or n in ready}
     with pytest.raises(sp.ProblemError, match="this Logistic has no prox"):
         FUNCTIONS["logistic"].prox(np.zeros(6), 1.0)
 
@@ -145,7 +174,7 @@ def test_mu_is_never_invented():
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_L_of_a_black_box_is_estimated(name):
     f = FUNCTIONS[name]
-    L, calls = estimate_smoothness(f.grad, 6, np.float64)
+    L, calls = estimate_smoothness(f.grad, 6, NUMPY64)
     assert np.linalg.eigvalsh(hessian(f, np.zeros(6)))[-1] <= L <= 2.1 * f.L  # twice what the gradients show
     assert calls <= 60
     black_box = sp.Smooth(f.grad, mu=f.mu, L=None)
@@ -187,7 +216,7 @@ BAD = [
     (lambda: sp.Quadratic(np.eye(2)) + sp.Quadratic(np.eye(3)), "2 variables and one of 3"),
     (lambda: sp.Smooth(np.sin, mu=1, L=1)(np.zeros(2)), "was given no value"),
     (lambda: sp.Smooth(np.sin, mu=1, L=1).prox(np.zeros(2), 1.0), "has no prox"),
-    (lambda: estimate_smoothness(lambda x: 0 * x, 3, np.float64), "smoothness of 0"),
+    (lambda: estimate_smoothness(lambda x: 0 * x, 3, NUMPY64), "smoothness of 0"),
 ]  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from cases import BLACK_BOX, CASES, case, gradient_methods, prox_methods, quadratic_methods
+from hypothesis import given
+from hypothesis import strategies as st
 from reference import distance
 
 import saddlepoint as sp
@@ -56,11 +58,45 @@ def test_quadratic_method_solves_or_says_what_it_lacks(method, problem):
             sp.solve(f, method=method)
 
 
+@pytest.mark.parametrize("problem", CASES)
+def test_newton_solves_with_few_factorisations(problem):
+    f, xs, ys = case(problem)
+    if f.g.hessian and f.h.hessian:
+        assert check(f, xs, ys, "newton").iterations <= 30
+    else:
+        with pytest.raises(sp.ProblemError, match="newton needs the Hessians of g and h"):
+            sp.solve(f, method="newton")
+
+
+@given(st.integers(0, 10**6), st.floats(-3.0, 1.0), st.floats(-2.0, 2.0))
+def test_newton_gets_over_kinks(seed, log_width, log_norm):
+    """Piecewise linear gradients, steep and flat: where plain Newton steps cycle, the projections help."""
+    rng = np.random.default_rng(seed)
+    A = 10.0**log_norm * rng.standard_normal((8, 6))
+    g = 100.0 * sp.Huber(t=rng.standard_normal(8), l2=1e-4, delta=10.0**log_width) + sp.Quadratic(
+        0.0, rng.standard_normal(8)
+    )
+    h = 30.0 * sp.Huber(t=rng.standard_normal(6), l2=1e-3, delta=10.0**log_width)
+    f = sp.Saddle(g, h, A)
+    steps = []
+    point = sp.solve(f, method="extragradient", tol=1e-9, max_calls=10**5)
+    result = sp.solve(
+        f, 10.0 * rng.standard_normal(8), rng.standard_normal(6), method="newton", tol=1e-8, max_calls=20_000,
+        callback=steps.append,
+    )  # fmt: skip
+    assert result.solved, result
+    if point.solved:
+        assert distance(result.x, result.y, point.x, point.y) <= 2e-8
+
+
+LACKS = dict.fromkeys(PROX, "prox") | dict.fromkeys(QUADRATIC, "quadratic") | {"newton": "Hessians"}
+
+
 @pytest.mark.parametrize("name", [*method_names(), "auto"])
 def test_black_box_by_name(name):
     f = BLACK_BOX()
-    if name in PROX or name in QUADRATIC:
-        with pytest.raises(sp.ProblemError, match="prox" if name in PROX else "quadratic"):
+    if name in LACKS:
+        with pytest.raises(sp.ProblemError, match=LACKS[name]):
             sp.solve(f, method=name)
         return
     result = sp.solve(f, method=name, tol=1e-9)

@@ -6,11 +6,22 @@ f = sp.Saddle(g, h, A)             # g, h: sp.Smooth or a ready function; A: arr
 result = sp.solve(f, tol=1e-8)     # the point, with a proof of how far it is from the solution
 """
 
-from saddlepoint import theory
+from saddlepoint import apps, theory
 from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.driver import solve
-from saddlepoint.errors import AssumptionError, ProblemError
-from saddlepoint.functions import Huber, LeastSquares, LogCosh, Logistic, LogSumExp, Quadratic, Smooth
+from saddlepoint.errors import AssumptionError, InfeasibleError, ProblemError
+from saddlepoint.functions import (
+    Entropy,
+    GroupHuber,
+    Huber,
+    LeastSquares,
+    LogCosh,
+    Logistic,
+    LogSumExp,
+    Quadratic,
+    Smooth,
+    SmoothedHinge,
+)
 from saddlepoint.methods import (
     AGD,
     AGEG,
@@ -36,6 +47,7 @@ from saddlepoint.methods import (
     LPDSlide,
     Method,
     MinimaxAPPA,
+    Newton,
     Sliding,
     State,
     make_method,
@@ -74,9 +86,12 @@ __all__ = [
     "CondatVu",
     "Coupling",
     "Direct",
+    "Entropy",
     "Extragradient",
+    "GroupHuber",
     "History",
     "Huber",
+    "InfeasibleError",
     "Krylov",
     "LPDSlide",
     "LeastSquares",
@@ -85,6 +100,7 @@ __all__ = [
     "Logistic",
     "Method",
     "MinimaxAPPA",
+    "Newton",
     "Prediction",
     "ProblemError",
     "Quadratic",
@@ -94,8 +110,10 @@ __all__ = [
     "Saddle",
     "Sliding",
     "Smooth",
+    "SmoothedHinge",
     "State",
     "Status",
+    "apps",
     "as_coupling",
     "make_method",
     "methods",

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from saddlepoint.errors import ProblemError
-from saddlepoint.methods import DIPPA, IMEX, LPDGS, CondatVu, Direct, Krylov, Method, make_method
+from saddlepoint.methods import DIPPA, IMEX, LPDGS, CondatVu, Direct, Krylov, Method, Newton, make_method
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
@@ -60,18 +60,20 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     uneven = math.sqrt(max(kx, ky) / min(kx, ky))
     sweep, imex = Anderson(CondatVu(), window), Anderson(IMEX(stride_for(strength, uneven)), window)
     quadratic = f.g.quadratic and f.h.quadratic
+    small = f.space.is_numpy and f.g.hessian is not None and f.h.hessian is not None and max(f.shape) <= LARGE
+    quick: tuple[Method, ...] = (Krylov(),) if quadratic else (Newton(),) if small else ()  # if the first falls behind
     first: Method
     rest: tuple[Method, ...]
-    if dear < DEAR and f.g.hessian and f.h.hessian and max(f.shape) <= min(LARGE, rounds(f)):
+    if dear < DEAR and quadratic and small and max(f.shape) <= rounds(f):
         first, rest, reason = Direct(), (Krylov(), LPDGS()), "g and h are quadratic, and their matrices are small"
     elif is_strong(kx, ky, c):
-        first, rest, reason = imex, (DIPPA(), LPDGS()), recommend(kx, ky, c)[1]
+        first, rest, reason = imex, (*quick, DIPPA(), LPDGS()), recommend(kx, ky, c)[1]
     elif strength >= STRONG_IF_DEAR and dear >= DEAR:
-        first, rest, reason = imex, (DIPPA(), LPDGS()), f"a gradient costs {dear:.3g} products"
+        first, rest, reason = imex, (*quick, DIPPA(), LPDGS()), f"a gradient costs {dear:.3g} products"
     elif quadratic and strength <= WEAK:
         first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
     else:
-        first, rest, reason = sweep, (LPDGS(),), recommend(kx, ky, c)[1]
+        first, rest, reason = sweep, (*quick, LPDGS()), recommend(kx, ky, c)[1]
     return Plan((first, *rest), reason)
 
 

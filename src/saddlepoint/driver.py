@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from saddlepoint.arrays import all_finite, common_space, copied, is_array, namespace
 from saddlepoint.auto import Guard, Plan, choose
-from saddlepoint.errors import AssumptionError, ProblemError
+from saddlepoint.compiled import Steps, compiled
+from saddlepoint.errors import AssumptionError, ProblemError, SingularError
 from saddlepoint.methods.base import Method, make_method
 from saddlepoint.oracle import ORACLES, PROXES, Meter, NotFinite, OutOfCalls, OutOfTime, metered
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.progress import Progress, make_progress
 from saddlepoint.result import History, Record, Result, Status
+from saddlepoint.stored import Stored
 from saddlepoint.vectors import Array, as_vector
 
 GROWTH = 1.05  # a certificate is taken when the method's calls have grown by this factor,
@@ -41,6 +44,7 @@ def solve(
     callback: Callable[[Result], object] | None = None,
     progress: bool = False,
     history: bool = True,
+    storage: str | None = None,
 ) -> Result:
     """Find the saddle point of ``f`` and prove how close the answer is.
 
@@ -57,6 +61,8 @@ def solve(
         callback: called with a ``Result`` at every certificate; raise StopIteration to end the run.
         progress: show a progress bar.
         history: keep a record of every certificate.
+        storage: "float32" or "bfloat16" to let the method read a copy of A in that precision. Certificates are taken
+            with A itself, and so are corrections of the copy's errors; where they no longer help, A takes over.
 
     Returns:
         A ``Result`` with the best certified point, whatever ended the run: solved, out of calls or time, Ctrl-C, or a
@@ -87,11 +93,16 @@ def solve(
     _check_method(f, plan.methods[0])
     with make_progress(progress, tol, plan.methods[0].label) as bar:
         meter = Meter(max_calls, max_seconds, bar.tick)
-        return _Run(f, plan, x, y, tol, meter, callback, bar, history, int(timed)).go()
+        stored = None if storage is None else Stored(f, storage)
+        return _Run(f, plan, x, y, tol, meter, callback, bar, history, int(timed), stored).go()
 
 
 class _Lagging(Exception):  # noqa: N818 - a signal within the driver, not an error
     """The method does worse than the next one of the plan would."""
+
+
+class _RoundOver(Exception):  # noqa: N818 - likewise
+    """The copy of A has done what it can from the last correction on."""
 
 
 class _Run:
@@ -109,10 +120,12 @@ class _Run:
         bar: Progress,
         keep_history: bool,
         timed: int,
+        stored: Stored | None,
     ) -> None:
         self.f, self.why, self.tol, self.meter = f, plan.message, tol, meter
         self.method, *self.others = plan.methods
         self.guard = Guard(f, tol)
+        self.stored = stored
         self.certain = not math.isnan(f.mu_x + f.mu_y)
         self.callback, self.bar, self.keep_history = callback, bar, keep_history
         self.timed = timed  # products each way that were made to time them
@@ -138,6 +151,11 @@ class _Run:
                 self.change("broke down")
             except _Lagging:
                 self.change("fell behind")
+            except _RoundOver:
+                assert self.stored is not None
+                if self.stored.stalled:
+                    self.why += f"; A in {self.stored.storage} gained no more, then A itself"
+                    self.stored = None
             except AssumptionError as error:
                 if error.constant != "L" or error.function not in self.f.estimated:
                     error.result = self.result(Status.DIVERGED)
@@ -153,7 +171,8 @@ class _Run:
 
     def attempt(self, x: Array, y: Array) -> Result:
         """Run until solved, out of budget, stalled or stopped, and return the best certified point."""
-        view = self.method.normal(metered(self.f, self.meter))
+        steered = self.f if self.stored is None else self.stored.problem(x, y)
+        view = self.method.normal(metered(steered, self.meter))
         latest: Any = None
         status: Status | None
         try:
@@ -161,9 +180,17 @@ class _Run:
             if status is None:
                 state = self.method.init(view.problem, *view.to(x, y))
                 self.parameters = self.method.parameters(view.problem)
+            many, tried = None, self.f.space.is_numpy
             while status is None:
-                state = latest = self.method.step(view.problem, state)
+                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what comes of it is noticed
+                    before, state = state, self.method.step(view.problem, state)
+                latest = state
                 self.iterations += 1
+                if not tried:
+                    tried = True
+                    many = compiled(self.method, self.method.normal(steered).problem, before, state)
+                if many is not None:
+                    state = latest = self.stride(many, state, self.method.cost(view.problem) or {})
                 if self.work >= self.next_look:
                     latest = None
                     status = self.look(*view.back(state.x, state.y))
@@ -172,7 +199,7 @@ class _Run:
             self.spent = str(signal)
         except OutOfTime:
             status = Status.OUT_OF_TIME
-        except NotFinite:
+        except (NotFinite, SingularError):
             status = Status.DIVERGED
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
@@ -181,6 +208,21 @@ class _Run:
         if latest is not None and self.merit(self.certify(*view.back(latest.x, latest.y))) <= self.tol:
             status = self.success
         return self.result(status)
+
+    def stride(self, many: Steps, state: Any, cost: dict[str, int]) -> Any:
+        """Steps up to the next look, or as many as the budget allows, in one go; they are charged together."""
+        meter, step = self.meter, sum(cost.values()) + 1
+        count = math.ceil((self.next_look - self.work) / step)
+        allowed = [(meter.limits[name] - meter.calls[name]) // calls for name, calls in cost.items() if calls]
+        count = int(min([count, *allowed]))
+        if count <= 0:
+            return state
+        for name, calls in cost.items():
+            meter.charge(name, count * calls)
+        products = cost.get("A", 0) + cost.get("At", 0)
+        meter.passes += count * (products // 2 if self.f.A.fused else products)
+        self.iterations += count
+        return many(state, count)
 
     def look(self, x: Array, y: Array) -> Status | None:
         """Take a certificate, tell whoever watches, and say whether the run is over."""
@@ -196,6 +238,8 @@ class _Run:
             return Status.DIVERGED
         if self.stalled():
             return Status.STALLED
+        if self.stored is not None and self.stored.over(certificate.distance):
+            raise _RoundOver
         if self.certain:
             ahead = math.ceil(self.busiest + self.next_look - self.work)
             if self.guard.lagging(self.best[2], self.busiest, ahead, len(self.others)):
@@ -219,7 +263,7 @@ class _Run:
     def certify(self, x: Array, y: Array) -> Certificate:
         """The certificate of (x, y), entered into the history and compared with the best."""
         began = time.perf_counter()
-        x, y = x.astype(self.f.dtype, copy=False), y.astype(self.f.dtype, copy=False)  # what will be returned
+        x, y = self.f.space.cast(x), self.f.space.cast(y)  # what will be returned
         certificate = self.f.certificate(x, y)
         self.looks += 1
         if self.merit(certificate) < 0.9 * self.merit(self.best[2]):
@@ -247,7 +291,7 @@ class _Run:
     def stalled(self) -> bool:
         """No progress for a while, at the precision of the arithmetic; or none at all for very long."""
         waited = self.looks - self.improved_look
-        unit = float(np.finfo(self.f.dtype).eps) / float(np.finfo(np.float64).eps)
+        unit = self.f.space.eps / self.f.space.wide.eps
         certificate = self.best[2]
         if self.certain and waited >= PATIENCE and certificate.distance <= 100.0 * unit * certificate.rounding:
             self.floor = True
@@ -290,8 +334,8 @@ class _Run:
         """Why a run stalled, and what to try."""
         if not self.floor:
             return "there was no progress for long; try another method (sp.predict compares them)"
-        advice = "use float64" if self.f.dtype == np.float32 else "raise tol"
-        return f"the precision of {self.f.dtype} allows no more; {advice}"
+        advice = "use float64" if self.f.space.eps > self.f.space.wide.eps else "raise tol"
+        return f"the precision of {str(self.f.dtype).rpartition('.')[2]} allows no more; {advice}"
 
     def message(self, status: Status, certificate: Certificate) -> str:
         """One sentence that says what happened and, if it is not solved, what to try."""
@@ -327,8 +371,12 @@ def _as_method(method: str | Method) -> Method:
 
 def _start(f: Saddle, x0: Any, y0: Any) -> tuple[Array, Array]:
     m, n = f.shape
-    x = np.zeros(m, f.dtype) if x0 is None else as_vector(x0, "x0", m).astype(f.dtype)
-    y = np.zeros(n, f.dtype) if y0 is None else as_vector(y0, "y0", n).astype(f.dtype)
+    starts = [None if given is None else as_vector(given, name, size) for given, name, size in
+              ((x0, "x0", m), (y0, "y0", n))]  # fmt: skip
+    for name, start in zip(("x0", "y0"), starts, strict=True):
+        common_space({"the problem": f.space, name: start})
+    x, y = (f.space.zeros(size) if start is None else f.space.cast(copied(start))
+            for start, size in zip(starts, (m, n), strict=True))  # fmt: skip
     return x, y
 
 
@@ -340,16 +388,17 @@ def _check_oracle(f: Saddle, x: Array, y: Array) -> float:
     seconds = 0.0
     for name, function, point in (("g", f.g, x), ("h", f.h, y)):
         began = time.perf_counter()
-        gradient = function.grad(point.copy())
+        gradient = function.grad(copied(point))
         seconds += time.perf_counter() - began
-        if not isinstance(gradient, np.ndarray) or gradient.shape != point.shape:
+        if not is_array(gradient) or gradient.shape != point.shape:
             raise ProblemError(
                 f"the gradient of {name} returned {_describe(gradient)} for a point of shape {point.shape}; "
                 "expected an array of the same shape"
             )
-        if gradient.dtype.kind != "f":
+        common_space({"the problem": f.space, f"the gradient of {name}": gradient})
+        if not namespace(gradient).isdtype(gradient.dtype, "real floating"):
             raise ProblemError(f"the gradient of {name} has dtype {gradient.dtype}; expected float32 or float64")
-        if not np.isfinite(gradient).all():
+        if not all_finite(gradient):
             raise ProblemError(f"the gradient of {name} is not finite at the start; start elsewhere or correct it")
     return seconds
 
@@ -387,5 +436,5 @@ def _positive(value: Any, name: str) -> float:
     return number
 
 
-def _describe(value: object) -> str:
-    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+def _describe(value: Any) -> str:
+    return f"an array of shape {tuple(value.shape)}" if is_array(value) else f"a {type(value).__name__}"

@@ -6,10 +6,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from saddlepoint.result import Result
+    from saddlepoint.vectors import Array
 
 
 class ProblemError(ValueError):
     """Something is wrong at the door: the message says what was given, what was expected and what to do."""
+
+
+class InfeasibleError(ProblemError):
+    """Constraints E v = e, v >= 0 without a solution.
+
+    Attributes:
+        certificate: a vector w with E'w <= 0 < e'w, up to rounding: no v >= 0 can have E v = e, since then
+            0 < w'e = (E'w)'v <= 0.
+    """
+
+    def __init__(self, message: str, certificate: Array) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+
+class SingularError(ArithmeticError):
+    """A matrix that should be positive definite is not, to working precision: the method cannot go on."""
 
 
 class AssumptionError(RuntimeError):

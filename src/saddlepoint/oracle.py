@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from saddlepoint.arrays import Array, Space, all_finite, eps_of, inner, norm
 from saddlepoint.coupling import Coupling, Norm
 from saddlepoint.errors import AssumptionError, ProblemError
 from saddlepoint.functions.smooth import Smooth
 from saddlepoint.problem import Saddle
 from saddlepoint.theory.smoothness import observed_L, observed_mu, smooth_lemma
-from saddlepoint.vectors import Array, inner, norm
 
 ORACLES = ("grad_g", "grad_h", "A", "At")
 PROXES = ("prox_g", "prox_h")
@@ -70,21 +70,21 @@ class Meter:
 def metered(f: Saddle, meter: Meter) -> Saddle:
     """The same problem, counted by ``meter``, with its gradients watched."""
     return Saddle.of(
-        _counted(f.g, "g", f.dtype, meter), _counted(f.h, "h", f.dtype, meter), MeteredCoupling(f.A, meter), f.dtype
+        _counted(f.g, "g", f.space, meter), _counted(f.h, "h", f.space, meter), MeteredCoupling(f.A, meter), f.space
     )
 
 
-def _counted(f: Smooth, name: str, dtype: np.dtype[Any], meter: Meter) -> Smooth:
+def _counted(f: Smooth, name: str, space: Space, meter: Meter) -> Smooth:
     raw = f.grad
     oracle, watch = f"grad_{name}", Watch(name, f.mu, f.L)
-    charge = meter.charge
+    charge, dtype = meter.charge, space.dtype
 
     def grad(x: Array) -> Array:
         charge(oracle)
         p = raw(x)
         if p.dtype is not dtype:
-            p = p.astype(dtype, copy=False)
-        if not math.isfinite(p.dot(p)) and not np.isfinite(p).all():  # the cheap test first; it can overflow
+            p = space.cast(p)
+        if not math.isfinite(inner(p, p)) and not all_finite(p):  # the cheap test first; it can overflow
             raise NotFinite
         watch.see(x, p)
         return p
@@ -93,9 +93,9 @@ def _counted(f: Smooth, name: str, dtype: np.dtype[Any], meter: Meter) -> Smooth
         charge(f"prox_{name}")
         return f.prox(v, t)
 
-    def hessian(n: int) -> Any:
-        charge(oracle, n)
-        return f.hessian(n) if f.hessian is not None else None
+    def hessian(x: Array) -> Any:
+        charge(oracle, x.shape[0])
+        return f.hessian(x) if f.hessian is not None else None
 
     return Smooth(
         grad,
@@ -104,7 +104,7 @@ def _counted(f: Smooth, name: str, dtype: np.dtype[Any], meter: Meter) -> Smooth
         value=f.value,
         prox=prox if f.has_prox else None,
         dim=f.dim,
-        dtype=f.dtype,
+        space=f.space,
         quadratic=f.quadratic,
         hessian=None if f.hessian is None else hessian,
     )
@@ -116,6 +116,11 @@ class MeteredCoupling(Coupling):
     def __init__(self, A: Coupling, meter: Meter, names: tuple[str, str] = ("A", "At")) -> None:
         self.A, self.meter, self.names = A, meter, names
         self.shape, self.dtype, self.fused = A.shape, A.dtype, A.fused
+
+    @property
+    def space(self) -> Space:
+        """That of A."""
+        return self.A.space
 
     def mul(self, y: Array) -> Array:
         """A y, counted."""
@@ -192,7 +197,7 @@ class Watch:
         if slack >= 0.0 or not math.isfinite(slack):
             return
         # The gradients and the points themselves are rounded; only a violation beyond that proves anything.
-        eps = float(np.finfo(p.dtype).eps)
+        eps = eps_of(p)
         dp_error = 32 * eps * (norm(p) + norm(p0) + L * (norm(x) + norm(x0)))
         error = dp_error * (math.sqrt(dx2) + 2.0 * (math.sqrt(dp2) + dp_error) / (L + mu))
         if slack < -error:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saddlepoint.arrays import Space, common_space, eps_of
 from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.constants import estimate_smoothness
@@ -58,25 +59,26 @@ class Saddle:
             if not isinstance(function, Smooth):
                 raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
         coupling = as_coupling(A)
-        dtype = np.result_type(*(d for d in (coupling.dtype, g.dtype, h.dtype) if d is not None))
+        space = common_space({"A": coupling, "g": g, "h": h})
+        assert space is not None
         self.estimated: dict[str, int] = {}  # the functions whose L was not given, and the gradients its estimate took
-        g = self._admitted(g, "g", coupling.shape[0], dtype)
-        h = self._admitted(h, "h", coupling.shape[1], dtype)
-        self._set(g, h, coupling, dtype)
+        g = self._admitted(g, "g", coupling.shape[0], space)
+        h = self._admitted(h, "h", coupling.shape[1], space)
+        self._set(g, h, coupling, space)
 
     @classmethod
-    def of(cls, g: Smooth, h: Smooth, A: Coupling, dtype: np.dtype[Any]) -> Saddle:
+    def of(cls, g: Smooth, h: Smooth, A: Coupling, space: Space) -> Saddle:
         """The problem of parts that were checked already: what a transform returns."""
         self = cls.__new__(cls)
         self.estimated = {}
-        self._set(g, h, A, dtype)
+        self._set(g, h, A, space)
         return self
 
-    def _set(self, g: Smooth, h: Smooth, A: Coupling, dtype: np.dtype[Any]) -> None:
-        self.g, self.h, self.A, self.dtype = g, h, A, dtype
+    def _set(self, g: Smooth, h: Smooth, A: Coupling, space: Space) -> None:
+        self.g, self.h, self.A, self.space = g, h, A, space
         self.mu_x, self.L_x, self.mu_y, self.L_y = g.mu, g.L, h.mu, h.L
 
-    def _admitted(self, f: Smooth, name: str, size: int, dtype: np.dtype[Any]) -> Smooth:
+    def _admitted(self, f: Smooth, name: str, size: int, space: Space) -> Smooth:
         if f.dim is not None and f.dim != size:
             side = "rows" if name == "g" else "columns"
             raise ProblemError(f"{name} has {f.dim} variables but A has {size} {side}; they must agree")
@@ -87,7 +89,7 @@ class Saddle:
             )
         if not math.isnan(f.L):
             return f
-        L, calls = estimate_smoothness(f.grad, size, dtype)
+        L, calls = estimate_smoothness(f.grad, size, space)
         self.estimated[name] = calls
         return _with_smoothness(f, L)
 
@@ -95,7 +97,7 @@ class Saddle:
         """The same problem with another estimate of L of ``name`` ("g" or "h")."""
         other = copy(self)
         g, h = (_with_smoothness(f, L) if f is getattr(self, name) else f for f in (self.g, self.h))
-        other._set(g, h, self.A, self.dtype)
+        other._set(g, h, self.A, self.space)
         return other
 
     # -- constants ---------------------------------------------------------------------------------------------------
@@ -104,6 +106,11 @@ class Saddle:
     def shape(self) -> tuple[int, int]:
         """The numbers of variables of x and of y."""
         return self.A.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Of x and y."""
+        return self.space.dtype
 
     @property
     def norm(self) -> float:
@@ -149,10 +156,11 @@ class Saddle:
 
     def certificate(self, x: Array, y: Array) -> Certificate:
         """What one query at (x, y), made in float64, proves; infinite if mu is unknown or the field is not finite."""
-        x64, y64 = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        wide = self.space.wide
+        x64, y64 = wide.cast(x), wide.cast(y)
         with np.errstate(over="ignore", invalid="ignore"):
             Ay, Atx = self.A.both(x64, y64)
-            gx, hy = self.g.grad(x64), self.h.grad(y64)
+            gx, hy = (self._gradient(*of) for of in ((self.g, x, x64), (self.h, y, y64)))
             Fx, Fy = norm(gx + Ay), norm(hy - Atx)
             slack_x = _unit(gx, Ay) * (norm(gx) + norm(Ay) + self.L_x * norm(x64) + self.A.rounding_scale(y64))
             slack_y = _unit(hy, Atx) * (norm(hy) + norm(Atx) + self.L_y * norm(y64) + self.A.T.rounding_scale(x64))
@@ -165,6 +173,10 @@ class Saddle:
             Fx,
             Fy,
         )
+
+    def _gradient(self, function: Smooth, x: Array, x64: Array) -> Array:
+        """In float64, or in the problem's own dtype where a black box of another library may take no other."""
+        return function.grad(x64 if self.space.is_numpy or function.space is not None else self.space.cast(x))
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -179,4 +191,4 @@ def _with_smoothness(f: Smooth, L: float) -> Smooth:
 
 def _unit(*arrays: Array) -> float:
     """Two units of rounding of the narrowest array: an oracle that answers in float32 is trusted no further."""
-    return 2.0 * max(float(np.finfo(array.dtype).eps) for array in arrays)
+    return 2.0 * max(map(eps_of, arrays))

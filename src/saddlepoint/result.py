@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from saddlepoint.arrays import to_host
 from saddlepoint.problem import Certificate
 from saddlepoint.vectors import Array
 
@@ -149,7 +150,7 @@ class Result:
             "seconds": self.seconds,
         }
         if arrays:
-            summary |= {"x": self.x.tolist(), "y": self.y.tolist()}
+            summary |= {"x": to_host(self.x).tolist(), "y": to_host(self.y).tolist()}
         return summary
 
     def save(self, path: str | Path) -> None:
@@ -157,7 +158,7 @@ class Result:
         history = np.array([list(record) for record in self.history], dtype=np.float64)
         summary = json.dumps(self.to_dict() | {"history_columns": list(Record._fields)})
         with open(path, "wb") as file:
-            np.savez(file, x=self.x, y=self.y, history=history, summary=np.array(summary))
+            np.savez(file, x=to_host(self.x), y=to_host(self.y), history=history, summary=np.array(summary))
 
     def __repr__(self) -> str:
         calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
-from saddlepoint.vectors import Array, inner, norm
+from saddlepoint.arrays import NUMPY64, Array, Space, inner, norm
 
 MARGIN = 0.05  # relative width of the bound on the eigenvalue
 FAILURE = 1e-8  # probability with which the bound may be too small
@@ -37,7 +37,7 @@ def largest_eigenvalue(
     apply: Callable[[Array], Array],
     n: int,
     *,
-    dtype: np.dtype[np.floating] | type[np.floating] = np.float64,
+    space: Space = NUMPY64,
     margin: float = MARGIN,
     failure: float = FAILURE,
     seed: int = 0,
@@ -47,11 +47,10 @@ def largest_eigenvalue(
     Only the three-term recurrence is kept: lost orthogonality copies converged Ritz values but adds none above the
     spectrum. An invariant subspace ends the run early, and then the value is exact with probability one.
     """
-    dtype = np.dtype(dtype)
-    unit = float(np.finfo(dtype).eps)
-    v = np.random.default_rng(seed).standard_normal(n).astype(dtype)
+    unit = space.eps
+    v = space.cast(np.random.default_rng(seed).standard_normal(n))
     v = v / norm(v)
-    previous = np.zeros_like(v)
+    previous = 0.0 * v
     diagonal: list[float] = []
     off: list[float] = []
     exact = False

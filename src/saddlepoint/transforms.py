@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from saddlepoint.arrays import Space
 from saddlepoint.coupling import Coupling, Norm
 from saddlepoint.functions.smooth import anchored as anchored_function
 from saddlepoint.functions.smooth import stretched
@@ -41,17 +42,17 @@ def rescaled(f: Saddle, a: float, b: float) -> View:
     """f(a u, b v)."""
     if a == 1.0 and b == 1.0:
         return View(f)
-    return View(Saddle.of(stretched(f.g, a), stretched(f.h, b), scaled_coupling(f.A, a * b), f.dtype), a, b)
+    return View(Saddle.of(stretched(f.g, a), stretched(f.h, b), scaled_coupling(f.A, a * b), f.space), a, b)
 
 
 def swapped(f: Saddle) -> View:
     """The other player's problem, min_y max_x h(y) + <y, -A' x> - g(x): the same saddle point."""
-    return View(Saddle.of(f.h, f.g, scaled_coupling(f.A.T, -1.0), f.dtype), swapped=True)
+    return View(Saddle.of(f.h, f.g, scaled_coupling(f.A.T, -1.0), f.space), swapped=True)
 
 
 def anchored(f: Saddle, beta: float, centre: Array) -> Saddle:
     """f(x, y) + beta/2 |x - centre|^2 (the variables stay the same)."""
-    return f if beta == 0.0 else Saddle.of(anchored_function(f.g, beta, centre), f.h, f.A, f.dtype)
+    return f if beta == 0.0 else Saddle.of(anchored_function(f.g, beta, centre), f.h, f.A, f.space)
 
 
 def equal_smoothness(f: Saddle) -> View:
@@ -94,6 +95,11 @@ class ScaledCoupling(Coupling):
     def __init__(self, A: Coupling, c: float) -> None:
         self.A, self.c = A, c
         self.shape, self.dtype, self.fused = A.shape, A.dtype, A.fused
+
+    @property
+    def space(self) -> Space:
+        """That of A."""
+        return self.A.space
 
     def mul(self, y: Array) -> Array:
         """c A y."""

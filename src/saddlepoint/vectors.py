@@ -1,30 +1,21 @@
-"""The few vector operations a method may use besides ``+ - *``, and the checks made on arrays at the door."""
+"""The checks made on arrays at the door, and the vector operations that a method may use besides ``+ - *``."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from saddlepoint.arrays import Array, all_finite, inner, is_foreign, namespace, norm, space_of
 from saddlepoint.errors import ProblemError
 
-Array: TypeAlias = npt.NDArray[Any]
-
-
-def inner(a: Array, b: Array) -> float:
-    """<a, b> as a Python float, which leaves the dtype of the arrays it later multiplies alone."""
-    return float(a.dot(b))  # half the overhead of a @ b on short vectors
-
-
-def norm(a: Array) -> float:
-    """|a|, the Euclidean norm."""
-    return math.sqrt(float(a.dot(a)))
+__all__ = ["Array", "Rows", "as_float_array", "as_vector", "finite", "inner", "norm"]
 
 
 def as_float_array(value: Any, name: str) -> Array:
     """``value`` as a real floating-point array (integers and booleans become float64), or a ProblemError."""
+    if is_foreign(value):
+        return _as_foreign(value, name)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -38,9 +29,25 @@ def as_float_array(value: Any, name: str) -> Array:
     return array
 
 
+def _as_foreign(value: Any, name: str) -> Array:
+    xp = namespace(value)
+    if value.dtype not in (xp.float32, xp.float64):
+        raise ProblemError(f"{name} has dtype {value.dtype}; expected float32 or float64")
+    if not hasattr(xp, "float64") or xp.zeros(1, dtype=xp.float64).dtype != xp.float64:
+        raise ProblemError(
+            f"{name} is of a library without float64, in which certificates are taken; for JAX call "
+            'jax.config.update("jax_enable_x64", True) first'
+        )
+    array: Array = value
+    return array
+
+
 def finite(array: Array, name: str) -> Array:
     """``array`` itself, or a ProblemError that points at its first NaN or infinity."""
-    if not np.isfinite(array).all():
+    if is_foreign(array):
+        if not all_finite(array):
+            raise ProblemError(f"{name} has a NaN or an infinity; all entries must be finite")
+    elif not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         position = where[0] if len(where) == 1 else where
         raise ProblemError(f"{name} has a {array[where]} at index {position}; all entries must be finite")
@@ -69,20 +76,24 @@ class Rows:
 
     @classmethod
     def empty(cls, most: int, like: Array) -> Rows:
-        """No rows yet, and ``most`` at most; they will have the length and dtype of ``like``."""
-        return cls(np.empty((most, like.shape[0]), like.dtype))
+        """No rows yet, and ``most`` at most; they will have the length, dtype and library of ``like``."""
+        space = space_of(like)
+        where = {} if space.device is None else {"device": space.device}
+        return cls(space.xp.zeros((most, like.shape[0]), dtype=space.dtype, **where))
 
     @property
     def matrix(self) -> Array:
         """The rows, oldest first."""
-        return self.buffer[: self.count]
+        return self.buffer[: self.count, :]
 
     @property
     def full(self) -> bool:
         """Whether there is no room for another row."""
-        return self.count == len(self.buffer)
+        return bool(self.count == self.buffer.shape[0])
 
     def append(self, row: Array) -> Rows:
         """One row more."""
-        self.buffer[self.count] = row
+        if hasattr(self.buffer, "at"):  # JAX's arrays do not change
+            return Rows(self.buffer.at[self.count, :].set(row), self.count + 1)
+        self.buffer[self.count, :] = row
         return Rows(self.buffer, self.count + 1)

@@ -135,6 +135,41 @@ def solve(
 
 
 @app.command()
+def game(
+    name: Annotated[str, typer.Argument(help="kuhn, leduc, or a game file (.json, or Gambit's .efg).", metavar="GAME")],
+    tol: Annotated[float, typer.Option(help="Exploitability to reach, in units of the payoff.")] = 1e-6,
+    method: Annotated[
+        str | None, typer.Option(help="For the subproblems; anderson-condat-vu needs gradients only.")
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    strategies: Annotated[bool, typer.Option("--strategies", help="Print both players' strategies.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
+    progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Solve a two-player zero-sum game in extensive form. Exit code 0 only if its exploitability is within TOL."""
+    from saddlepoint.apps import ExtensiveGame
+
+    _check_target(plot)
+    played = ExtensiveGame.load(name)
+    bar = progress if progress is not None else sys.stderr.isatty() and not as_json
+    found = played.solve(tol=tol, method=method, max_seconds=max_seconds, progress=bar)
+    if plot is not None:
+        from saddlepoint.plots.games import plot_exploitability
+
+        plot_exploitability({name: found}, plot)
+    first, second = played.behaviour("y", found.y), played.behaviour("x", found.x)
+    if as_json:
+        told = found.to_dict() | {"game": played.title, "shape": list(played.shape)}
+        typer.echo(json.dumps(told | ({"first": first, "second": second} if strategies else {})))
+    else:
+        typer.echo(f"{played.title}: {played.shape[0]} x {played.shape[1]} sequences\n{found!r}")
+        if strategies:
+            show.strategies({"first player": first, "second player": second})
+    raise typer.Exit(0 if found.solved else 1)
+
+
+@app.command()
 def predict(
     file: Annotated[
         Path | None, typer.Argument(help="A problem file; or give the three numbers.", metavar="[FILE]")

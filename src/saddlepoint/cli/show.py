@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -156,3 +157,14 @@ def running(title: str, silent: bool) -> Iterator[Callable[[Measurement], None]]
             )
 
         yield tell
+
+
+def strategies(players: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
+    """What each player does at each information set."""
+    for player, behaviour in players.items():
+        table = _compact("information set", "actions", title=player)
+        for place, chances in behaviour.items():
+            table.add_row(
+                escape(place), ", ".join(f"{escape(action)} {chance:.4f}" for action, chance in chances.items())
+            )
+        Console().print(table)

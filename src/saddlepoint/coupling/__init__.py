@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from saddlepoint.arrays import is_foreign
+from saddlepoint.coupling.array import ArrayCoupling, array_coupling
 from saddlepoint.coupling.base import Coupling, Norm
 from saddlepoint.coupling.dense import DenseCoupling
 from saddlepoint.coupling.operator import OperatorCoupling
@@ -14,11 +16,15 @@ from saddlepoint.coupling.sparse import SparseCoupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.vectors import as_float_array, finite
 
-__all__ = ["Coupling", "DenseCoupling", "Norm", "OperatorCoupling", "SparseCoupling", "as_coupling"]
+__all__ = ["ArrayCoupling", "Coupling", "DenseCoupling", "Norm", "OperatorCoupling", "SparseCoupling", "as_coupling"]
 
 
 def as_coupling(A: Any, name: str = "A") -> Coupling:
-    """``A`` as a coupling: an array, a SciPy sparse array, a LinearOperator, or anything with ``@`` and ``.T``."""
+    """``A`` as a coupling.
+
+    ``A`` may be an array of any supported library, a SciPy sparse array, a LinearOperator, or anything with ``@`` and
+    ``.T``.
+    """
     if isinstance(A, Coupling):
         return A
     if issparse(A):
@@ -26,6 +32,10 @@ def as_coupling(A: Any, name: str = "A") -> Coupling:
         csr = A.tocsr()
         data = finite(as_float_array(csr.data, f"the data of {name}"), f"the data of {name}")
         return SparseCoupling(csr if data.dtype == csr.dtype else csr.astype(data.dtype))
+    if is_foreign(A):
+        array = as_float_array(A, name)
+        _check_shape(array.shape, name)
+        return array_coupling(finite(array, name))
     if not isinstance(A, np.ndarray) and all(hasattr(A, a) for a in ("__matmul__", "T", "shape")) and _is_opaque(A):
         _check_shape(A.shape, name)
         operator = OperatorCoupling(A)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saddlepoint.arrays import Space
 from saddlepoint.errors import ProblemError
 from saddlepoint.factor import shifted_solver
 from saddlepoint.spectrum import largest_eigenvalue
@@ -33,8 +34,13 @@ class Coupling(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    fused = False  # True where `both` and `through` read A once
+    fused: bool = False  # True where `both` and `through` read A once
     probes = 0  # products each way that were spent on examining A at the door
+
+    @property
+    def space(self) -> Space:
+        """Library, dtype and device of the vectors that A takes and gives."""
+        return Space(np, self.dtype)
 
     @abstractmethod
     def mul(self, y: Array) -> Array:
@@ -70,7 +76,7 @@ class Coupling(ABC):
         if "norm_estimate" in self.T.__dict__:
             return self.T.norm_estimate
         small = self if self.shape[1] <= self.shape[0] else self.T
-        found = largest_eigenvalue(lambda v: small.through(v)[1], small.shape[1], dtype=self.dtype)
+        found = largest_eigenvalue(lambda v: small.through(v)[1], small.shape[1], space=self.space)
         if math.isnan(found.lower):
             raise ProblemError("products with A are not finite; check the entries (or the operator) of A")
         upper, failure = math.sqrt(found.upper), found.failure

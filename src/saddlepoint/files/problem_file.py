@@ -11,7 +11,18 @@ from typing import Any, NamedTuple
 
 from saddlepoint.errors import ProblemError
 from saddlepoint.files.arrays import MEMORY_LIMIT, read_array
-from saddlepoint.functions import Huber, LeastSquares, LogCosh, Logistic, LogSumExp, Quadratic, Smooth
+from saddlepoint.functions import (
+    Entropy,
+    GroupHuber,
+    Huber,
+    LeastSquares,
+    LogCosh,
+    Logistic,
+    LogSumExp,
+    Quadratic,
+    Smooth,
+    SmoothedHinge,
+)
 from saddlepoint.problem import Saddle
 
 SOLVE_KEYS = ("method", "options", "tol", "max_calls", "max_seconds", "x0", "y0")
@@ -33,6 +44,9 @@ KINDS = {
     "huber": Kind(Huber, ("D", "t"), ("l2", "delta"), ()),
     "log-cosh": Kind(LogCosh, ("D", "t"), ("l2",), ()),
     "log-sum-exp": Kind(LogSumExp, ("D", "t"), ("l2", "tau"), ()),
+    "smoothed-hinge": Kind(SmoothedHinge, ("D", "labels"), ("l2", "width"), ("D", "labels")),
+    "entropy": Kind(Entropy, (), ("low", "high"), ()),
+    "group-huber": Kind(GroupHuber, ("groups",), ("weight", "width", "l2"), ()),
 }
 
 

@@ -6,30 +6,31 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+from scipy.sparse import issparse
 
-from saddlepoint.coupling import Coupling, DenseCoupling, SparseCoupling
+from saddlepoint.arrays import Space, is_foreign, namespace
+from saddlepoint.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.smooth import Gradient
 from saddlepoint.spectrum import largest_eigenvalue
-from saddlepoint.vectors import Array, norm
+from saddlepoint.vectors import norm
 
 DENSE = 1500  # up to this size the eigenvalues of a matrix are computed outright
 ROUNDING = 32 * float(np.finfo(np.float64).eps)
 
 
-def eigenvalue_bounds(P: DenseCoupling | SparseCoupling) -> tuple[float, float]:
+def eigenvalue_bounds(P: Coupling) -> tuple[float, float]:
     """(mu, L) with mu <= lambda_min and lambda_max <= L for a symmetric positive semidefinite P.
 
     Small P: its eigenvalues. Large P: Lanczos on P, and on its inverse by one factorisation, each with its margin.
     """
     n = P.shape[0]
     if n <= DENSE:
-        dense = P.A.toarray() if isinstance(P, SparseCoupling) else P.A
-        low, high = _ends(np.asarray(dense, dtype=np.float64))
+        low, high = _ends(P.matrix())
         if low < -ROUNDING * high * n:
             raise ProblemError(f"P is not positive semidefinite: its smallest eigenvalue is {low:.6g}")
         return max(low - ROUNDING * high, 0.0), high * (1 + ROUNDING)
-    L = largest_eigenvalue(P.mul, n, dtype=P.dtype).upper
+    L = largest_eigenvalue(P.mul, n, space=P.space).upper
     inverse = _inverse(P)
     return (0.0 if inverse is None else 1.0 / largest_eigenvalue(inverse, n).upper), L
 
@@ -37,14 +38,14 @@ def eigenvalue_bounds(P: DenseCoupling | SparseCoupling) -> tuple[float, float]:
 def gram_bounds(D: Coupling) -> tuple[float, float]:
     """Bounds on the smallest and largest eigenvalue of D'D."""
     rows, columns = D.shape
-    if isinstance(D, DenseCoupling) and min(rows, columns) <= DENSE:
-        small = D.A.astype(np.float64) if columns <= rows else D.A.T.astype(np.float64)
+    if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
+        small = D.space.wide.cast(D.A if columns <= rows else D.A.T)
         low, high = _ends(small.T @ small)
         return (max(low - ROUNDING * high, 0.0) if columns <= rows else 0.0), high * (1 + ROUNDING)
     return 0.0, D.norm**2
 
 
-def estimate_smoothness(grad: Gradient, n: int, dtype: Any, *, starts: int = 4, steps: int = 12) -> tuple[float, int]:
+def estimate_smoothness(grad: Gradient, n: int, space: Space, *, starts: int = 4, steps: int = 12) -> tuple[float, int]:
     """An estimate of L of a black box, and the gradient calls it took.
 
     Power iteration on gradient differences around a few random points; twice the largest quotient seen. It is not a
@@ -53,10 +54,10 @@ def estimate_smoothness(grad: Gradient, n: int, dtype: Any, *, starts: int = 4, 
     rng = np.random.default_rng(0)
     largest, calls = 0.0, 0
     for start in range(starts):
-        x = np.zeros(n, dtype) if start == 0 else rng.standard_normal(n).astype(dtype)
+        x = space.zeros(n) if start == 0 else space.cast(rng.standard_normal(n))
         base = grad(x)
-        direction = rng.standard_normal(n).astype(dtype)
-        length = (1.0 + norm(x)) * float(np.finfo(dtype).eps) ** 0.33
+        direction = space.cast(rng.standard_normal(n))
+        length = (1.0 + norm(x)) * space.eps**0.33
         for _ in range(steps):
             direction = direction * (length / norm(direction))
             change = grad(x + direction) - base
@@ -71,12 +72,17 @@ def estimate_smoothness(grad: Gradient, n: int, dtype: Any, *, starts: int = 4, 
     return 2.0 * largest, calls
 
 
-def _ends(matrix: Array) -> tuple[float, float]:
-    values = eigvalsh(matrix)
+def _ends(matrix: Any) -> tuple[float, float]:
+    """The smallest and the largest eigenvalue of a symmetric matrix."""
+    if is_foreign(matrix):
+        xp = namespace(matrix)
+        values = xp.linalg.eigvalsh(xp.astype(matrix, xp.float64))
+    else:
+        values = eigvalsh(np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float64))
     return float(values[0]), float(values[-1])
 
 
-def _inverse(P: DenseCoupling | SparseCoupling) -> Gradient | None:
+def _inverse(P: Coupling) -> Gradient | None:
     """r -> P^-1 r, or None when P is singular; a ProblemError when P is not positive semidefinite."""
     if isinstance(P, SparseCoupling):
         from scipy.sparse.linalg import splu
@@ -89,6 +95,8 @@ def _inverse(P: DenseCoupling | SparseCoupling) -> Gradient | None:
         if (lu.U.diagonal() <= 0.0).any():
             raise ProblemError("P is not positive definite: a pivot of its factorisation is not positive")
         return lambda r: np.asarray(lu.solve(r))
+    if not isinstance(P, DenseCoupling):
+        return None  # mu = 0 is all that is known
     try:
         factor = cho_factor(np.asarray(P.A, dtype=np.float64))
     except LinAlgError:

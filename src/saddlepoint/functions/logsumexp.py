@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.sparse import diags_array, issparse
 
-from saddlepoint.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.arrays import common_space, inner, namespace
+from saddlepoint.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.constants import gram_bounds
-from saddlepoint.functions.smooth import Smooth, _constant
-from saddlepoint.vectors import Array, as_vector, inner
+from saddlepoint.functions.smooth import Smooth, _constant, plus_identity
+from saddlepoint.vectors import Array, as_vector
 
 
 class LogSumExp(Smooth):
@@ -29,14 +30,14 @@ class LogSumExp(Smooth):
         self.D: Coupling | None = None if D is None else as_coupling(D, "D of LogSumExp")
         rows = None if self.D is None else self.D.shape[0]
         self.t: Array | None = None if t is None else as_vector(t, "t of LogSumExp", rows)
-        data = [array.dtype for array in (self.D, self.t) if array is not None]
         super().__init__(
             self._gradient,
             mu=self.l2,
             L=self.l2 + self._curvature() / self.tau,
             value=self._value,
+            hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
-            dtype=np.result_type(*data) if data else None,
+            space=common_space({"D of LogSumExp": self.D, "t of LogSumExp": self.t}),
         )
 
     def _scores(self, x: Array) -> Array:
@@ -44,17 +45,40 @@ class LogSumExp(Smooth):
         return (Dx if self.t is None else Dx - self.t) * (1.0 / self.tau)
 
     def _gradient(self, x: Array) -> Array:
-        p = softmax(self._scores(x))
+        p = weights(self._scores(x))
         return (p if self.D is None else self.D.tmul(p)) + self.l2 * x
 
+    def _hessian(self, x: Array) -> Array:
+        p = weights(self._scores(x))
+        if self.D is None:
+            spread, mean = np.diag(p), p
+        else:
+            D = self.D.matrix()
+            weighted = (diags_array(p) @ D).toarray() if issparse(D) else p[:, None] * D
+            spread, mean = D.T @ weighted, self.D.tmul(p)
+        return np.asarray(plus_identity((spread - np.outer(mean, mean)) * (1.0 / self.tau), self.l2))
+
     def _value(self, x: Array) -> float:
-        return self.tau * float(logsumexp(self._scores(x))) + 0.5 * self.l2 * inner(x, x)
+        scores = self._scores(x)
+        xp = namespace(scores)
+        top = xp.max(scores)
+        return self.tau * float(top + xp.log(xp.sum(xp.exp(scores - top)))) + 0.5 * self.l2 * inner(x, x)
 
     def _curvature(self) -> float:
         if self.D is None:
             return 0.5  # |diag p - p p'| <= 1/2
         bound = 0.5 * gram_bounds(self.D)[1]
-        if isinstance(self.D, DenseCoupling | SparseCoupling):
-            squares = self.D.A * self.D.A if isinstance(self.D, DenseCoupling) else self.D.A.multiply(self.D.A)
-            bound = min(bound, float(squares.sum(axis=1).max()))
+        if isinstance(self.D, SparseCoupling):
+            bound = min(bound, float(self.D.A.multiply(self.D.A).sum(axis=1).max()))
+        elif isinstance(self.D, DenseCoupling | ArrayCoupling):
+            xp = self.D.space.xp
+            bound = min(bound, float(xp.max(xp.sum(self.D.A * self.D.A, axis=1))))
         return bound
+
+
+def weights(scores: Array) -> Array:
+    """exp(scores) over its sum."""
+    xp = namespace(scores)
+    p = xp.exp(scores - xp.max(scores))
+    share: Array = p / xp.sum(p)
+    return share

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.arrays import common_space, namespace
+from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.factor import shifted_solver
 from saddlepoint.functions.constants import eigenvalue_bounds
@@ -40,8 +41,8 @@ class Quadratic(Smooth):
         if mu is None or L is None:
             low, high = self._bounds()
             mu, L = low if mu is None else mu, high if L is None else L
-        data = [array.dtype for array in (self.P, self.b) if isinstance(array, np.ndarray | Coupling)]
-        dtype = np.result_type(*data) if data else None
+        P_space = None if isinstance(self.P, float) else self.P
+        space = common_space({"P of Quadratic": P_space, "b of Quadratic": self.b})
         super().__init__(
             self._gradient,
             mu=mu,
@@ -49,8 +50,9 @@ class Quadratic(Smooth):
             value=self._half,
             prox=self._proximal,
             dim=dim,
-            dtype=dtype,
-            hessian=self._matrix,
+            space=space,
+            quadratic=True,
+            hessian=self._matrix if space is None or space.is_numpy else None,
         )
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
@@ -58,10 +60,10 @@ class Quadratic(Smooth):
         """P x."""
         return self.P.mul(x) if isinstance(self.P, Coupling) else self.P * x
 
-    def _matrix(self, n: int) -> Any:
+    def _matrix(self, x: Array) -> Any:
         if isinstance(self.P, Coupling):
             return self.P.matrix()
-        return self.P * np.eye(n) if isinstance(self.P, float) else np.diag(self.P)
+        return np.diag(np.full(x.shape[0], self.P) if isinstance(self.P, float) else self.P)
 
     def _gradient(self, x: Array) -> Array:
         Px = self.hessian_times(x)
@@ -73,10 +75,10 @@ class Quadratic(Smooth):
 
     def _proximal(self, v: Array, t: float) -> Array:
         r = v if self.b is None else v - t * self.b
-        if not isinstance(self.P, DenseCoupling | SparseCoupling):
+        if not isinstance(self.P, Coupling):
             return r / (1.0 + t * self.P)
         if self._solver is None or self._solver[0] != t:
-            self._solver = (t, shifted_solver(self.P.A, t))
+            self._solver = (t, shifted_solver(self.P.matrix(), t))
         return self._solver[1](r)
 
     def _prox_of_sum(self, other: Smooth) -> Prox | None:
@@ -96,10 +98,11 @@ class Quadratic(Smooth):
             return self.P, self.P
         if isinstance(self.P, Coupling):
             return eigenvalue_bounds(self.P)
-        return float(self.P.min()), float(self.P.max())
+        xp = namespace(self.P)
+        return float(xp.min(self.P)), float(xp.max(self.P))
 
 
-def _as_hessian(P: Any) -> float | Array | DenseCoupling | SparseCoupling:
+def _as_hessian(P: Any) -> float | Array | Coupling:
     if isinstance(P, int | float | np.integer | np.floating):
         return _constant(float(P), "P of Quadratic")
     if not issparse(P):
@@ -107,15 +110,18 @@ def _as_hessian(P: Any) -> float | Array | DenseCoupling | SparseCoupling:
         if P.ndim == 0:
             return _constant(float(P), "P of Quadratic")
         if P.ndim == 1:
-            if P.size == 0 or finite(P, "P of Quadratic").min() < 0.0:
+            if P.shape[0] == 0 or bool(namespace(P).any(finite(P, "P of Quadratic") < 0.0)):
                 raise ProblemError("P of Quadratic is a diagonal with a negative or no entry; expected numbers >= 0")
-            return np.asarray(P)
+            diagonal: Array = P
+            return diagonal
     if len(P.shape) != 2 or P.shape[0] != P.shape[1]:
         raise ProblemError(f"P of Quadratic has shape {tuple(P.shape)}; expected a square matrix, a vector or a number")
     matrix = as_coupling(P, "P of Quadratic")
-    assert isinstance(matrix, DenseCoupling | SparseCoupling)
-    entries = matrix.A
-    skew = abs(entries - entries.T).max()
-    if skew > 1e3 * float(np.finfo(matrix.dtype).eps) * abs(entries).max():
+    entries = matrix.matrix()
+    skew, size = (
+        float(abs(part).max() if issparse(part) else namespace(part).max(abs(part)))
+        for part in (entries - entries.T, entries)
+    )
+    if skew > 1e3 * matrix.space.eps * size:
         raise ProblemError(f"P of Quadratic is not symmetric (it differs from P.T by {skew:.3g}); use (P + P.T)/2")
     return matrix

@@ -6,17 +6,18 @@ is summed instead of averaged; the function is then separable and its prox is ch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import eye_array, issparse
-from scipy.special import expit
+from scipy.sparse import diags_array, issparse
 
-from saddlepoint.coupling import Coupling, as_coupling
+from saddlepoint.arrays import between, cast_like, choose, common_space, namespace, sigmoid, softplus, tanh
+from saddlepoint.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.constants import gram_bounds
-from saddlepoint.functions.smooth import Hessian, Prox, Smooth, _constant
+from saddlepoint.functions.smooth import Prox, Smooth, _constant, plus_identity
 from saddlepoint.vectors import Array, as_vector, inner
 
 Elementwise = Callable[[Array], Array]
@@ -26,7 +27,7 @@ class Risk(Smooth):
     """mean_i loss(d_i'x - t_i) + l2/2 |x|^2, or sum_i loss(x_i - t_i) + l2/2 |x|^2 when D is None.
 
     Args:
-        loss, slope: the loss and its derivative, applied to arrays.
+        loss, slope, bend: the loss and its first two derivatives, applied to arrays.
         curvature: bounds on the second derivative of the loss.
     """
 
@@ -38,19 +39,19 @@ class Risk(Smooth):
         *,
         loss: Elementwise,
         slope: Elementwise,
+        bend: Elementwise,
         curvature: tuple[float, float],
         prox: Prox | None = None,
-        hessian: Hessian | None = None,
+        quadratic: bool = False,
     ) -> None:
         name = type(self).__name__
         self.l2 = l2 = _constant(l2, f"l2 of {name}")
         self.D: Coupling | None = None if D is None else as_coupling(D, f"D of {name}")
         rows = None if self.D is None else self.D.shape[0]
         self.t: Array | None = None if t is None else as_vector(t, f"t of {name}", rows)
-        self._loss, self._slope = loss, slope
+        self._loss, self._slope, self._bend = loss, slope, bend
         low, high = (1.0, 1.0) if self.D is None else (bound / self.D.shape[0] for bound in gram_bounds(self.D))
         mu = l2 + curvature[0] * low
-        data = [array.dtype for array in (self.D, self.t) if array is not None]
         super().__init__(
             self._gradient,
             mu=mu,
@@ -58,8 +59,9 @@ class Risk(Smooth):
             value=self._value,
             prox=prox if self.D is None else None,
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
-            dtype=np.result_type(*data) if data else None,
-            hessian=hessian,
+            space=common_space({f"D of {name}": self.D, f"t of {name}": self.t}),
+            quadratic=quadratic,
+            hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
         )
 
     def _residual(self, x: Array) -> Array:
@@ -72,8 +74,17 @@ class Risk(Smooth):
             slope = self.D.tmul(slope) * (1.0 / self.D.shape[0])
         return slope + self.l2 * x
 
+    def _hessian(self, x: Array) -> Any:
+        bend = self._bend(self._residual(x))
+        if self.D is None:
+            return np.diag(bend + self.l2)
+        D = self.D.matrix()
+        weighted = diags_array(bend) @ D if issparse(D) else bend[:, None] * D
+        return plus_identity((1.0 / D.shape[0]) * (D.T @ weighted), self.l2)
+
     def _value(self, x: Array) -> float:
-        total = float(self._loss(self._residual(x)).sum())
+        losses = self._loss(self._residual(x))
+        total = float(namespace(losses).sum(losses))
         return (total if self.D is None else total / self.D.shape[0]) + 0.5 * self.l2 * inner(x, x)
 
 
@@ -84,33 +95,72 @@ class LeastSquares(Risk):
         if D is None:
             raise ProblemError("LeastSquares needs data D; for a separable quadratic use Quadratic")
         super().__init__(
-            D, t, l2, loss=lambda r: 0.5 * r * r, slope=lambda r: r, curvature=(1.0, 1.0), hessian=self._matrix
+            D,
+            t,
+            l2,
+            loss=lambda r: 0.5 * r * r,
+            slope=lambda r: r,
+            bend=np.ones_like,
+            curvature=(1.0, 1.0),
+            quadratic=True,
         )
 
-    def _matrix(self, n: int) -> Any:
+    def _hessian(self, x: Array) -> Any:
         assert self.D is not None
-        gram = self.D.gram() * (1.0 / self.D.shape[0])
-        return gram + (self.l2 * eye_array(n) if issparse(gram) else self.l2 * np.eye(n))
+        return plus_identity(self.D.gram() * (1.0 / self.D.shape[0]), self.l2)
 
 
 class Logistic(Risk):
     """mean_i log(1 + exp(-label_i d_i'x)) + l2/2 |x|^2 with labels +1 and -1."""
 
     def __init__(self, D: Any, labels: Any, l2: float = 0.0) -> None:
-        if D is None:
-            raise ProblemError("Logistic needs data D, one row a sample")
-        self.labels = s = as_vector(labels, "labels of Logistic", as_coupling(D, "D of Logistic").shape[0])
-        if not (np.abs(s) == 1.0).all():
-            odd = float(s[np.abs(s) != 1.0][0])
-            raise ProblemError(f"labels of Logistic hold {odd:g}; expected +1 and -1 (2 * label - 1 maps 0/1 labels)")
+        self.labels = s = _as_labels(D, labels, "Logistic")
         super().__init__(
             D,
             None,
             l2,
-            loss=lambda r: np.logaddexp(0.0, -s * r),
-            slope=lambda r: (-s * expit(-s * r)).astype(r.dtype, copy=False),
+            loss=lambda r: softplus(-(s * r)),
+            slope=lambda r: cast_like(-(s * sigmoid(-(s * r))), r),
+            bend=lambda r: sigmoid(r) * sigmoid(-r),
             curvature=(0.0, 0.25),
         )
+
+
+class SmoothedHinge(Risk):
+    """mean_i hinge(label_i d_i'x) + l2/2 |x|^2 with labels +1 and -1, the hinge max(0, 1 - s) rounded over ``width``.
+
+    hinge(s) = 0 for s >= 1, (1 - s)^2/(2 width) for 1 - width <= s <= 1, and 1 - s - width/2 below.
+    """
+
+    def __init__(self, D: Any, labels: Any, l2: float = 0.0, width: float = 1.0) -> None:
+        self.labels = s = _as_labels(D, labels, "SmoothedHinge")
+        self.width = w = _constant(width, "width of SmoothedHinge")
+        if w == 0.0:
+            raise ProblemError("width of SmoothedHinge is 0; expected a positive number")
+
+        def loss(r: Array) -> Array:
+            short = between(1.0 - s * r, 0.0, math.inf)
+            return choose(short <= w, short * short / (2.0 * w), short - 0.5 * w)
+
+        def slope(r: Array) -> Array:
+            return cast_like(-(s * between((1.0 - s * r) / w, 0.0, 1.0)), r)
+
+        def bend(r: Array) -> Array:
+            short = 1.0 - s * r
+            return choose((short > 0.0) & (short < w), 0.0 * r + 1.0 / w, 0.0 * r)
+
+        super().__init__(D, None, l2, loss=loss, slope=slope, bend=bend, curvature=(0.0, 1.0 / w))
+
+
+def _as_labels(D: Any, labels: Any, name: str) -> Array:
+    if D is None:
+        raise ProblemError(f"{name} needs data D, one row a sample")
+    s = as_vector(labels, f"labels of {name}", as_coupling(D, f"D of {name}").shape[0])
+    xp = namespace(s)
+    if not bool(xp.all(xp.abs(s) == 1.0)):
+        odd = float(s[xp.abs(s) != 1.0][0])
+        raise ProblemError(f"labels of {name} hold {odd:g}; expected +1 and -1 (2 * label - 1 maps 0/1 labels)")
+    return s
 
 
 class Huber(Risk):
@@ -127,8 +177,9 @@ class Huber(Risk):
             D,
             t,
             l2,
-            loss=lambda r: np.where(np.abs(r) <= d, 0.5 * r * r, d * np.abs(r) - 0.5 * d * d),
-            slope=lambda r: np.clip(r, -d, d),
+            loss=lambda r: choose(abs(r) <= d, 0.5 * r * r, d * abs(r) - 0.5 * d * d),
+            slope=lambda r: between(r, -d, d),
+            bend=lambda r: choose(abs(r) <= d, 0.0 * r + 1.0, 0.0 * r),
             curvature=(0.0, 1.0),
             prox=self._shrink,
         )
@@ -138,9 +189,8 @@ class Huber(Risk):
         d, centre = self.delta, 0.0 if self.t is None else self.t
         s = self.l2 + 1.0 / t
         middle = (v / t + centre) / (1.0 + s)
-        return np.where(
-            np.abs(middle - centre) <= d, middle, np.where(middle > centre, (v / t - d) / s, (v / t + d) / s)
-        )
+        outside = choose(middle > centre, (v / t - d) / s, (v / t + d) / s)
+        return choose(abs(middle - centre) <= d, middle, outside)
 
 
 class LogCosh(Risk):
@@ -154,8 +204,9 @@ class LogCosh(Risk):
             D,
             t,
             l2,
-            loss=lambda r: np.logaddexp(r, -r) - np.log(2.0).astype(r.dtype),
-            slope=np.tanh,
+            loss=lambda r: abs(r) + softplus(-2.0 * abs(r)) - math.log(2.0),
+            slope=tanh,
+            bend=lambda r: 1.0 - tanh(r) ** 2,
             curvature=(0.0, 1.0),
             prox=self._newton,
         )
@@ -165,15 +216,15 @@ class LogCosh(Risk):
         centre = 0.0 if self.t is None else self.t
         s = self.l2 + 1.0 / t
         low, high = (v / t - 1.0) / s, (v / t + 1.0) / s
-        u, last = np.clip(v, low, high), np.full_like(v, np.inf)
+        u, last = choose(v < low, low, choose(v > high, high, v)), 0.0 * v + math.inf
         for _ in range(100):
-            th = np.tanh(u - centre)
+            th = tanh(u - centre)
             residual = th + s * u - v / t
-            low, high = np.where(residual < 0.0, u, low), np.where(residual > 0.0, u, high)
+            low, high = choose(residual < 0.0, u, low), choose(residual > 0.0, u, high)
             step = u - residual / (1.0 - th * th + s)
-            newton = (step > low) & (step < high) & (np.abs(residual) <= 0.5 * last)
-            new = np.where(newton | (step == u), step, 0.5 * (low + high))
-            if np.array_equal(new, u):
+            newton = (step > low) & (step < high) & (abs(residual) <= 0.5 * last)
+            new = choose(newton | (step == u), step, 0.5 * (low + high))
+            if bool(namespace(new).all(new == u)):
                 break
-            u, last = new, np.abs(residual)
+            u, last = new, abs(residual)
         return u

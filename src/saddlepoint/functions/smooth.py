@@ -7,14 +7,17 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import eye_array, issparse
 
+from saddlepoint.arrays import Space, common_space
 from saddlepoint.errors import ProblemError
+from saddlepoint.functions.autodiff import Differentiated
 from saddlepoint.vectors import Array, inner
 
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
 Prox: TypeAlias = Callable[[Array, float], Array]
-Hessian: TypeAlias = Callable[[int], Any]
+Hessian: TypeAlias = Callable[[Array], Any]
 
 
 class Smooth:
@@ -28,10 +31,10 @@ class Smooth:
         value: x -> value at x. Optional: no method needs it.
         prox: (v, t) -> argmin_u f(u) + |u - v|^2 / (2 t). Optional: only prox methods need it.
         dim: the dimension, if the function fixes it.
-        dtype: the dtype of the function's own data, if it has any.
+        dtype: the dtype of the function's own data, if it has any, and is NumPy's.
+        space: library, dtype and device of that data, whatever the library is.
         quadratic: True if the gradient is affine; methods for quadratic problems need to know.
-        hessian: n -> the n x n Hessian of a quadratic function, an array or a SciPy sparse array. Optional: it allows a
-            factorisation.
+        hessian: x -> the Hessian at x, an array or a SciPy sparse array. Optional: only methods that factorise need it.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -52,6 +55,7 @@ class Smooth:
         prox: Prox | None = None,
         dim: int | None = None,
         dtype: Any = None,
+        space: Space | None = None,
         quadratic: bool = False,
         hessian: Hessian | None = None,
     ) -> None:
@@ -69,9 +73,26 @@ class Smooth:
         if self.mu > self.L:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = dim
-        self.dtype: np.dtype[Any] | None = None if dtype is None else np.dtype(dtype)
-        self.quadratic = quadratic or hessian is not None
+        self.space = Space(np, np.dtype(dtype)) if space is None and dtype is not None else space
+        self.quadratic = quadratic
         self.hessian = hessian
+
+    @classmethod
+    def from_value(
+        cls, fun: Callable[[Any], Any], *, mu: float | None, L: float | None, dim: int | None = None
+    ) -> Smooth:
+        """A function known by its value, written in PyTorch or JAX, which differentiate it.
+
+        Args:
+            fun: x -> value at x, of tensors or JAX arrays.
+            mu, L, dim: as in the class.
+        """
+        return Smooth(Differentiated(fun), mu=mu, L=L, value=lambda x: float(fun(x)), dim=dim)
+
+    @property
+    def dtype(self) -> Any:
+        """Of the function's own data; None if it has none."""
+        return None if self.space is None else self.space.dtype
 
     def __call__(self, x: Array) -> float:
         """The value at x."""
@@ -93,9 +114,9 @@ class Smooth:
             value=None if f.value is None or g.value is None else lambda x: f(x) + g(x),
             prox=f._prox_of_sum(g) or g._prox_of_sum(f),
             dim=f.dim if g.dim is None else g.dim,
-            dtype=_common(f.dtype, g.dtype),
+            space=common_space({"the one function": f, "the other": g}),
             quadratic=f.quadratic and g.quadratic,
-            hessian=None if F is None or G is None else lambda n: F(n) + G(n),
+            hessian=None if F is None or G is None else lambda x: F(x) + G(x),
         )
 
     def __mul__(self, factor: float) -> Smooth:
@@ -110,9 +131,9 @@ class Smooth:
             value=None if f.value is None else lambda x: c * f(x),
             prox=(lambda v, t: f.prox(v, c * t)) if f.has_prox else None,
             dim=f.dim,
-            dtype=f.dtype,
+            space=f.space,
             quadratic=f.quadratic,
-            hessian=None if F is None else lambda n: c * F(n),
+            hessian=None if F is None else lambda x: c * F(x),
         )
 
     __rmul__ = __mul__
@@ -135,7 +156,7 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
 
     Nothing here but ``+ - *`` touches the points, so they may be symbolic.
     """
-    grad, value = f.grad, f.value
+    grad, value, F = f.grad, f.value, f.hessian
 
     def prox(v: Array, t: float) -> Array:
         shrink = 1.0 / (1.0 + t * weight)
@@ -148,8 +169,25 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         value=None if value is None else lambda x: value(x) + 0.5 * weight * inner(x - centre, x - centre),
         prox=prox if f.has_prox else None,
         dim=f.dim,
-        dtype=f.dtype,
+        space=f.space,
         quadratic=f.quadratic,
+        hessian=None if F is None else lambda x: plus_identity(F(x), weight),
+    )
+
+
+def tilted(f: Smooth, slope: Array) -> Smooth:
+    """f + <slope, x>."""
+    grad, value = f.grad, f.value
+    return Smooth(
+        lambda x: grad(x) + slope,
+        mu=f.mu,
+        L=f.L,
+        value=None if value is None else lambda x: value(x) + inner(slope, x),
+        prox=(lambda v, t: f.prox(v - t * slope, t)) if f.has_prox else None,
+        dim=f.dim,
+        space=f.space,
+        quadratic=f.quadratic,
+        hessian=f.hessian,
     )
 
 
@@ -165,10 +203,16 @@ def stretched(f: Smooth, a: float) -> Smooth:
         value=None if value is None else lambda x: value(a * x),
         prox=(lambda v, t: (1.0 / a) * f.prox(a * v, a * a * t)) if f.has_prox else None,
         dim=f.dim,
-        dtype=f.dtype,
+        space=f.space,
         quadratic=f.quadratic,
-        hessian=None if F is None else lambda n: a * a * F(n),
+        hessian=None if F is None else lambda x: a * a * F(a * x),
     )
+
+
+def plus_identity(matrix: Any, c: float) -> Any:
+    """matrix + c I, sparse if the matrix is."""
+    n = matrix.shape[0]
+    return matrix + (c * eye_array(n) if issparse(matrix) else c * np.eye(n))
 
 
 def _constant(value: float, name: str) -> float:
@@ -179,9 +223,3 @@ def _constant(value: float, name: str) -> float:
     if not math.isfinite(number) or number < 0.0:
         raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative")
     return number
-
-
-def _common(a: np.dtype[Any] | None, b: np.dtype[Any] | None) -> np.dtype[Any] | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return np.result_type(a, b)

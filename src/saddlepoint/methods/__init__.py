@@ -21,6 +21,7 @@ from saddlepoint.methods.lpd import LPD
 from saddlepoint.methods.lpd_gs import LPDGS
 from saddlepoint.methods.lpd_slide import LPDSlide
 from saddlepoint.methods.minimax_appa import MinimaxAPPA
+from saddlepoint.methods.newton import Newton
 from saddlepoint.methods.ogda import OGDA
 from saddlepoint.methods.pbr import PBR
 from saddlepoint.methods.rhss import RHSS
@@ -51,6 +52,7 @@ __all__ = [
     "LPDSlide",
     "Method",
     "MinimaxAPPA",
+    "Newton",
     "Sliding",
     "State",
     "make_method",

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import block_array, issparse
 from scipy.sparse.linalg import splu
 
-from saddlepoint.errors import ProblemError
+from saddlepoint.errors import ProblemError, SingularError
 from saddlepoint.methods.base import Method, register
 from saddlepoint.problem import Saddle
 from saddlepoint.vectors import Array
+
+SPARSE = 0.1  # the share of entries up to which a sparse factorisation is tried
 
 Solver = Callable[[Array, Array], tuple[Array, Array]]
 
@@ -47,16 +49,16 @@ class Direct(Method):
 
     def init(self, f: Saddle, x: Array, y: Array) -> DirectState:
         """The factorisation."""
+        check_numpy(f, "direct")
         for name, function in (("g", f.g), ("h", f.h)):
-            if function.hessian is None:
+            if function.hessian is None or not function.quadratic:
                 raise ProblemError(
                     f"direct needs quadratic g and h with matrices (Quadratic, LeastSquares), and {name} has none; "
-                    "give hessian= to Smooth, or use krylov or auto"
+                    "give hessian= and quadratic=True to Smooth, or use newton, krylov or auto"
                 )
         assert f.g.hessian is not None
         assert f.h.hessian is not None
-        m, n = f.shape
-        return DirectState(x, y, solver(wide(f.g.hessian(m)), wide(f.h.hessian(n)), wide(f.A.matrix())))
+        return DirectState(x, y, solver(wide(f.g.hessian(x)), wide(f.h.hessian(y)), wide(f.A.matrix())))
 
     def step(self, f: Saddle, s: DirectState) -> DirectState:
         """One query, one solve."""
@@ -68,10 +70,23 @@ class Direct(Method):
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
 
+def check_numpy(f: Saddle, method: str) -> None:
+    """Refuse arrays of other libraries, whose factors are not SciPy's."""
+    if not f.space.is_numpy:
+        raise ProblemError(f"{method} factorises NumPy and SciPy matrices, and A is {f.space}; use krylov or auto")
+
+
 def solver(P: Any, Q: Any, A: Any) -> Solver:
-    """(u, v) -> (x, y) with P x + A y = u and Q y - A' x = v."""
-    if any(map(issparse, (P, Q, A))):
-        m = A.shape[0]
+    """(u, v) -> (x, y) with P x + A y = u and Q y - A' x = v; a SingularError if rounding makes that impossible."""
+    try:
+        return _solver(P, Q, A)
+    except (LinAlgError, RuntimeError) as error:  # RuntimeError is SuperLU's word for singular
+        raise SingularError(f"the Hessians are not positive definite to working precision: {error}") from None
+
+
+def _solver(P: Any, Q: Any, A: Any) -> Solver:
+    m, n = A.shape
+    if any(map(issparse, (P, Q, A))) and sum(map(_entries, (P, Q, A))) < SPARSE * (m + n) ** 2:
         lu = splu(block_array([[P, A], [-A.T, Q]], format="csc"))
 
         def sparse(u: Array, v: Array) -> tuple[Array, Array]:
@@ -79,6 +94,7 @@ def solver(P: Any, Q: Any, A: Any) -> Solver:
             return z[:m], z[m:]
 
         return sparse
+    P, Q, A = (M.toarray() if issparse(M) else M for M in (P, Q, A))
     p = cho_factor(P)
     s = cho_factor(Q + A.T @ cho_solve(p, A))
 
@@ -87,6 +103,10 @@ def solver(P: Any, Q: Any, A: Any) -> Solver:
         return cho_solve(p, u - A @ y).astype(u.dtype), y.astype(v.dtype)
 
     return dense
+
+
+def _entries(matrix: Any) -> int:
+    return int(matrix.nnz if issparse(matrix) else matrix.size)
 
 
 def wide(matrix: Any) -> Any:

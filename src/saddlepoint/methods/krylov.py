@@ -19,8 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
+from saddlepoint.arrays import concat
 from saddlepoint.errors import ProblemError
 from saddlepoint.methods.base import Method, number, register
 from saddlepoint.problem import Saddle
@@ -62,8 +61,8 @@ class Krylov(Method):
         """Two queries: the field at zero, which is b, and at (x, y)."""
         if not (f.g.quadratic and f.h.quadratic):
             raise ProblemError("krylov needs quadratic g and h (Quadratic, LeastSquares); use auto for others")
-        b = np.concatenate((f.g.grad(0.0 * x), f.h.grad(0.0 * y)))
-        r = -np.concatenate(f.field(x, y))
+        b = concat((f.g.grad(0.0 * x), f.h.grad(0.0 * y)))
+        r = -concat(f.field(x, y))
         return KrylovState(x, y, r, b, Rows.empty(self.window, r), Rows.empty(self.window, r), 0)
 
     def step(self, f: Saddle, s: KrylovState) -> KrylovState:
@@ -76,19 +75,19 @@ class Krylov(Method):
             return s
         stretch = max(norm(s.b), 1.0) / length  # a difference with b at equal lengths loses no digits
         v = stretch * s.r
-        d, e = s.r, (1.0 / stretch) * (np.concatenate(f.field(v[:m], v[m:])) - s.b)
+        d, e = s.r, (1.0 / stretch) * (concat(f.field(v[:m], v[m:])) - s.b)
         before = norm(e)
         for _ in range(2):  # once more, for what rounding left of it
             c = s.e.matrix @ e
             d, e = d - c @ s.d.matrix, e - c @ s.e.matrix
         length = norm(e)
         if length <= DEPENDENT * before:  # the space is exhausted but for rounding: begin again with what is left
-            return self.forget(s)._replace(r=-np.concatenate(f.field(s.x, s.y)))
+            return self.forget(s)._replace(r=-concat(f.field(s.x, s.y)))
         d, e = (1.0 / length) * d, (1.0 / length) * e
         a = inner(s.r, e)
         x, y, r = s.x + a * d[:m], s.y + a * d[m:], s.r - a * e
         if (s.k + 1) % REFRESH == 0:
-            r = -np.concatenate(f.field(x, y))
+            r = -concat(f.field(x, y))
         return KrylovState(x, y, r, s.b, s.d.append(d), s.e.append(e), s.k + 1)
 
     def forget(self, s: KrylovState) -> KrylovState:

@@ -16,19 +16,23 @@ Reference:  D. Anderson, Iterative procedures for nonlinear integral equations, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs, strtrs
+from scipy.linalg.lapack import dtrtrs
 
+from saddlepoint.arrays import concat, is_array, space_of, to_host
 from saddlepoint.errors import ProblemError
 from saddlepoint.methods.base import Method, number, register_as
 from saddlepoint.methods.condat_vu import CondatVu
 from saddlepoint.methods.imex import IMEX
 from saddlepoint.methods.lpd_gs import LPDGS
 from saddlepoint.problem import Saddle
+from saddlepoint.states import arrays, with_arrays
 from saddlepoint.transforms import View
 from saddlepoint.vectors import Array, Rows, norm
 
@@ -99,7 +103,7 @@ class Anderson(Method):
     def init(self, f: Saddle, x: Array, y: Array) -> AndersonState:
         """The inner method's start."""
         inner = self.inner.init(f, x, y)
-        return AndersonState(inner.x, inner.y, inner, self.scale(f, inner), None, inner, np.inf, np.inf, 0, 0, 0)
+        return AndersonState(inner.x, inner.y, inner, self.scale(f, inner), None, inner, math.inf, math.inf, 0, 0, 0)
 
     def step(self, f: Saddle, s: AndersonState) -> AndersonState:
         """One step of the inner method."""
@@ -110,15 +114,15 @@ class Anderson(Method):
         best, smallest = (after, length) if length < s.smallest else (s.best, s.smallest)
         halved, waited = (length, 0) if length <= 0.5 * s.halved else (s.halved, s.waited + 1)
         failed = s.plain == 0 and (length > 2.0 * smallest or waited > (4 * self.window + 40) * 2**s.failures)
-        if failed or not np.isfinite(length):
+        if failed or not math.isfinite(length):
             return AndersonState(
                 best.x, best.y, best, s.scale, None, best, smallest, smallest, 0, 2**s.failures, s.failures + 1
             )
         memory = self.remember(s.memory, T, r)
         z = after
         if s.plain == 0 and memory.Q.count > 0:
-            c = solve_upper(memory.factor, memory.Q.matrix @ r)
-            z = unflat(T - c @ memory.dT.matrix, after)
+            c = solve_upper(memory.factor, on_host(memory.Q.matrix @ r))
+            z = unflat(T - space_of(T).cast(c) @ memory.dT.matrix, after)
         return AndersonState(
             z.x, z.y, z, s.scale, memory, best, smallest, halved, waited, max(s.plain - 1, 0), s.failures
         )
@@ -126,7 +130,7 @@ class Anderson(Method):
     def remember(self, memory: Memory | None, T: Array, r: Array) -> Memory:
         """The memory with the latest difference in it."""
         if memory is None or memory.Q.full:
-            return Memory(T, r, Rows.empty(self.window, T), Rows.empty(self.window, r), np.empty((0, 0), r.dtype))
+            return Memory(T, r, Rows.empty(self.window, T), Rows.empty(self.window, r), np.empty((0, 0)))
         dr = q = r - memory.r
         for _ in range(2):  # once more, for what rounding left of it
             q = q - (memory.Q.matrix @ q) @ memory.Q.matrix
@@ -136,16 +140,18 @@ class Anderson(Method):
         q = (1.0 / length) * q
         k = memory.Q.count
         Q = memory.Q.append(q)
-        factor = np.zeros((k + 1, k + 1), r.dtype)
+        factor = np.zeros((k + 1, k + 1))
         factor[:k, :k] = memory.factor
-        factor[:, k] = Q.matrix @ dr
+        factor[:, k] = on_host(Q.matrix @ dr)
         return Memory(T, r, memory.dT.append(T - memory.T), Q, factor)
 
     def scale(self, f: Saddle, state: Any) -> Array:
         """The weight of every entry of the flat state."""
         weights = self.inner.weights(f)
-        parts = [np.full(sum(map(len, arrays(field))), weights.get(name, 0.0), f.dtype) for name, field in named(state)]
-        return np.concatenate(parts)
+        return concat(
+            f.space.full(sum(array.shape[0] for array in arrays(field)), weights.get(name, 0.0))
+            for name, field in named(state)
+        )
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """Those of the inner method."""
@@ -172,40 +178,27 @@ def anderson_imex(window: int = 100, stride: float = 1.9) -> Anderson:
 
 def solve_upper(factor: Array, b: Array) -> Array:
     """factor^-1 b; SciPy's solve_triangular spends more on its checks than on a small system."""
-    trtrs = strtrs if factor.dtype == np.float32 else dtrtrs
-    return np.asarray(trtrs(factor.T, b, lower=1, trans=1)[0])
+    return np.asarray(dtrtrs(factor.T, b, lower=1, trans=1)[0])
+
+
+def on_host(short: Array) -> Array:
+    """A short vector as a NumPy array in float64, for the small system."""
+    return to_host(short).astype(np.float64)
 
 
 def named(state: Any) -> Iterator[tuple[str, Any]]:
     """The fields of a state that hold arrays, with their names."""
     for name, field in zip(state._fields, state, strict=True):
-        if isinstance(field, np.ndarray | tuple):
+        if isinstance(field, tuple) or is_array(field):
             yield name, field
-
-
-def arrays(state: Any) -> Iterator[Array]:
-    """All arrays of a state, those of states within it included."""
-    if isinstance(state, np.ndarray):
-        yield state
-    elif isinstance(state, tuple):
-        for field in state:
-            yield from arrays(field)
 
 
 def flat(state: Any) -> Array:
     """The arrays of a state in one vector."""
-    return np.concatenate(list(arrays(state)))
+    return concat(arrays(state))
 
 
 def unflat(vector: Array, like: Any) -> Any:
     """The state that has the arrays of ``vector``, and everything else from ``like``."""
-    start = 0
-
-    def rebuilt(part: Any) -> Any:
-        nonlocal start
-        if isinstance(part, np.ndarray):
-            start += part.shape[0]
-            return vector[start - part.shape[0] : start]
-        return type(part)(*map(rebuilt, part)) if isinstance(part, tuple) else part
-
-    return rebuilt(like)
+    ends = list(accumulate(array.shape[0] for array in arrays(like)))
+    return with_arrays(like, (vector[start:end] for start, end in pairwise([0, *ends])))

@@ -20,8 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from saddlepoint.methods.aipfb import AIPFB
 from saddlepoint.methods.base import Method, number, register_as
 from saddlepoint.methods.dippa import DIPPA
@@ -110,7 +108,7 @@ class Catalyst(Method):
         """beta, q and theta, and the inner method's, prefixed."""
         beta = self.weight(f)
         q = catalyst_q(f.mu_x, beta)
-        view = self.inner.normal(anchored(f, beta, np.zeros(f.shape[0])))
+        view = self.inner.normal(anchored(f, beta, f.space.zeros(f.shape[0])))
         inner = {f"inner.{name}": value for name, value in self.inner.parameters(view.problem).items()}
         return {"beta": beta, "q": q, "theta": catalyst_theta(q)} | inner
 

@@ -1,0 +1,164 @@
+"""Whole solves on a GPU: one pass against two products, the share of the memory's speed, and a loop written by hand.
+
+`python benchmarks/gpu_solve.py [--quick]` needs PyTorch and an NVIDIA GPU. All runs start at zero and end with the same
+certificate, taken in float64 with the true A. Seconds are those of `solve` as a whole, certificates and graph included.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import saddlepoint as sp
+from saddlepoint.coupling import ArrayCoupling, as_coupling
+
+torch: Any = import_module("torch")
+
+
+def problem(m: int, n: int, dtype: Any, kappa: float, coupling: float, fused: bool = True) -> sp.Saddle:
+    """Diagonal quadratics with log-cosh on top, and a Gaussian A of a known norm."""
+    torch.manual_seed(0)
+    A = torch.randn(m, n, device="cuda", dtype=dtype)
+    A /= float(m**0.5 + n**0.5)  # |A| is about 1
+    b, c = (torch.randn(k, device="cuda", dtype=dtype) for k in (m, n))
+    mu = 1.0 / coupling
+    g = sp.Quadratic(mu, b) + (mu * (kappa - 1.0)) * sp.LogCosh()
+    h = sp.Quadratic(mu, c) + (mu * (kappa - 1.0)) * sp.LogCosh()
+    return sp.Saddle(g, h, as_coupling(A) if fused else ArrayCoupling(A))
+
+
+def copy_bandwidth() -> float:
+    """Bytes a second of a large copy on the device, read and written."""
+    a = torch.empty(1 << 30, device="cuda", dtype=torch.float32)
+    b = torch.empty_like(a)
+    return float(2.0 * a.numel() * 4 / seconds(lambda: b.copy_(a), 10))
+
+
+def seconds(run: Callable[[], Any], times: int) -> float:
+    """Of one run, the median of some, by the device's own clock."""
+    run()
+    found = []
+    for _ in range(times):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(start.elapsed_time(end) * 1e-3)
+    return float(sorted(found)[len(found) // 2])
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Wall-clock seconds and the result, after a run that warms up."""
+    run()
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    result = run()
+    torch.cuda.synchronize()
+    return time.perf_counter() - began, result
+
+
+def steps(m: int, n: int, dtype: Any, bandwidth: float) -> Iterator[str]:
+    """What a step costs beyond one read of A, in a long run without certificates in between."""
+    f = problem(m, n, dtype, 10.0, 100.0)
+    A: Any = f.A
+    for name in ("condat-vu", "lpd-gs", "extragradient", "ogda", "lpd"):
+        runs = [timed(partial(sp.solve, f, method=name, tol=1e-30, max_calls=k)) for k in (2000, 6000)]
+        step = (runs[1][0] - runs[0][0]) / (runs[1][1].iterations - runs[0][1].iterations)
+        passes = runs[1][1].passes / runs[1][1].iterations
+        x, y = f.space.zeros(m) + 1.0, f.space.zeros(n) + 1.0
+        oracle = passes * seconds(partial(A.both, x, y), 30) / (1 if A.fused else 2)
+        floor = passes * A.A.numel() * A.A.element_size() / bandwidth
+        yield (
+            f"| {m} x {n} | {str(dtype).rpartition('.')[2]} | {name} | {passes:.2f} | {1e6 * step:.0f} "
+            f"| {1e6 * oracle:.0f} | {100 * (step / oracle - 1):.0f} % | {100 * floor / step:.0f} % |"
+        )
+
+
+def by_hand(f: sp.Saddle, tol: float) -> tuple[float, int]:
+    """Extragradient as one would write it in PyTorch, looking at its residual every 50 steps."""
+    coupling: Any = f.A
+    A = coupling.A
+    gx, gy = f.g.grad, f.h.grad
+    x, y = torch.zeros(A.shape[0], device="cuda", dtype=A.dtype), torch.zeros(A.shape[1], device="cuda", dtype=A.dtype)
+    t = 0.5 / max(f.L_x, f.L_y, f.norm)
+    began = time.perf_counter()
+    for k in range(200_000):
+        Fx, Fy = gx(x) + A @ y, gy(y) - A.T @ x
+        if k % 50 == 0 and float(torch.sqrt(Fx @ Fx + Fy @ Fy)) * 2.0**0.5 / f.mu <= tol:
+            break
+        u, v = x - t * Fx, y - t * Fy
+        x, y = x - t * (gx(u) + A @ v), y - t * (gy(v) - A.T @ u)
+    torch.cuda.synchronize()
+    return time.perf_counter() - began, k
+
+
+def whole(m: int, n: int, dtype: Any, tol: float, bandwidth: float) -> Iterator[str]:
+    """The same method on one pass and on two products, and extragradient by hand."""
+    shape = f"{m} x {n}, {str(dtype).rpartition('.')[2]}"
+    f = problem(m, n, dtype, 10.0, 30.0)
+    coupling: Any = f.A
+    size = coupling.A.numel() * coupling.A.element_size()
+    tol *= float(torch.linalg.norm(f.A.mul(f.space.zeros(n) + 1.0)))  # about the size of the solution
+    plain = sp.Saddle(f.g, f.h, ArrayCoupling(coupling.A))
+    for name in ("condat-vu", "lpd-gs", "auto"):
+        fast, one = timed(partial(sp.solve, f, method=name, tol=tol))
+        slow, two = timed(partial(sp.solve, plain, method=name, tol=tol))
+        share = one.passes * size / bandwidth / fast
+        yield (
+            f"| {shape} | {one.method} | {one.status}, {one.certificate.distance / tol:.2f} tol | {one.iterations} "
+            f"| {fast:.3f} | {slow:.3f} | {slow / fast:.2f} | {100 * share:.0f} % |"
+        )
+        assert two.solved == one.solved
+    took, k = by_hand(f, tol)
+    yield f"| {shape} | extragradient by hand | residual | {k} | {took:.3f} | | | |"
+
+
+def stored(m: int, n: int, tol: float) -> Iterator[str]:
+    """float64 solved with float32 copies, float32 with bfloat16 ones."""
+    for dtype, storage in ((torch.float64, "float32"), (torch.float32, "bfloat16")):
+        f = problem(m, n, dtype, 10.0, 30.0)
+        accuracy = tol * float(torch.linalg.norm(f.A.mul(f.space.zeros(n) + 1.0)))
+        plain, _ = timed(partial(sp.solve, f, method="lpd-gs", tol=accuracy))
+        low, result = timed(partial(sp.solve, f, method="lpd-gs", tol=accuracy, storage=storage))
+        yield (
+            f"| {m} x {n}, {str(dtype).rpartition('.')[2]} | {storage} | {plain:.3f} | {low:.3f} | {plain / low:.2f} "
+            f"| {result.message} |"
+        )
+
+
+def main(quick: bool) -> str:
+    """The tables, as Markdown."""
+    bandwidth = copy_bandwidth()
+    lines = [f"{torch.cuda.get_device_name()}, copy bandwidth {bandwidth / 1e12:.2f} TB/s.", ""]
+
+    def add(*rows: str) -> None:
+        lines.extend(rows)
+        print(*rows, sep="\n", file=sys.stderr, flush=True)
+
+    add("Steps between certificates (microseconds):", "")
+    add("| A | dtype | method | passes a step | step | oracle | overhead | of the copy bandwidth |", "|" + "---|" * 8)
+    for dtype in (torch.float32, torch.float64):
+        add(*steps(8192, 8192, dtype, bandwidth))
+    add("", "Whole solves (seconds) to the same certificate:", "")
+    add("| A | method | reached | steps | one pass | two products | ratio | at memory speed |", "|" + "---|" * 8)
+    sizes = [(16384, 8192)] if quick else [(65536, 16384)]
+    for m, n in sizes:
+        add(*whole(m, n, torch.float32, 1e-4, bandwidth))
+    add("", "A copy of A in a lower precision (lpd-gs, seconds):", "")
+    add("| A | storage | without | with | ratio | |", "|" + "---|" * 6)
+    add(*stored(16384 if quick else 32768, 8192 if quick else 16384, 1e-5))
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        page = main("--quick" in sys.argv)
+    print(page)
+    if len(sys.argv) > 1 and sys.argv[-1].endswith(".md"):
+        with open(sys.argv[-1], "w") as file:
+            file.write(page)

@@ -1,0 +1,69 @@
+"""Applications: each turns its own data into a saddle problem, solves it, and answers in its own words.
+
+The estimators need scikit-learn, which is imported when one of them is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from saddlepoint.errors import ProblemError
+
+if TYPE_CHECKING:
+    from saddlepoint.apps.auc import AUCClassifier
+    from saddlepoint.apps.constrained_game import ConstrainedGame
+    from saddlepoint.apps.constrained_huber import ConstrainedHuber
+    from saddlepoint.apps.extensive_game import ExtensiveGame
+    from saddlepoint.apps.matrix_game import MatrixGame
+    from saddlepoint.apps.policy import PolicyEvaluation
+    from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
+    from saddlepoint.apps.robust_least_squares import RobustLeastSquares
+    from saddlepoint.apps.structure import Graph, Groups, Norms, Squares
+
+_HOMES = {
+    "AUCClassifier": "auc",
+    "ConstrainedGame": "constrained_game",
+    "ConstrainedHuber": "constrained_huber",
+    "ExtensiveGame": "extensive_game",
+    "Graph": "structure",
+    "Groups": "structure",
+    "MatrixGame": "matrix_game",
+    "Norms": "structure",
+    "PolicyEvaluation": "policy",
+    "RiskClassifier": "risk",
+    "RiskRegressor": "risk",
+    "RobustLeastSquares": "robust_least_squares",
+    "Squares": "structure",
+}
+
+__all__ = [
+    "AUCClassifier",
+    "ConstrainedGame",
+    "ConstrainedHuber",
+    "ExtensiveGame",
+    "Graph",
+    "Groups",
+    "MatrixGame",
+    "Norms",
+    "PolicyEvaluation",
+    "RiskClassifier",
+    "RiskRegressor",
+    "RobustLeastSquares",
+    "Squares",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "sklearn":
+            raise
+        raise ProblemError(f"{name} needs scikit-learn; pip install 'saddlepoint[sklearn]'") from None
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,360 @@
+r"""Games with linear constraints, by a proximal augmented Lagrangian.
+
+Problem:    min_x max_y p(x) + <x, A y> - q(y)   subject to  B x = b, x >= 0  and  C y = c, y >= 0,
+            with convex smooth costs p and q, which may be missing. The multipliers are l, s of the equations and
+            u, v >= 0 of the bounds.
+Recursion:  (x_{k+1}, y_{k+1}) is the saddle point, up to a certified distance, of g(x) + <x, A y> - h(y) with
+            g(x) = p(x) + r/2 |B x - b + l_k/r|^2 + r/2 |(u_k/r - x)_+|^2 + a/2 |x - x_k|^2,  and h likewise;
+            l_{k+1} = l_k + r (B x_{k+1} - b),   u_{k+1} = (u_k - r x_{k+1})_+,   s and v likewise.
+            While a subproblem is cheap, r grows and a shrinks.
+Constants:  mu_x = a + mu_p and L_x = L_p + r (|B|^2 + 1) + a, because the Hessian of g is that of p plus r B'B plus r
+            on the coordinates with u_k > r x plus a: gradients only, and a prox as hard as the problem.
+Guarantee:  it is the proximal point method on the monotone operator of all conditions of optimality, in a metric with
+            a for x, y and 1/r for the multipliers: it converges for errors that can be summed, from any start and for
+            any a and r, linearly in the end for linear games, and the faster the larger r and the smaller a.
+Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
+            programming, Math. Oper. Res. 1976; C. Kanzow and D. Steck, Augmented Lagrangian methods for the solution of
+            generalized Nash equilibrium problems, SIAM J. Optim. 2016.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+
+from saddlepoint.apps.penalty import Penalised, Side
+from saddlepoint.apps.polytope import Polytope
+from saddlepoint.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.driver import solve
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions import Smooth
+from saddlepoint.methods import Method
+from saddlepoint.problem import Saddle
+from saddlepoint.progress import Progress, make_progress
+from saddlepoint.result import Record, Status
+from saddlepoint.vectors import Array, inner
+
+PENALTY, PULL = 3.0, 0.03  # r and a at the start, where |A| = 1 and the strategies are about 1
+GROWTH = 1.4  # of r and of 1/a after a step
+CHEAP = 5  # times max(m, n) calls: a subproblem within these is cheap
+SHARE = 0.5  # the certified error of a step, relative to the length of the one before
+FIRST = 0.1  # the certified error of the first step
+FACTORISED = 20_000  # variables up to which Newton's method is the default
+
+
+class Strategies(Protocol):
+    """A player's set of strategies {v >= 0 : E v = e}: a ``Polytope``, or one with a cheaper best response."""
+
+    @property
+    def constraints(self) -> tuple[csr_array, Array]:
+        """E and e."""
+
+    @property
+    def start(self) -> Array:
+        """Some strategy."""
+
+    def best(self, weights: Array) -> tuple[float, Array]:
+        """The largest <weights, v>, and a v that attains it."""
+
+    def nearest(self, vector: Array) -> Array:
+        """A strategy close to a vector that nearly is one."""
+
+    def violation(self, vector: Array) -> float:
+        """The largest error in E v = e and v >= 0."""
+
+
+class Step(NamedTuple):
+    """One line of the story: an outer step, and what was reached by then."""
+
+    step: int
+    calls: int  # of the busiest oracle
+    seconds: float
+    exploitability: float
+    infeasibility: float
+    penalty: float
+
+
+@dataclass
+class Equilibrium:
+    """Strategies, and how good they are.
+
+    Attributes:
+        x, y: the strategies.
+        value: p(x) + <x, A y> - q(y), what x pays to y.
+        exploitability: what the players can gain together by leaving x and y alone, at most.
+        infeasibility: the largest violation of a constraint by x or y, relative to the right-hand sides.
+        multipliers_x, multipliers_y: (l, u) and (s, v); l and s price the equations, u and v the bounds.
+        stationarity: the largest violation of A y + grad p + B'l - u = 0 and of its mirror image, times the size that
+            the strategy may have: it is in units of the payoff.
+        solved: whether exploitability, stationarity and infeasibility are within their tolerances.
+        message: how it ended, in words.
+        steps, calls, seconds: what it took.
+        history: a ``Step`` for each outer step.
+    """
+
+    x: Array
+    y: Array
+    value: float
+    exploitability: float
+    infeasibility: float
+    multipliers_x: tuple[Array, Array]
+    multipliers_y: tuple[Array, Array]
+    stationarity: float
+    solved: bool
+    message: str = ""
+    steps: int = 0
+    calls: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    history: list[Step] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the arrays and the history, in plain Python values."""
+        names = (
+            "solved", "message", "value", "exploitability", "infeasibility", "stationarity", "steps", "calls", "seconds"
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())
+        lines = [
+            f"{'solved' if self.solved else 'not solved'}: {self.message}",
+            f"  value           {self.value:.9g}",
+            f"  exploitability  {self.exploitability:.3g}",
+            f"  infeasibility   {self.infeasibility:.3g} (of the multipliers {self.stationarity:.3g})",
+            f"  cost            {self.steps} outer steps, {self.seconds:.3g} s; calls {calls}",
+        ]
+        return "\n".join(lines)
+
+
+class ConstrainedGame:
+    """min_x max_y p(x) + <x, A y> - q(y) subject to B x = b, x >= 0 and C y = c, y >= 0.
+
+    Args:
+        payoff: A, what the row player x pays to the column player y; an array or a SciPy sparse array.
+        strategies_x, strategies_y: (B, b) and (C, c), or objects that know more (see ``Strategies``).
+        cost_x, cost_y: p and q, convex ``Smooth`` functions of x and y; None is no cost.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> half = np.array([[2.0, -1.0], [-1.0, 1.0]])
+        >>> found = sp.apps.ConstrainedGame.mixed(half).solve(tol=1e-8)
+        >>> found.solved, found.x.round(4), round(found.value, 6)
+        (True, array([0.4, 0.6]), 0.2)
+    """
+
+    def __init__(
+        self,
+        payoff: Any,
+        strategies_x: Any,
+        strategies_y: Any,
+        cost_x: Smooth | None = None,
+        cost_y: Smooth | None = None,
+    ) -> None:
+        A = as_coupling(payoff, "payoff")
+        if not isinstance(A, DenseCoupling | SparseCoupling):
+            raise ProblemError(f"payoff is a {type(payoff).__name__}; expected an array or a sparse array")
+        self.payoff = A.A.astype(np.float64)
+        m, n = self.payoff.shape
+        self.strategies_x = _as_strategies(strategies_x, "B x = b, x >= 0", m)
+        self.strategies_y = _as_strategies(strategies_y, "C y = c, y >= 0", n)
+        for name, cost, size in (("cost_x", cost_x, m), ("cost_y", cost_y, n)):
+            if cost is not None and not isinstance(cost, Smooth):
+                raise ProblemError(f"{name} is a {type(cost).__name__}; expected a Smooth function, or None")
+            if cost is not None and cost.dim not in (None, size):
+                raise ProblemError(f"{name} has {cost.dim} variables; expected {size}")
+            if cost is not None and not math.isfinite(cost.mu + cost.L):
+                raise ProblemError(f"{name} has an unknown mu or L; give both (mu = 0 if it is not strongly convex)")
+        self.cost_x, self.cost_y = cost_x, cost_y
+
+    @classmethod
+    def mixed(cls, payoff: Any, cost_x: Smooth | None = None, cost_y: Smooth | None = None) -> ConstrainedGame:
+        """The game in mixed strategies: x and y are probabilities of the rows and of the columns."""
+        m, n = as_coupling(payoff, "payoff").shape
+        return cls(payoff, (np.ones((1, m)), [1.0]), (np.ones((1, n)), [1.0]), cost_x, cost_y)
+
+    def exploitability(self, x: Array, y: Array) -> float:
+        """An upper bound on what the players can gain by leaving x and y alone; without costs it is exact.
+
+        Convexity bounds the gain of y by the best response to the gradient A'x - grad q(y), and that of x likewise.
+        """
+        wx, wy = self._gradients(x, y)
+        best_x, best_y = self.strategies_x.best(wx)[0], self.strategies_y.best(wy)[0]
+        return max(0.0, best_x - inner(wx, x) + best_y - inner(wy, y))
+
+    def value(self, x: Array, y: Array) -> float:
+        """p(x) + <x, A y> - q(y); NaN where a cost was given no value."""
+        p, q = (
+            0.0 if cost is None else math.nan if cost.value is None else cost(v)
+            for cost, v in ((self.cost_x, x), (self.cost_y, y))
+        )
+        return p + inner(x, self.payoff @ y) - q
+
+    def _gradients(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """What a change of x and of y brings to its player, to first order."""
+        wx, wy = -(self.payoff @ y), self.payoff.T @ x
+        return (
+            wx if self.cost_x is None else wx - self.cost_x.grad(x),
+            wy if self.cost_y is None else wy - self.cost_y.grad(y),
+        )
+
+    def solve(
+        self,
+        *,
+        tol: float = 1e-6,
+        feasibility: float = 1e-6,
+        method: str | Method | None = None,
+        max_steps: int = 1000,
+        max_seconds: float | None = None,
+        callback: Callable[[Equilibrium], object] | None = None,
+        progress: bool = False,
+    ) -> Equilibrium:
+        """An equilibrium with exploitability and stationarity up to ``tol`` and infeasibility up to ``feasibility``.
+
+        Args:
+            tol: in units of the payoff.
+            feasibility: relative to the right-hand sides of the constraints, or to 1 where they are smaller.
+            method: for the subproblems: a registered name or a ``Method``. None takes ``newton`` if the costs have
+                Hessians and the game has no more than 20 000 variables, and ``auto`` if not. Any gradient method will
+                do; ``anderson-condat-vu`` is the quickest on games.
+            max_steps: outer steps.
+            max_seconds: wall-clock limit.
+            callback: called with the ``Equilibrium`` so far after each step; raise StopIteration to end the run.
+            progress: show a progress bar.
+
+        Raises:
+            ProblemError: the constraints of a player have no solution.
+        """
+        for name, bound in (("tol", tol), ("feasibility", feasibility)):
+            if not 0.0 < bound < math.inf:
+                raise ProblemError(f"{name} is {bound!r}; expected a positive number")
+        run = _Run(self, tol, feasibility, self._method() if method is None else method)
+        with make_progress(progress, tol, "exploitability") as bar:
+            return run.go(max_steps, max_seconds, callback, bar)
+
+    def subproblem(self) -> Saddle:
+        """The first subproblem, in scaled variables: an example of what the methods meet."""
+        return _Run(self, 1.0, 1.0, "auto").subproblem(PENALTY, PULL)
+
+    def _method(self) -> str:
+        smooth = all(cost is None or cost.hessian for cost in (self.cost_x, self.cost_y))
+        return "newton" if smooth and sum(self.payoff.shape) <= FACTORISED else "auto"
+
+
+class _Run:
+    """One solve in progress."""
+
+    def __init__(self, game: ConstrainedGame, tol: float, feasibility: float, method: str | Method) -> None:
+        self.game, self.tol, self.feasibility, self.method = game, tol, feasibility, method
+        self.x = Side(game.strategies_x.constraints, game.strategies_x.start)
+        self.y = Side(game.strategies_y.constraints, game.strategies_y.start)
+        A = diags_array(self.x.d) @ game.payoff @ diags_array(self.y.d)
+        unit = as_coupling(A).norm or 1.0
+        self.A = as_coupling(A / unit)
+        self.x.set_cost(game.cost_x, unit)
+        self.y.set_cost(game.cost_y, unit)
+        self.calls: Counter[str] = Counter()
+        self.history: list[Step] = []
+
+    def subproblem(self, r: float, a: float) -> Saddle:
+        """With the penalty r and the pull a towards the present point."""
+        return Saddle(Penalised(self.x, r, a), Penalised(self.y, r, a), self.A)
+
+    def go(
+        self,
+        max_steps: int,
+        max_seconds: float | None,
+        callback: Callable[[Equilibrium], object] | None,
+        bar: Progress,
+    ) -> Equilibrium:
+        """The outer loop."""
+        began = time.monotonic()
+        r, a, accuracy = PENALTY, PULL, FIRST
+        best, ending = self.look(), ""
+        for step in range(1, max_steps + 1):
+            left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
+            if best.solved or ending or (left is not None and left <= 0.0):
+                break
+            f = self.subproblem(r, a)
+            result = solve(f, self.x.v, self.y.v, method=self.method, tol=accuracy, max_seconds=left, history=False)
+            self.calls.update(result.calls)
+            move = math.hypot(self.x.move(result.x, r), self.y.move(result.y, r))
+            now = self.look()
+            seconds = time.monotonic() - began
+            self.history.append(Step(step, max(self.calls.values()), seconds, now.exploitability, now.infeasibility, r))
+            bar.update(_record(self.history[-1], self.calls, result.passes))
+            best = now if self.error(now) <= self.error(best) else best
+            best.steps, best.seconds, best.calls, best.history = step, seconds, dict(self.calls), self.history
+            if result.status is Status.INTERRUPTED:
+                ending = "interrupted at "
+            try:
+                if callback is not None:
+                    callback(best)
+            except StopIteration:
+                ending = "stopped by the callback at "
+            if move > 0.0:
+                accuracy = min(accuracy, SHARE * move)
+            if max(result.calls.values()) <= CHEAP * max(self.A.shape):
+                r, a = r * GROWTH, a / GROWTH
+        short = "" if best.solved or ending else f"; {self.tol:.3g} was asked for, raise max_steps or max_seconds"
+        reached = f"exploitability {best.exploitability:.3g}, infeasibility {best.infeasibility:.3g}"
+        best.message = f"{ending}{reached}, {best.steps} outer steps{short}"
+        return best
+
+    def error(self, now: Equilibrium) -> float:
+        """At most 1 if ``now`` is good enough."""
+        payoff = max(now.exploitability, now.stationarity)
+        return max(payoff / self.tol, now.infeasibility / self.feasibility)
+
+    def look(self) -> Equilibrium:
+        """The present point in the units of the game, and how good it is."""
+        game = self.game
+        (x, price_x, force_x), (y, price_y, force_y) = self.x.original(), self.y.original()
+        x, y = game.strategies_x.nearest(x), game.strategies_y.nearest(y)
+        wx, wy = game._gradients(x, y)
+        stationarity = max(
+            float(np.abs(side.d * (w - E.T @ price + force)).max())
+            for side, w, (E, _), price, force in (
+                (self.x, wx, game.strategies_x.constraints, price_x, force_x),
+                (self.y, wy, game.strategies_y.constraints, price_y, force_y),
+            )
+        )
+        infeasibility = max(game.strategies_x.violation(x), game.strategies_y.violation(y))
+        exploitability = game.exploitability(x, y)
+        found = Equilibrium(
+            x,
+            y,
+            game.value(x, y),
+            exploitability,
+            infeasibility,
+            (price_x, force_x),
+            (price_y, force_y),
+            stationarity,
+            False,
+        )
+        found.solved = self.error(found) <= 1.0
+        return found
+
+
+def _as_strategies(given: Any, name: str, size: int) -> Strategies:
+    if isinstance(given, tuple) and len(given) == 2:
+        return Polytope(*given, name, size)
+    if not hasattr(given, "constraints"):
+        raise ProblemError(f"the constraints {name} are a {type(given).__name__}; expected a pair of matrix and vector")
+    strategies: Strategies = given
+    if strategies.constraints[0].shape[1] != size:
+        raise ProblemError(f"{name} has {strategies.constraints[0].shape[1]} variables; expected {size}")
+    return strategies
+
+
+def _record(step: Step, calls: Counter[str], passes: int) -> Record:
+    error = max(step.exploitability, step.infeasibility)
+    return Record(
+        step.step, calls["grad_g"], calls["grad_h"], calls["A"], calls["At"], passes, step.seconds, error, error
+    )

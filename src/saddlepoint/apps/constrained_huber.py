@@ -1,0 +1,373 @@
+r"""Huber regression whose coefficients keep linear equations exactly.
+
+Problem:    min_{w,b} (1/N) sum_i huber(d_i'w + b - t_i) + l2/2 |w|^2 subject to E w = e, where huber(r) = r^2/2 up to
+            |r| = delta, and delta |r| - delta^2/2 beyond.
+Saddle:     g(w) is the objective, minimised over b, and w = T v with T = (l2 + D'D/N)^(-1/2), the columns of D centred
+            if there is a b: v are the coordinates in which ridge regression takes one step. With T E' = Q R, Q
+            orthonormal, the equations are Q'v = c, and the problem is min_v max_z g(T v) + <v, Q z> - c'z. There
+            h(z) = c'z is linear, so the proximal point method, which is then the method of multipliers, solves a few
+            problems with h(z) + weight/2 |z - z_k|^2 in place of h. R y = z gives the multipliers y of E w = e.
+Constants:  The Hessian of g in w is l2 + D'C D/N. Without b, C is diagonal, 1 where |r_i| <= delta and 0 elsewhere;
+            with b, the mean over these rows is taken off. Either way 0 <= C <= 1, and with b the means of the columns
+            of D do not matter. In v it lies between mu_x = l2/(l2 + lambda), lambda being the largest eigenvalue of
+            D'D/N, and L_x = 1. A = Q has norm 1, and mu_y = L_y = weight = 1/1000: the dual function is
+            1/L_x-strongly concave, so each exact step divides the error of z by 1001.
+Proof:      In w, with mu = l2, L = l2 + lambda, stationarity r = grad g(w) + E'y, feasibility q = E w - e and sigma,
+            the smallest singular value of E, the distance d = |w - w*| satisfies
+            mu d^2 <= <grad g(w) - grad g(w*), w - w*> = <r, w - w*> - <y - y*, q> <= |r| d + |q| |y - y*|
+            and sigma |y - y*| <= |E'(y - y*)| <= L d + |r|, so d is at most the larger root of
+            mu d^2 - (|r| + L |q|/sigma) d - |q| |r|/sigma = 0. In the end w is moved to where E w = e.
+Reference:  P. J. Huber, Robust estimation of a location parameter, Ann. Math. Statist. 1964; R. T. Rockafellar,
+            Augmented Lagrangians and applications of the proximal point algorithm, Math. Oper. Res. 1976.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh, qr, solve_triangular
+from scipy.sparse import eye_array, issparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+
+from saddlepoint.apps.equations import Equations, read_equations
+from saddlepoint.apps.proximal import Outcome, proximal_point
+from saddlepoint.coupling import Coupling, as_coupling
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions import Quadratic, Smooth
+from saddlepoint.functions.constants import DENSE, ROUNDING
+from saddlepoint.functions.smooth import anchored, stretched
+from saddlepoint.methods import Method
+from saddlepoint.problem import Saddle
+from saddlepoint.vectors import Array, inner, norm
+
+WEIGHT = 1e-3  # of a proximal step
+STEPS = 25  # proximal steps at most; about five are usual
+ENTRIES = 30_000_000  # of D T, up to which it is formed for a sparse D
+UNIT = 8.0 * float(np.finfo(np.float64).eps)
+
+
+class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear regression with Huber's loss, l2, and equations E w = e for the coefficients.
+
+    (1/N) sum_i huber(x_i'w + b - y_i) + l2/2 |w|^2 is minimised subject to E w = e. The intercept b is free. The saddle
+    form, its constants and the proof of the certificate stand at the head of this module. T is a multiple of the
+    identity if there are more than 1500 features, or if the data are too large to be made dense.
+
+    Args:
+        constraints: the pair (E, e): a matrix with a column for each feature, dense or sparse, and a right-hand side.
+            None for no constraints. Equations that follow from the others are left out, and get the multiplier 0.
+        delta: residuals beyond it count linearly; in the units of y. 1.35 times the standard deviation of the noise
+            loses 5 % where the noise is normal. (scikit-learn's HuberRegressor estimates that deviation as well.)
+        l2: the multiple of |w|^2/2, positive: the certificate rests on it.
+        fit_intercept: whether there is an intercept.
+        tol: the certified |coef_ - w*| is to be at most tol times the median of |y - m|, where m is the median of y,
+            or 0 without an intercept.
+        method: for the subproblems: a name that ``sp.solve`` knows, a ``Method``, or "auto".
+        max_seconds: wall-clock limit; a ConvergenceWarning says if it was too short.
+
+    Attributes:
+        coef_, intercept_: w and b; coef_ keeps E w = e to the precision of the arithmetic.
+        multipliers_: y with grad g(w) + E'y = 0; the optimal value changes by -y per unit of e.
+        independent_: the equations that count; the others follow from them.
+        certificate_: the proof of how close coef_ is to the optimum.
+        result_: the ``Outcome`` of the proximal point method, in the variables v and z; n_iter_ are its steps.
+        whitening_: T; coef_ is whitening_ @ v.
+
+    Example:
+        >>> from saddlepoint.apps.constrained_huber import ConstrainedHuber
+        >>> X, y = [[0, 1], [1, 0], [2, 2], [3, 1], [4, 0], [1, 3]], [1.0, 0.3, 2.2, 1.6, 1.1, 99.0]
+        >>> model = ConstrainedHuber(([[1, 1]], [1]), delta=0.1).fit(X, y)  # coefficients that sum to one
+        >>> model.coef_.round(3), model.result_.solved
+        (array([0.198, 0.802]), True)
+    """
+
+    def __init__(
+        self,
+        constraints: tuple[Any, Any] | None = None,
+        *,
+        delta: float = 1.35,
+        l2: float = 1e-4,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        method: str | Method = "anderson-imex",
+        max_seconds: float | None = None,
+    ) -> None:
+        self.constraints = constraints
+        self.delta = delta
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.method = method
+        self.max_seconds = max_seconds
+
+    def problem(self, X: Any, y: Any) -> Saddle:
+        """The saddle problem of a proximal step in v and z, around the z of the last fit if there was one, else 0.
+
+        Around the z of a fit to the same data, its solution v is the answer, w = T v.
+        """
+        X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        f = white(*self._parts(X, y))
+        z = np.zeros(f.Q.shape[1])
+        if hasattr(self, "result_") and self.result_.y.shape == z.shape:
+            z = self.result_.y
+        return Saddle(f.g, anchored(f.h, WEIGHT, z), f.Q)
+
+    def fit(self, X: Any, y: Any) -> ConstrainedHuber:
+        """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        g, equations = self._parts(X, y)
+        tol = _positive(self.tol, "tol") * g.spread
+        if self.max_seconds is not None:
+            _positive(self.max_seconds, "max_seconds")
+        f = white(g, equations)
+        self.result_: Outcome = proximal_point(
+            f.g,
+            f.h,
+            f.Q,
+            # Then the certificate is at most tol, if rounding allows it: |grad g(w) + E'y| is at most sqrt(L) times as
+            # large in w as in v.
+            tol=max(0.3 * tol * g.mu, g.rounding(np.zeros(X.shape[1]))) / math.sqrt(g.L),
+            weights=(0.0, WEIGHT),
+            shrink=1.0,
+            method=self.method,
+            max_steps=STEPS,
+            max_seconds=self.max_seconds,
+        )
+        v, z = f.polished(self.result_.x)
+        self.result_.x, self.result_.y = v, z
+        self.coef_ = equations.nearest(f.T @ v)
+        self.intercept_ = g.intercept(self.coef_)
+        self.multipliers_ = equations.multipliers(f.multipliers(z))
+        self.independent_ = equations.kept
+        self.certificate_ = certify(g, equations, self.coef_, f.multipliers(z))
+        self.whitening_ = f.T
+        self.n_iter_ = self.result_.steps
+        self.result_.solved = self.certificate_.distance <= tol
+        if not self.result_.solved:
+            warnings.warn(
+                f"ConstrainedHuber is not solved: certified |w - w*| <= {self.certificate_.distance:.3g}, "
+                f"but {tol:.3g} was asked for; scale the features, or raise tol, l2 or max_seconds",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """x'w + b of every sample."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def _parts(self, X: Any, y: Array) -> tuple[Objective, Equations]:
+        delta, l2 = _positive(self.delta, "delta"), _positive(self.l2, "l2")
+        return Objective(X, y, l2, delta, bool(self.fit_intercept)), read_equations(self.constraints, X.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+# -- the objective ---------------------------------------------------------------------------------------------------
+
+
+def balance(r: Array, delta: float) -> float:
+    """The b with sum_i clip(b - r_i, -delta, delta) = 0: Huber's estimate of the centre of r.
+
+    The sum grows with b and is linear in pieces. A Newton step from the right piece repeats itself to the last bit; one
+    that leaves the bracket is replaced by halving.
+    """
+    low, high = float(r.min()), float(r.max())
+    b = float(np.median(r))
+    for _ in range(100):
+        above, below = r >= b + delta, r <= b - delta
+        inside = ~(above | below)
+        count, excess = int(inside.sum()), int(above.sum()) - int(below.sum())
+        if count == excess == 0:  # every b in a whole interval will do
+            break
+        new = (float(r[inside].sum()) + delta * excess) / count if count else excess * math.inf
+        low, high = (b, high) if new > b else (low, b)
+        if not low <= new <= high:
+            new = 0.5 * (low + high)
+        if new == b:
+            break
+        b = new
+    return b
+
+
+class Loss(NamedTuple):
+    """w -> min_b (1/N) sum_i huber(d_i'w + b - t_i); b = 0 if it is not free."""
+
+    D: Coupling
+    t: Array
+    delta: float
+    free: bool
+
+    def value(self, w: Array) -> float:
+        """The value at w."""
+        size = np.abs(self.residual(w))
+        d = self.delta
+        return float(np.where(size <= d, 0.5 * size * size, d * size - 0.5 * d * d).mean())
+
+    def grad(self, w: Array) -> Array:
+        """The gradient at w."""
+        return self.D.tmul(np.clip(self.residual(w), -self.delta, self.delta) * (1.0 / self.D.shape[0]))
+
+    def hessian(self, w: Array) -> Array:
+        """The Hessian at w, for a dense D: of the rows inside, about their mean if b is free."""
+        inside = self.D.matrix()[np.abs(self.residual(w)) <= self.delta]
+        if self.free and len(inside):
+            inside = inside - inside.mean(axis=0)
+        return np.asarray(inside.T @ inside / self.D.shape[0])
+
+    def residual(self, w: Array) -> Array:
+        """D w + b - t."""
+        r = self.D.mul(w) - self.t
+        return r + balance(-r, self.delta) if self.free else r
+
+
+class Objective(Smooth):
+    """g(w). A dense X has its columns centred if there is an intercept; for a sparse one b makes up for the means."""
+
+    def __init__(self, X: Any, y: Array, l2: float, delta: float, intercept: bool) -> None:
+        rows, features = X.shape
+        self.means = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(features)
+        self.X = X if issparse(X) else X - self.means
+        self.median = float(np.median(y)) if intercept else 0.0
+        self.t = y - self.median
+        self.loss = Loss(as_coupling(self.X, "X"), self.t, delta, intercept)
+        self.size_X = norm(np.ravel(self.X.data if issparse(X) else self.X)) / math.sqrt(rows)
+        self.size_t = norm(self.t) / math.sqrt(rows)
+        self.spread = float(np.median(np.abs(self.t))) or self.size_t or 1.0  # of most targets, whatever outliers do
+        self.spectrum = self._spectrum()
+        top = self.loss.D.norm**2 / rows if self.spectrum is None else self.spectrum[0][-1] * (1.0 + ROUNDING)
+        super().__init__(
+            lambda w: self.loss.grad(w) + l2 * w,
+            mu=l2,
+            L=l2 + float(top),
+            value=lambda w: self.loss.value(w) + 0.5 * l2 * inner(w, w),
+            dim=features,
+            dtype=np.float64,
+        )
+
+    def intercept(self, w: Array) -> float:
+        """The b that belongs to w and to X as it was given."""
+        r = self.t - self.loss.D.mul(w)
+        b = balance(r, self.loss.delta) if self.loss.free else 0.0
+        return self.median + b - (0.0 if issparse(self.X) else inner(self.means, w))
+
+    def rounding(self, w: Array) -> float:
+        """The error of evaluating the gradient, about."""
+        return UNIT * (self.size_X * (self.size_X * norm(w) + self.size_t) + self.mu * norm(w))
+
+    def _spectrum(self) -> tuple[Array, Array] | None:
+        """Eigenvalues and eigenvectors of D'D/N with centred columns, where that and D T are affordable."""
+        rows, features = self.X.shape
+        if features > DENSE or (issparse(self.X) and rows * features > ENTRIES):
+            return None
+        gram = self.loss.D.gram() / rows
+        if issparse(self.X):
+            gram = gram.toarray() - np.outer(self.means, self.means)
+        values, vectors = eigh(gram)
+        return np.maximum(values, 0.0), vectors
+
+
+# -- the problem in v ------------------------------------------------------------------------------------------------
+
+
+class White(NamedTuple):
+    """g(T v), h(z) = c'z and Q, which is one column of zeros if there are no equations; T E' = Q R."""
+
+    g: Smooth
+    h: Quadratic
+    Q: Array
+    R: Array
+    T: Any
+
+    def polished(self, v: Array) -> tuple[Array, Array]:
+        """The point nearest to v with Q'v = c, and the z that makes the gradient of the Lagrangian there shortest."""
+        v = v - self.Q @ (self.Q.T @ v - self.h.b)
+        return v, -(self.Q.T @ self.g.grad(v))
+
+    def multipliers(self, z: Array) -> Array:
+        """y with R y = z."""
+        return np.asarray(solve_triangular(self.R, z)) if self.R.size else np.zeros(0)
+
+
+def white(g: Objective, equations: Equations) -> White:
+    """The problem in v = T^-1 w."""
+    T, inside = _whitened(g) if g.spectrum is not None else _scaled(g)
+    if not equations.kept.size:
+        return White(inside, Quadratic(0.0, np.zeros(1)), np.zeros((T.shape[0], 1)), np.zeros((0, 0)), T)
+    Q, R = qr(T @ equations.E.T, mode="economic")
+    return White(inside, Quadratic(0.0, solve_triangular(R, equations.e, trans="T")), Q, R, T)
+
+
+def _whitened(g: Objective) -> tuple[Array, Smooth]:
+    assert g.spectrum is not None
+    values, vectors = g.spectrum
+    T = (vectors / np.sqrt(g.mu + values)) @ vectors.T
+    B = g.X @ T - (g.means @ T if issparse(g.X) else 0.0)  # with D T in memory no rounding is blown up by T
+    loss, P = g.loss._replace(D=as_coupling(B)), g.mu * (T @ T)
+    slack = 1e-9 + ROUNDING * T.shape[0] * g.L / g.mu  # T is as good as the eigenvalues that it is made of
+    return T, Smooth(
+        lambda v: loss.grad(v) + P @ v,
+        mu=g.mu / g.L * max(1.0 - slack, 0.5),
+        L=1.0 + slack,
+        value=lambda v: loss.value(v) + 0.5 * inner(v, P @ v),
+        dim=g.dim,
+        dtype=np.float64,
+        hessian=lambda v: loss.hessian(v) + P,
+    )
+
+
+def _scaled(g: Objective) -> tuple[Any, Smooth]:
+    c = 1.0 / math.sqrt(g.L)
+    return c * eye_array(g.X.shape[1]), stretched(g, c)
+
+
+# -- the proof -------------------------------------------------------------------------------------------------------
+
+
+class Certificate(NamedTuple):
+    """What the conditions of Karush, Kuhn and Tucker prove about w: ``distance`` bounds |w - w*|.
+
+    It includes ``rounding``, the part that allows for the error of evaluating these conditions.
+    """
+
+    distance: float
+    rounding: float
+    stationarity: float  # |grad g(w) + E'y|
+    feasibility: float  # |E w - e|, the independent rows of E having length one
+
+    def __repr__(self) -> str:
+        return f"Certificate(|w-w*| <= {self.distance:.3g})"
+
+
+def certify(g: Objective, equations: Equations, w: Array, y: Array) -> Certificate:
+    """What w and multipliers y of the independent equations prove."""
+    r, q = norm(g.grad(w) + equations.E.T @ y), norm(equations.E @ w - equations.e)
+    slack_r = g.rounding(w) + UNIT * norm(y)
+    slack_q = UNIT * (math.sqrt(equations.kept.size) * norm(w) + norm(equations.e))
+    constants = g.mu, g.L, equations.sigma
+    return Certificate(
+        distance_bound(*constants, r + slack_r, q + slack_q), distance_bound(*constants, slack_r, slack_q), r, q
+    )
+
+
+def distance_bound(mu: float, L: float, sigma: float, r: float, q: float) -> float:
+    """The larger root d of mu d^2 - (r + L q/sigma) d - q r/sigma = 0."""
+    b = 0.5 * (r + L * q / sigma)
+    return (b + math.sqrt(b * b + mu * q * r / sigma)) / mu
+
+
+def _positive(value: float, name: str) -> float:
+    if not (isinstance(value, Real) and 0.0 < value < math.inf):
+        raise ProblemError(f"{name} of ConstrainedHuber is {value!r}; expected a positive number")
+    return float(value)

@@ -1,0 +1,228 @@
+r"""Two-player zero-sum games in extensive form, by their sequences.
+
+A sequence of a player is the list of this player's own choices on the way to a node of the tree. With perfect recall,
+strategies are probabilities of sequences: all v >= 0 with E v = e, where v_0 = 1 for the empty sequence, and the
+sequences of each information set add up to the one that leads to it. In these variables the expected payoff is
+bilinear, and the game is the linear problem
+
+    min_x max_y x'Ay,    B x = b, x >= 0,    C y = c, y >= 0,
+
+as large as the tree and not, as the matrix of all plans, exponentially larger. The first player is y and receives
+x'Ay; the second is x and pays it. A_st adds probability times payoff over the leaves with the sequences s of x and t
+of y. ``ConstrainedGame`` solves it.
+
+References: D. Koller, N. Megiddo, B. von Stengel, Fast algorithms for finding randomized strategies in game trees, STOC
+1994; B. von Stengel, Efficient computation of behavior strategies, Games Econ. Behav. 1996.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
+from saddlepoint.apps.openspiel import read_openspiel
+from saddlepoint.apps.sequences import Sequences
+from saddlepoint.errors import ProblemError
+from saddlepoint.files.arrays import MEMORY_LIMIT
+from saddlepoint.files.efg_file import read_efg
+from saddlepoint.files.game_file import read_game, write_game
+from saddlepoint.files.game_tree import SequenceForm
+from saddlepoint.vectors import Array, as_vector, finite
+
+SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # and what OpenSpiel calls them
+GAMES = Path(__file__).parent / "games"
+MAX_NODES = 10_000_000
+FEASIBLE = 1e-12  # violation that rounding explains
+
+
+class ExtensiveGame:
+    """A two-player zero-sum game of perfect recall in sequence form.
+
+    Args:
+        first, second: the information sets of the players, each a triple (name, actions, parent). Sequence 0 is the
+            empty one; the actions of the information sets follow, set by set. The parent is the sequence that leads to
+            the set, and is listed before it.
+        payoffs: triples (second's sequence, first's sequence, probability of chance times payoff to the first player);
+            those of equal sequences add up.
+        title: what to call the game.
+
+    Attributes:
+        payoff: A, a sparse array with a row for each sequence of x and a column for each of y. Leaves with payoff 0 are
+            stored as well.
+        sequences_x, sequences_y: the ``Sequences`` of the second and of the first player, with their information sets.
+        constraints_x, constraints_y: (B, b) and (C, c), B and C sparse.
+        shape: how many sequences x and y have.
+
+    Example:
+        >>> from saddlepoint.apps import ExtensiveGame
+        >>> sides = [("coin", ["heads", "tails"], 0)]
+        >>> pennies = ExtensiveGame(sides, sides, [(1, 1, 1.0), (1, 2, -1.0), (2, 1, -1.0), (2, 2, 1.0)], "pennies")
+        >>> pennies
+        ExtensiveGame('pennies', 3 x 3 sequences, 1 and 1 information sets)
+        >>> x = pennies.strategy("x", [1.0, 0.5, 0.5])
+        >>> pennies.exploitability(x, pennies.strategy("y", [1.0, 0.75, 0.25]))
+        0.5
+        >>> pennies.behaviour("y", [1.0, 0.75, 0.25])
+        {'coin': {'heads': 0.75, 'tails': 0.25}}
+    """
+
+    def __init__(self, first: Iterable[Any], second: Iterable[Any], payoffs: Iterable[Any], title: str = "") -> None:
+        self.title = title
+        self.sequences_x, self.sequences_y = Sequences(second, "second"), Sequences(first, "first")
+        self.shape = (self.sequences_x.size, self.sequences_y.size)
+        self.constraints_x, self.constraints_y = self.sequences_x.constraints, self.sequences_y.constraints
+        self.payoff = self._matrix(payoffs)
+
+    def _matrix(self, payoffs: Iterable[Any]) -> csr_array:
+        rows: list[int] = []
+        columns: list[int] = []
+        values: Any = []
+        for i, entry in enumerate(payoffs):
+            if len(entry) != 3:
+                raise ProblemError(f"payoff {i} is {entry!r}; expected (second's sequence, first's sequence, payoff)")
+            second, first, payoff = entry
+            for sequences, sequence in ((self.sequences_x, second), (self.sequences_y, first)):
+                if not isinstance(sequence, int | np.integer) or not 0 <= sequence < sequences.size:
+                    raise ProblemError(
+                        f"payoff {i} is one of sequence {sequence} of the {sequences.player} player; expected 0 to "
+                        f"{sequences.size - 1}"
+                    )
+            rows.append(second)
+            columns.append(first)
+            values.append(payoff)
+        self.sequences_x.check_reached(rows)
+        self.sequences_y.check_reached(columns)
+        values = as_vector(values, "the list of payoffs").astype(np.float64)
+        with np.errstate(over="ignore"):
+            matrix = csr_array((values, (rows, columns)), shape=self.shape)
+        finite(matrix.data, "the sum of payoffs")
+        return matrix
+
+    # -- where games come from, and go -------------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, name: str | Path) -> ExtensiveGame:
+        """A game by name, or from the file at a path.
+
+        "kuhn" and "leduc" are Kuhn poker and Leduc poker (its suits merged, for they play no part) as OpenSpiel defines
+        them, or, where OpenSpiel is not installed, from files that were written from it.
+        """
+        if name in SHIPPED:
+            name = str(name)
+            return cls.from_openspiel(SHIPPED[name]) if find_spec("pyspiel") else cls.from_file(GAMES / f"{name}.json")
+        if not Path(name).exists():
+            raise ProblemError(f"file {name} does not exist, nor is it a game's name; expected {', '.join(SHIPPED)}")
+        return cls.from_file(name)
+
+    @classmethod
+    def from_openspiel(cls, game: Any, max_nodes: int = MAX_NODES) -> ExtensiveGame:
+        """The game of OpenSpiel: a ``pyspiel.Game``, or a name such as "kuhn_poker".
+
+        Two players in turns, a constant sum, perfect recall and explicit chance are expected. Its player 0 is y, its
+        player 1 is x. A tree with more than ``max_nodes`` nodes is refused.
+        """
+        return cls._of(read_openspiel(game, max_nodes))
+
+    @classmethod
+    def from_file(cls, path: str | Path, memory_limit: int = MEMORY_LIMIT) -> ExtensiveGame:
+        """The game in a .json file, as ``to_file`` writes it, or in an .efg file of Gambit; see docs/game-file.md."""
+        path = Path(path)
+        readers = {".json": read_game, ".efg": read_efg}
+        if path.suffix.lower() not in readers:
+            raise ProblemError(f"{path} has an unknown ending; expected .json or .efg")
+        form = readers[path.suffix.lower()](path, memory_limit)
+        try:
+            return cls._of(form)
+        except ProblemError as error:
+            raise ProblemError(f"{path}: {error}") from None
+
+    @classmethod
+    def _of(cls, form: SequenceForm) -> ExtensiveGame:
+        return cls(form.first, form.second, form.payoffs, form.title)
+
+    def to_file(self, path: str | Path) -> None:
+        """Write the game to a .json file, which ``from_file`` reads to the same numbers."""
+        path = Path(path)
+        if path.suffix.lower() != ".json":
+            raise ProblemError(f"{path} has another ending than .json; expected that, the only format that is written")
+        entries = self.payoff.tocoo()
+        rows, columns = entries.coords
+        payoffs = list(zip(rows.tolist(), columns.tolist(), entries.data.tolist(), strict=True))
+        first, second = list(self.sequences_y.sets), list(self.sequences_x.sets)
+        write_game(SequenceForm(self.title, first, second, payoffs), path)
+
+    def solve(self, **options: Any) -> Equilibrium:
+        """An equilibrium; the options are those of ``ConstrainedGame.solve``.
+
+        The strategies are exact ones, and their exploitability is that of exact best responses.
+        """
+        return ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y).solve(**options)
+
+    # -- strategies --------------------------------------------------------------------------------------------------
+
+    def best_response(self, player: str, weights: Any) -> tuple[float, Array]:
+        """The best that ``player`` can do where a sequence is worth ``weights``, and the pure strategy that does it.
+
+        x minimises, with the weights A y against y; y maximises, with the weights A'x against x. Exact, by one pass
+        from the last information sets to the first.
+        """
+        sequences = self._sequences(player)
+        weights = as_vector(weights, "weights", sequences.size)
+        if player == "y":
+            return sequences.best(weights)
+        value, vector = sequences.best(-weights)
+        return -value, vector
+
+    def strategy(self, player: str, vector: Any) -> Array:
+        """The strategy that ``vector`` nearly is, with all constraints met up to rounding.
+
+        Negative entries become 0; then the actions of each information set are chosen in proportion to their entries,
+        or with equal probability where all of them are 0.
+        """
+        sequences = self._sequences(player)
+        return sequences.nearest(as_vector(vector, f"vector of {player}", sequences.size))
+
+    def behaviour(self, player: str, vector: Any) -> dict[str, dict[str, float]]:
+        """The probabilities of the actions at each information set, by their names; they are those of ``strategy``."""
+        sequences = self._sequences(player)
+        chances = sequences.chances(as_vector(vector, f"vector of {player}", sequences.size)).tolist()
+        return {
+            node.name: dict(zip(node.actions, chances[start : start + len(node.actions)], strict=True))
+            for node, start in zip(sequences.sets, sequences.starts.tolist(), strict=True)
+        }
+
+    def exploitability(self, x: Any, y: Any) -> float:
+        """max_y' x'Ay' - min_x' x''Ay: what the best responses gain together.
+
+        Each of the strategies is optimal up to it, and the value of the game is no further from x'Ay. (OpenSpiel calls
+        it nash_conv, and half of it exploitability.) Both must meet their constraints; ``strategy`` sees to that.
+        """
+        plans = []
+        for player, vector in (("x", x), ("y", y)):
+            sequences = self._sequences(player)
+            plan = as_vector(vector, player, sequences.size).astype(np.float64)
+            violation = sequences.violation(plan)
+            if violation > FEASIBLE:
+                raise ProblemError(
+                    f"{player} violates its constraints by {violation:.3g}; expected a strategy, as "
+                    f"game.strategy({player!r}, {player}) makes it"
+                )
+            plans.append(plan)
+        highest, _ = self.best_response("y", self.payoff.T @ plans[0])
+        lowest, _ = self.best_response("x", self.payoff @ plans[1])
+        return max(0.0, highest - lowest)
+
+    def _sequences(self, player: str) -> Sequences:
+        if player not in ("x", "y"):
+            raise ProblemError(f"player is {player!r}; expected 'x', the second player, or 'y', the first")
+        return self.sequences_x if player == "x" else self.sequences_y
+
+    def __repr__(self) -> str:
+        sets = f"{len(self.sequences_x.sets)} and {len(self.sequences_y.sets)} information sets"
+        return f"ExtensiveGame({self.title!r}, {self.shape[0]} x {self.shape[1]} sequences, {sets})"

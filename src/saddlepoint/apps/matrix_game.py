@@ -1,0 +1,106 @@
+r"""Matrix games with costs.
+
+Problem:    x pays <x, A y> to y and bears the cost g(x) of its own action; y bears h(y). In equilibrium
+                min_x max_y g(x) + <x, A y> - h(y).
+Constants:  mu and L of the costs, |A|. A cost c/2 |x|^2 has mu = L = c; ``Huber``, ``LogCosh`` and ``Entropy`` say
+            theirs. Actions are vectors without bounds: for probabilities see ``ConstrainedGame``.
+Guarantee:  the certificate. The exploitability max_y' f(x, y') - min_x' f(x', y) is the duality gap, and at most
+            |F_x|^2/(2 mu_x) + |F_y|^2/(2 mu_y).
+Reference:  J. von Neumann, Zur Theorie der Gesellschaftsspiele, Math. Ann. 1928.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from saddlepoint.driver import solve
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions import Quadratic, Smooth
+from saddlepoint.problem import Saddle
+from saddlepoint.result import Result
+from saddlepoint.vectors import Array
+
+
+@dataclass(frozen=True)
+class GameSolution:
+    """The equilibrium of a game with costs.
+
+    Attributes:
+        x, y: the actions.
+        value: g(x) + <x, A y> - h(y), what x loses in all; NaN if a cost was given no value.
+        exploitability: a proven bound on what the players can gain by leaving x and y alone.
+        distance: a proven bound on the distance of (x, y) to the equilibrium.
+        result: the run that found it.
+    """
+
+    x: Array
+    y: Array
+    value: float
+    exploitability: float
+    distance: float
+    result: Result
+
+    @property
+    def solved(self) -> bool:
+        """Whether the run reached its tolerance."""
+        return self.result.solved
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{self.result.status}: {self.result.message}",
+            f"  value           {self.value:.9g}",
+            f"  exploitability  <= {self.exploitability:.3g}",
+            f"  distance        <= {self.distance:.3g}",
+            f"  method          {self.result.method}, {self.result.iterations} iterations, {self.result.seconds:.3g} s",
+        ]
+        return "\n".join(lines)
+
+
+class MatrixGame:
+    """A two-player game: x chooses x, y chooses y, x pays <x, A y> to y, and each bears the cost of its own choice.
+
+    Args:
+        payoff: A, what the row player x pays: an array, a SciPy sparse array or a LinearOperator.
+        cost_x, cost_y: the costs, strongly convex ``Smooth`` functions; a number c stands for c/2 |x|^2.
+
+    Attributes:
+        problem: the ``Saddle`` problem, for any method of the library.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> game = sp.apps.MatrixGame([[1.0, -2.0], [0.5, 1.0]], sp.Quadratic(1.0, [0.1, 0.2]), cost_y=2.0)
+        >>> found = game.solve(tol=1e-9)
+        >>> found.solved, round(found.value, 6), found.exploitability <= 1e-9
+        (True, -0.018171, True)
+    """
+
+    def __init__(self, payoff: Any, cost_x: Smooth | float, cost_y: Smooth | float) -> None:
+        self.problem = Saddle(_as_cost(cost_x, "cost_x"), _as_cost(cost_y, "cost_y"), payoff)
+
+    def solve(self, *, tol: float = 1e-6, **options: Any) -> GameSolution:
+        """The equilibrium up to a certified distance of ``tol``; the options are those of ``solve``."""
+        result = solve(self.problem, tol=tol, **options)
+        x, y = result.x, result.y
+        return GameSolution(
+            x, y, self.value(x, y), result.certificate.gap, result.certificate.distance, result
+        )  # fmt: skip
+
+    def value(self, x: Array, y: Array) -> float:
+        """g(x) + <x, A y> - h(y); NaN if a cost was given no value."""
+        f = self.problem
+        if f.g.value is None or f.h.value is None:
+            return math.nan
+        return f.g(x) + float(x @ f.A.mul(y)) - f.h(y)
+
+
+def _as_cost(cost: Smooth | float, name: str) -> Smooth:
+    if isinstance(cost, Smooth):
+        return cost
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0.0 < cost < math.inf:
+        return Quadratic(float(cost))
+    raise ProblemError(
+        f"{name} is {cost!r}; expected a strongly convex Smooth function, or a positive number c for c/2 |x|^2. "
+        "A game without costs is a ConstrainedGame"
+    )

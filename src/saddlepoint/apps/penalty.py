@@ -1,0 +1,121 @@
+"""One player of a constrained game as an augmented Lagrangian sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+
+from saddlepoint.coupling import as_coupling
+from saddlepoint.functions import Smooth
+from saddlepoint.vectors import Array, inner, norm
+
+ROUNDS = 10  # of equilibration
+
+
+class Side:
+    """A player's constraints E v = e, v >= 0, cost, strategy and multipliers, all in units of their own.
+
+    v = d v', and equation i is multiplied by w_i, so that the entries of w E d and of w e are 1 at most; costs and
+    payoffs are divided by ``unit``.
+
+    Attributes:
+        E, e: the scaled constraints.
+        v: the scaled strategy.
+        price, force: the scaled multipliers of the equations and of the bounds.
+    """
+
+    def __init__(self, constraints: tuple[csr_array, Array], start: Array) -> None:
+        E, e = constraints
+        self.d, self.w = equilibrated(E)
+        size = float(np.abs(self.w * e).max()) or 1.0
+        self.d, self.w = self.d * size, self.w / size
+        self.E = csr_array(diags_array(self.w) @ E @ diags_array(self.d))
+        self.e, self.v = self.w * e, start / self.d
+        self.Et = csr_array(self.E.T)
+        self.EtE = csr_array(self.Et @ self.E)
+        self.norm = as_coupling(self.E).norm
+        self.price, self.force = np.zeros(E.shape[0]), np.zeros(E.shape[1])
+
+    def set_cost(self, cost: Smooth | None, unit: float) -> None:
+        """Let the player bear a cost; payoffs are counted in ``unit``."""
+        self.unit = unit
+        self.cost = None if cost is None else scaled(cost, self.d, unit)
+
+    def multipliers(self, v: Array, r: float) -> tuple[Array, Array]:
+        """What the penalty r makes of the multipliers at v."""
+        return self.price + r * (self.E @ v - self.e), np.maximum(self.force - r * v, 0.0)
+
+    def move(self, v: Array, r: float) -> float:
+        """Go to v, with the multipliers that belong there; the length of the way."""
+        self.price, self.force = self.multipliers(v, r)
+        length = norm(v - self.v)
+        self.v = v
+        return length
+
+    def original(self) -> tuple[Array, Array, Array]:
+        """v and its multipliers in the units of the game."""
+        return self.d * self.v, self.unit * self.w * self.price, self.unit * self.force / self.d
+
+
+class Penalised(Smooth):
+    """cost(v) + r/2 |E v - e + price/r|^2 + r/2 |(force/r - v)_+|^2 + a/2 |v - centre|^2.
+
+    Its Hessian is that of the cost, plus r E'E, plus r where force > r v, plus a; hence mu = mu_cost + a and
+    L = L_cost + r (|E|^2 + 1) + a.
+    """
+
+    def __init__(self, side: Side, r: float, a: float) -> None:
+        cost = side.cost
+        price, force, centre = side.price, side.force, side.v
+
+        def multipliers(v: Array) -> tuple[Array, Array]:
+            return price + r * (side.E @ v - side.e), np.maximum(force - r * v, 0.0)
+
+        def grad(v: Array) -> Array:
+            new_price, new_force = multipliers(v)
+            gradient = side.Et @ new_price - new_force + a * (v - centre)
+            return np.asarray(gradient if cost is None else gradient + cost.grad(v))
+
+        def value(v: Array) -> float:
+            new_price, new_force = multipliers(v)
+            penalty = (inner(new_price, new_price) + inner(new_force, new_force)) / (2.0 * r)
+            return penalty + 0.5 * a * inner(v - centre, v - centre) + (0.0 if cost is None else cost(v))
+
+        def hessian(v: Array) -> Any:
+            matrix = r * side.EtE + diags_array(np.where(force > r * v, r + a, a))
+            return matrix if cost is None or cost.hessian is None else csr_array(matrix + cost.hessian(v))
+
+        super().__init__(
+            grad,
+            mu=a + (0.0 if cost is None else cost.mu),
+            L=a + r * (side.norm**2 + 1.0) + (0.0 if cost is None else cost.L),
+            value=value if cost is None or cost.value else None,
+            dim=centre.shape[0],
+            hessian=hessian if cost is None or cost.hessian else None,
+        )
+
+
+def equilibrated(E: csr_array) -> tuple[Array, Array]:
+    """Weights d of the columns and w of the rows that bring the largest entry of each near 1 (Ruiz 2001)."""
+    w, d = np.ones(E.shape[0]), np.ones(E.shape[1])
+    size = abs(E)
+    for _ in range(ROUNDS):
+        current = diags_array(w) @ size @ diags_array(d)
+        for weights, axis in ((w, 1), (d, 0)):
+            largest = current.max(axis=axis).toarray()
+            weights /= np.sqrt(np.where(largest > 0.0, largest, 1.0))
+    return d, w
+
+
+def scaled(cost: Smooth, d: Array, unit: float) -> Smooth:
+    """v' -> cost(d v')/unit."""
+    H = cost.hessian
+    return Smooth(
+        lambda v: d * cost.grad(d * v) / unit,
+        mu=cost.mu * float(d.min()) ** 2 / unit,
+        L=cost.L * float(d.max()) ** 2 / unit,
+        value=None if cost.value is None else lambda v: cost(d * v) / unit,
+        hessian=None if H is None else lambda v: diags_array(d) @ H(d * v) @ diags_array(d) / unit,
+    )

@@ -1,0 +1,97 @@
+r"""The proximal point method around ``solve``, for functions that are convex but not strongly.
+
+Problem:    min_x max_y g(x) + <x, A y> - h(y), mu_x = 0 or mu_y = 0.
+Recursion:  (x_{k+1}, y_{k+1}) is the saddle point of g(x) + a/2 |x - x_k|^2 + <x, A y> - h(y) - b/2 |y - y_k|^2, up to
+            a certified distance of ``share`` times the last move; a and b shrink by ``shrink`` from step to step.
+Guarantee:  converges if there is a saddle point, linearly where the field grows linearly away from the solutions, and
+            faster the smaller a and b are. With h linear it is the method of multipliers.
+Reference:  R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM J. Control Optim. 1976.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.coupling import as_coupling
+from saddlepoint.driver import solve
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions.smooth import Smooth, anchored
+from saddlepoint.methods import Method
+from saddlepoint.problem import Saddle
+from saddlepoint.vectors import Array, norm
+
+
+@dataclass
+class Outcome:
+    """Where the method arrived, the residual |F(x, y)| there, and what it cost."""
+
+    x: Array
+    y: Array
+    residual: float
+    solved: bool
+    message: str
+    steps: int = 0
+    calls: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def proximal_point(
+    g: Smooth,
+    h: Smooth,
+    A: Any,
+    *,
+    tol: float = 1e-8,
+    weights: tuple[float, float] = (0.0, 0.0),
+    shrink: float = 0.5,
+    share: float = 0.1,
+    method: str | Method = "auto",
+    max_steps: int = 60,
+    max_seconds: float | None = None,
+) -> Outcome:
+    """A point with residual |(grad g(x) + A y, grad h(y) - A'x)| <= tol.
+
+    Args:
+        g, h, A: the problem; mu of g and h may be 0.
+        tol: the residual to reach.
+        weights: a and b at the first step; positive where mu is 0.
+        shrink: a and b are multiplied by it after each step, down to 1e-6 of their start.
+        share: the certified error of a step, relative to the length of the one before.
+        method: for the subproblems.
+        max_steps: outer steps.
+        max_seconds: wall-clock limit.
+    """
+    coupling = as_coupling(A)
+    for name, function, weight in (("g", g, weights[0]), ("h", h, weights[1])):
+        if not function.mu + weight > 0.0:
+            raise ProblemError(f"{name} is not strongly convex; expected a positive proximal weight for it")
+    began = time.monotonic()
+    x, y = np.zeros(coupling.shape[0]), np.zeros(coupling.shape[1])
+    calls: Counter[str] = Counter()
+    move, size, residual, steps = math.inf, 1.0, math.inf, 0
+    while steps < max_steps:
+        a, b = (size * weight for weight in weights)
+        f = Saddle(anchored(g, a, x) if a else g, anchored(h, b, y) if b else h, coupling)
+        left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
+        if left is not None and left <= 0.0:
+            break
+        accuracy = share * min(move, 1.0 + norm(x) + norm(y))
+        # The residual of the whole problem is at most that of the step plus a and b times the move.
+        floor = 0.1 * tol / (f.L + f.norm)
+        result = solve(f, x, y, method=method, tol=max(accuracy, floor), max_seconds=left, history=False)
+        calls.update(result.calls)
+        steps += 1
+        move = norm(result.x - x) + norm(result.y - y)
+        x, y = result.x, result.y
+        residual = math.hypot(norm(g.grad(x) + coupling.mul(y)), norm(h.grad(y) - coupling.tmul(x)))
+        if residual <= tol:
+            break
+        size = max(shrink * size, 1e-6)
+    solved = residual <= tol
+    message = f"residual {residual:.3g} after {steps} proximal steps" + ("" if solved else f", {tol:.3g} was asked for")
+    return Outcome(x, y, residual, solved, message, steps, dict(calls), time.monotonic() - began)

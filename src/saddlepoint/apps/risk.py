@@ -1,0 +1,334 @@
+r"""Regularised empirical risk minimisation, with a structure on the features.
+
+Problem:    min_w (1/N) sum_i loss(d_i'w, t_i) + l2/2 |w|^2 + phi(K w), where phi(K .) is not separable and has no cheap
+            prox: neighbours in a graph, groups that overlap, differences (see ``structure``).
+Saddle:     phi(K w) = max_y <K w, y> - phi*(y), hence min_w max_y g(w) + <w, K'y> - h(y) with the risk and l2/2 |w|^2
+            as g, A = K' and h = phi*. Without a structure, A is zero.
+Constants:  loss'' lies between c and C, and lambda are the eigenvalues of D'D/N (lambda_min taken as 0 if D is sparse):
+            squared c = C = 1,   huber c = 0, C = 1,   logistic c = 0, C = 1/4,   hinge c = 0, C = 1/width;
+            L_x = C lambda_max + l2 and mu_x = c lambda_min + l2, or l2/2 in place of l2 in mu_x where phi is made of
+            norms; mu_y and L_y are those of phi*, and |A| = |K|.
+Reference:  Y. Zhang and L. Xiao, Stochastic primal-dual coordinate method for regularized empirical risk minimization,
+            JMLR 2017, where the loss is what is written as a maximum; here it is the penalty.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, hstack, issparse
+from scipy.special import log_expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+
+from saddlepoint.apps.structure import Structure, positive
+from saddlepoint.coupling import Coupling, as_coupling
+from saddlepoint.driver import solve
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
+from saddlepoint.methods import Method
+from saddlepoint.problem import Saddle
+from saddlepoint.result import Result
+from saddlepoint.vectors import Array, inner, norm
+
+CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # made by scikit-learn at the door
+
+
+class _Linear(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: the saddle problem of a loss, its solution, and scores."""
+
+    l2: float
+    structure: Structure | None
+    fit_intercept: bool
+    intercept_scaling: float
+    tol: float
+    method: str | Method
+    max_seconds: float | None
+
+    def _saddle(self, risk: Smooth, n_features: int) -> Saddle:
+        """The problem of a risk in the weights of the features and, with an intercept, of the constant."""
+        l2 = positive(self.l2, "l2")
+        size = risk.dim
+        assert size is not None
+        if self.structure is None:
+            return Saddle(risk + Quadratic(l2), Quadratic(1.0), np.zeros((size, 1)))
+        if not isinstance(self.structure, Structure):
+            raise ProblemError(f"structure is {self.structure!r}; expected None, Graph, Groups, Squares or Norms")
+        K = self.structure.matrix(n_features)
+        K.resize((K.shape[0], size))  # the constant is in no structure
+        ridge, h = self.structure.split(K, l2)
+        return Saddle(risk + ridge, h, K.T)
+
+    def _solved(self, f: Saddle, D: Coupling, scale: float, name: str) -> Result:
+        """The solution with decision values that are, in root mean square, within tol times ``scale``."""
+        unit = scale * math.sqrt(D.shape[0]) / D.norm if D.norm > 0.0 else scale
+        result = solve(f, method=self.method, tol=positive(self.tol, "tol") * unit, max_seconds=self.max_seconds)
+        if not result.solved:
+            warnings.warn(f"{name} is not solved: {result.message}", ConvergenceWarning, stacklevel=3)
+        return result
+
+    def _with_constant(self, X: Any) -> Any:
+        """X, and a column of ``intercept_scaling`` if there is to be an intercept."""
+        if not self.fit_intercept:
+            return X
+        column = np.full((X.shape[0], 1), positive(self.intercept_scaling, "intercept_scaling"))
+        return hstack((X, csr_array(column)), format="csr") if issparse(X) else np.hstack((X, column))
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, **CHECKS, reset=False)
+        return np.asarray(X @ self.coef_.T + self.intercept_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _is_logistic(self: RiskClassifier) -> bool:
+    return self.loss == "logistic"
+
+
+class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+    """A linear classifier: logistic or smoothed hinge loss, l2, and a structure on the features.
+
+    (1/N) sum_i loss(s_i (x_i'w + b)) + l2/2 (|w|^2 + (b/intercept_scaling)^2) + phi(K w) is minimised, s_i = +1 or -1.
+    The saddle form and its constants stand at the head of this module. The intercept b is the weight of a feature of
+    constant value and takes part in l2, as in liblinear, because a certificate needs strong convexity in all variables;
+    a larger ``intercept_scaling`` makes that matter less, and the problem harder. It takes no part in the structure.
+    With more than two classes there is one problem for each class against the rest.
+
+    Args:
+        loss: "logistic", log(1 + exp(-s)); or "hinge", max(0, 1 - s) rounded over ``width``.
+        l2: the multiple of |w|^2/2, positive. Without a structure this is scikit-learn's C = 1/(N l2).
+        structure: None, Graph, Groups, Squares or Norms.
+        fit_intercept: whether there is an intercept.
+        intercept_scaling: the value of the constant feature.
+        width: of the hinge, which is a parabola for 1 - width <= s <= 1.
+        tol: how accurate the decision values of the training data are to be, in root mean square. The run ends when the
+            certified |w - w*| + |y - y*| is at most tol sqrt(N)/|D|, D being the data with the constant feature.
+        method: a name that ``sp.solve`` knows, a ``Method``, or "auto".
+        max_seconds: wall-clock limit of each problem; a ConvergenceWarning says if it was too short.
+
+    Attributes:
+        coef_, intercept_: one row and one number for each problem: one for two classes, else one for each class.
+        classes_: the labels; of two, the second one counts as positive.
+        result_, certificate_: of the solver; lists with more than two classes.
+        n_iter_: steps of the method, all problems together.
+
+    Example:
+        >>> from saddlepoint.apps.risk import RiskClassifier
+        >>> from saddlepoint.apps.structure import Graph
+        >>> model = RiskClassifier(structure=Graph([(0, 1)])).fit([[0, 1], [1, 1], [3, 2], [4, 4]], [0, 0, 1, 1])
+        >>> model.predict([[0, 0], [5, 5]]).tolist(), model.result_.solved
+        ([0, 1], True)
+    """
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        l2: float = 1e-2,
+        *,
+        structure: Structure | None = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        width: float = 1.0,
+        tol: float = 1e-6,
+        method: str | Method = "auto",
+        max_seconds: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.l2 = l2
+        self.structure = structure
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.width = width
+        self.tol = tol
+        self.method = method
+        self.max_seconds = max_seconds
+
+    def problem(self, X: Any, y: Any, label: Any = None) -> Saddle:
+        """The saddle problem of the class ``label``, the last one if left out, against the rest."""
+        X, y = check_X_y(X, y, **CHECKS)
+        classes = _classes(y).tolist()
+        if label is None:
+            label = classes[-1]
+        elif label not in classes:
+            raise ProblemError(f"label is {label!r}; expected one of {', '.join(map(repr, classes))}")
+        return self._saddle(self._risk(as_coupling(self._with_constant(X)), y == label), X.shape[1])
+
+    def fit(self, X: Any, y: Any) -> RiskClassifier:
+        """Learn from samples X, an array or a SciPy sparse matrix, with labels y."""
+        X, y = validate_data(self, X, y, **CHECKS)
+        self.classes_ = _classes(y)
+        D = as_coupling(self._with_constant(X))
+        results = []
+        for label in self.classes_[1:] if len(self.classes_) == 2 else self.classes_:
+            f = self._saddle(self._risk(D, y == label), X.shape[1])
+            results.append(self._solved(f, D, 1.0, f"the problem of class {label}"))
+        weights = np.stack([result.x for result in results])
+        self.coef_ = weights[:, : X.shape[1]]
+        self.intercept_ = self.intercept_scaling * weights[:, -1] if self.fit_intercept else np.zeros(len(results))
+        self.result_: Any = results if len(results) > 1 else results[0]
+        self.certificate_: Any = [r.certificate for r in results] if len(results) > 1 else results[0].certificate
+        self.n_iter_ = sum(result.iterations for result in results)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """x'w + b of every sample; a column for each class if there are more than two."""
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The label of every sample: of two, the second one where the score is positive, else that of the largest."""
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The logistic probability of every class; with more than two, those of the problems, divided by their sum."""
+        scores = self.decision_function(X)
+        each = np.stack((-scores, scores), axis=1) if scores.ndim == 1 else scores
+        return np.asarray(softmax(log_expit(each), axis=1))
+
+    def _risk(self, D: Coupling, positives: Array) -> Smooth:
+        signs = np.where(positives, 1.0, -1.0)
+        if self.loss == "logistic":
+            return Logistic(D, signs)
+        if self.loss == "hinge":
+            return SmoothedHinge(D, signs, width=self.width)
+        raise ProblemError(f"loss of RiskClassifier is {self.loss!r}; expected 'logistic' or 'hinge'")
+
+
+class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
+    """Linear regression: squared or Huber loss, l2, and a structure on the features.
+
+    (1/N) sum_i loss(x_i'w + b - t_i) + l2/2 |w|^2 + phi(K w) is minimised; the saddle form and its constants stand at
+    the head of this module. With an intercept, features and targets are centred first. For the squared loss b is then
+    mean(t) - mean(x)'w, free of any penalty. For Huber's it is that plus a correction, the weight of a feature of
+    constant value, which takes part in l2 because a certificate needs strong convexity in all variables: l2/2
+    (correction / intercept_scaling)^2 is added. The intercept takes no part in the structure.
+
+    Args:
+        loss: "squared", r^2/2; or "huber", r^2/2 where |r| <= delta and delta |r| - delta^2/2 beyond.
+        l2: the multiple of |w|^2/2, positive. With squared loss and no structure this is Ridge's alpha = N l2.
+        structure: None, Graph, Groups, Squares or Norms.
+        fit_intercept: whether there is an intercept.
+        intercept_scaling: the value of the constant feature, for Huber's loss.
+        delta: of Huber's loss, in the unit of the targets.
+        tol: how accurate the fitted values are to be, in root mean square and in standard deviations of the targets
+            (in their root mean square without an intercept). The run ends when the certified |w - w*| + |y - y*| is at
+            most tol deviation sqrt(N)/|D|, D being the data as they enter.
+        method: a name that ``sp.solve`` knows, a ``Method``, or "auto".
+        max_seconds: wall-clock limit; a ConvergenceWarning says if it was too short.
+
+    Attributes:
+        coef_, intercept_: w and b.
+        result_, certificate_: of the solver.
+        n_iter_: steps of the method.
+
+    Example:
+        >>> from saddlepoint.apps.risk import RiskRegressor
+        >>> model = RiskRegressor(l2=1e-3).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+        >>> model.predict([[3.0]]).round(1).tolist(), model.result_.solved
+        ([7.0], True)
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        l2: float = 1e-2,
+        *,
+        structure: Structure | None = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        delta: float = 1.0,
+        tol: float = 1e-6,
+        method: str | Method = "auto",
+        max_seconds: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.l2 = l2
+        self.structure = structure
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.delta = delta
+        self.tol = tol
+        self.method = method
+        self.max_seconds = max_seconds
+
+    def problem(self, X: Any, y: Any) -> Saddle:
+        """The saddle problem of these data."""
+        X, y = check_X_y(X, y, **CHECKS, y_numeric=True)
+        D, t, _ = self._centred(X, y)
+        return self._saddle(self._risk(D, t), X.shape[1])
+
+    def fit(self, X: Any, y: Any) -> RiskRegressor:
+        """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
+        X, y = validate_data(self, X, y, **CHECKS, y_numeric=True)
+        D, t, centre = self._centred(X, y)
+        scale = norm(t) / math.sqrt(t.shape[0])
+        f = self._saddle(self._risk(D, t), X.shape[1])
+        self.result_ = self._solved(f, D, scale if scale > 0.0 else 1.0, "the problem")
+        self.certificate_ = self.result_.certificate
+        self.n_iter_ = self.result_.iterations
+        self.coef_ = self.result_.x[: X.shape[1]]
+        correction = self.intercept_scaling * float(self.result_.x[-1]) if D.shape[1] > X.shape[1] else 0.0
+        self.intercept_ = float(y.mean()) - inner(centre, self.coef_) + correction if self.fit_intercept else 0.0
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """x'w + b of every sample."""
+        return self._scores(X)
+
+    def _centred(self, X: Any, y: Array) -> tuple[Coupling, Array, Array]:
+        """The data as they enter the problem, and the means of the features."""
+        if not self.fit_intercept:
+            return as_coupling(X), y.astype(np.float64), np.zeros(X.shape[1])
+        centre = np.asarray(X.mean(axis=0)).ravel()
+        D, shift = X, centre
+        if self.loss == "huber":  # the constant stays as it is
+            D, shift = self._with_constant(X), np.append(centre, 0.0)
+        moved = Shifted(D, np.ones(D.shape[0]), shift) if issparse(D) else as_coupling(D - shift)
+        return moved, y - y.mean(), centre
+
+    def _risk(self, D: Coupling, t: Array) -> Smooth:
+        if self.loss == "squared":
+            return LeastSquares(D, t)
+        if self.loss == "huber":
+            return Huber(D, t, delta=self.delta)
+        raise ProblemError(f"loss of RiskRegressor is {self.loss!r}; expected 'squared' or 'huber'")
+
+
+class Shifted(Coupling):
+    """D - u v' for a sparse D, which stays sparse: with u = 1 and the means of the columns as v, centred data."""
+
+    def __init__(self, D: Any, u: Array, v: Array) -> None:
+        self.D, self.u, self.v = D, u, v
+        self.shape = (D.shape[0], D.shape[1])
+        self.dtype = D.dtype
+
+    def mul(self, y: Array) -> Array:
+        """D y - u v'y."""
+        return np.asarray(self.D @ y - inner(self.v, y) * self.u)
+
+    def tmul(self, x: Array) -> Array:
+        """D'x - v u'x."""
+        return self.T.mul(x)
+
+    def _transpose(self) -> Coupling:
+        return Shifted(self.D.T, self.v, self.u)
+
+
+def _classes(y: Array) -> Array:
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ProblemError(f"y holds one class only, {classes[0]}; expected samples of two classes or more")
+    return classes

@@ -1,0 +1,320 @@
+r"""Least squares against the worst distribution near the data.
+
+Problem:    min_{w,b} max_P E_P[(x'w + b - t)^2]^(1/2) over the distributions P to which the N samples (d_i, t_i) can be
+            transported by moving features, not targets, with a mean squared Euclidean distance of at most radius^2.
+            If r is the residual of a sample and v its move, Minkowski, and Cauchy and Schwarz give
+            rms(r + v'w) <= rms(r) + rms(v'w) <= rms(r) + radius |w|, with equality for v = radius (r/rms(r)) w/|w|.
+            So F(w) = |B w - s| + radius |w| is to be minimised, with B = D/sqrt(N) and s = t/sqrt(N), both centred if
+            there is a b, because the best b makes the mean residual zero.
+Saddle:     phi(z) = huber(|z|) + theta/(2 Z) |z|^2, z = B w - s, and psi(w) = radius (huber(|w|) + theta/(2 W) |w|^2)
+            stand for the two norms; huber(r) is r less half a width, or a parabola where r is below the width.
+            With phi(z) = max_u <u, z> - phi*(u) this is min_w max_u psi(w) + <w, B'u> - (phi*(u) + s'u), that is,
+            g = psi, A = B' and h = phi* + s'u.
+Constants:  mu_x = radius theta/W, L_x = radius (theta/W + 1/width_w), mu_y = 1/(theta/Z + 1/width_z), L_y = Z/theta.
+            With the widths W/2 and Z/2, kappa_x = kappa_y = 1 + 2/theta.
+No bias:    At the minimum of F, B' times the direction of z, plus radius times the direction of w, is zero. At that of
+            the smooth problem, these have the factors 1 + theta |z|/Z and 1 + theta |w|/W. For Z = |z| and W = |w| the
+            factors are equal, and the solution is that of F. So Z and W are set anew from round to round, by secants,
+            and theta need not be small: it is 0.1. A norm below its width makes the next width a tenth of it.
+Proof:      For |u| <= 1 and |B'u| <= radius, F(w) >= <u, B w - s> + radius |w| >= -s'u, whatever w is. So any w and,
+            after scaling, any u give min F an upper and a lower end. Those of a solved round differ by at most
+            max(theta |z|/Z, theta |w|/W) F(w), if no norm is below its width.
+Reference:  J. Blanchet, Y. Kang and K. Murthy, Robust Wasserstein profile inference and applications to machine
+            learning, J. Appl. Probab. 2019; the same F from perturbed rows in L. El Ghaoui and H. Lebret, Robust
+            solutions to least-squares problems with uncertain data, SIAM J. Matrix Anal. Appl. 1997.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.sparse import issparse
+from scipy.sparse.linalg import LinearOperator
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+
+from saddlepoint.auto import is_strong
+from saddlepoint.coupling import Coupling, as_coupling
+from saddlepoint.driver import solve
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions import GroupHuber, Quadratic
+from saddlepoint.methods import Method
+from saddlepoint.problem import Certificate, Saddle
+from saddlepoint.result import Result
+from saddlepoint.vectors import Array, inner, norm
+
+ROUNDS = 50  # about five are usual
+PATIENCE = 6  # rounds that do not halve the interval
+THETA = 0.1
+TINY = 1e-14  # lengths fall to this share at most
+STRETCH = 50.0  # the longest step of a secant, in units of the plain one,
+LEAP = 3.0  # and the change of log W that it may add
+SHARE = 0.1  # of the interval: the accuracy of a round
+UNIT = 8.0 * float(np.finfo(np.float64).eps)
+
+
+class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear regression with the smallest root mean squared error in the worst case around the data.
+
+    In the worst case, the features have moved so that the mean of the squared lengths of all moves is radius^2. Then
+    the error is rms(x_i'w + b - y_i) + radius |w|, which is minimised over w and b. The saddle form, its constants and
+    the proof of the interval stand at the head of this module.
+
+    Args:
+        radius: root mean square of the moves, in the units of the features, so scale these alike. Positive; ordinary
+            least squares is the limit 0.
+        fit_intercept: whether there is an intercept.
+        tol: the certified interval of the smallest worst-case error is to be at most tol times its upper end wide.
+        method: a name that ``sp.solve`` knows, a ``Method``, or "auto"; None takes anderson-imex where the coupling is
+            strong and anderson-condat-vu elsewhere.
+        max_seconds: wall-clock limit; a ConvergenceWarning says if it was too short.
+
+    Attributes:
+        coef_, intercept_: w and b.
+        interval_: a lower and an upper end of the smallest worst-case error; the upper end is that of coef_.
+        adversary_: a unit vector u; the worst distribution moves row i by radius sqrt(N) u_i w/|w|.
+        smoothing_: Z, W and the widths of the last round.
+        result_, certificate_: of the last round, in units of the root mean square of y (about its mean, if there is an
+            intercept); n_iter_ is the number of rounds.
+
+    Example:
+        >>> from saddlepoint.apps.robust_least_squares import RobustLeastSquares
+        >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], [1.0, 0.0, 2.0, 3.0]
+        >>> model = RobustLeastSquares(radius=0.5).fit(X, y)
+        >>> model.coef_.round(3), model.interval_
+        (array([0.537, 0.394]), Interval(lower=0.903867082..., upper=0.903867082...))
+    """
+
+    def __init__(
+        self,
+        radius: float = 0.1,
+        *,
+        fit_intercept: bool = True,
+        tol: float = 1e-8,
+        method: str | Method | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.method = method
+        self.max_seconds = max_seconds
+
+    def problem(self, X: Any, y: Any) -> Saddle:
+        """The saddle problem of a round: of the last one if there was a fit, else of the first.
+
+        The last one's solution is coef_, in units of the root mean square of y, but for what is left of the smoothing.
+        """
+        X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        data, radius = Data.of(X, y, bool(self.fit_intercept)), _positive(self.radius, "radius")
+        smoothing: Smoothing = self.smoothing_ if hasattr(self, "smoothing_") else Smoothing.first(data)
+        return smoothing.saddle(data, radius)
+
+    def fit(self, X: Any, y: Any) -> RobustLeastSquares:
+        """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        radius, tol = _positive(self.radius, "radius"), _positive(self.tol, "tol")
+        if self.max_seconds is not None:
+            _positive(self.max_seconds, "max_seconds")
+        data = Data.of(X, y, bool(self.fit_intercept))
+        answer = minimise(data, radius, tol, self.method, self.max_seconds)
+        if answer.interval.width > tol:
+            warnings.warn(
+                f"RobustLeastSquares is not solved: the interval is {answer.interval.width:.3g} of its upper end wide, "
+                f"but {tol:.3g} was asked for; scale the features, or raise tol or max_seconds",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.coef_ = data.unit * answer.w
+        self.intercept_ = data.y_mean - inner(data.x_mean, self.coef_)
+        self.interval_ = Interval(data.unit * answer.interval.lower, data.unit * answer.interval.upper)
+        self.adversary_ = _direction(data.residual(answer.w))
+        self.smoothing_: Smoothing = answer.smoothing
+        self.result_: Result = answer.result
+        self.certificate_: Certificate = answer.result.certificate
+        self.n_iter_ = answer.rounds
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """x'w + b of every sample."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def worst_case(self, X: Any) -> Array:
+        """The samples X of the fit, moved to where the error of coef_ and intercept_ is the upper end of interval_."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows = self.adversary_.shape[0]
+        if X.shape[0] != rows:
+            raise ProblemError(f"X has {X.shape[0]} samples; expected the {rows} samples of the fit")
+        lengths = float(self.radius) * math.sqrt(rows) * self.adversary_
+        return np.asarray((X.toarray() if issparse(X) else X) + np.outer(lengths, _direction(self.coef_)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Interval(NamedTuple):
+    """Ends of an interval that holds the smallest worst-case error."""
+
+    lower: float
+    upper: float
+
+    @property
+    def width(self) -> float:
+        """Relative to the upper end."""
+        return (self.upper - self.lower) / self.upper if self.upper > 0.0 else 0.0
+
+
+class Data(NamedTuple):
+    """A = B' and s, which has length one: the targets are in units of their root mean square."""
+
+    A: Coupling
+    s: Array
+    unit: float
+    x_mean: Array
+    y_mean: float
+
+    @classmethod
+    def of(cls, X: Any, y: Array, intercept: bool) -> Data:
+        """Centred if there is an intercept, a sparse X by an operator that leaves it sparse."""
+        rows, features = X.shape
+        root = math.sqrt(rows)
+        x_mean = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(features)
+        y_mean = float(y.mean()) if intercept else 0.0
+        A: Any
+        if issparse(X) and intercept:
+            A = LinearOperator(
+                (features, rows),
+                matvec=lambda u: (X.T @ u - u.sum() * x_mean) / root,
+                rmatvec=lambda w: (X @ w - inner(x_mean, w)) / root,
+                dtype=np.float64,
+            )
+        else:
+            A = ((X if issparse(X) else X - x_mean) / root).T
+        s = (y - y_mean) / root
+        unit = norm(s) or 1.0
+        return cls(as_coupling(A, "X"), s / unit, unit, x_mean, y_mean)
+
+    def residual(self, w: Array) -> Array:
+        """z = B w - s."""
+        return self.A.tmul(w) - self.s
+
+
+class Smoothing(NamedTuple):
+    """What makes the norms smooth and strongly convex: the lengths Z and W of z and w, and the widths."""
+
+    Z: float
+    W: float
+    width_z: float
+    width_w: float
+    last: tuple[float, float] | None = None  # log W/Z before the round that led here, and what it found
+
+    @classmethod
+    def first(cls, data: Data) -> Smoothing:
+        """Z = |s|, and for W the length of a gradient step of least squares from 0."""
+        step = norm(data.A.mul(data.s)) / data.A.norm**2 if data.A.norm > 0.0 else 0.0
+        return cls(1.0, step or 1.0, 0.5, 0.5 * (step or 1.0))
+
+    def saddle(self, data: Data, radius: float) -> Saddle:
+        """g, h and A."""
+        g = GroupHuber(None, radius, self.width_w, THETA * radius / self.W)
+        phi = GroupHuber(None, 1.0, self.width_z, THETA / self.Z)
+        return Saddle(g, phi.conjugate() + Quadratic(0.0, data.s), data.A)
+
+    def after(self, z: float, w: float) -> Smoothing:
+        """Set to the lengths z and w that a round found, or to where a secant through two rounds leads."""
+        below_z, below_w = z < self.width_z, w < self.width_w
+        Z, W = max(z, TINY), max(w, TINY * self.W)
+        if below_z or below_w:
+            return Smoothing(Z, W, (0.1 if below_z else 0.5) * Z, (0.1 if below_w else 0.5) * W)
+        before, found = math.log(self.W / self.Z), math.log(W / Z)
+        if self.last is not None and before != self.last[0]:
+            slope = (found - self.last[1]) / (before - self.last[0])
+            stretch = 1.0 / max(1.0 - slope, 1.0 / STRETCH) if slope > 0.0 else 1.0
+            W *= math.exp(np.clip((stretch - 1.0) * (found - before), -LEAP, LEAP))
+        return Smoothing(Z, W, 0.5 * Z, 0.5 * W, (before, found))
+
+
+def bounds(data: Data, radius: float, w: Array, u: Array) -> Interval:
+    """What w and u prove about min F: F(w), and -s'v of v along u or along z, as long as |v| <= 1 >= |B'v|/radius."""
+    A, z = data.A, data.residual(w)
+    upper = norm(z) + radius * norm(w) + UNIT * (norm(data.s) + A.T.rounding_scale(w))
+    lower = 0.0
+    for v in (u, z):
+        scale = max(norm(v), (norm(A.mul(v)) + UNIT * A.rounding_scale(v)) / radius)
+        if scale > 0.0:
+            lower = max(lower, -inner(data.s, v) / scale - UNIT)
+    return Interval(min(lower, upper), upper)
+
+
+class Answer(NamedTuple):
+    """The best w, the interval, and the last round."""
+
+    w: Array
+    interval: Interval
+    smoothing: Smoothing
+    result: Result
+    rounds: int
+
+
+def minimise(data: Data, radius: float, tol: float, method: str | Method | None, max_seconds: float | None) -> Answer:
+    """Solve and reset the smoothing until the interval is at most tol wide, as a share of its upper end."""
+    began = time.monotonic()
+    w, u = np.zeros(data.A.shape[0]), -data.s  # the answer if the radius is so large that no other w pays
+    best, interval = w, bounds(data, radius, w, u)
+    smoothing, halved, waited = Smoothing.first(data), 1.0, 0
+    answer: Answer | None = None
+    for rounds in range(1, ROUNDS + 1):
+        f = smoothing.saddle(data, radius)
+        accuracy = SHARE * max(1.0 if answer is None else interval.width, SHARE * tol) * min(smoothing.W, 1.0)
+        left = None if max_seconds is None else max(max_seconds - (time.monotonic() - began), 1e-3)
+        try:
+            result = solve(f, w, u, method=method or method_for(f), tol=accuracy, max_seconds=left, history=False)
+        except LinAlgError:  # the coupling is beyond what a factorisation resolves
+            break
+        w, u = result.x, result.y
+        found = bounds(data, radius, w, u)
+        best = w if found.upper < interval.upper else best
+        interval = Interval(max(found.lower, interval.lower), min(found.upper, interval.upper))
+        answer = Answer(best, interval, smoothing, result, rounds)
+        waited = waited + 1 if interval.width > 0.5 * halved else 0
+        halved = halved if waited else interval.width
+        late = max_seconds is not None and time.monotonic() - began >= max_seconds
+        if interval.width <= tol or waited >= PATIENCE or late:
+            break
+        smoothing = smoothing.after(norm(data.residual(w)), norm(w))
+    if answer is None:
+        raise ProblemError(
+            f"radius {radius:g} is too small beside features of norm {data.A.norm:.3g} for double precision; "
+            "use LinearRegression"
+        )
+    return answer
+
+
+def method_for(f: Saddle) -> str:
+    """Solve for the coupling where it is strong."""
+    return "anderson-imex" if is_strong(*f.numbers) else "anderson-condat-vu"
+
+
+def _direction(v: Array) -> Array:
+    """v/|v|, or a vector of equal entries and length one for v = 0, for which every direction is as good."""
+    length = norm(v)
+    return v / length if length > 0.0 else np.full_like(v, 1.0 / math.sqrt(v.shape[0]))
+
+
+def _positive(value: float, name: str) -> float:
+    if not (isinstance(value, Real) and 0.0 < value < math.inf):
+        advice = "; for radius 0 use LinearRegression" if name == "radius" else ""
+        raise ProblemError(f"{name} of RobustLeastSquares is {value!r}; expected a positive number{advice}")
+    return float(value)

@@ -1,0 +1,163 @@
+"""The strategies of one player of an extensive game with perfect recall: a polytope with a cheap best response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from saddlepoint.errors import ProblemError
+from saddlepoint.files.game_tree import InformationSet
+from saddlepoint.vectors import Array
+
+
+class Level(NamedTuple):
+    """The information sets with as many choices of the same player before them."""
+
+    sequences: Array  # theirs, set by set
+    before: Array  # the sequence before each of these
+    offsets: Array  # where a set begins in ``sequences``
+    parents: Array  # the sequence before each set
+
+
+class Sequences:
+    """All v >= 0 with E v = e: v_s is the probability that the player makes the choices of sequence s, if asked to.
+
+    Row 0 of E says v_0 = 1 for the empty sequence. There is one row more for each information set: its sequences add up
+    to the one before it. Every pass goes over the levels, and is an array operation within a level.
+
+    Args:
+        sets: the information sets; one comes after that of its parent sequence.
+        player: "first" or "second", for complaints.
+    """
+
+    def __init__(self, sets: Iterable[Any], player: str) -> None:
+        self.player = player
+        self.sets = _checked(sets, player)
+        self.counts = np.array([len(node.actions) for node in self.sets], dtype=np.intp)
+        self.starts = 1 + np.cumsum(self.counts) - self.counts
+        self.parents = np.array([node.parent for node in self.sets], dtype=np.intp)
+        self.size = 1 + int(self.counts.sum())
+
+    def check_reached(self, ends: list[int]) -> None:
+        """Refuse a sequence that is neither among the ``ends``, those of leaves, nor leads to an information set."""
+        reached = np.zeros(self.size, dtype=bool)
+        reached[self.parents] = True
+        reached[ends] = True
+        for sequence in np.flatnonzero(~reached)[:1].tolist():
+            raise ProblemError(
+                f"no payoff is reached by sequence {sequence} of the {self.player} player, {self.told(sequence)}; "
+                "expected one, 0 where the game ends in a draw"
+            )
+
+    def told(self, sequence: int) -> str:
+        """A sequence in words, by its last choice."""
+        if sequence == 0:
+            return "the empty one"
+        i = int(np.searchsorted(self.starts, sequence, side="right")) - 1
+        return f"{self.sets[i].actions[sequence - int(self.starts[i])]!r} at {self.sets[i].name!r}"
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """From the first choices to the last."""
+        depth = np.zeros(self.size, dtype=np.intp)  # of sequences: choices made
+        for start, count, parent in zip(self.starts.tolist(), self.counts.tolist(), self.parents.tolist(), strict=True):
+            depth[start : start + count] = depth[parent] + 1
+        of_sets = depth[self.starts]
+        order = np.argsort(of_sets, kind="stable")
+        cuts = np.flatnonzero(np.diff(of_sets[order])) + 1
+        return [self._level(sets) for sets in np.split(order, cuts) if sets.size]
+
+    def _level(self, sets: Array) -> Level:
+        counts = self.counts[sets]
+        offsets = np.cumsum(counts) - counts
+        sequences = np.repeat(self.starts[sets] - offsets, counts) + np.arange(counts.sum())
+        return Level(sequences, np.repeat(self.parents[sets], counts), offsets, self.parents[sets])
+
+    @cached_property
+    def constraints(self) -> tuple[csr_array, Array]:
+        """E, sparse, and e."""
+        sets = np.arange(1, len(self.sets) + 1)
+        rows = np.concatenate([[0], np.repeat(sets, self.counts), sets])
+        columns = np.concatenate([np.arange(self.size), self.parents])
+        values = np.concatenate([np.ones(self.size), -np.ones(len(self.sets))])
+        e = np.zeros(len(self.sets) + 1)
+        e[0] = 1.0
+        return csr_array((values, (rows, columns)), shape=(len(e), self.size)), e
+
+    @property
+    def start(self) -> Array:
+        """The strategy that chooses all actions with equal probability."""
+        return self.nearest(np.zeros(self.size))
+
+    def nearest(self, vector: Array) -> Array:
+        """The strategy with the chances that ``vector`` shows."""
+        return self.realised(self.chances(vector))
+
+    def best(self, weights: Array) -> tuple[float, Array]:
+        """max <weights, v>, and the pure strategy that attains it; of equal actions it takes the one listed first."""
+        values = np.array(weights, dtype=np.float64)
+        for level in reversed(self.levels):
+            np.add.at(values, level.parents, np.maximum.reduceat(values[level.sequences], level.offsets))
+        chances = np.zeros(self.size)
+        chances[0] = 1.0
+        if self.sets:
+            best = np.maximum.reduceat(values[1:], self.starts - 1)
+            good = np.flatnonzero(values[1:] == np.repeat(best, self.counts))
+            chances[1 + good[np.searchsorted(good, self.starts - 1)]] = 1.0
+        return float(values[0]), self.realised(chances)
+
+    def chances(self, vector: Array) -> Array:
+        """The probability of each action where it is to be chosen: the shares in v clipped at 0, or equal ones."""
+        v = np.maximum(vector, 0.0).astype(np.float64)
+        v /= max(1.0, float(v.max()))  # so that no sum overflows
+        if self.sets:
+            sums = np.repeat(np.add.reduceat(v[1:], self.starts - 1), self.counts)
+            v[1:] = np.where(sums > 0.0, v[1:], 1.0) / np.where(sums > 0.0, sums, np.repeat(self.counts, self.counts))
+        v[0] = 1.0
+        return v
+
+    def realised(self, chances: Array) -> Array:
+        """The strategy v that makes each choice with the given probability."""
+        v = chances.copy()
+        for level in self.levels:
+            v[level.sequences] *= v[level.before]
+        return v
+
+    def violation(self, vector: Array) -> float:
+        """The largest error in v >= 0 and E v = e."""
+        E, e = self.constraints
+        return max(float(np.abs(E @ vector - e).max()), -float(vector.min()), 0.0)
+
+
+def _checked(sets: Iterable[Any], player: str) -> tuple[InformationSet, ...]:
+    checked: list[InformationSet] = []
+    names: set[str] = set()
+    size = 1
+    for i, given in enumerate(sets):
+        if len(given) != 3 or isinstance(given[1], str):
+            raise ProblemError(
+                f"information set {i} of the {player} player is {given!r}; expected (name, actions, parent), the "
+                "actions as a list"
+            )
+        node = InformationSet(given[0], tuple(given[1]), given[2])
+        place = f"information set {i} of the {player} player, {node.name!r},"
+        if node.name in names:
+            raise ProblemError(f"{place} has the name of another one; expected distinct names")
+        if not node.actions:
+            raise ProblemError(f"{place} has no actions; expected one at least")
+        if len(set(node.actions)) < len(node.actions):
+            twice = next(action for j, action in enumerate(node.actions) if action in node.actions[:j])
+            raise ProblemError(f"{place} has the action {twice!r} twice; expected distinct actions")
+        if not isinstance(node.parent, int | np.integer) or not 0 <= node.parent < size:
+            raise ProblemError(
+                f"{place} follows sequence {node.parent}; expected one listed before it, 0 to {size - 1}, so that no "
+                "cycle can close"
+            )
+        names.add(node.name)
+        size += len(node.actions)
+        checked.append(node._replace(parent=int(node.parent)))
+    return tuple(checked)

@@ -1,0 +1,231 @@
+r"""What is known about the features, as a penalty phi(K w) whose prox is costly and whose conjugate is not.
+
+Squares:    phi(z) = strength/2 |z|^2, phi*(y) = |y|^2/(2 strength): mu_y = L_y = 1/strength.
+            ``Graph`` is the case where K is the incidence matrix of a graph.
+Norms:      phi(z) = strength sum_G huber(|z_G|) over groups G of rows, huber(r) = r^2/(2 width) for r <= width and
+            r - width/2 beyond. Its conjugate is not smooth, so a part of the ridge term l2/2 |w|^2 is moved over:
+            l2/2 |w|^2 + phi(K w) = (l2/2 |w|^2 - s/2 |K w|^2) + (phi(K w) + s/2 |K w|^2),   s = l2 / (2 |K|_1 |K|_oo).
+            The first bracket stays with g and is l2/2-strongly convex, since |K|^2 <= |K|_1 |K|_oo; the second has a
+            conjugate with mu_y = 1/(s + strength/width) and L_y = 1/s. The model is not changed by this.
+            ``Groups`` is the case where K copies the features of each group.
+Reference:  R. Ando and T. Zhang, Learning on graph with Laplacian regularization, NIPS 2006; R. Jenatton,
+            J.-Y. Audibert and F. Bach, Structured variable selection with sparsity-inducing norms, JMLR 2011.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, eye_array, issparse
+from sklearn.base import BaseEstimator
+
+from saddlepoint.coupling import as_coupling
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions import GroupHuber, Quadratic, Smooth
+from saddlepoint.vectors import Array
+
+
+class Structure(BaseEstimator, ABC):  # type: ignore[misc]
+    """A penalty phi(K w) on the weights w of the features.
+
+    It has scikit-learn's ``get_params`` and ``set_params``, so that ``structure__strength`` can be searched over.
+    """
+
+    @abstractmethod
+    def matrix(self, n_features: int) -> Any:
+        """K, sparse, with a column for each feature."""
+
+    @abstractmethod
+    def split(self, K: Any, l2: float) -> tuple[Smooth, Smooth]:
+        """What is left of l2/2 |w|^2 for g, and h: the conjugate of phi and of what was taken from there."""
+
+
+class Squares(Structure):
+    """strength/2 |K w|^2.
+
+    Args:
+        K: a matrix, dense or sparse, with a column for each feature.
+        strength: what a square counts.
+    """
+
+    def __init__(self, K: Any, strength: float = 1.0) -> None:
+        self.K = K
+        self.strength = strength
+
+    def matrix(self, n_features: int) -> Any:
+        """K as given."""
+        return _as_matrix(self.K, n_features)
+
+    def split(self, K: Any, l2: float) -> tuple[Smooth, Smooth]:
+        """All of the ridge, and |y|^2/(2 strength)."""
+        return Quadratic(l2), Quadratic(1.0 / positive(self.strength, "strength"))
+
+
+class Graph(Squares):
+    """strength/2 sum over edges (i, j) of weight_ij (w_i - w_j)^2: neighbours are to have similar weights.
+
+    Args:
+        edges: pairs (i, j) of features, an array with two columns; or the symmetric adjacency matrix of the graph,
+            SciPy sparse, with the weights as entries (its diagonal does not matter). A pair weighs 1,
+            and as often as it occurs.
+        strength: what a square counts.
+    """
+
+    def __init__(self, edges: Any, strength: float = 1.0) -> None:
+        self.edges = edges
+        self.strength = strength
+
+    def matrix(self, n_features: int) -> Any:
+        """The incidence matrix: a row sqrt(weight_ij) (w_i - w_j) for each edge."""
+        i, j, weight = _adjacent(self.edges, n_features) if issparse(self.edges) else _pairs(self.edges, n_features)
+        if not i.size:
+            raise ProblemError("edges of Graph has none; expected one at least, or structure=None")
+        rows, root = np.arange(i.size), np.sqrt(weight)
+        entries = (np.concatenate((root, -root)), (np.concatenate((rows, rows)), np.concatenate((i, j))))
+        return coo_array(entries, shape=(i.size, n_features)).tocsr()
+
+
+class Norms(Structure):
+    """strength sum_G huber(|(K w)_G|) over groups G of rows of K: a sum of norms with tips rounded over ``width``.
+
+    Without labels each row is a group, and this is strength |K w|_1, rounded: with differences as K it is total
+    variation, with second differences it is trend filtering.
+
+    Args:
+        K: a matrix, dense or sparse, with a column for each feature.
+        strength: what a norm counts.
+        width: below this norm the penalty is quadratic; it is at most strength width/2 below the sum of norms for each
+            group.
+        labels: the group of each row of K, as any numbers; None makes each row a group.
+    """
+
+    def __init__(self, K: Any, strength: float = 1.0, width: float = 1e-2, labels: Any = None) -> None:
+        self.K = K
+        self.strength = strength
+        self.width = width
+        self.labels = labels
+
+    def matrix(self, n_features: int) -> Any:
+        """K as given."""
+        return _as_matrix(self.K, n_features)
+
+    def split(self, K: Any, l2: float) -> tuple[Smooth, Smooth]:
+        """l2/2 |w|^2 - s/2 |K w|^2, and the conjugate of phi + s/2 |.|^2."""
+        size = abs(K)
+        bound = float(size.sum(axis=0).max()) * float(size.sum(axis=1).max())
+        if bound == 0.0:
+            raise ProblemError("K of the structure is zero; expected an entry that is not, or structure=None")
+        s = 0.5 * l2 / bound
+        ridge = Quadratic((l2 * eye_array(K.shape[1]) - s * (K.T @ K)).tocsr(), mu=0.5 * l2, L=l2)
+        strength, width = positive(self.strength, "strength"), positive(self.width, "width of the structure")
+        return ridge, GroupHuber(self._row_labels(K.shape[0]), strength, width, s).conjugate()
+
+    def _row_labels(self, rows: int) -> Any:
+        if self.labels is None:
+            return np.arange(rows)
+        if np.shape(self.labels) != (rows,):
+            raise ProblemError(f"labels of Norms has shape {np.shape(self.labels)}; expected one for each row, {rows}")
+        return self.labels
+
+
+class Groups(Norms):
+    """strength sum_G huber(|w_G|) over groups G of features, which may overlap: features are to count together.
+
+    Args:
+        groups: lists of features; a feature may be in several of them, or in none.
+        strength: what a norm counts.
+        width: below this norm the penalty is quadratic; it is at most strength width/2 below the group lasso's for each
+            group.
+    """
+
+    def __init__(self, groups: Any, strength: float = 1.0, width: float = 1e-2) -> None:
+        self.groups = groups
+        self.strength = strength
+        self.width = width
+
+    def matrix(self, n_features: int) -> Any:
+        """The features of the first group, then those of the second, and so on."""
+        chosen = np.concatenate(self._indices(n_features))
+        entries = (np.ones(chosen.size), (np.arange(chosen.size), chosen))
+        return coo_array(entries, shape=(chosen.size, n_features)).tocsr()
+
+    def _indices(self, n_features: int) -> list[Array]:
+        found: list[Array] = []
+        if not np.iterable(self.groups):
+            raise ProblemError(f"groups of Groups is {self.groups!r}; expected lists of features")
+        for number, group in enumerate(self.groups):
+            indices = _features(group, f"group {number} of Groups", n_features)
+            if indices.ndim != 1 or not indices.size:
+                raise ProblemError(f"group {number} of Groups is {group!r}; expected a list of one feature or more")
+            if np.unique(indices).size < indices.size:
+                raise ProblemError(f"group {number} of Groups names a feature twice; expected each once")
+            found.append(indices)
+        if not found:
+            raise ProblemError("groups of Groups is empty; expected one list of features at least, or structure=None")
+        return found
+
+    def _row_labels(self, rows: int) -> Any:
+        sizes = [len(group) for group in self.groups]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def positive(value: Any, name: str) -> float:
+    """``value`` as a positive number, or a ProblemError."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{name} is {value!r}; expected a positive number") from None
+    if not (number > 0.0 and math.isfinite(number)):
+        raise ProblemError(f"{name} is {number:g}; expected a positive number")
+    return number
+
+
+def _as_matrix(K: Any, n_features: int) -> Any:
+    matrix = csr_array(as_coupling(K, "K of the structure").matrix()).astype(np.float64)
+    if matrix.shape[1] != n_features:
+        raise ProblemError(
+            f"K of the structure has {matrix.shape[1]} columns; expected one for each feature, {n_features}"
+        )
+    return matrix
+
+
+def _features(indices: Any, name: str, n_features: int) -> Array:
+    try:
+        array = np.asarray(indices)
+    except ValueError:
+        raise ProblemError(f"{name} is {indices!r}; expected an array of features") from None
+    if array.size and array.dtype.kind not in "iu":
+        raise ProblemError(f"{name} holds {array.dtype}; expected the numbers of features, which are integers")
+    if array.size and not (array.min() >= 0 and array.max() < n_features):
+        odd = array[(array < 0) | (array >= n_features)].flat[0]
+        raise ProblemError(f"{name} holds {odd}; expected features from 0 to {n_features - 1}")
+    return array
+
+
+def _pairs(edges: Any, n_features: int) -> tuple[Array, Array, Array]:
+    pairs = _features(edges, "edges of Graph", n_features)
+    if pairs.size and (pairs.ndim != 2 or pairs.shape[1] != 2):
+        raise ProblemError(
+            f"edges of Graph has shape {pairs.shape}; expected two columns, or an adjacency matrix that is SciPy sparse"
+        )
+    i, j = pairs.reshape(-1, 2).T
+    return i, j, np.ones(i.size)
+
+
+def _adjacent(adjacency: Any, n_features: int) -> tuple[Array, Array, Array]:
+    if adjacency.shape != (n_features, n_features):
+        raise ProblemError(
+            f"edges of Graph is an adjacency matrix of shape {adjacency.shape}; "
+            f"expected a row and a column for each of the {n_features} features"
+        )
+    weights = csr_array(adjacency).astype(np.float64)
+    if not np.isfinite(weights.data).all() or (weights.data < 0.0).any():
+        raise ProblemError("edges of Graph holds a weight that is negative or not finite; expected numbers >= 0")
+    if (weights != weights.T).nnz:
+        raise ProblemError("edges of Graph is not symmetric; use edges.maximum(edges.T)")
+    upper = weights.tocoo()
+    edge = (upper.row < upper.col) & (upper.data > 0.0)
+    return upper.row[edge], upper.col[edge], upper.data[edge]

@@ -1,0 +1,81 @@
+"""Transitions, models and policies as they are given: checked, and in one form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+
+from saddlepoint.errors import ProblemError
+from saddlepoint.vectors import Array, as_float_array, as_vector, finite
+
+
+def tabulated(env: Any, policy: Any) -> tuple[Any, Array, list[int]]:
+    """The transition matrix, the expected rewards and the terminal states of ``env.unwrapped.P``."""
+    table = getattr(getattr(env, "unwrapped", env), "P", None)
+    if not isinstance(table, dict):
+        raise ProblemError(
+            f"{env!r} has no transition table env.unwrapped.P; sample transitions and give them to PolicyEvaluation"
+        )
+    S, actions = len(table), len(table[0])
+    policy = np.full((S, actions), 1.0 / actions) if policy is None else as_matrix(policy, "policy")
+    if policy.shape != (S, actions):
+        raise ProblemError(f"policy has shape {policy.shape}; expected ({S}, {actions}), states by actions")
+    check_distributions(policy, "policy")
+    r, terminal, entries = np.zeros(S), set(), []
+    for s, choices in table.items():
+        for a, outcomes in choices.items():
+            for chance, after, reward, terminated in outcomes:
+                r[s] += policy[s, a] * chance * reward
+                entries.append((policy[s, a] * chance, s, after))
+                if terminated:
+                    terminal.add(int(after))
+    p, before, after = zip(*entries, strict=True)
+    return csr_array((p, (before, after)), shape=(S, S)), r, sorted(terminal)
+
+
+def as_matrix(value: Any, name: str) -> Any:
+    """A matrix of float64, dense or in compressed rows."""
+    shape = value.shape if issparse(value) else as_float_array(value, name).shape
+    if len(shape) != 2 or 0 in shape:
+        raise ProblemError(f"{name} has shape {shape}; expected a matrix with at least one row and one column")
+    if not issparse(value):
+        return finite(as_float_array(value, name).astype(np.float64), name)
+    matrix = csr_array(value).astype(np.float64)
+    matrix.sum_duplicates()
+    finite(matrix.data, f"the data of {name}")
+    return matrix
+
+
+def as_weights(value: Any, size: int, name: str) -> Array:
+    """Weights >= 0 that sum to one; all alike if None."""
+    weights = np.ones(size) if value is None else as_vector(value, name, size).astype(np.float64)
+    if weights.min() < 0.0 or weights.max() == 0.0:
+        raise ProblemError(f"{name} are negative or all zero; expected numbers >= 0 and one at least that is positive")
+    return np.asarray(weights / weights.sum())
+
+
+def alive_states(terminal: Any, S: int) -> Array:
+    """True for the states that are not terminal."""
+    listed = set(np.asarray(terminal).ravel().tolist())
+    if not listed <= set(range(S)) or len(listed) == S:
+        raise ProblemError(f"terminal is {terminal!r}; expected some, not all, of the states 0 to {S - 1}")
+    return np.array([s not in listed for s in range(S)])
+
+
+def check_distributions(matrix: Any, name: str) -> None:
+    """Refuse a matrix whose rows are not probabilities."""
+    if matrix.min() < 0.0:
+        raise ProblemError(f"{name} has a negative entry, {matrix.min():.3g}; expected probabilities")
+    sums = np.asarray(matrix.sum(axis=1)).ravel()
+    worst = int(np.argmax(np.abs(sums - 1.0)))
+    if abs(sums[worst] - 1.0) > 1e-8:
+        raise ProblemError(f"row {worst} of {name} sums to {sums[worst]:.9g}; expected 1")
+
+
+def scaled_rows(matrix: Any, factors: Array, name: str = "") -> Any:
+    """The rows times factors."""
+    if matrix.shape[0] != factors.shape[0]:
+        raise ProblemError(f"{name} have {matrix.shape[0]} rows; expected {factors.shape[0]}, one a state")
+    return csr_array(diags_array(factors) @ matrix) if issparse(matrix) else factors[:, None] * matrix

@@ -1,0 +1,237 @@
+"""Where arrays live: their library, dtype and device, for NumPy and for any library of the array API standard.
+
+NumPy takes the short way everywhere. Others (PyTorch, JAX, CuPy, array-api-strict) go through array-api-compat, which
+is imported when the first such array is met.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from saddlepoint.errors import ProblemError
+
+Array: TypeAlias = npt.NDArray[Any]  # or its like in another library
+
+
+class Space(NamedTuple):
+    """A library (its namespace), a real dtype of it, and a device."""
+
+    xp: Any
+    dtype: Any
+    device: Any = None
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether the arrays are NumPy's."""
+        return self.xp is np
+
+    @property
+    def on_host(self) -> bool:
+        """Whether to look at a number of these arrays is cheap: NumPy, and other libraries on the CPU."""
+        return self.is_numpy or "cpu" in str(self.device).lower()
+
+    @property
+    def eps(self) -> float:
+        """The unit of rounding of the dtype."""
+        return float(self.xp.finfo(self.dtype).eps)
+
+    @property
+    def wide(self) -> Space:
+        """The same with float64, in which certificates are taken."""
+        return self._replace(dtype=np.dtype(np.float64) if self.is_numpy else self.xp.float64)
+
+    def zeros(self, n: int) -> Array:
+        """n zeros."""
+        return self.full(n, 0.0)
+
+    def full(self, n: int, value: float) -> Array:
+        """n times the same number."""
+        array: Array = self.xp.full(n, value, dtype=self.dtype, **self._where())
+        return array
+
+    def cast(self, array: Any) -> Array:
+        """An array of this library in this dtype; itself if it has it. NumPy arrays are brought to the device."""
+        if self.is_numpy:
+            return np.asarray(array, dtype=self.dtype)
+        if isinstance(array, np.ndarray):
+            brought: Array = self.xp.asarray(array, dtype=self.dtype, **self._where())
+            return brought
+        same: Array = array if array.dtype == self.dtype else self.xp.astype(array, self.dtype)
+        return same
+
+    def _where(self) -> dict[str, Any]:
+        return {} if self.device is None else {"device": self.device}
+
+    def __str__(self) -> str:
+        name = str(self.xp.__name__).removeprefix("array_api_compat.").partition(".")[0]
+        place = "" if self.device is None else f" on {self.device}"
+        return f"{name} {str(self.dtype).rpartition('.')[2]}{place}"
+
+
+NUMPY64 = Space(np, np.dtype(np.float64))
+
+
+def is_array(value: Any) -> bool:
+    """Whether ``value`` is an array of a library that is supported."""
+    return isinstance(value, np.ndarray) or is_foreign(value)
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether ``value`` is an array, but not NumPy's."""
+    if isinstance(value, np.ndarray | np.generic):
+        return False
+    return hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] == "torch"
+
+
+def namespace(array: Any) -> Any:
+    """The functions of the array's library, under their standard names."""
+    if isinstance(array, np.ndarray):
+        return np
+    return _compat().array_namespace(array)
+
+
+def space_of(array: Any) -> Space:
+    """Where an array lives."""
+    if isinstance(array, np.ndarray):
+        return Space(np, array.dtype)
+    return Space(namespace(array), array.dtype, _compat().device(array))
+
+
+def common_space(parts: dict[str, Any]) -> Space | None:
+    """Where named arrays, couplings or functions live together, in the widest dtype of theirs; None if all are None.
+
+    A part is None, a ``Space``, an array, or has a ``space``. Arrays of two libraries or devices are refused.
+    """
+    found: Space | None = None
+    first = ""
+    for name, part in parts.items():
+        space = part if isinstance(part, Space) else part.space if hasattr(part, "space") else part
+        space = space_of(space) if is_array(space) else space
+        if space is None:
+            continue
+        if found is None:
+            found, first = space, name
+            continue
+        if space.xp is not found.xp or space.device != found.device:
+            raise ProblemError(
+                f"{first} is {found} and {name} is {space}; expected arrays of one library on one device: convert one"
+            )
+        found = found._replace(dtype=found.xp.result_type(found.dtype, space.dtype))
+    return found
+
+
+def eps_of(array: Array) -> float:
+    """The unit of rounding of an array."""
+    return float(namespace(array).finfo(array.dtype).eps)
+
+
+def copied(array: Array) -> Array:
+    """A copy of an array, of its own library."""
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    copy: Array = namespace(array).asarray(array, copy=True)
+    return copy
+
+
+def to_host(array: Any) -> Array:
+    """An array of any library as one of NumPy's."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):  # PyTorch
+        return np.asarray(array.detach().cpu().numpy())
+    if hasattr(array, "get"):  # CuPy
+        return np.asarray(array.get())
+    return np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array)
+
+
+def concat(arrays: Any) -> Array:
+    """Vectors one after the other."""
+    parts = list(arrays)
+    xp = namespace(parts[0])
+    joined: Array = np.concatenate(parts) if xp is np else xp.concat(parts)
+    return joined
+
+
+def inner(a: Array, b: Array) -> float:
+    """<a, b> as a Python float, which leaves the dtype of the arrays it later multiplies alone."""
+    if isinstance(a, np.ndarray):
+        return float(a.dot(b))  # half the overhead of a @ b on short vectors
+    return float(a @ b)
+
+
+def norm(a: Array) -> float:
+    """|a|, the Euclidean norm."""
+    return math.sqrt(inner(a, a))
+
+
+def all_finite(array: Array) -> bool:
+    """Whether there is neither NaN nor infinity among the entries."""
+    xp = namespace(array)
+    return bool(xp.all(xp.isfinite(array)))
+
+
+# -- elementwise, under one name in all libraries; NumPy's and SciPy's own where they are faster ----------------------
+
+
+def choose(condition: Any, a: Any, b: Any) -> Array:
+    """a where the condition holds, else b."""
+    array: Array = namespace(condition).where(condition, a, b)
+    return array
+
+
+def between(a: Array, low: float, high: float) -> Array:
+    """a, but not below ``low`` nor above ``high``."""
+    if isinstance(a, np.ndarray):
+        return np.clip(a, low, high)
+    array: Array = namespace(a).clip(a, low, high)
+    return array
+
+
+def tanh(a: Array) -> Array:
+    """The hyperbolic tangent."""
+    array: Array = namespace(a).tanh(a)
+    return array
+
+
+def log(a: Array) -> Array:
+    """The natural logarithm."""
+    array: Array = namespace(a).log(a)
+    return array
+
+
+def softplus(a: Array) -> Array:
+    """log(1 + exp(a)), without overflow."""
+    if isinstance(a, np.ndarray):
+        return np.logaddexp(np.zeros((), a.dtype), a)
+    xp = namespace(a)
+    array: Array = xp.where(a > 0.0, a, 0.0 * a) + xp.log1p(xp.exp(-xp.abs(a)))
+    return array
+
+
+def sigmoid(a: Array) -> Array:
+    """1/(1 + exp(-a)), without overflow."""
+    if isinstance(a, np.ndarray):
+        return np.asarray(expit(a))
+    array: Array = 0.5 + 0.5 * namespace(a).tanh(0.5 * a)
+    return array
+
+
+def cast_like(a: Array, other: Array) -> Array:
+    """a in the dtype of the other."""
+    if a.dtype == other.dtype:
+        return a
+    array: Array = namespace(a).astype(a, other.dtype)
+    return array
+
+
+def _compat() -> Any:
+    try:
+        import array_api_compat
+    except ImportError:
+        raise ProblemError("arrays of other libraries than NumPy need array-api-compat: pip install it") from None
+    return array_api_compat

@@ -1,0 +1,84 @@
+"""A as an array of another library than NumPy: PyTorch, JAX, CuPy, or any other of the array API standard."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+from saddlepoint.arrays import Array, Space, norm, space_of
+from saddlepoint.coupling.base import Coupling
+
+BLOCK = 1 << 24  # entries converted at a time when a narrow A meets a wide vector
+
+
+class ArrayCoupling(Coupling):
+    """A dense m x n array where it lies, on whatever device."""
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+        self.shape = (int(A.shape[0]), int(A.shape[1]))
+        self._space = space_of(A)
+        self.dtype = A.dtype
+
+    @property
+    def space(self) -> Space:
+        """Library, dtype and device of A."""
+        return self._space
+
+    def mul(self, y: Array) -> Array:
+        """A y."""
+        if y.dtype != self.dtype:
+            return self._widened(y)
+        product: Array = self.A @ y
+        return product
+
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+        return self.T.mul(x)
+
+    def _transpose(self) -> Coupling:
+        return type(self)(self.A.T)
+
+    def _widened(self, y: Array) -> Array:
+        """A y in the precision of y, a block at a time: a wide copy of A would take twice its memory."""
+        xp = self.space.xp
+        m, n = self.shape
+        rows = max(1, BLOCK // n)
+        blocks = [xp.astype(self.A[i : min(i + rows, m), :], y.dtype) @ y for i in range(0, m, rows)]
+        joined: Array = xp.concat(blocks)
+        return joined
+
+    def matrix(self) -> Any:
+        """A itself."""
+        return self.A
+
+    def gram(self) -> Any:
+        """A'A."""
+        return self.A.T @ self.A
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        xp = self.space.xp
+        norms: Array = xp.astype(xp.linalg.vector_norm(self.A, axis=0), self.space.wide.dtype)
+        return norms
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the norms of the columns of A."""
+        return norm(self._column_norms * y)
+
+    def _norm_ceiling(self) -> float:
+        size = self.shape[0] * self.shape[1]
+        return norm(self._column_norms) * (1.0 + 4.0 * self.space.eps * math.sqrt(size))  # Frobenius
+
+
+def array_coupling(A: Any) -> ArrayCoupling:
+    """The coupling for an array of another library than NumPy: with fused products where there is an NVIDIA GPU."""
+    if "cuda" in str(space_of(A).device).lower() or type(A).__module__.startswith("cupy"):
+        from saddlepoint.coupling import triton_kernels
+
+        if triton_kernels.available():
+            from saddlepoint.coupling.gpu import CudaCoupling
+
+            return CudaCoupling(A)
+    return ArrayCoupling(A)

@@ -1,0 +1,87 @@
+r"""Newton: linearise the whole field, and damp the step where that goes astray.
+
+Problem:    min_x max_y g(x) + <x, A y> - h(y) with Hessians, the players rescaled to mu_x = mu_y = 1; z = (x, y).
+Recursion:  (J + b I) d = -F(z_k),   J = [[P, A], [-A', Q]] with the Hessians P of g at x_k and Q of h at y_k;
+            z_{k+1} = z_k + d if |F| falls by a tenth of what the linear model says, |F| - b |d|; else b grows fourfold
+            from 1 on, and d is computed again. After a good step b shrinks, from 1 to 0.
+Guarantee:  |F| falls at every step, and z_k -> z* from anywhere, also where the gradients have kinks: for large b the
+            step is -F/b nearly, which shrinks |F| as soon as b > L^2. Near z* there is no damping: it is quadratic if
+            the Hessians are Lipschitz, and ends in one step if the gradients are linear around z*.
+Reference:  L. Qi and J. Sun, A nonsmooth version of Newton's method, Math. Programming 1993; the damping is that of
+            K. Levenberg 1944 and D. Marquardt 1963, here with J + b I, which monotony makes positive definite.
+
+The matrices are charged as what they would cost through the oracle: a gradient or a product for each column.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from saddlepoint.errors import ProblemError
+from saddlepoint.functions.smooth import plus_identity
+from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.direct import check_numpy, solver, wide
+from saddlepoint.problem import Saddle
+from saddlepoint.transforms import View, unit_strength
+from saddlepoint.vectors import Array, inner
+
+ENOUGH, GOOD = 0.1, 0.5  # of the decrease that the linear model promises
+STIFF = 1e30  # damping beyond which rounding has the last word
+
+
+class NewtonState(NamedTuple):
+    """The point, the field there, and the damping."""
+
+    x: Array
+    y: Array
+    Fx: Array
+    Fy: Array
+    b: float
+
+
+@register
+@dataclass(frozen=True)
+class Newton(Method):
+    """Damped semismooth Newton steps."""
+
+    oracle: ClassVar[str] = "Hessians"
+    complexity: ClassVar[str] = "a few factorisations"
+    reference: ClassVar[str] = "Qi and Sun 1993"
+
+    def normal(self, f: Saddle) -> View:
+        """mu_x = mu_y = 1: there |F| is the certificate."""
+        return unit_strength(f)
+
+    def init(self, f: Saddle, x: Array, y: Array) -> NewtonState:
+        """One query."""
+        check_numpy(f, "newton")
+        for name, function in (("g", f.g), ("h", f.h)):
+            if function.hessian is None:
+                raise ProblemError(
+                    f"newton needs the Hessians of g and h, and {name} has none; give hessian= to Smooth, or use auto"
+                )
+        return NewtonState(x, y, *f.field(x, y), 0.0)
+
+    def step(self, f: Saddle, s: NewtonState) -> NewtonState:
+        """A query and a factorisation for each damping that is tried."""
+        assert f.g.hessian is not None
+        assert f.h.hessian is not None
+        P, Q, A = wide(f.g.hessian(s.x)), wide(f.h.hessian(s.y)), wide(f.A.matrix())
+        before, b = length(s.Fx, s.Fy), s.b
+        while b < STIFF:
+            dx, dy = solver(plus_identity(P, b), plus_identity(Q, b), A)(-s.Fx, -s.Fy)
+            x, y = s.x + dx, s.y + dy
+            Fx, Fy = f.field(x, y)
+            gain, promise = before - length(Fx, Fy), before - b * length(dx, dy)
+            if gain >= ENOUGH * promise:
+                calmer = 0.1 * b if b > 1.0 else 0.0
+                return NewtonState(x, y, Fx, Fy, calmer if gain >= GOOD * promise else b)
+            b = max(4.0 * b, 1.0)
+        return s
+
+
+def length(u: Array, v: Array) -> float:
+    """|(u, v)|."""
+    return math.sqrt(inner(u, u) + inner(v, v))

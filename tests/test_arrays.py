@@ -1,0 +1,262 @@
+"""The same method files on arrays of other libraries: array-api-strict, JAX and, where installed, PyTorch and CuPy."""
+
+import importlib
+
+import numpy as np
+import pytest
+from cases import CASES, case, gradient_methods
+
+import saddlepoint as sp
+from saddlepoint.arrays import Space, common_space, is_foreign, space_of, to_host
+from saddlepoint.compiled import compiled
+from saddlepoint.coupling import ArrayCoupling
+
+
+def jax():
+    module = importlib.import_module("jax")
+    module.config.update("jax_enable_x64", True)
+    return importlib.import_module("jax.numpy")
+
+
+def cupy():
+    module = importlib.import_module("cupy")
+    if module.cuda.runtime.getDeviceCount() == 0:
+        raise ImportError("no GPU")
+    return module
+
+
+LIBRARIES = {
+    "array-api-strict": lambda: importlib.import_module("array_api_strict"),
+    "jax": jax,
+    "torch": lambda: importlib.import_module("torch"),
+    "cupy": cupy,
+}
+
+
+@pytest.fixture(params=LIBRARIES)
+def xp(request):
+    try:
+        return LIBRARIES[request.param]()
+    except Exception as error:
+        pytest.skip(f"{request.param} is not here: {error}")
+
+
+def moved(f, xp, dtype="float64"):
+    """The same problem with arrays of another library."""
+    kind = getattr(xp, dtype)
+
+    def array(a):
+        return xp.asarray(np.ascontiguousarray(a).tolist(), dtype=kind)
+
+    def function(g):
+        if isinstance(g, sp.Quadratic):
+            P = g.P if isinstance(g.P, float) else array(g.P.matrix() if hasattr(g.P, "matrix") else g.P)
+            return sp.Quadratic(P, None if g.b is None else array(g.b))
+        D = None if g.D is None else array(g.D.matrix())
+        t = None if g.t is None else array(g.t)
+        if isinstance(g, sp.Logistic | sp.SmoothedHinge):
+            return type(g)(D, array(g.labels), g.l2)
+        if isinstance(g, sp.LogSumExp):
+            return sp.LogSumExp(D, t, g.l2, g.tau)
+        return type(g)(D, t, g.l2, **({"delta": g.delta} if isinstance(g, sp.Huber) else {}))
+
+    return sp.Saddle(function(f.g), function(f.h), array(f.A.matrix()))
+
+
+EVERYDAY = ["balanced", "logistic", "huber", "log-sum-exp", "L_x >> L_y"]
+METHODS = sorted({info.name for info in sp.methods()} - {"direct", "newton", "rhss"} | {"auto"})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_gives_the_same_answer_in_every_library(method, xp):
+    f, xs, ys = case("balanced")
+    result = sp.solve(moved(f, xp), method=method, tol=1e-7)
+    assert result.solved, result
+    for array in (result.x, result.y):
+        assert is_foreign(array)
+        assert space_of(array).xp is space_of(xp.asarray([1.0])).xp
+    error = np.linalg.norm(to_host(result.x) - xs) + np.linalg.norm(to_host(result.y) - ys)
+    assert error <= result.certificate.distance
+    assert "solved" in repr(result)
+
+
+@pytest.mark.parametrize("problem", EVERYDAY)
+def test_every_function_gives_the_same_answer_in_every_library(problem, xp):
+    f, xs, ys = case(problem)
+    g = moved(f, xp)
+    for mine, theirs in ((f.g, g.g), (f.h, g.h)):
+        assert theirs.mu == pytest.approx(mine.mu, rel=1e-9)
+        assert pytest.approx(mine.L, rel=0.06) == theirs.L
+        point = np.linspace(-2, 3, f.shape[0] if mine is f.g else f.shape[1])
+        there = xp.asarray(point.tolist(), dtype=xp.float64)
+        np.testing.assert_allclose(to_host(theirs.grad(there)), mine.grad(point), rtol=1e-12, atol=1e-14)
+        assert theirs(there) == pytest.approx(mine(point), rel=1e-12)
+        if mine.has_prox:
+            np.testing.assert_allclose(to_host(theirs.prox(there, 0.7)), mine.prox(point, 0.7), rtol=1e-10, atol=1e-12)
+    result = sp.solve(g, tol=1e-8)
+    assert result.solved, result
+    assert (
+        np.linalg.norm(to_host(result.x) - xs) + np.linalg.norm(to_host(result.y) - ys) <= result.certificate.distance
+    )
+
+
+@pytest.mark.parametrize("method", ["condat-vu", "lpd-gs", "dippa", "auto"])
+def test_float32_stays_float32_and_is_certified_in_float64(method, xp):
+    f, xs, ys = case("logistic")
+    scale = np.linalg.norm(xs) + np.linalg.norm(ys)
+    result = sp.solve(moved(f, xp, "float32"), method=method, tol=3e-3 * scale)
+    assert result.solved, result
+    assert result.x.dtype == xp.float32
+    assert isinstance(result.certificate.distance, float)
+
+
+def test_couplings(xp):
+    rng = np.random.default_rng(0)
+    A, x, y, e = (rng.standard_normal(shape) for shape in ((7, 5), 7, 5, 7))
+    coupling = sp.as_coupling(xp.asarray(A.tolist(), dtype=xp.float64))
+    assert isinstance(coupling, ArrayCoupling)
+    X, Y, E = (xp.asarray(v.tolist(), dtype=xp.float64) for v in (x, y, e))
+    for found, expected in (
+        (coupling.mul(Y), A @ y),
+        (coupling.tmul(X), A.T @ x),
+        (coupling.both(X, Y)[1], A.T @ x),
+        (coupling.through(Y, 0.5, E)[1], A.T @ (0.5 * (A @ y) + e)),
+        (coupling.T.through(X)[1], A @ (A.T @ x)),
+        (coupling.resolvent(X, Y, 0.7)[0], np.linalg.solve(np.eye(7) + 0.49 * A @ A.T, x - 0.7 * A @ y)),
+    ):
+        np.testing.assert_allclose(to_host(found), expected, rtol=1e-10)
+    exact = np.linalg.norm(A, 2)
+    assert coupling.norm_estimate.lower <= exact * (1 + 1e-12) <= coupling.norm * (1 + 1e-12) <= 1.06 * exact
+    narrow = sp.as_coupling(xp.asarray(A.tolist(), dtype=xp.float32))
+    np.testing.assert_allclose(to_host(narrow.mul(Y)), A.astype(np.float32).astype(float) @ y, rtol=1e-14)
+
+
+def test_a_start_and_a_black_box(xp):
+    f, xs, _ = case("balanced")
+    g = moved(f, xp)
+    box = sp.Smooth(g.g.grad, mu=g.g.mu, L=None)
+    start = xp.asarray(xs.tolist(), dtype=xp.float64)
+    result = sp.solve(sp.Saddle(box, g.h, g.A), x0=start, tol=1e-8)
+    assert result.solved
+    np.testing.assert_array_equal(to_host(start), xs)
+
+
+def test_mixed_libraries_are_refused_in_a_sentence(xp):
+    f, *_ = case("balanced")
+    g = moved(f, xp)
+    with pytest.raises(sp.ProblemError, match=r"A is numpy float64 and g is .*; expected arrays of one library"):
+        sp.Saddle(g.g, f.h, f.A)
+    with pytest.raises(sp.ProblemError, match=r"the problem is .* and x0 is numpy float64; expected arrays of one"):
+        sp.solve(g, x0=np.zeros(f.shape[0]))
+    with pytest.raises(sp.ProblemError, match=r"the problem is .* and the gradient of g is numpy float64"):
+        sp.solve(sp.Saddle(sp.Smooth(lambda x: np.ones(f.shape[0]), mu=1, L=1), g.h, g.A))
+    for method in ("direct", "newton"):
+        with pytest.raises(sp.ProblemError, match=f"{method} factorises NumPy and SciPy matrices"):
+            sp.solve(g, method=method)
+    with pytest.raises(sp.ProblemError, match=r"A has dtype .*; expected float32 or float64"):
+        sp.as_coupling(xp.asarray([[1, 2], [3, 4]]))
+    with pytest.raises(sp.ProblemError, match="A has a NaN or an infinity"):
+        sp.as_coupling(xp.asarray([[1.0, float("nan")]], dtype=xp.float64))
+
+
+def test_results_are_saved_as_numpy(xp, tmp_path):
+    f, *_ = case("balanced")
+    result = sp.solve(moved(f, xp), tol=1e-3)
+    result.save(tmp_path / "r.npz")
+    with np.load(tmp_path / "r.npz", allow_pickle=False) as saved:
+        np.testing.assert_array_equal(saved["x"], to_host(result.x))
+    assert result.to_dict(arrays=True)["y"] == to_host(result.y).tolist()
+
+
+def test_spaces():
+    numpy32, numpy64 = Space(np, np.dtype(np.float32)), Space(np, np.dtype(np.float64))
+    assert common_space({"a": None, "b": numpy32, "c": np.zeros(1)}) == numpy64
+    assert common_space({"a": None}) is None
+    assert numpy32.wide == numpy64
+    assert str(numpy32) == "numpy float32"
+    assert numpy32.on_host
+
+
+def test_the_cases_here_are_cases():
+    assert set(EVERYDAY) <= set(CASES)
+    assert gradient_methods()
+
+
+# -- many steps at once -----------------------------------------------------------------------------------------------
+
+ALIKE = ["extragradient", "ogda", "condat-vu", "lpd", "lpd-gs", "apdg"]
+
+
+@pytest.mark.parametrize("method", ALIKE)
+def test_jax_runs_the_steps_between_two_certificates_in_one_loop(method):
+    xp = jax()
+    f, xs, ys = case("logistic")
+    g = moved(f, xp)
+    seen = []
+
+    def grad(x):
+        seen.append(1)
+        return g.g.grad(x)
+
+    counted = sp.Saddle(sp.Smooth(grad, mu=g.g.mu, L=g.g.L), g.h, g.A)
+    result = sp.solve(counted, method=method, tol=1e-7)
+    plain = sp.solve(f, method=method, tol=1e-7)
+    assert result.solved
+    assert (
+        np.linalg.norm(to_host(result.x) - xs) + np.linalg.norm(to_host(result.y) - ys) <= result.certificate.distance
+    )
+    assert abs(result.iterations - plain.iterations) <= 0.1 * plain.iterations + 4  # a look may come a little later
+    calls = result.calls["grad_g"]
+    assert calls % result.iterations == plain.calls["grad_g"] % plain.iterations
+    # Python met the function at the certificates, in one step after each, and when the loop was compiled.
+    assert len(seen) <= 4 * result.monitor_calls + 12
+    assert calls > 2 * len(seen)
+
+
+def test_a_budget_holds_within_compiled_steps():
+    f, *_ = case("logistic")
+    result = sp.solve(moved(f, jax()), method="lpd-gs", tol=1e-12, max_calls={"grad_g": 77})
+    assert result.status == sp.Status.OUT_OF_CALLS
+    assert result.calls["grad_g"] == 77
+
+
+@pytest.mark.parametrize("method", ["dippa", "anderson-condat-vu", "krylov", "imex"])
+def test_steps_that_differ_are_not_compiled(method):
+    f, *_ = case("balanced")
+    g = moved(f, jax())
+    made = sp.make_method(method)
+    view = made.normal(g)
+    before = made.init(view.problem, *view.to(g.space.zeros(f.shape[0]), g.space.zeros(f.shape[1])))
+    after = made.step(view.problem, before)
+    assert compiled(made, view.problem, before, after) is None
+
+
+# -- values instead of gradients --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["jax", "torch"])
+def test_a_function_is_differentiated_by_its_library(library):
+    try:
+        xp = LIBRARIES[library]()
+    except ImportError as error:
+        pytest.skip(str(error))
+    f, xs, _ = case("logistic")
+    g = moved(f, xp)
+    D, s, l2 = g.g.D.A, g.g.labels, g.g.l2
+
+    def value(x):
+        return xp.mean(xp.log1p(xp.exp(-s * (D @ x)))) + 0.5 * l2 * (x @ x)
+
+    smooth = sp.Smooth.from_value(value, mu=g.g.mu, L=g.g.L)
+    point = xp.asarray(np.linspace(-1, 1, f.shape[0]).tolist(), dtype=xp.float64)
+    np.testing.assert_allclose(to_host(smooth.grad(point)), to_host(g.g.grad(point)), rtol=1e-12, atol=1e-15)
+    assert smooth(point) == pytest.approx(g.g(point))
+    result = sp.solve(sp.Saddle(smooth, g.h, g.A), method="lpd-gs", tol=1e-6)
+    assert result.solved
+    assert np.linalg.norm(to_host(result.x) - xs) <= 1e-6
+
+
+def test_values_of_numpy_arrays_cannot_be_differentiated():
+    smooth = sp.Smooth.from_value(lambda x: x @ x, mu=2, L=2)
+    with pytest.raises(sp.ProblemError, match="from_value differentiates functions of PyTorch tensors or JAX arrays"):
+        sp.solve(sp.Saddle(smooth, sp.Quadratic(1.0), np.eye(2)))

@@ -1,0 +1,311 @@
+"""Games with costs and with constraints, against linear programs and cones."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import linprog, root
+
+import saddlepoint as sp
+from saddlepoint.apps import ConstrainedGame, ExtensiveGame, MatrixGame
+from saddlepoint.apps.constrained_game import PENALTY, PULL, _Run
+from saddlepoint.apps.penalty import Penalised, equilibrated
+from saddlepoint.apps.polytope import Polytope
+
+rng = np.random.default_rng(1)
+PAYOFF = rng.standard_normal((6, 5))
+
+COSTS = {
+    "numbers": (0.5, 2.0),
+    "quadratic": (sp.Quadratic(np.linspace(1, 3, 6), np.ones(6)), sp.Quadratic(0.7)),
+    "huber": (sp.Huber(l2=0.3, delta=0.2) + sp.Quadratic(0.1, np.arange(6.0)), sp.Huber(t=np.ones(5), l2=0.2)),
+    "log-cosh": (sp.LogCosh(l2=0.1), sp.LogCosh(t=np.ones(5), l2=0.4)),
+    "entropy": (sp.Entropy(1e-2, 2.0), 0.5 * sp.Entropy(1e-2, 1.0)),
+    "log-sum-exp": (sp.LogSumExp(PAYOFF.T, np.ones(5), l2=0.3), sp.Quadratic(1.0, np.ones(5))),
+}
+
+
+# -- matrix games with costs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("costs", COSTS)
+def test_matrix_game_finds_the_equilibrium(costs):
+    game = MatrixGame(PAYOFF, *COSTS[costs])
+    found = game.solve(tol=1e-9)
+    assert found.solved
+    exact = root(lambda z: np.concatenate(game.problem.field(z[:6], z[6:])), np.full(11, 0.1), tol=1e-13)
+    xs, ys = exact.x[:6], exact.x[6:]
+    assert np.linalg.norm(found.x - xs) + np.linalg.norm(found.y - ys) <= found.distance + 1e-10
+    assert found.value == pytest.approx(game.value(xs, ys), abs=1e-7)
+
+
+@given(st.integers(0, 10**6), st.floats(-2.0, 1.0))
+def test_exploitability_of_a_matrix_game_is_proven(seed, log_size):
+    """With quadratic costs the best responses are known, and so is what they gain."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((4, 3))
+    game = MatrixGame(A, 0.5, 2.0)
+    x, y = 10.0**log_size * rng.standard_normal(4), 10.0**log_size * rng.standard_normal(3)
+    highest = 0.25 * x @ x + (A.T @ x) @ (A.T @ x) / (2 * 2.0)
+    lowest = -(A @ y) @ (A @ y) / (2 * 0.5) - y @ y
+    assert highest - lowest <= game.problem.certificate(x, y).gap * (1 + 1e-9)
+
+
+def test_a_matrix_game_wants_costs():
+    for cost in (0.0, -1.0, None, "entropy", True, np.inf):
+        with pytest.raises(sp.ProblemError, match=r"cost_x is .*; expected a strongly convex Smooth function"):
+            MatrixGame(PAYOFF, cost, 1.0)
+    with pytest.raises(sp.ProblemError, match=r"h has 6 variables but A has 5 columns"):
+        MatrixGame(PAYOFF, 1.0, sp.Quadratic(np.ones(6)))
+    with pytest.raises(sp.ProblemError, match="not strongly convex"):
+        MatrixGame(PAYOFF, sp.Huber(), 1.0)
+    unvalued = MatrixGame(PAYOFF, sp.Smooth(lambda x: x, mu=1, L=1), 1.0).solve()
+    assert np.isnan(unvalued.value)
+    assert "exploitability" in repr(unvalued)
+
+
+# -- mixed strategies and linear constraints --------------------------------------------------------------------------
+
+
+def game_by_highs(A, B, b, C, c):
+    """min_x max_y x'Ay over both polytopes: min over x and the prices s of y's equations of c's with C's >= A'x."""
+    m, rows = A.shape[0], C.shape[0]
+    found = linprog(
+        np.r_[np.zeros(m), c],
+        A_ub=np.hstack([A.T, -C.T]),
+        b_ub=np.zeros(A.shape[1]),
+        A_eq=np.hstack([B, np.zeros((B.shape[0], rows))]),
+        b_eq=b,
+        bounds=[(0, None)] * m + [(None, None)] * rows,
+    )
+    assert found.status == 0
+    return found.fun
+
+
+def random_game(seed, m, n, scale=1.0):
+    """Simplices cut by further equations that a random interior point satisfies."""
+    rng = np.random.default_rng(seed)
+    A = scale * rng.standard_normal((m, n))
+    sides = []
+    for size in (m, n):
+        extra = rng.standard_normal((size // 3, size))
+        inside = rng.dirichlet(np.ones(size))
+        E = np.vstack([np.ones(size), extra])
+        sides.append((E, E @ inside))
+    return A, *sides
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 9), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_constrained_games_have_the_value_of_the_linear_program(seed, m, n, scale):
+    A, (B, b), (C, c) = random_game(seed, m, n, scale)
+    found = ConstrainedGame(A, (B, b), (C, c)).solve(tol=1e-7 * scale)
+    assert found.exploitability <= 1e-7 * scale, found
+    assert found.infeasibility <= 1e-6
+    # At points that violate constraints by e the value may be off by e times the prices.
+    slack = 1e-7 * scale + found.infeasibility * sum(
+        np.abs(p).sum() for p in (*found.multipliers_x, *found.multipliers_y)
+    )
+    assert abs(found.value - game_by_highs(A, B, b, C, c)) <= slack
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([None, "auto", "anderson-condat-vu"]))
+def test_multipliers_prove_the_equilibrium(seed, method):
+    """The prices are feasible for the dual programs of both players and attain their values."""
+    A, (B, b), (C, c) = random_game(seed, 7, 6)
+    game = ConstrainedGame(A, (B, b), (C, c))
+    found = game.solve(tol=1e-7, method=method)
+    assert found.solved, found
+    price_x, force_x = found.multipliers_x
+    price_y, force_y = found.multipliers_y
+    assert min(force_x.min(), force_y.min()) >= 0.0
+    np.testing.assert_allclose(A @ found.y + B.T @ price_x - force_x, 0.0, atol=1e-6)
+    np.testing.assert_allclose(-A.T @ found.x + C.T @ price_y - force_y, 0.0, atol=1e-6)
+    assert found.stationarity <= 1e-7
+    assert c @ price_y == pytest.approx(found.value, abs=1e-5)
+    assert -b @ price_x == pytest.approx(found.value, abs=1e-5)
+    assert abs(force_x @ found.x) + abs(force_y @ found.y) <= 1e-5
+
+
+@pytest.mark.parametrize("method", [None, "auto"])
+def test_badly_scaled_constraints(method):
+    A, (B, b), (C, c) = random_game(5, 8, 6)
+    rows, columns = 10.0 ** rng.uniform(-3, 3, B.shape[0]), 10.0 ** rng.uniform(-2, 2, 8)
+    game = ConstrainedGame(columns[:, None] * A, (rows[:, None] * B * columns, rows * b), (1e3 * C, 1e6 * c))
+    found = game.solve(tol=1e-3, method=method)  # a value of about 1e3
+    exact = game_by_highs(columns[:, None] * A, rows[:, None] * B * columns, rows * b, 1e3 * C, 1e6 * c)
+    assert found.solved, found
+    assert found.value == pytest.approx(exact, abs=1.0)
+
+
+def test_costs_in_mixed_strategies():
+    """Quadratic and entropy costs on the simplex, against Clarabel."""
+    p, q = sp.Quadratic(np.linspace(0.5, 2, 6), np.linspace(0, 1, 6)), sp.Entropy(1e-3, 1.0)
+    found = ConstrainedGame.mixed(PAYOFF, p, 0.3 * q).solve(tol=1e-8)
+    assert found.solved, found
+    # max_y (A'x)'y - 0.3 sum y log y over the simplex is 0.3 log sum exp(A'x/0.3), where all y are above 1e-3
+    assert found.y.min() > 1e-3
+    x = cp.Variable(6)
+    cost = 0.5 * cp.sum(cp.multiply(p.P, x**2)) + p.b @ x
+    problem = cp.Problem(cp.Minimize(cost + 0.3 * cp.log_sum_exp(PAYOFF.T @ x / 0.3)), [cp.sum(x) == 1, x >= 0])
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    np.testing.assert_allclose(found.x, x.value, atol=1e-5)
+    assert found.value == pytest.approx(problem.value, abs=1e-6)
+
+
+def test_rock_paper_scissors():
+    found = ConstrainedGame.mixed([[0, 1, -1], [-1, 0, 1], [1, -1, 0]]).solve(tol=1e-10)
+    np.testing.assert_allclose(found.x, np.full(3, 1 / 3), atol=1e-9)
+    assert abs(found.value) <= 1e-10
+    assert "exploitability" in repr(found)
+
+
+def test_infeasible_constraints_are_recognised_and_proven():
+    B, b = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]]), np.array([1.0, 4.0])
+    game = ConstrainedGame(np.eye(3), (B, b), (np.ones((1, 3)), [1.0]))
+    with pytest.raises(
+        sp.InfeasibleError, match=r"B x = b, x >= 0 has no solution: its equations are missed by"
+    ) as caught:
+        game.solve()
+    w = caught.value.certificate
+    assert (B.T @ w <= 1e-12).all()
+    assert b @ w > 0.1
+    with pytest.raises(sp.InfeasibleError, match="C y = c, y >= 0 has no solution"):
+        ConstrainedGame(np.eye(3), (np.ones((1, 3)), [1.0]), (np.ones((1, 3)), [-1.0])).solve()
+
+
+SIMPLEX = (np.ones((1, 3)), [1.0])
+BAD = [
+    (lambda: ConstrainedGame(np.eye(3), (np.ones((1, 2)), [1.0]), SIMPLEX), "has 2 columns; expected 3"),
+    (lambda: ConstrainedGame(np.eye(3), (np.ones((1, 3)), [1.0, 2.0]), SIMPLEX), "has 2 entries; expected 1"),
+    (lambda: ConstrainedGame(np.eye(3), np.ones((1, 3)), SIMPLEX), "expected a pair of matrix and vector"),
+    (lambda: ConstrainedGame(np.full((3, 3), np.nan), SIMPLEX, SIMPLEX), "payoff has a nan"),
+    (lambda: ConstrainedGame(np.eye(3), (np.full((1, 3), np.inf), [1.0]), SIMPLEX), "B x = b, x >= 0 has a inf"),
+    (lambda: ConstrainedGame(np.eye(3), SIMPLEX, SIMPLEX, cost_x=1.0), "cost_x is a float; expected a Smooth"),
+    (lambda: ConstrainedGame(np.eye(3), SIMPLEX, SIMPLEX, cost_y=sp.Quadratic(np.ones(2))), "cost_y has 2 variables"),
+    (lambda: ConstrainedGame.mixed(np.eye(3), sp.Smooth(np.sin, mu=None, L=1)), "cost_x has an unknown mu or L"),
+    (lambda: ConstrainedGame.mixed(np.eye(3)).solve(tol=0.0), "tol is 0.0; expected a positive number"),
+    (lambda: ConstrainedGame.mixed(np.eye(3)).solve(method="newtn"), "unknown method 'newtn'"),
+    (lambda: ConstrainedGame(sp.as_coupling(np.eye(3)).T, SIMPLEX, ExtensiveGame.load("kuhn").sequences_x), "expected"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "sentence"), BAD)
+def test_what_a_constrained_game_refuses(call, sentence):
+    with pytest.raises(sp.ProblemError, match=sentence):
+        call()
+
+
+def test_a_run_can_be_watched_and_stopped():
+    seen = []
+
+    def watch(equilibrium):
+        seen.append(equilibrium.exploitability)
+        if len(seen) == 3:
+            raise StopIteration
+
+    game = ExtensiveGame.load("kuhn")
+    found = game.solve(tol=1e-12, callback=watch)
+    assert len(seen) == 3
+    assert not found.solved
+    assert found.message.startswith("stopped by the callback at exploitability")
+    assert [step.step for step in found.history] == [1, 2, 3]
+    assert found.exploitability == min(seen)
+    short = game.solve(tol=1e-12, max_steps=2)
+    assert "1e-12 was asked for" in short.message
+    assert game.solve(tol=1e-12, max_seconds=1e-9).steps == 0
+
+
+# -- the subproblems --------------------------------------------------------------------------------------------------
+
+
+def random_side(seed):
+    A, (B, b), (C, c) = random_game(seed, 7, 6)
+    run = _Run(ConstrainedGame(A, (B, b), (C, c), sp.Huber(l2=0.1), 0.5 * sp.Entropy(0.1)), 1e-6, 1e-6, "auto")
+    rng = np.random.default_rng(seed)
+    run.x.price, run.x.force = rng.standard_normal(run.x.price.shape), rng.random(run.x.force.shape)
+    return run.x, rng
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.3, 3.0, 300.0]), st.sampled_from([1e-3, 0.03]))
+def test_constants_and_hessian_of_a_subproblem(seed, r, a):
+    side, rng = random_side(seed)
+    g = Penalised(side, r, a)
+    v, d = rng.standard_normal((2, 7))
+    H = g.hessian(v).toarray()
+    values = np.linalg.eigvalsh(H)
+    assert g.mu <= values[0] * (1 + 1e-9)
+    assert values[-1] <= g.L * (1 + 1e-9)
+    d *= 1e-6
+    if np.abs(g.hessian(v + d) - g.hessian(v - d)).max() == 0.0:
+        np.testing.assert_allclose(H @ d, (g.grad(v + d) - g.grad(v - d)) / 2, atol=1e-6 * np.abs(H @ d).max())
+        assert (g(v + d) - g(v - d)) / 2 == pytest.approx(g.grad(v) @ d, rel=1e-4, abs=1e-9 * abs(g(v)))
+
+
+@given(st.integers(0, 10**6))
+def test_equilibration(seed):
+    rng = np.random.default_rng(seed)
+    E = sparse.csr_array(10.0 ** rng.uniform(-4, 4, (4, 6)) * (rng.random((4, 6)) < 0.6))
+    d, w = equilibrated(E)
+    scaled = np.abs(w[:, None] * E.toarray() * d)
+    for axis in (0, 1):
+        largest = scaled.max(axis=axis)
+        assert ((largest == 0.0) | ((largest > 0.5) & (largest < 2.0))).all()
+
+
+@pytest.mark.parametrize("method", ["dippa", "catalyst-dippa", "lpd-gs", "extragradient", "auto", "newton"])
+def test_every_method_can_solve_a_subproblem(method):
+    """It has the paper's form: gradients only, mu and L known, and the watch does not object."""
+    f = ConstrainedGame(PAYOFF, (np.ones((1, 6)), [1.0]), (np.ones((1, 5)), [1.0])).subproblem()
+    assert f.mu_x == pytest.approx(PULL)
+    assert f.L_x == pytest.approx(PULL + PENALTY * 7, rel=0.06)
+    result = sp.solve(f, method=method, tol=1e-6)
+    assert result.solved
+    exact = sp.solve(f, method="newton", tol=1e-10)
+    assert np.linalg.norm(result.x - exact.x) + np.linalg.norm(result.y - exact.y) <= 1e-6 + 1e-10
+
+
+def test_best_responses_of_a_polytope():
+    polytope = Polytope([[1.0, 1.0, -1.0]], [1.0], "E v = e, v >= 0", 3)
+    assert polytope.best(np.array([1.0, 2.0, -3.0]))[0] == pytest.approx(2.0)
+    assert polytope.best(np.array([1.0, 2.0, 0.0]))[0] == np.inf
+    assert polytope.violation(polytope.start) <= 1e-12
+
+
+# -- poker ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [None, "auto", "anderson-condat-vu", "dippa", "lpd-gs"])
+def test_kuhn_poker(method):
+    game = ExtensiveGame.load("kuhn")
+    found = game.solve(tol=1e-6, method=method)
+    assert found.solved, found
+    assert found.exploitability <= 1e-6
+    assert found.value == pytest.approx(-1 / 18, abs=1e-6)
+    assert game.exploitability(found.x, found.y) == pytest.approx(found.exploitability, abs=1e-15)
+    second = game.behaviour(
+        "x", found.x
+    )  # has one optimal strategy: bluff and call every third time with the right card
+    assert second["2b"]["Bet"] == pytest.approx(1.0, abs=1e-4)
+    assert second["0p"]["Bet"] == pytest.approx(1 / 3, abs=1e-4)
+    assert second["1b"]["Bet"] == pytest.approx(1 / 3, abs=1e-4)
+
+
+def test_leduc_poker():
+    game = ExtensiveGame.load("leduc")
+    found = game.solve(tol=1e-6)
+    assert game.shape == (337, 337)
+    assert found.solved, found
+    (B, b), (C, c) = ((E.toarray(), e) for E, e in (game.constraints_x, game.constraints_y))
+    exact = game_by_highs(game.payoff.toarray(), B, b, C, c)
+    assert exact == pytest.approx(-0.0856, abs=1e-4)
+    assert abs(found.value - exact) <= found.exploitability + 1e-9
+
+
+def test_leduc_poker_from_gradients_only():
+    found = ExtensiveGame.load("leduc").solve(tol=1e-2, method="anderson-condat-vu")
+    assert found.solved, found
+    assert found.value == pytest.approx(-0.0856, abs=1e-2)
