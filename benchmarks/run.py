@@ -22,6 +22,8 @@ SECTIONS = {
     "overhead": ("Meter and driver", "1"),
     "table1": ("Table 1, measured", "1"),
     "applications": ("Applications", "1"),
+    "fused_cpu": ("One pass over A on a CPU", str(os.cpu_count())),
+    "batch": ("Many problems in one call", str(os.cpu_count())),
     "inner_rules": ("DIPPA's inner rules", str(os.cpu_count())),
 }
 

@@ -18,7 +18,7 @@ LAYERS = [  # from the ground up; a module may import its own layer and those be
     {"wrappers"},
     {"compiled", "stored", "result", "generators", "files", "prediction", "progress", "auto"},
     {"driver"},
-    {"apps", "bench", "plots"},
+    {"apps", "batch", "bench", "plots"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

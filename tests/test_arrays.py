@@ -25,10 +25,39 @@ def cupy():
     return module
 
 
+class OnGpu:
+    """PyTorch whose arrays lie on the GPU."""
+
+    def __init__(self):
+        self.torch = importlib.import_module("torch")
+        if not self.torch.cuda.is_available():
+            raise ImportError("no GPU")
+
+    def __getattr__(self, name):
+        return getattr(self.torch, name)
+
+    def asarray(self, data, dtype=None):
+        return self.torch.asarray(data, dtype=dtype, device="cuda")
+
+
+class FarAway:
+    """array-api-strict whose arrays lie on a device that NumPy cannot read."""
+
+    def __init__(self):
+        self.strict = importlib.import_module("array_api_strict")
+
+    def __getattr__(self, name):
+        return getattr(self.strict, name)
+
+    def asarray(self, data, dtype=None):
+        return self.strict.asarray(data, dtype=dtype, device=self.strict.Device("device1"))
+
+
 LIBRARIES = {
     "array-api-strict": lambda: importlib.import_module("array_api_strict"),
     "jax": jax,
     "torch": lambda: importlib.import_module("torch"),
+    "torch on a GPU": OnGpu,
     "cupy": cupy,
 }
 
@@ -157,6 +186,31 @@ def test_mixed_libraries_are_refused_in_a_sentence(xp):
         sp.as_coupling(xp.asarray([[1, 2], [3, 4]]))
     with pytest.raises(sp.ProblemError, match="A has a NaN or an infinity"):
         sp.as_coupling(xp.asarray([[1.0, float("nan")]], dtype=xp.float64))
+
+
+ALONE = [
+    "condat-vu",
+    "lpd-gs",
+    "lpd",
+    "extragradient",
+    "ogda",
+    "dippa",
+    "catalyst-dippa",
+    "krylov",
+    "agraal",
+    "sliding",
+]
+
+
+@pytest.mark.parametrize("method", ALONE)
+def test_nothing_but_numbers_travels_to_the_host(method):
+    xp = FarAway()
+    with pytest.raises(RuntimeError, match="device to a NumPy array"):
+        np.asarray(xp.asarray([1.0, 2.0]))
+    f, *_ = case("logistic" if method != "krylov" else "balanced")
+    result = sp.solve(moved(f, xp), method=method, tol=1e-6)
+    assert result.solved, result
+    assert str(space_of(result.x).device) == str(xp.strict.Device("device1"))
 
 
 def test_results_are_saved_as_numpy(xp, tmp_path):

@@ -31,10 +31,13 @@ def test_readme_python(monkeypatch, tmp_path, capsys):
     assert (tmp_path / "run.png").exists()
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs/applications").glob("*.md")))
-def test_application_pages(page, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "page",
+    ["docs/arrays.md", *sorted(f"docs/applications/{p.name}" for p in (ROOT / "docs/applications").glob("*.md"))],
+)
+def test_python_on_the_pages(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    found = blocks(f"docs/applications/{page}", "python")
+    found = blocks(page, "python")
     assert found
     for block in found:
         exec(compile(block, page, "exec"), {})
@@ -92,6 +95,7 @@ def test_pages_name_files_that_exist():
         "CONTRIBUTING.md",
         "docs/problem-file.md",
         "docs/game-file.md",
+        "docs/arrays.md",
         *(f"docs/applications/{path.name}" for path in (ROOT / "docs/applications").glob("*.md")),
     ):
         text = (ROOT / page).read_text()

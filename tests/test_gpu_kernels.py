@@ -1,6 +1,7 @@
 """One pass over A on a GPU: the answers of slow twins, the same bits every time, and no copy on the way in or out."""
 
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -27,6 +28,15 @@ PLACES = {
     "padded rows": lambda A: torch.nn.functional.pad(A, (0, 13))[:, : A.shape[1]],
     "padded columns": lambda A: torch.nn.functional.pad(A.T, (0, 5))[:, : A.shape[0]].T,
 }
+
+
+def shifted(v):
+    """The same numbers, where no vector instruction can load them at once."""
+    flat = torch.empty(v.numel() + 1, dtype=v.dtype, device=v.device)
+    flat[1:] = v.flatten()
+    return flat[1:].view(v.shape)
+
+
 SMALL = [(13, 17), (257, 4099), (33, 40001)]
 SHAPES = [*SMALL, (1, 1), (1, 5000), (5000, 1), (997, 1009), (2048, 512), (70, 16400)]
 CASES = [(shape, kind, place) for shape in SHAPES for kind in ("float64", "float32") for place in ("rows", "columns")]
@@ -174,12 +184,15 @@ def test_teams_on_two_streams_do_not_wait_for_each_other_for_ever():
 def test_the_host_does_not_wait(shape):
     A, x, y, e = operands(shape)
     s = torch.tensor(0.5, device="cuda")
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings(action="ignore"):  # the mode is said to be a prototype
+        torch.cuda.set_sync_debug_mode("error")
     try:
         for fuse in (True, False):
             kernels.both(A, x, y, fuse=fuse)
             kernels.through(A, y, s, e, fuse=fuse)
             kernels.through(A, y, 0.5, e, fuse=fuse)
+        with pytest.raises(RuntimeError, match="synchronizing"):
+            float(s)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -198,6 +211,8 @@ def test_the_size_decides():
     assert kernels.fuses(large, "both")
     assert kernels.fuses(large.T, "both")
     assert kernels.fuses(large, "through")
+    assert kernels.fuses(large.T, "through")
+    assert not kernels.fuses(large.T.double(), "through")
     assert not kernels.fuses(large[:, ::2], "both")
     t, u = kernels.through(large, large[0])
     assert torch.equal(t, torch.full_like(t, 8192))
@@ -213,6 +228,17 @@ def test_strided_and_mixed_vectors_are_taken():
     t, u = kernels.both(A[::2, ::2], x[::2], y[::2])  # neither by rows nor by columns
     check_both(A[::2, ::2], x[::2], y[::2], (t, u))
     assert kernels.both(A.float(), x.float(), y)[0].dtype == torch.float64
+
+
+@gpu
+@pytest.mark.parametrize("shape", [(64, 320), (32, 40000)])
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_aligned_or_not(shape, kind):
+    A, x, y, e = operands(shape, kind)
+    for _ in range(2):
+        for A_, x_, y_, e_ in ((A, x, y, e), (shifted(A), x, y, e), (A, shifted(x), shifted(y), shifted(e))):
+            check_both(A, x, y, kernels.both(A_, x_, y_, fuse=True))
+            check_through(A, y, 0.5, e, kernels.through(A_, y_, 0.5, e_, fuse=True))
 
 
 @gpu
@@ -290,15 +316,18 @@ sizes = st.one_of(st.integers(1, 300), st.integers(1, 1 << 21))
 def test_plans_cover_a_and_fit_the_processor(kind, m, n, bytes_, by_rows, device):
     processors, shared = device
     plan = kernels._plan(kind, m, n, *bytes_, by_rows or kind == "both", processors, shared)
-    if plan is None:
-        assert n > 100 * processors
+    if plan is None:  # teams of more members than run at the same time
+        assert kind == "through"
+        assert n > 500 * processors
         return
     assert plan.members * plan.width >= n
     assert plan.width <= plan.span
     assert plan.members == 1 or plan.width % 16 == 0
-    assert plan.members * plan.teams <= processors  # one program a multiprocessor: none waits for one that does not run
+    assert not plan.waits or plan.members * plan.teams <= processors  # nobody waits for one that does not run
     assert plan.teams <= -(-m // plan.rows)  # every team has a tile
     tile = plan.rows * plan.span * bytes_[0]
     assert tile <= kernels.TILE
     assert plan.stages == 1 or (plan.stages - 1) * tile <= shared
     assert (plan.rows + 2) * plan.span * bytes_[1] <= kernels.REGISTERS
+    assert not plan.waits or kind == "through"
+    assert plan.waits == (plan.members > 1) or kind == "both"

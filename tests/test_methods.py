@@ -70,7 +70,7 @@ def test_newton_solves_with_few_factorisations(problem):
 
 @given(st.integers(0, 10**6), st.floats(-3.0, 1.0), st.floats(-2.0, 2.0))
 def test_newton_gets_over_kinks(seed, log_width, log_norm):
-    """Piecewise linear gradients, steep and flat: where plain Newton steps cycle, the projections help."""
+    """Piecewise linear gradients, steep and flat: where plain Newton steps cycle, the damping helps."""
     rng = np.random.default_rng(seed)
     A = 10.0**log_norm * rng.standard_normal((8, 6))
     g = 100.0 * sp.Huber(t=rng.standard_normal(8), l2=1e-4, delta=10.0**log_width) + sp.Quadratic(
@@ -78,12 +78,9 @@ def test_newton_gets_over_kinks(seed, log_width, log_norm):
     )
     h = 30.0 * sp.Huber(t=rng.standard_normal(6), l2=1e-3, delta=10.0**log_width)
     f = sp.Saddle(g, h, A)
-    steps = []
-    point = sp.solve(f, method="extragradient", tol=1e-9, max_calls=10**5)
-    result = sp.solve(
-        f, 10.0 * rng.standard_normal(8), rng.standard_normal(6), method="newton", tol=1e-8, max_calls=20_000,
-        callback=steps.append,
-    )  # fmt: skip
+    point = sp.solve(f, method="anderson-imex", tol=1e-9, max_calls=3000)
+    x0, y0 = 10.0 * rng.standard_normal(8), rng.standard_normal(6)
+    result = sp.solve(f, x0, y0, method="newton", tol=1e-8, max_calls=20_000)
     assert result.solved, result
     if point.solved:
         assert distance(result.x, result.y, point.x, point.y) <= 2e-8
@@ -214,3 +211,29 @@ def test_the_table_of_methods_prints():
     assert lines[0].split()[:2] == ["method", "oracle"]
     assert {"dippa", "catalyst-dippa", "aipfb", "catalyst-aipfb", "apfb", "dppa"} <= {line.split()[0] for line in lines}
     assert all(info.complexity and info.reference for info in sp.methods())
+
+
+ONE_PASS = {"condat-vu": 1, "lpd-gs": 1, "lpd": 1, "ogda": 1, "extragradient": 2}
+
+
+@pytest.mark.parametrize("method", ONE_PASS)
+def test_an_iteration_is_one_pass_where_products_are_fused(method):
+    f, *_ = case("logistic")
+    A = sp.as_coupling(f.A.A.copy())
+    A.fused = True
+    result = sp.solve(sp.Saddle(f.g, f.h, A), method=method, tol=1e-6)
+    assert result.solved
+    started = result.passes - ONE_PASS[method] * result.iterations
+    assert 0 <= started <= 1  # a product at the start
+    assert result.calls["A"] >= result.passes - 1
+
+
+@pytest.mark.parametrize("method", [sp.DIPPA(coupling="cg"), sp.DIPPA(coupling="apfb"), sp.LPDSlide(coupling="cg")])
+def test_inner_solves_make_one_pass_for_two_products(method):
+    f, *_ = case("logistic")
+    A = sp.as_coupling(f.A.A.copy())
+    A.fused = True
+    result = sp.solve(sp.Saddle(f.g, f.h, A), method=method, tol=1e-6)
+    assert result.solved
+    # Each step checks or starts its inner solve with a product or two more.
+    assert result.passes <= max(result.calls["A"], result.calls["At"]) + 2 * result.iterations + 2

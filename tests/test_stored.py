@@ -31,7 +31,7 @@ def test_where_low_precision_gains_nothing_the_run_switches_and_says_so():
     """At |A|/sqrt(mu_x mu_y) = 1e9 the rounding of A to float32 is no small change."""
     f = random_quadratic(12, 10, 10, 10, 1e9, seed=1)
     plain = sp.solve(f, tol=1e-3)
-    result = sp.solve(f, tol=1e-3, storage="float32")
+    result = sp.solve(f, tol=1e-3, method="direct", storage="float32")
     assert plain.solved
     assert result.solved, result
     assert "A in float32 gained no more, then A itself" in result.message
@@ -56,19 +56,30 @@ def test_bfloat16(library):
     assert distance(np.asarray(result.x), np.asarray(result.y), xs, ys) <= 1e-6
 
 
-def test_norm_of_the_copy():
-    A = sp.as_coupling(np.random.default_rng(0).standard_normal((9, 7)))
-    exact = np.linalg.norm(narrowed(A, "float32").A.astype(float), 2)
-    norm = narrowed(A, "float32").norm_estimate
-    assert norm.lower <= exact <= norm.upper
+def test_the_copy():
+    A = np.random.default_rng(0).standard_normal((9, 7))
+    copy = narrowed(sp.as_coupling(A), "float32")
+    S = A.astype(np.float32).astype(float)
+    exact = np.linalg.norm(S, 2)
+    assert copy.norm_estimate.lower <= exact <= copy.norm
+    x, y, e = np.arange(9.0), np.arange(7.0), np.ones(9)
+    for found, expected in (
+        (copy.mul(y), S @ y),
+        (copy.tmul(x), S.T @ x),
+        (copy.both(x, y)[1], S.T @ x),
+        (copy.through(y, 0.5, e)[1], S.T @ (0.5 * S @ y + e)),
+        (copy.T.mul(x), S.T @ x),
+    ):
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_rounds():
     f = random_quadratic(6, 5, 10, 10, 10, seed=1)
     stored = Stored(f, "float32")
-    assert [stored.over(d) for d in (1.0, 0.5, 0.2, 0.009)] == [False, False, False, True]
+    assert [stored.over(d, 10 * k) for k, d in enumerate((1.0, 0.5, 0.2, 0.009))] == [False, False, False, True]
     assert not stored.stalled
-    assert [stored.over(0.0085) for _ in range(3)] == [False, False, True]
+    assert [stored.over(0.0085, calls) for calls in (100, 129, 500)] == [False, False, True]
     assert stored.stalled
 
 

@@ -7,6 +7,7 @@ result = sp.solve(f, tol=1e-8)     # the point, with a proof of how far it is fr
 """
 
 from saddlepoint import apps, theory
+from saddlepoint.batch import Batch, solve_many
 from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.driver import solve
 from saddlepoint.errors import AssumptionError, InfeasibleError, ProblemError
@@ -81,6 +82,7 @@ __all__ = [
     "RHSS",
     "Anderson",
     "AssumptionError",
+    "Batch",
     "Catalyst",
     "Certificate",
     "CondatVu",
@@ -120,5 +122,6 @@ __all__ = [
     "predict",
     "register",
     "solve",
+    "solve_many",
     "theory",
 ]

@@ -85,7 +85,7 @@ def is_foreign(value: Any) -> bool:
     """Whether ``value`` is an array, but not NumPy's."""
     if isinstance(value, np.ndarray | np.generic):
         return False
-    return hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] == "torch"
+    return hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] in ("torch", "cupy")
 
 
 def namespace(array: Any) -> Any:

@@ -18,7 +18,7 @@ from saddlepoint.auto import Guard, Plan, choose
 from saddlepoint.compiled import Steps, compiled
 from saddlepoint.errors import AssumptionError, ProblemError, SingularError
 from saddlepoint.methods.base import Method, make_method
-from saddlepoint.oracle import ORACLES, PROXES, Meter, NotFinite, OutOfCalls, OutOfTime, metered
+from saddlepoint.oracle import ORACLES, PROXES, Meter, MeteredCoupling, NotFinite, OutOfCalls, OutOfTime, metered
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.progress import Progress, make_progress
 from saddlepoint.result import History, Record, Result, Status
@@ -154,7 +154,8 @@ class _Run:
             except _RoundOver:
                 assert self.stored is not None
                 if self.stored.stalled:
-                    self.why += f"; A in {self.stored.storage} gained no more, then A itself"
+                    note = f"A in {self.stored.storage} gained no more, then A itself"
+                    self.why = f"{self.why}; {note}" if self.why else note
                     self.stored = None
             except AssumptionError as error:
                 if error.constant != "L" or error.function not in self.f.estimated:
@@ -171,14 +172,25 @@ class _Run:
 
     def attempt(self, x: Array, y: Array) -> Result:
         """Run until solved, out of budget, stalled or stopped, and return the best certified point."""
-        steered = self.f if self.stored is None else self.stored.problem(x, y)
-        view = self.method.normal(metered(steered, self.meter))
+        raw, counted = self.f, metered(self.f, self.meter)
+        if self.stored is not None:
+            S = self.stored.S
+            self.stored.begin(x, y)
+            raw = self.stored.problem(raw, S)
+            counted = self.stored.problem(counted, MeteredCoupling(S, self.meter))
+        view = self.method.normal(counted)
+
+        def back(state: Any) -> tuple[Array, Array]:
+            u, v = view.back(state.x, state.y)
+            return (u, v) if self.stored is None else (x + u, y + v)
+
         latest: Any = None
         status: Status | None
         try:
             status = self.look(x, y)
             if status is None:
-                state = self.method.init(view.problem, *view.to(x, y))
+                start = (x, y) if self.stored is None else (0.0 * x, 0.0 * y)
+                state = self.method.init(view.problem, *view.to(*start))
                 self.parameters = self.method.parameters(view.problem)
             many, tried = None, self.f.space.is_numpy
             while status is None:
@@ -188,12 +200,12 @@ class _Run:
                 self.iterations += 1
                 if not tried:
                     tried = True
-                    many = compiled(self.method, self.method.normal(steered).problem, before, state)
+                    many = compiled(self.method, self.method.normal(raw).problem, before, state)
                 if many is not None:
                     state = latest = self.stride(many, state, self.method.cost(view.problem) or {})
                 if self.work >= self.next_look:
                     latest = None
-                    status = self.look(*view.back(state.x, state.y))
+                    status = self.look(*back(state))
         except OutOfCalls as signal:
             status = Status.OUT_OF_CALLS
             self.spent = str(signal)
@@ -205,7 +217,7 @@ class _Run:
             status = Status.INTERRUPTED
         except StopIteration:
             status = Status.STOPPED
-        if latest is not None and self.merit(self.certify(*view.back(latest.x, latest.y))) <= self.tol:
+        if latest is not None and self.merit(self.certify(*back(latest))) <= self.tol:
             status = self.success
         return self.result(status)
 
@@ -237,8 +249,11 @@ class _Run:
         if not math.isfinite(self.merit(certificate)):
             return Status.DIVERGED
         if self.stalled():
-            return Status.STALLED
-        if self.stored is not None and self.stored.over(certificate.distance):
+            if self.stored is None:
+                return Status.STALLED
+            self.stored.stalled, self.floor = True, False
+            raise _RoundOver
+        if self.stored is not None and self.stored.over(certificate.distance, self.busiest):
             raise _RoundOver
         if self.certain:
             ahead = math.ceil(self.busiest + self.next_look - self.work)
@@ -262,6 +277,8 @@ class _Run:
 
     def certify(self, x: Array, y: Array) -> Certificate:
         """The certificate of (x, y), entered into the history and compared with the best."""
+        if not self.f.space.on_host:
+            float(x[0])  # the steps are under way still, and theirs is the time until here
         began = time.perf_counter()
         x, y = self.f.space.cast(x), self.f.space.cast(y)  # what will be returned
         certificate = self.f.certificate(x, y)

@@ -1,10 +1,11 @@
 r"""A copy of A in a lower precision for the steps, the true A for the proof.
 
 Problem:    F(x, y) = (grad g(x) + A y, grad h(y) - A' x) = 0 with products of a copy S of A in fewer bits.
-Recursion:  (x_{k+1}, y_{k+1}) is nearly the zero of (grad g(x) + S y + a_k, grad h(y) - S' x - b_k), where
-            a_k = (A - S) y_k and b_k = (A - S)' x_k come from the true A.
-Guarantee:  a round multiplies the distance by |A - S|/sqrt(mu_x mu_y) at most, up to the error at which it ends.
-            Certificates are those of the true A. When a round gains too little, A itself takes over.
+Recursion:  x_{k+1} = x_k + u, y_{k+1} = y_k + v, where (u, v) is nearly the saddle point of
+            g(x_k + u) + <A y_k, u> + <u, S v> - h(y_k + v) + <A' x_k, v>; A y_k and A' x_k come from the true A.
+Guarantee:  a round multiplies the distance by |A - S|/sqrt(mu_x mu_y) at most, up to the error at which it ends; what
+            the vectors lose in fewer bits shrinks with u and v. Certificates are those of the true A. When a round
+            gains too little, A itself takes over.
 Reference:  J. Wilkinson, Rounding Errors in Algebraic Processes, 1963; N. Higham and T. Mary, Mixed precision
             algorithms in numerical linear algebra, Acta Numerica 2022.
 """
@@ -13,15 +14,18 @@ from __future__ import annotations
 
 import math
 
-from saddlepoint.arrays import Array
+import numpy as np
+
+from saddlepoint.arrays import Array, Space
 from saddlepoint.coupling import ArrayCoupling, Coupling, DenseCoupling, Norm, SparseCoupling
 from saddlepoint.errors import ProblemError
-from saddlepoint.functions.smooth import tilted
+from saddlepoint.functions.smooth import moved
 from saddlepoint.problem import Saddle
+from saddlepoint.theory.lower import chain_N
 
 UNITS = {"float32": 2.0**-24, "bfloat16": 2.0**-9}  # relative rounding of an entry
 ENOUGH = 0.01  # a round may end when it has left this share of the certified distance,
-PATIENCE = 3  # and ends after so many certificates without progress;
+PATIENCE = 100, 5000  # and ends after three times the rounds of the hardest problem, within these, without progress;
 GAIN = 0.5  # one that leaves more than this has stalled
 
 
@@ -35,36 +39,79 @@ class Stored:
     def __init__(self, f: Saddle, storage: str) -> None:
         self.f, self.storage = f, storage
         self.S = narrowed(f.A, storage)
+        self.patience = min(max(PATIENCE[0], 3.0 * chain_N(*f.numbers)), PATIENCE[1])
         self.began = self.least = math.inf  # certified distances at the start of the round, and the least in it
-        self.rounds = self.waited = 0
+        self.marked = 0  # calls when it had last fallen
         self.stalled = False
 
-    def problem(self, x: Array, y: Array) -> Saddle:
-        """The problem of the round that begins at (x, y)."""
-        f = self.f
-        (Ay, Atx), (Sy, Stx) = f.A.both(x, y), self.S.both(x, y)
-        self.rounds, self.waited = self.rounds + 1, 0
-        return Saddle.of(tilted(f.g, Ay - Sy), tilted(f.h, Stx - Atx), self.S, f.space)
+    def begin(self, x: Array, y: Array) -> None:
+        """A round begins at (x, y)."""
+        self.x, self.y = x, y
+        self.Ay, self.Atx = self.f.A.both(x, y)
 
-    def over(self, distance: float) -> bool:
-        """Note a certified distance; whether the round is over."""
+    def problem(self, f: Saddle, S: Coupling) -> Saddle:
+        """The problem of the round, in the distance to where it began; f and S may be counted."""
+        return Saddle.of(moved(f.g, self.x, self.Ay), moved(f.h, self.y, -self.Atx), S, f.space)
+
+    def over(self, distance: float, calls: int) -> bool:
+        """Note a certified distance after so many calls; whether the round is over."""
         if self.began == math.inf:
             self.began = self.least = distance
-        self.waited = 0 if distance < 0.9 * self.least else self.waited + 1
-        self.least = min(self.least, distance)
-        if self.waited < PATIENCE and self.least > ENOUGH * self.began:
+        if distance < 0.9 * self.least:
+            self.least, self.marked = distance, calls
+        if calls - self.marked <= self.patience and self.least > ENOUGH * self.began:
             return False
         self.stalled = self.least > GAIN * self.began
-        self.began = self.least
+        self.began, self.marked = self.least, calls
         return True
 
 
-def narrowed(A: Coupling, storage: str) -> Coupling:
+class Narrow(Coupling):
+    """A copy of a coupling in fewer bits that takes and gives vectors in the old precision."""
+
+    def __init__(self, S: Coupling, space: Space, work: Space, norm: Norm) -> None:
+        self.S, self._space, self.work, self._norm = S, space, work, norm
+        self.shape, self.dtype, self.fused = S.shape, space.dtype, S.fused
+
+    @property
+    def space(self) -> Space:
+        """That of the true A."""
+        return self._space
+
+    @property
+    def norm_estimate(self) -> Norm:
+        """From that of the true A."""
+        return self._norm
+
+    def mul(self, y: Array) -> Array:
+        """S y."""
+        return self.space.cast(self.S.mul(self.work.cast(y)))
+
+    def tmul(self, x: Array) -> Array:
+        """S' x."""
+        return self.space.cast(self.S.tmul(self.work.cast(x)))
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(S y, S' x)."""
+        Sy, Stx = self.S.both(self.work.cast(x), self.work.cast(y))
+        return self.space.cast(Sy), self.space.cast(Stx)
+
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """(t, S'(s t + e)) with t = S y."""
+        t, u = self.S.through(self.work.cast(y), s, None if e is None else self.work.cast(e))
+        return self.space.cast(t), self.space.cast(u)
+
+    def _transpose(self) -> Coupling:
+        return Narrow(self.S.T, self.space, self.work, self._norm)
+
+
+def narrowed(A: Coupling, storage: str) -> Narrow:
     """A copy of A in ``storage``, which takes and gives vectors of the old dtype."""
     if storage not in UNITS:
         raise ProblemError(f"storage is {storage!r}; expected {' or '.join(UNITS)}")
     if UNITS[storage] <= 0.5 * A.space.eps:
         raise ProblemError(f"storage is {storage}, and A is {A.space}; expected a lower precision than A's")
+    work = A.space._replace(dtype=np.dtype(np.float32) if A.space.is_numpy else A.space.xp.float32)
     if isinstance(A, ArrayCoupling):
         dtype = getattr(A.space.xp, storage, None)
         if dtype is None:
@@ -78,5 +125,4 @@ def narrowed(A: Coupling, storage: str) -> Coupling:
         raise ProblemError(f"storage needs the entries of A, and A is a {type(A).__name__}; leave storage out")
     norm = A.norm_estimate
     growth = 1.0 + UNITS[storage] * math.sqrt(min(A.shape))  # |A - S| is at most the unit times the Frobenius norm
-    S.__dict__["norm_estimate"] = Norm(norm.lower / growth, norm.upper * growth, norm.failure, 0)
-    return S
+    return Narrow(S, A.space, work, Norm(norm.lower / growth, norm.upper * growth, norm.failure, 0))

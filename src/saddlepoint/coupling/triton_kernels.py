@@ -15,12 +15,13 @@ need not meet. In `through` they exchange the dot products of their slices throu
 so that nobody waits. A dot product is its own signal: the place where it will stand holds a NaN that no arithmetic
 yields. The launch is cooperative, so all members run at the same time.
 
-Where A lies by columns, `both` is the mirror image of itself. `through` is not: a tile of whole rows is then as high as
-A's columns are apart. The same teams do it, with short slices, and gain less.
+Where A lies by columns, `both` is the mirror image of itself. `through` is not: whole rows are then scattered over all
+of A's memory. Teams with short slices do it as well, but gain less.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from functools import cache
@@ -37,14 +38,16 @@ __all__ = ["as_torch", "available", "both", "fuses", "like", "mul", "through", "
 Tensor = Any
 Kind = Literal["both", "through"]
 
-WARPS = 16
+NARROW = 1024  # columns of a tile up to which threads share them
 TILE = 64 << 10  # bytes of A in a tile
 REGISTERS = 192 << 10  # bytes of registers for the tiles, the slice of y and the sum; the rest is the compiler's
 SPARE = 16 << 10  # bytes of shared memory left to reductions
 BY_COLUMNS = 512  # columns of a slice where A lies by columns
 BUSY = 0.95  # share of the multiprocessors that teams must keep busy
-# Bytes of A from which one pass is quicker than two products by the library (benchmarks/fused_gpu.py, NVIDIA H200).
-PAYS = {"both": 96 << 20, "through": 96 << 20}
+# From so many bytes of A on, one pass takes less time than two products by the library (benchmarks/fused_gpu.py, NVIDIA
+# H200): at 128 MiB it gains 1.4 and more in a loop of calls. At 64 MiB the host, which launches the kernels, makes it
+# lose (0.85), while in a CUDA graph it still gains 1.5: ask for it by fuse=True there.
+PAYS = 128 << 20
 EMPTY = {4: 0x7FC5ADDD, 8: 0x7FF85ADDD1E90172}  # NaNs that stand for "not here yet", by bytes
 NAN = {4: 0x7FC00000, 8: 0x7FF8000000000000}  # the one NaN that is ever published
 
@@ -102,13 +105,17 @@ def _alone(
     KIND: tl.constexpr,  # mul, tmul, both or through
     HAS_E: tl.constexpr,
     S_ON_GPU: tl.constexpr,
+    NARROW: tl.constexpr,
     ROWS: tl.constexpr,
     WIDTH: tl.constexpr,
     MEMBERS: tl.constexpr,
     TEAMS: tl.constexpr,
     STAGES: tl.constexpr,
 ) -> None:
-    """Products by programs that need not wait for one another: all kinds, but `through` only with one member a team."""
+    """Products by programs that need not wait for one another: all kinds, but `through` only with one member a team.
+
+    The sum of multiples is kept for each row of the tile where rows are NARROW, since threads then share columns.
+    """
     SUM = sums.dtype.element_ty
     team = tl.program_id(0) // MEMBERS
     member = tl.program_id(0) % MEMBERS
@@ -122,7 +129,7 @@ def _alone(
             factor = tl.load(gpu_s).to(SUM)
         else:
             factor = tl.full([1], s, SUM)
-    total = tl.zeros([WIDTH], SUM)
+    total = tl.zeros([ROWS if NARROW else 1, WIDTH], SUM)
     for block in tl.range(team, tl.cdiv(m, ROWS), TEAMS, num_stages=STAGES):
         rows = block * ROWS + tl.arange(0, ROWS)
         tile = _tile(A, rows, columns, row_stride, column_stride, m, inside).to(SUM)
@@ -133,12 +140,15 @@ def _alone(
             u = factor * dot
             if HAS_E:
                 u += tl.load(x + rows, rows < m, 0.0)
-            total += tl.sum(tile * u[:, None], 0)
         elif KIND != "mul":
             u = tl.load(x + rows, rows < m, 0.0)
-            total += tl.sum(tile * u[:, None], 0)
+        if KIND != "mul":
+            if NARROW:
+                total += tile * u[:, None]
+            else:
+                total += tl.sum(tile * u[:, None], 0, keep_dims=True)
     if KIND != "mul":
-        tl.store(sums + team.to(tl.int64) * n + columns, total, inside)
+        tl.store(sums + team.to(tl.int64) * n + columns, tl.sum(total, 0), inside)
 
 
 @_jit
@@ -259,15 +269,30 @@ class Plan(NamedTuple):
     members: int
     teams: int
     stages: int  # tiles in use or on their way
+    waits: bool  # members exchange dot products
 
     @property
     def span(self) -> int:
         """The width of a tile: a power of two."""
         return _power_of_two(self.width)
 
+    @property
+    def narrow(self) -> bool:
+        """Whether threads share columns."""
+        return not self.waits and self.span <= NARROW
+
+    @property
+    def warps(self) -> int:
+        """Warps of a program."""
+        return 8 if self.narrow else 16
+
 
 def _power_of_two(k: int, least: int = 16) -> int:
     return max(least, 1 << (k - 1).bit_length())
+
+
+def _below(k: int) -> int:
+    return 1 << (k.bit_length() - 1)
 
 
 @cache
@@ -276,32 +301,24 @@ def _plan(
 ) -> Plan | None:
     """A plan for an m x n matrix with entries of ``size`` bytes, or None where one pass cannot do it."""
     if by_rows:
-        alone = REGISTERS // (3 * sum_size)  # a row, y and the sum
-        waits = kind == "through" and n > alone
-        longest = (
-            REGISTERS // (2 * (size + sum_size) + 2 * sum_size) if waits else alone
-        )  # two rows, and the two before
-        longest = 1 << (longest.bit_length() - 1)
+        alone = _below(REGISTERS // (3 * sum_size))  # a row, y and the sum
+        together = _below(REGISTERS // (2 * (size + sum_size) + 2 * sum_size))  # two rows, the two before, y, the sum
     else:
-        waits, longest = True, BY_COLUMNS
-    members = _even(math.ceil(n / longest), processors)
-    if members is None:
+        alone, together = 2 * BY_COLUMNS, BY_COLUMNS
+    waits = kind == "through" and n > alone
+    least = math.ceil(n / (together if waits else alone))
+    members = next((k for k in range(least, processors + 1) if processors // k * k >= BUSY * processors), least)
+    if waits and members > processors:
         return None
     width = n if members == 1 else 16 * math.ceil(n / members / 16)
-    span = _power_of_two(width)
-    held = REGISTERS - 2 * span * sum_size
-    rows = 1 << (min(TILE // (span * size), held // (span * (sum_size + waits * size))).bit_length() - 1)
-    teams = processors // members
-    while rows > 1 and math.ceil(m / rows) < teams:
+    draft = Plan(1, width, members, max(1, processors // members), 1, waits)
+    entry = sum_size + waits * size + draft.narrow * sum_size  # bytes of registers for an entry of a tile
+    held = REGISTERS - 2 * draft.span * sum_size
+    rows = _below(min(TILE // (draft.span * size), held // (draft.span * entry)))
+    while rows > 1 and math.ceil(m / rows) < draft.teams:
         rows //= 2
-    stages = min(4, 1 + (shared - SPARE) // (rows * span * size))
-    return Plan(rows, width, members, min(teams, math.ceil(m / rows)), stages)
-
-
-def _even(members: int, processors: int) -> int | None:
-    """At least so many members a team that the teams keep the GPU busy."""
-    busy = (k for k in range(members, processors + 1) if processors // k * k >= BUSY * processors)
-    return next(busy, None)
+    stages = min(4, 1 + (shared - SPARE) // (rows * draft.span * size))
+    return draft._replace(rows=rows, teams=min(draft.teams, math.ceil(m / rows)), stages=stages)
 
 
 @cache
@@ -311,39 +328,53 @@ def _resources(device: int) -> tuple[int, int]:
     return found.multi_processor_count, getattr(found, "shared_memory_per_block_optin", 99 << 10)
 
 
-def _by_rows(A: Tensor) -> bool:
-    return bool(A.stride(1) == 1 or A.shape[1] == 1)
+def _lies_by_rows(shape: tuple[int, int], strides: tuple[int, int]) -> bool | None:
+    """True by rows, False by columns, None neither."""
+    if strides[1] == 1 or shape[1] == 1:
+        return True
+    return False if strides[0] == 1 or shape[0] == 1 else None
 
 
-def _by_columns(A: Tensor) -> bool:
-    return bool(A.stride(0) == 1 or A.shape[0] == 1)
+@cache
+def _decide(
+    kind: str,
+    shape: tuple[int, int],
+    strides: tuple[int, int],
+    type_: Any,
+    sum_type: Any,
+    device: int,
+    fuse: bool | None,
+) -> Plan | None:
+    """The plan for one pass; None for two products, which are as quick, or asked for, or all that can be done."""
+    m, n = shape
+    by_rows = _lies_by_rows(shape, strides)
+    if kind == "both" and by_rows is False:
+        return _decide(kind, (n, m), (strides[1], strides[0]), type_, sum_type, device, fuse)
+    found = None
+    if by_rows is not None:
+        found = _plan(kind, m, n, type_.itemsize, sum_type.itemsize, by_rows, *_resources(device))
+    if fuse and found is None:
+        raise ProblemError(f"one pass cannot do {kind} for A of shape {m} x {n}, strides {strides}; omit fuse=True")
+    if found is None or fuse is not None:
+        return found if fuse else None
+    if found.waits and not by_rows and not (type_ == sum_type == torch.float32):
+        return None  # by columns, waiting pays in float32 (1.1 to 1.4) and loses otherwise (0.7 to 1.0)
+    mixed = type_ != sum_type  # the library has no such product
+    return found if mixed or m * n * type_.itemsize >= PAYS else None
 
 
-def _sum_type(*operands: Tensor) -> Any:
-    wide = any(v is not None and v.dtype == torch.float64 for v in operands)
-    return torch.float64 if wide else torch.float32
+def _plan_for(A: Tensor, kind: str, sum_type: Any, fuse: bool | None) -> Plan | None:
+    return _decide(kind, A.shape, A.stride(), A.dtype, sum_type, A.device.index, fuse)
 
 
-def _plan_for(A: Tensor, kind: str, sum_type: Any) -> Plan | None:
-    """The plan for one pass over A, or None where it lies neither by rows nor by columns or is too wide."""
-    if not (_by_rows(A) or _by_columns(A)):
-        return None
-    m, n = A.shape
-    return _plan(kind, m, n, A.element_size(), sum_type.itemsize, _by_rows(A), *_resources(A.device.index))
+def _sum_type(*operands: Any) -> Any:
+    return torch.float64 if torch.float64 in [getattr(v, "dtype", None) for v in operands] else torch.float32
 
 
 def fuses(A: Tensor, kind: Kind, vectors: Any = None) -> bool:
     """True where ``both`` or ``through`` reads A once. ``vectors`` is the type of x and y, by default that of A."""
-    return _chosen(A, kind, _sum_type(A) if vectors is None else torch.promote_types(_sum_type(A), vectors)) is not None
-
-
-def _chosen(A: Tensor, kind: Kind, sum_type: Any) -> Plan | None:
-    """The plan, unless two library products are as quick."""
-    if kind == "both" and not _by_rows(A):
-        A = A.T
-    found = _plan_for(A, kind, sum_type)
-    pays = A.dtype != sum_type or A.numel() * A.element_size() >= PAYS[kind]
-    return found if pays else None
+    sum_type = torch.float64 if torch.float64 in (_matrix(A).dtype, vectors) else torch.float32
+    return _plan_for(A, kind, sum_type, None) is not None
 
 
 def both(
@@ -353,18 +384,17 @@ def both(
 
     ``fuse`` asks for one pass, or for two products; by default the size of A decides.
     """
-    if not _by_rows(_matrix(A)) and _by_columns(A):
-        u, t = both(A.T, y, x, out=None if out is None else (out[1], out[0]), fuse=fuse)
-        return t, u
-    sum_type = _sum_type(A, x, y)
+    sum_type = _sum_type(_matrix(A), x, y)
     x, y = _vector(x, "x", A, 0, sum_type), _vector(y, "y", A, 1, sum_type)
     t, u = _outputs(A, out, sum_type)
-    found = _decide(A, "both", sum_type, fuse)
-    if found is None:
+    plan = _plan_for(A, "both", sum_type, fuse)
+    if plan is None:
         _product(A, y, t)
         _product(A.T, x, u)
+    elif _lies_by_rows(A.shape, A.stride()):
+        _run_alone(A, "both", plan, y, x, 1.0, t, u)
     else:
-        _run_alone(A, "both", found, y, x, 1.0, t, u)
+        _run_alone(A.T, "both", plan, x, y, 1.0, u, t)
     return t, u
 
 
@@ -382,15 +412,15 @@ def through(
     y = _vector(y, "y", A, 1, sum_type)
     e = None if e is None else _vector(e, "e", A, 0, sum_type)
     t, u = _outputs(A, out, sum_type)
-    found = _decide(A, "through", sum_type, fuse)
-    if found is None:
+    plan = _plan_for(A, "through", sum_type, fuse)
+    if plan is None:
         _product(A, y, t)
         scaled = t if not _on_gpu(s) and s == 1 else (s * t).to(sum_type)
         _product(A.T, scaled if e is None else scaled + e, u)
-    elif found.members == 1:
-        _run_alone(A, "through", found, y, e, s, t, u)
+    elif plan.waits:
+        _run_together(A, plan, y, e, s, t, u)
     else:
-        _run_together(A, found, y, e, s, t, u)
+        _run_alone(A, "through", plan, y, e, s, t, u)
     return t, u
 
 
@@ -407,55 +437,31 @@ def tmul(A: Tensor, x: Tensor, *, out: Tensor | None = None) -> Tensor:
     return mul(_matrix(A).T, x, out=out)
 
 
-def _decide(A: Tensor, kind: Kind, sum_type: Any, fuse: bool | None) -> Plan | None:
-    if fuse is None:
-        return _chosen(A, kind, sum_type)
-    found = _plan_for(A, kind, sum_type) if fuse else None
-    if fuse and found is None:
-        raise ProblemError(
-            f"one pass cannot do {kind} for A of shape {tuple(A.shape)} and strides {tuple(A.stride())}; omit fuse=True"
-        )
-    return found
-
-
 def _product(A: Tensor, y: Tensor, t: Tensor) -> None:
     """A y into t: by the library, or by a kernel here where A is narrower than y."""
     if A.dtype == y.dtype:
         torch.mv(A, y, out=t)
-    elif _by_rows(A) or not _by_columns(A):
-        _run_alone(A, "mul", _required(A, y.dtype), y, None, 1.0, t, t)
+        return
+    by_columns = _lies_by_rows(A.shape, A.stride()) is False
+    stored = A.T if by_columns else A
+    plan = _plan("both", *stored.shape, A.element_size(), y.element_size(), True, *_resources(A.device.index))
+    assert plan is not None  # nobody waits
+    if by_columns:
+        _run_alone(stored, "tmul", plan, None, y, 1.0, t, t)
     else:
-        _run_alone(A.T, "tmul", _required(A.T, y.dtype), None, y, 1.0, t, t)
-
-
-def _required(A: Tensor, sum_type: Any) -> Plan:
-    m, n = A.shape
-    found = _plan("both", m, n, A.element_size(), sum_type.itemsize, True, *_resources(A.device.index))
-    if found is None:
-        raise ProblemError(f"A has {n} columns, too many for products in mixed precision; convert A to {sum_type}")
-    return found
+        _run_alone(stored, "mul", plan, y, None, 1.0, t, t)
 
 
 def _run_alone(
     A: Tensor, kind: str, plan: Plan, y: Tensor | None, x: Tensor | None, s: float | Tensor, t: Tensor, u: Tensor
 ) -> None:
     m, n = A.shape
-    rows, width, members, teams, stages = plan
+    rows, width, members, teams, stages, _ = plan
     sums = u if teams == 1 else u.new_empty((teams, n))
     dots = t if members == 1 else t.new_empty((members, m))
-    _launch(
-        _alone,
-        teams * members,
-        *(A, A.stride(0), A.stride(1), m, n, width, y, x, *_factor(s), dots, sums),
-        KIND=kind,
-        HAS_E=x is not None,
-        S_ON_GPU=_on_gpu(s),
-        ROWS=rows,
-        WIDTH=plan.span,
-        MEMBERS=members,
-        TEAMS=teams,
-        STAGES=stages,
-    )
+    arguments = (A, *A.stride(), m, n, width, y, x, *_factor(s), dots, sums)
+    arguments += (kind, x is not None, _on_gpu(s), plan.narrow, rows, plan.span, members, teams, stages)
+    _launch(_alone, teams * members, arguments, num_warps=plan.warps)
     if kind != "tmul" and members > 1:
         _sum_rows(dots, t)
     if kind != "mul" and teams > 1:
@@ -464,38 +470,53 @@ def _run_alone(
 
 def _run_together(A: Tensor, plan: Plan, y: Tensor, e: Tensor | None, s: float | Tensor, t: Tensor, u: Tensor) -> None:
     m, n = A.shape
-    rows, width, members, teams, stages = plan
+    rows, width, members, teams, stages, _ = plan
     size = t.element_size()
     members_up = _power_of_two(members, 1)
-    pack = max(1, min(8, members_up * rows // (32 * WARPS)))
-    poll, constraints = _poll(size, pack)
+    pack = max(1, min(8, members_up * rows // (32 * plan.warps)))
     sums = u if teams == 1 else u.new_empty((teams, n))
-    dots = torch.full(
-        (math.ceil(m / rows) * members * rows,),
-        EMPTY[size],
-        dtype=torch.int64 if size == 8 else torch.int32,
-        device=A.device,
-    )
-    _launch(
-        _together,
-        teams * members,
-        *(A, A.stride(0), A.stride(1), m, n, width, y, e, *_factor(s), t, dots, sums),
-        HAS_E=e is not None,
-        S_ON_GPU=_on_gpu(s),
-        NAN=NAN[size],
-        POLL=poll,
-        CONSTRAINTS=constraints,
-        PACK=pack,
-        ROWS=rows,
-        WIDTH=plan.span,
-        MEMBERS=members,
-        MEMBERS_UP=members_up,
-        TEAMS=teams,
-        STAGES=stages,
-        launch_cooperative_grid=True,
-    )
+    places = math.ceil(m / rows) * members * rows
+    dots = torch.full((places,), EMPTY[size], dtype=torch.int64 if size == 8 else torch.int32, device=A.device)
+    arguments = (A, *A.stride(), m, n, width, y, e, *_factor(s), t, dots, sums)
+    arguments += (e is not None, _on_gpu(s), NAN[size], *_poll(size, pack), pack)
+    arguments += (rows, plan.span, members, members_up, teams, stages)
+    _launch(_together, teams * members, arguments, num_warps=plan.warps, launch_cooperative_grid=True)
     if teams > 1:
         _sum_rows(sums, u)
+
+
+def _sum_rows(parts: Tensor, out: Tensor) -> None:
+    count, size = parts.shape
+    _launch(_add_up, math.ceil(size / 32), (parts, out, count, size, min(256, _power_of_two(count)), 32), num_warps=8)
+
+
+_launchers: dict[tuple[Any, ...], Any] = {}
+
+
+def _launch(kernel: Any, programs: int, arguments: tuple[Any, ...], **options: Any) -> None:
+    """Launch on the GPU that holds the first argument.
+
+    Triton examines all arguments at every launch, which takes the host longer than all the rest. What it compiled is
+    kept here under what it would find (as in its tutorial on softmax), and the next such launch goes there directly.
+    """
+    device = arguments[0].device.index
+    key: list[Any] = [id(kernel), device]
+    pointers = 0
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            key.append(argument.dtype)
+            pointers |= argument.data_ptr()
+        elif not isinstance(argument, float):  # floats are not compiled in
+            key.append(argument)
+    signature = tuple(key)
+    launcher = _launchers.get(signature) if pointers % 16 == 0 else None
+    with contextlib.nullcontext() if device == torch.cuda.current_device() else torch.cuda.device(device):
+        if launcher is not None:
+            launcher(*arguments)
+            return
+        compiled = kernel[(programs,)](*arguments, **options)
+        if pointers % 16 == 0:
+            _launchers[signature] = compiled[(programs, 1, 1)]
 
 
 def _on_gpu(s: float | Tensor) -> bool:
@@ -504,20 +525,6 @@ def _on_gpu(s: float | Tensor) -> bool:
 
 def _factor(s: float | Tensor) -> tuple[float, Tensor | None]:
     return (1.0, s) if _on_gpu(s) else (float(s), None)
-
-
-def _sum_rows(parts: Tensor, out: Tensor) -> None:
-    count, size = parts.shape
-    _launch(_add_up, math.ceil(size / 32), parts, out, count, size, COUNT=min(256, _power_of_two(count)), WIDTH=32)
-
-
-def _launch(kernel: Any, programs: int, A: Tensor, *arguments: Any, **options: Any) -> None:
-    """Launch on the GPU that holds the first argument."""
-    if A.device.index == torch.cuda.current_device():
-        kernel[(programs,)](A, *arguments, num_warps=WARPS, **options)
-    else:
-        with torch.cuda.device(A.device):
-            kernel[(programs,)](A, *arguments, num_warps=WARPS, **options)
 
 
 @cache
@@ -539,10 +546,13 @@ def _matrix(A: Tensor) -> Tensor:
 
 
 def _vector(v: Tensor, name: str, A: Tensor, axis: int, sum_type: Any) -> Tensor:
-    fits = isinstance(v, torch.Tensor) and v.shape == A.shape[axis : axis + 1] and v.device == A.device
-    if not fits or not v.dtype.is_floating_point:
+    if not _fits(v, A, axis) or not v.dtype.is_floating_point:
         raise ProblemError(f"{name} is {_description(v)}; expected {A.shape[axis]} real numbers on {A.device}, as A is")
-    return v.to(sum_type).contiguous()
+    return v if v.dtype == sum_type and v.is_contiguous() else v.to(sum_type).contiguous()
+
+
+def _fits(v: Any, A: Tensor, axis: int) -> bool:
+    return isinstance(v, torch.Tensor) and v.ndim == 1 and v.shape[0] == A.shape[axis] and v.device == A.device
 
 
 def _outputs(A: Tensor, out: tuple[Tensor, Tensor] | None, sum_type: Any) -> tuple[Tensor, Tensor]:
@@ -553,8 +563,7 @@ def _outputs(A: Tensor, out: tuple[Tensor, Tensor] | None, sum_type: Any) -> tup
 def _output(v: Tensor | None, name: str, A: Tensor, axis: int, sum_type: Any) -> Tensor:
     if v is None:
         return torch.empty(A.shape[axis], dtype=sum_type, device=A.device)
-    fits = isinstance(v, torch.Tensor) and v.shape == A.shape[axis : axis + 1] and v.device == A.device
-    if not fits or v.dtype != sum_type or not v.is_contiguous():
+    if not _fits(v, A, axis) or v.dtype != sum_type or not v.is_contiguous():
         raise ProblemError(
             f"{name} is {_description(v)}; expected a contiguous tensor of {A.shape[axis]} {sum_type} on {A.device}"
         )
@@ -581,4 +590,8 @@ def like(tensor: Tensor, array: Any) -> Any:
     Keep what went in by ``as_torch`` until then: its library may use the memory again once it is let go. And do not
     write into a tensor that was handed to JAX, whose arrays are taken never to change.
     """
-    return tensor if isinstance(array, torch.Tensor) else array.__array_namespace__().from_dlpack(tensor)
+    if isinstance(array, torch.Tensor):
+        return tensor
+    known = hasattr(array, "__array_namespace__")
+    library = array.__array_namespace__() if known else import_module(type(array).__module__.partition(".")[0])
+    return library.from_dlpack(tensor)

@@ -175,19 +175,19 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
     )
 
 
-def tilted(f: Smooth, slope: Array) -> Smooth:
-    """f + <slope, x>."""
-    grad, value = f.grad, f.value
+def moved(f: Smooth, centre: Array, slope: Array) -> Smooth:
+    """u -> f(centre + u) + <slope, u>."""
+    grad, value, F = f.grad, f.value, f.hessian
     return Smooth(
-        lambda x: grad(x) + slope,
+        lambda u: grad(centre + u) + slope,
         mu=f.mu,
         L=f.L,
-        value=None if value is None else lambda x: value(x) + inner(slope, x),
-        prox=(lambda v, t: f.prox(v - t * slope, t)) if f.has_prox else None,
+        value=None if value is None else lambda u: value(centre + u) + inner(slope, u),
+        prox=(lambda v, t: f.prox(centre + v - t * slope, t) - centre) if f.has_prox else None,
         dim=f.dim,
         space=f.space,
         quadratic=f.quadratic,
-        hessian=f.hessian,
+        hessian=None if F is None else lambda u: F(centre + u),
     )
 
 

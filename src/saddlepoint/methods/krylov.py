@@ -73,7 +73,7 @@ class Krylov(Method):
         length = norm(s.r)
         if length == 0.0:
             return s
-        stretch = max(norm(s.b), 1.0) / length  # a difference with b at equal lengths loses no digits
+        stretch = max(norm(s.b), 1.0) / length or 1.0  # a difference with b at equal lengths loses no digits
         v = stretch * s.r
         d, e = s.r, (1.0 / stretch) * (concat(f.field(v[:m], v[m:])) - s.b)
         before = norm(e)

@@ -1,0 +1,243 @@
+"""One pass over A against two products: `python benchmarks/fused_cpu.py [--quick]`, on as many threads as BLAS has.
+
+Set OPENBLAS_NUM_THREADS to choose the number of threads; SciPy's sparse products have one in any case. Each row is the
+best of interleaved repetitions, in CPU time where there is one thread, since others may share the machine. The last
+column says whether the library takes the one pass there.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+from scipy import sparse as scipy_sparse
+
+import saddlepoint as sp
+from saddlepoint.coupling import Coupling, cpu_kernels, dense, sparse
+from saddlepoint.vectors import Array
+
+DENSE = [  # rows, columns, type of A, type of the vectors, order
+    (20_000, 5_000, "f8", "f8", "C"),
+    (20_000, 5_000, "f4", "f4", "C"),
+    (20_000, 5_000, "f4", "f8", "C"),
+    (8_000, 4_000, "f8", "f8", "C"),
+    (4_000, 8_000, "f8", "f8", "C"),
+    (2_048, 2_048, "f8", "f8", "C"),
+    (1_000, 1_000, "f8", "f8", "C"),
+    (500, 500, "f8", "f8", "C"),
+    (1_000, 100_000, "f8", "f8", "C"),
+    (400, 250_000, "f8", "f8", "C"),
+    (100, 1_000_000, "f8", "f8", "C"),
+    (300_000, 300, "f8", "f8", "C"),
+    (2_000_000, 40, "f8", "f8", "C"),
+    (2_000_000, 40, "f8", "f8", "F"),
+    (300_000, 300, "f8", "f8", "F"),
+    (80_000, 1_000, "f8", "f8", "F"),
+    (40_000, 2_000, "f8", "f8", "F"),
+    (40_000, 2_000, "f4", "f4", "F"),
+    (20_000, 4_000, "f8", "f8", "F"),
+    (8_000, 8_000, "f8", "f8", "F"),
+]
+
+
+def scattered(m: int, n: int, row: int, spread: float = 1.0) -> scipy_sparse.csr_array:
+    """Entries anywhere, ``row`` of them in a row; a spread above one crowds them in the first columns."""
+    rng = np.random.default_rng(0)
+    columns = np.sort((rng.random((m, row)) ** spread * n).astype(np.int32), axis=1)
+    return _csr(columns.ravel(), np.full(m, row), n)
+
+
+def banded(n: int, row: int) -> scipy_sparse.csr_array:
+    """A band along the diagonal."""
+    columns = np.clip(np.arange(n)[:, None] + np.arange(row) - row // 2, 0, n - 1)
+    return _csr(columns.ravel().astype(np.int32), np.full(n, row), n)
+
+
+def heavy_rows(m: int, n: int) -> scipy_sparse.csr_array:
+    """Rows whose lengths follow a power law."""
+    rng = np.random.default_rng(0)
+    lengths = np.minimum((4.0 * rng.pareto(1.2, m) + 1.0).astype(np.int64), n)
+    return _csr(rng.integers(0, n, lengths.sum()).astype(np.int32), lengths, n)
+
+
+def _csr(columns: Array, lengths: Array, n: int) -> scipy_sparse.csr_array:
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    values = np.random.default_rng(1).standard_normal(len(columns))
+    A = scipy_sparse.csr_array((values, columns, start), shape=(len(lengths), n))
+    A.sum_duplicates()
+    return A
+
+
+SPARSE: dict[str, Callable[[], scipy_sparse.csr_array]] = {
+    "random 200k x 50k, 15 a row": lambda: scattered(200_000, 50_000, 15),
+    "random 50k x 200k, 60 a row": lambda: scattered(50_000, 200_000, 60),
+    "random 1M x 200k, 8 a row": lambda: scattered(1_000_000, 200_000, 8),
+    "random 2M x 500k, 10 a row": lambda: scattered(2_000_000, 500_000, 10),
+    "random 500k x 2M, 10 a row": lambda: scattered(500_000, 2_000_000, 10),
+    "crowded columns 200k x 50k": lambda: scattered(200_000, 50_000, 15, 3.0),
+    "power-law rows 200k x 50k": lambda: heavy_rows(200_000, 50_000),
+    "band of 11, 300k": lambda: banded(300_000, 11),
+    "band of 11, 2M": lambda: banded(2_000_000, 11),
+    "diagonal, 2M": lambda: banded(2_000_000, 1),
+    "tall 2M x 100, 5 a row": lambda: scattered(2_000_000, 100, 5),
+    "wide 500 x 1M, 8000 a row": lambda: scattered(500, 1_000_000, 8_000),
+    "full rows 2000 x 2000": lambda: scipy_sparse.csr_array(np.random.default_rng(0).standard_normal((2000, 2000))),
+    "random 20k x 5k, 10 a row": lambda: scattered(20_000, 5_000, 10),
+}
+
+
+@contextmanager
+def everywhere(one_pass: bool) -> Iterator[None]:
+    """Couplings made here take one pass, or two products, whatever their size and shape."""
+    least, most = (
+        [(dense, "FUSE_BYTES"), (dense, "FUSE_SIDE_BYTES"), (sparse, "FUSE_ENTRIES")],
+        [
+            (dense, "FUSE_ROW_BYTES"),
+            (dense, "FUSE_COLUMNS"),
+            (sparse, "FUSE_WINDOW"),
+        ],
+    )
+    names = least + most
+    kept = [getattr(module, name) for module, name in names]
+    for module, name in names:
+        setattr(module, name, 1 if one_pass == ((module, name) in least) else sys.maxsize)
+    try:
+        yield
+    finally:
+        for (module, name), value in zip(names, kept, strict=True):
+            setattr(module, name, value)
+
+
+def coupling(A: Array | scipy_sparse.csr_array, one_pass: bool) -> Coupling:
+    """A as a coupling, and its transpose."""
+    with everywhere(one_pass):
+        C = sp.as_coupling(A)
+        assert C.T.shape == C.shape[::-1]
+    return C
+
+
+def fastest(tasks: dict[str, Callable[[], object]], seconds: float) -> dict[str, float]:
+    """The shortest time of each task, called in turn for so many seconds in all, three times at least."""
+    best = dict.fromkeys(tasks, float("inf"))
+    for task in tasks.values():
+        task()  # compiles
+    clock = time.process_time if cpu_kernels.threads() == 1 else time.perf_counter
+    end, rounds = time.perf_counter() + seconds, 0
+    while rounds < 3 or time.perf_counter() < end:
+        for name, task in tasks.items():
+            began = clock()
+            task()
+            best[name] = min(best[name], clock() - began)
+        rounds += 1
+    return best
+
+
+def reading(A: Array) -> Callable[[], object]:
+    """A task that reads A once, on all threads."""
+    parts = np.array_split(A.reshape(-1, order="A"), cpu_kernels.threads())
+    pool = ThreadPoolExecutor(len(parts))
+    return lambda: list(pool.map(np.max, parts)) if len(parts) > 1 else np.max(A)
+
+
+def dense_rows(quick: bool) -> Iterator[str]:
+    yield "| A | product | two products (ms) | one pass (ms) | ratio | of read bandwidth | taken |"
+    yield "|---|---|---|---|---|---|---|"
+    rng = np.random.default_rng(0)
+    for m, n, kind, vectors, order in DENSE:
+        if quick and m * n > 10**7:
+            continue
+        A = rng.standard_normal((n, m) if order == "F" else (m, n), dtype=np.float32).astype(kind)
+        A = A.T if order == "F" else A
+        one, two, chosen = coupling(A, True), coupling(A, False), sp.as_coupling(A)
+        x, y = rng.standard_normal(m).astype(vectors), rng.standard_normal(n).astype(vectors)
+        best = fastest(
+            {
+                "read": reading(A),
+                "both, two": lambda two=two, x=x, y=y: two.both(x, y),  # type: ignore[misc]
+                "both, one": lambda one=one, x=x, y=y: one.both(x, y),  # type: ignore[misc]
+                "through, two": lambda two=two, x=x, y=y: two.through(y, 0.5, x),  # type: ignore[misc]
+                "through, one": lambda one=one, x=x, y=y: one.through(y, 0.5, x),  # type: ignore[misc]
+            },
+            0.5 if quick else 3.0,
+        )
+        name = f"{m} x {n} {A.dtype}" + (", by columns" if order == "F" else "")
+        name += ", float64 vectors" if vectors != kind else ""
+        for product in ("both", "through"):
+            before, after = best[f"{product}, two"], best[f"{product}, one"]
+            taken = chosen.fused if product == "through" else chosen._streamed  # type: ignore[attr-defined]
+            yield (
+                f"| {name} | {product} | {1e3 * before:.2f} | {1e3 * after:.2f} | {before / after:.2f} | "
+                f"{100 * best['read'] / after:.0f} % | {'yes' if taken else 'no'} |"
+            )
+
+
+def sparse_rows(quick: bool) -> Iterator[str]:
+    yield "| A | entries | product | two products (ms) | one pass (ms) | ratio | taken |"
+    yield "|---|---|---|---|---|---|---|"
+    rng = np.random.default_rng(0)
+    for name, make in SPARSE.items():
+        A = make()
+        if quick and A.nnz > 4 * 10**6:
+            continue
+        one, two, chosen = coupling(A, True), coupling(A, False), sp.as_coupling(A)
+        x, y = rng.standard_normal(A.shape[0]), rng.standard_normal(A.shape[1])
+        best = fastest(
+            {
+                "both, two": lambda two=two, x=x, y=y: two.both(x, y),  # type: ignore[misc]
+                "both, one": lambda one=one, x=x, y=y: one.both(x, y),  # type: ignore[misc]
+                "through, two": lambda two=two, x=x, y=y: two.through(y, 0.5, x),  # type: ignore[misc]
+                "through, one": lambda one=one, x=x, y=y: one.through(y, 0.5, x),  # type: ignore[misc]
+            },
+            0.5 if quick else 3.0,
+        )
+        for product in ("both", "through"):
+            before, after = best[f"{product}, two"], best[f"{product}, one"]
+            yield (
+                f"| {name} | {A.nnz / 1e6:.1f}M | {product} | {1e3 * before:.2f} | {1e3 * after:.2f} | "
+                f"{before / after:.2f} | {'yes' if chosen.fused else 'no'} |"
+            )
+
+
+def solve_rows(quick: bool) -> Iterator[str]:
+    yield "| whole solve, A dense | method | steps | passes, two products | passes, one | seconds, two | one | ratio |"
+    yield "|---|---|---|---|---|---|---|---|"
+    m, n = (2_500, 2_000) if quick else (8_000, 4_000)
+    A = np.random.default_rng(0).standard_normal((m, n)) / np.sqrt(m)
+    g, h = sp.Quadratic(1.0, np.ones(m)), sp.Quadratic(1.0, -np.ones(n))
+    problems = {way: sp.Saddle(g, h, coupling(30.0 * A, way == "one")) for way in ("two", "one")}
+    for f in problems.values():
+        assert f.norm > 0.0  # estimated once, outside the clock
+    for method in ("condat-vu", sp.make_method("dippa", coupling="cg")):
+        results = {}
+        seconds = dict.fromkeys(problems, float("inf"))
+        for _ in range(2 if quick else 4):
+            for way, f in problems.items():
+                results[way] = sp.solve(f, method=method, tol=1e-8)
+                seconds[way] = min(seconds[way], results[way].seconds)
+        one, two = results["one"], results["two"]
+        yield (
+            f"| {m} x {n} | {one.method} | {one.iterations} | {two.passes} | {one.passes} | {seconds['two']:.2f} | "
+            f"{seconds['one']:.2f} | {seconds['two'] / seconds['one']:.2f} |"
+        )
+
+
+def main(quick: bool = False) -> str:
+    """The tables, as Markdown."""
+    A = np.ones(10**8 // (8 if quick else 1))
+    best = fastest({"read": reading(A)}, 2.0)
+    lines = [f"threads: {cpu_kernels.threads()}; read bandwidth: {A.nbytes / best['read'] / 1e9:.0f} GB/s", ""]
+    del A
+    for table in (dense_rows, sparse_rows, solve_rows):
+        for line in table(quick):
+            lines.append(line)
+            print(line, file=sys.stderr, flush=True)
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(main("--quick" in sys.argv))
