@@ -92,7 +92,7 @@ def copy_bandwidth() -> float:
     """Bytes read and written a second by a large copy."""
     a = torch.randn(1 << 30, device="cuda")
     b = torch.empty_like(a)
-    return 2 * a.numel() * a.element_size() / cold(lambda: b.copy_(a))
+    return float(2 * a.numel() * a.element_size() / cold(lambda: b.copy_(a)))
 
 
 def compare(type_: str, m: int, n: int, place: str, kind: str, copy: float) -> str:
