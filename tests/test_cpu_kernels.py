@@ -468,7 +468,7 @@ def test_numba_is_loaded_for_large_A_only():
         "import sys, numpy as np, saddlepoint as sp\n"
         "sp.solve(sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), np.eye(30)))\n"
         "assert 'numba' not in sys.modules\n"
-        "C = sp.as_coupling(np.ones((2048, 2048)))\n"
+        "C = sp.as_coupling(np.ones((2048, 4096)))\n"
         "assert C.fused and 'numba' in sys.modules\n"
     )
 

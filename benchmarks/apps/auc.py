@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, lsqr
+from scipy.stats import ttest_rel
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
@@ -36,6 +37,7 @@ def rows(quick: bool) -> Iterator[list[str]]:
     yield from compared("sparse rows", *scattered(5_000 if quick else 50_000, 1_500 if quick else 4_000))
     for kernel in (False, True):
         yield from held_out(kernel, quick)
+    yield recipe(quick)
 
 
 def compared(task: str, X: Any, y: Array, pairs: bool = False) -> Iterator[list[str]]:
@@ -86,6 +88,35 @@ def held_out(kernel: bool, quick: bool) -> Iterator[list[str]]:
         average = np.mean([pair[i] for pair in means])
         verdict = f"held-out AUC {average:.4f}, no worse than the other on {no_worse[i]} of {len(tasks)}"
         yield [NAME, task, name, f"{seconds[i]:.3g}", verdict]
+
+
+def recipe(quick: bool) -> list[str]:
+    """What the page recommends, kernel features, against logistic regression on plain ones: paired t-tests at 5 %."""
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
+    inner = StratifiedKFold(3, shuffle=True, random_state=0)
+    worse = better = 0
+    means = []
+    began = time.process_time()
+    tasks = list(one_against_rest(quick))
+    for X, y in tasks:
+        C = [1.0 / (0.8 * len(y) * l2) for l2 in GRID]
+        features = Nystroem(gamma=0.2 / X.shape[1], n_components=min(300, len(y) // 2), random_state=0)
+        ours = GridSearchCV(AUCClassifier(), {"l2": GRID}, scoring="roc_auc", cv=inner)
+        theirs = GridSearchCV(LogisticRegression(max_iter=20_000), {"C": C}, scoring="roc_auc", cv=inner)
+        scores = [
+            cross_val_score(make_pipeline(StandardScaler(), *steps), X, y, scoring="roc_auc", cv=folds)
+            for steps in ((features, ours), (theirs,))
+        ]
+        worse += int(ttest_rel(*scores, alternative="less").pvalue < 0.05)
+        better += int(ttest_rel(*scores, alternative="greater").pvalue < 0.05)
+        means.append([score.mean() for score in scores])
+    ours_mean, theirs_mean = np.mean(means, axis=0)
+    verdict = (
+        f"held-out AUC {ours_mean:.4f} against {theirs_mean:.4f} of LogisticRegression on plain features; "
+        f"significantly better on {better} tasks, worse on {worse}"
+    )
+    task = f"{len(tasks)} one-against-rest tasks, up to 300 kernel features"
+    return [NAME, task, "saddlepoint", f"{time.process_time() - began:.3g}", verdict]
 
 
 def one_against_rest(quick: bool) -> Iterator[tuple[Array, Array]]:

@@ -32,7 +32,8 @@ class DenseCoupling(Coupling):
         self.dtype = A.dtype
         self._in_rows = A.flags.c_contiguous
         worth = A.nbytes >= FUSE_BYTES and min(A.shape) * A.itemsize >= FUSE_SIDE_BYTES
-        self._streamed = worth and (self._in_rows or A.flags.f_contiguous) and _compiled()
+        plain = A.dtype in (np.float32, np.float64) and (self._in_rows or A.flags.f_contiguous)
+        self._streamed = worth and plain and _compiled()
         fits = A.shape[1] * A.itemsize <= FUSE_ROW_BYTES if self._in_rows else A.shape[1] <= FUSE_COLUMNS
         self._streamed_through = self.fused = self._streamed and fits
 

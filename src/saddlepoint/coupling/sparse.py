@@ -105,7 +105,7 @@ def _local(A: Any) -> bool:
     """Whether the compiled loops are there, and neighbouring rows of A touch a few columns only."""
     from saddlepoint.coupling import cpu_kernels as kernels
 
-    if not kernels.AVAILABLE:
+    if not kernels.AVAILABLE or A.dtype not in (np.float32, np.float64):
         return False
     windows = kernels.windows(kernels.Rows.of(A), kernels.PARTS)
     return windows.width <= FUSE_WINDOW * len(windows.left)
