@@ -26,6 +26,7 @@ DENSE = [  # rows, columns, type of A, type of the vectors, order
     (20_000, 5_000, "f4", "f8", "C"),
     (8_000, 4_000, "f8", "f8", "C"),
     (4_000, 8_000, "f8", "f8", "C"),
+    (4_096, 2_048, "f8", "f8", "C"),
     (2_048, 2_048, "f8", "f8", "C"),
     (1_000, 1_000, "f8", "f8", "C"),
     (500, 500, "f8", "f8", "C"),
@@ -34,7 +35,9 @@ DENSE = [  # rows, columns, type of A, type of the vectors, order
     (100, 1_000_000, "f8", "f8", "C"),
     (300_000, 300, "f8", "f8", "C"),
     (2_000_000, 40, "f8", "f8", "C"),
-    (2_000_000, 40, "f8", "f8", "F"),
+    (2_000_000, 16, "f8", "f8", "C"),
+    (4_000_000, 8, "f8", "f8", "C"),
+    (2_000_000, 16, "f8", "f8", "F"),
     (300_000, 300, "f8", "f8", "F"),
     (80_000, 1_000, "f8", "f8", "F"),
     (40_000, 2_000, "f8", "f8", "F"),
@@ -93,22 +96,15 @@ SPARSE: dict[str, Callable[[], scipy_sparse.csr_array]] = {
 @contextmanager
 def everywhere(one_pass: bool) -> Iterator[None]:
     """Couplings made here take one pass, or two products, whatever their size and shape."""
-    least, most = (
-        [(dense, "FUSE_BYTES"), (dense, "FUSE_SIDE_BYTES"), (sparse, "FUSE_ENTRIES")],
-        [
-            (dense, "FUSE_ROW_BYTES"),
-            (dense, "FUSE_COLUMNS"),
-            (sparse, "FUSE_WINDOW"),
-        ],
-    )
-    names = least + most
-    kept = [getattr(module, name) for module, name in names]
-    for module, name in names:
+    least = [(dense, "FUSE_BYTES"), (dense, "FUSE_SIDE_BYTES"), (sparse, "FUSE_ENTRIES")]
+    most = [(dense, "FUSE_ROW_BYTES"), (dense, "FUSE_COLUMNS"), (sparse, "FUSE_WINDOW")]
+    kept = [(module, name, getattr(module, name)) for module, name in least + most]
+    for module, name, _ in kept:
         setattr(module, name, 1 if one_pass == ((module, name) in least) else sys.maxsize)
     try:
         yield
     finally:
-        for (module, name), value in zip(names, kept, strict=True):
+        for module, name, value in kept:
             setattr(module, name, value)
 
 
@@ -136,6 +132,16 @@ def fastest(tasks: dict[str, Callable[[], object]], seconds: float) -> dict[str,
     return best
 
 
+def products(one: Coupling, two: Coupling, x: Array, y: Array) -> dict[str, Callable[[], object]]:
+    """Both fused products by one pass and by two products."""
+    return {
+        "both, two": lambda: two.both(x, y),
+        "both, one": lambda: one.both(x, y),
+        "through, two": lambda: two.through(y, 0.5, x),
+        "through, one": lambda: one.through(y, 0.5, x),
+    }
+
+
 def reading(A: Array) -> Callable[[], object]:
     """A task that reads A once, on all threads."""
     parts = np.array_split(A.reshape(-1, order="A"), cpu_kernels.threads())
@@ -154,16 +160,7 @@ def dense_rows(quick: bool) -> Iterator[str]:
         A = A.T if order == "F" else A
         one, two, chosen = coupling(A, True), coupling(A, False), sp.as_coupling(A)
         x, y = rng.standard_normal(m).astype(vectors), rng.standard_normal(n).astype(vectors)
-        best = fastest(
-            {
-                "read": reading(A),
-                "both, two": lambda two=two, x=x, y=y: two.both(x, y),  # type: ignore[misc]
-                "both, one": lambda one=one, x=x, y=y: one.both(x, y),  # type: ignore[misc]
-                "through, two": lambda two=two, x=x, y=y: two.through(y, 0.5, x),  # type: ignore[misc]
-                "through, one": lambda one=one, x=x, y=y: one.through(y, 0.5, x),  # type: ignore[misc]
-            },
-            0.5 if quick else 3.0,
-        )
+        best = fastest({"read": reading(A), **products(one, two, x, y)}, 0.5 if quick else 3.0)
         name = f"{m} x {n} {A.dtype}" + (", by columns" if order == "F" else "")
         name += ", float64 vectors" if vectors != kind else ""
         for product in ("both", "through"):
@@ -185,15 +182,7 @@ def sparse_rows(quick: bool) -> Iterator[str]:
             continue
         one, two, chosen = coupling(A, True), coupling(A, False), sp.as_coupling(A)
         x, y = rng.standard_normal(A.shape[0]), rng.standard_normal(A.shape[1])
-        best = fastest(
-            {
-                "both, two": lambda two=two, x=x, y=y: two.both(x, y),  # type: ignore[misc]
-                "both, one": lambda one=one, x=x, y=y: one.both(x, y),  # type: ignore[misc]
-                "through, two": lambda two=two, x=x, y=y: two.through(y, 0.5, x),  # type: ignore[misc]
-                "through, one": lambda one=one, x=x, y=y: one.through(y, 0.5, x),  # type: ignore[misc]
-            },
-            0.5 if quick else 3.0,
-        )
+        best = fastest(products(one, two, x, y), 0.5 if quick else 3.0)
         for product in ("both", "through"):
             before, after = best[f"{product}, two"], best[f"{product}, one"]
             yield (
@@ -203,25 +192,25 @@ def sparse_rows(quick: bool) -> Iterator[str]:
 
 
 def solve_rows(quick: bool) -> Iterator[str]:
-    yield "| whole solve, A dense | method | steps | passes, two products | passes, one | seconds, two | one | ratio |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| whole solve | method | steps | passes, two products | one pass | s, two products | one pass | ratio | apart |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     m, n = (2_500, 2_000) if quick else (8_000, 4_000)
     A = np.random.default_rng(0).standard_normal((m, n)) / np.sqrt(m)
     g, h = sp.Quadratic(1.0, np.ones(m)), sp.Quadratic(1.0, -np.ones(n))
-    problems = {way: sp.Saddle(g, h, coupling(30.0 * A, way == "one")) for way in ("two", "one")}
+    problems = {way: sp.Saddle(g, h, coupling(10.0 * A, way == "one")) for way in ("two", "one")}
     for f in problems.values():
         assert f.norm > 0.0  # estimated once, outside the clock
     for method in ("condat-vu", sp.make_method("dippa", coupling="cg")):
         results = {}
         seconds = dict.fromkeys(problems, float("inf"))
-        for _ in range(2 if quick else 4):
+        for _ in range(2 if quick else 3):
             for way, f in problems.items():
                 results[way] = sp.solve(f, method=method, tol=1e-8)
                 seconds[way] = min(seconds[way], results[way].seconds)
         one, two = results["one"], results["two"]
         yield (
             f"| {m} x {n} | {one.method} | {one.iterations} | {two.passes} | {one.passes} | {seconds['two']:.2f} | "
-            f"{seconds['one']:.2f} | {seconds['two'] / seconds['one']:.2f} |"
+            f"{seconds['one']:.2f} | {seconds['two'] / seconds['one']:.2f} | {abs(one.x - two.x).max():.0e} |"
         )
 
 
