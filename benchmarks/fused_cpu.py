@@ -192,7 +192,7 @@ def sparse_rows(quick: bool) -> Iterator[str]:
 
 
 def solve_rows(quick: bool) -> Iterator[str]:
-    yield "| whole solve | method | steps | passes, two products | one pass | s, two products | one pass | ratio | apart |"
+    yield "| whole solve | method | steps | passes, two products | one | s, two products | one | ratio | apart |"
     yield "|---|---|---|---|---|---|---|---|---|"
     m, n = (2_500, 2_000) if quick else (8_000, 4_000)
     A = np.random.default_rng(0).standard_normal((m, n)) / np.sqrt(m)
