@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import saddlepoint as sp
@@ -53,6 +54,16 @@ def seconds(run: Callable[[], Any], times: int) -> float:
     return float(sorted(found)[len(found) // 2])
 
 
+def in_graph(call: Callable[[], Any], times: int = 20) -> float:
+    """Seconds of one call within a CUDA graph of some, as in a compiled run: no host has a part in it."""
+    call()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            call()
+    return seconds(graph.replay, 9) / times
+
+
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
     """Wall-clock seconds and the result, after a run that warms up."""
     run()
@@ -68,22 +79,26 @@ def steps(m: int, n: int, dtype: Any, bandwidth: float) -> Iterator[str]:
     f = problem(m, n, dtype, 10.0, 100.0)
     A: Any = f.A
     x, y = f.space.zeros(m) + 1.0, f.space.zeros(n) + 1.0
-    for name, products in (("condat-vu", "through"), ("lpd-gs", "through"), ("lpd", "both"), ("ogda", "both")):
+    products = {kind: in_graph(call) for kind, call in
+                (("both", partial(A.both, x, y)), ("through", partial(A.through, y)))}  # fmt: skip
+    gradients = in_graph(lambda: (f.g.grad(x), f.h.grad(y)))
+    for name, kind in (("condat-vu", "through"), ("lpd-gs", "through"), ("lpd", "both"), ("ogda", "both")):
         method = sp.make_method(name)
         view = method.normal(f)
         before = method.init(view.problem, *view.to(x, y))
         state = method.step(view.problem, before)
-        many = compiled(method, view.problem, before, state)
+        many = compiled(method, f, before, state)
         if many is None:
-            yield f"| {m} x {n} | {name} | not compiled | | | | |"
+            yield f"| {m} x {n} | {name} | not compiled | | | | | |"
             continue
         step = seconds(partial(many, state, 200), 9) / 200
-        oracle = seconds(partial(A.through, y) if products == "through" else partial(A.both, x, y), 100)
+        oracle = products[kind] + gradients
         floor = A.A.numel() * A.A.element_size() / bandwidth
         passes = "one" if A.fused else "two"
         yield (
             f"| {m} x {n} | {str(dtype).rpartition('.')[2]} | {name} | {passes} | {1e6 * step:.1f} "
-            f"| {1e6 * oracle:.1f} | {100 * (step / oracle - 1):.0f} % | {100 * floor / step:.0f} % |"
+            f"| {1e6 * products[kind]:.1f} | {1e6 * gradients:.1f} | {100 * (step / oracle - 1):.0f} % "
+            f"| {100 * floor / step:.0f} % |"
         )
 
 
@@ -132,15 +147,17 @@ def whole(m: int, n: int, dtype: Any, tol: float, bandwidth: float) -> Iterator[
 
 
 def stored(m: int, n: int, tol: float) -> Iterator[str]:
-    """float64 solved with float32 copies, float32 with bfloat16 ones."""
-    for dtype, storage in ((torch.float64, "float32"), (torch.float32, "bfloat16")):
-        f = problem(m, n, dtype, 10.0, 30.0)
+    """float64 solved with float32 copies, float32 with bfloat16 ones, at mild and at strong coupling."""
+    for dtype, storage, c in product((torch.float64, torch.float32), ("float32", "bfloat16"), (30.0, 300.0)):
+        if storage == str(dtype).rpartition(".")[2]:
+            continue
+        f = problem(m, n, dtype, 10.0, c)
         accuracy = tol * size_of_solution(f)
-        plain, _ = timed(partial(sp.solve, f, method="lpd-gs", tol=accuracy, max_seconds=15))
+        plain, first = timed(partial(sp.solve, f, method="lpd-gs", tol=accuracy, max_seconds=15))
         low, result = timed(partial(sp.solve, f, method="lpd-gs", tol=accuracy, storage=storage, max_seconds=15))
         yield (
-            f"| {m} x {n}, {str(dtype).rpartition('.')[2]} | {storage} | {plain:.3f} | {low:.3f} | {plain / low:.2f} "
-            f"| {result.message} |"
+            f"| {m} x {n}, {str(dtype).rpartition('.')[2]} | {c:.0f} | {storage} | {plain:.3f} | {low:.3f} "
+            f"| {plain / low:.2f} | {first.iterations}, {result.iterations} | {result.message} |"
         )
 
 
@@ -155,8 +172,8 @@ def main(quick: bool) -> str:
 
     add("Steps between certificates (microseconds):", "")
     add(
-        "| A | dtype | method | passes a step | step | products alone | overhead | of the copy bandwidth |",
-        "|" + "---|" * 8,
+        "| A | dtype | method | passes a step | step | products | gradients | overhead | of the copy bandwidth |",
+        "|" + "---|" * 9,
     )
     for dtype in (torch.float32, torch.float64):
         for row in steps(8192, 8192, dtype, bandwidth):
@@ -171,7 +188,7 @@ def main(quick: bool) -> str:
         for row in whole(m, n, torch.float32, 1e-4, bandwidth):
             add(row)
     add("", "A copy of A in a lower precision (lpd-gs, seconds):", "")
-    add("| A | storage | without | with | ratio | |", "|" + "---|" * 6)
+    add("| A | coupling | storage | without | with | ratio | steps | |", "|" + "---|" * 8)
     for row in stored(16384 if quick else 32768, 8192 if quick else 16384, 1e-4):
         add(row)
     return "\n".join(lines) + "\n"

@@ -1,6 +1,7 @@
 """The same method files on arrays of other libraries: array-api-strict, JAX and, where installed, PyTorch and CuPy."""
 
 import importlib
+import pickle
 
 import numpy as np
 import pytest
@@ -274,6 +275,18 @@ def test_a_budget_holds_within_compiled_steps():
     assert result.calls["grad_g"] == 77
 
 
+def test_a_compiled_loop_is_kept_with_the_problem_and_not_saved_with_it():
+    f, *_ = case("balanced")
+    g = moved(f, jax())
+    sp.solve(g, method="lpd-gs", tol=1e-6)
+    (loop,) = g._loops.values()
+    sp.solve(g, method="lpd-gs", tol=1e-8)
+    assert list(g._loops.values()) == [loop]
+    sp.solve(g, method="ogda", tol=1e-3)
+    assert len(g._loops) == 2
+    assert len(pickle.loads(pickle.dumps(g._loops))) == 0
+
+
 @pytest.mark.parametrize("method", ["dippa", "anderson-condat-vu", "krylov", "imex"])
 def test_steps_that_differ_are_not_compiled(method):
     f, *_ = case("balanced")
@@ -282,7 +295,7 @@ def test_steps_that_differ_are_not_compiled(method):
     view = made.normal(g)
     before = made.init(view.problem, *view.to(g.space.zeros(f.shape[0]), g.space.zeros(f.shape[1])))
     after = made.step(view.problem, before)
-    assert compiled(made, view.problem, before, after) is None
+    assert compiled(made, g, before, after) is None
 
 
 # -- values instead of gradients --------------------------------------------------------------------------------------

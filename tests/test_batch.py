@@ -322,8 +322,8 @@ def test_float32_is_certified_in_float64(xp):  # noqa: F811
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_jax_compiles_the_steps_of_a_batch(dtype, monkeypatch):
     compiled = []
-    original = sp.driver.compiled
-    monkeypatch.setattr("saddlepoint.driver.compiled", lambda *args: compiled.append(original(*args)) or compiled[-1])
+    original = sp.run.compiled
+    monkeypatch.setattr("saddlepoint.run.compiled", lambda *args: compiled.append(original(*args)) or compiled[-1])
     fs = [moved(f, jax(), dtype) for f in problems("logistic", count=3)]
     assert all(result.solved for result in solve_many(fs, tol=1e-3, method="lpd-gs"))
     assert len(compiled) == 1

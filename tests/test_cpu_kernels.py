@@ -191,7 +191,7 @@ def _patterns():
 @pytest.mark.parametrize("short", [0, 100])
 def test_sparse_patterns(anywhere, monkeypatch, pattern, threads, short):
     use_threads(monkeypatch, threads)
-    monkeypatch.setattr(cpu_kernels, "SHORT", short)  # one loop or the other
+    monkeypatch.setattr(sparse_coupling, "SHORT_NEAR_ROW", short)  # one loop or the other
     A = _patterns()[pattern]
     C = SparseCoupling(A)
     assert C.fused

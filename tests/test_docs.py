@@ -23,7 +23,7 @@ def test_readme_python(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     space = {}
     found = blocks("README.md", "python")
-    assert len(found) == 2
+    assert len(found) == 3
     for block in found:
         exec(compile(block, "README.md", "exec"), space)
         assert space["result"].solved
@@ -33,7 +33,12 @@ def test_readme_python(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "page",
-    ["docs/arrays.md", *sorted(f"docs/applications/{p.name}" for p in (ROOT / "docs/applications").glob("*.md"))],
+    [
+        "docs/arrays.md",
+        "docs/check.md",
+        "docs/trust.md",
+        *sorted(f"docs/applications/{p.name}" for p in (ROOT / "docs/applications").glob("*.md")),
+    ],
 )
 def test_python_on_the_pages(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -96,6 +101,8 @@ def test_pages_name_files_that_exist():
         "docs/problem-file.md",
         "docs/game-file.md",
         "docs/arrays.md",
+        "docs/check.md",
+        "docs/trust.md",
         *(f"docs/applications/{path.name}" for path in (ROOT / "docs/applications").glob("*.md")),
     ):
         text = (ROOT / page).read_text()

@@ -13,6 +13,7 @@ from cases import case
 from reference import distance
 
 import saddlepoint as sp
+from saddlepoint.coupling import Norm
 from saddlepoint.generators import random_logistic, random_quadratic
 from saddlepoint.result import Record
 
@@ -276,6 +277,86 @@ def test_result_plot_and_save(tmp_path):
     assert len(result.to_dict(arrays=True)["x"]) == result.x.size
 
 
+# -- constants that are corrected on the way --------------------------------------------------------------------------
+
+
+class Claimed(sp.Coupling):
+    """A dense A whose norm is claimed to be something."""
+
+    def __init__(self, A, norm):
+        self.A, self.claim, self.shape, self.dtype = A, norm, A.shape, A.dtype
+
+    def mul(self, y):
+        return self.A @ y
+
+    def tmul(self, x):
+        return self.A.T @ x
+
+    def _transpose(self):
+        return Claimed(self.A.T, self.claim)
+
+    @property
+    def norm_estimate(self):
+        return Norm(0.0, self.claim, 0.0, 0)
+
+
+def told(f, **lies):
+    """f with other constants of g, or another norm of A."""
+    g = sp.Smooth(f.g.grad, mu=lies.get("mu", f.mu_x), L=lies.get("L", f.L_x))
+    return sp.Saddle(g, f.h, Claimed(f.A.matrix(), lies["norm"]) if "norm" in lies else f.A)
+
+
+LIES = {
+    "L of g": lambda f: told(f, L=f.L_x / 10),
+    "mu of g": lambda f: told(f, mu=5 * f.mu_x),
+    "|A|": lambda f: told(f, norm=f.norm / 20),
+}
+
+
+@pytest.mark.parametrize("method", ["auto", "dippa", "lpd-gs", "catalyst-aipfb"])
+@pytest.mark.parametrize("lie", LIES)
+def test_a_refuted_constant_is_adapted_if_that_is_wished(lie, method, tmp_path):
+    f, xs, ys = case("mu_x < mu_y")
+    liar, x0 = LIES[lie](f), np.full(f.shape[0], 5.0)
+    result = sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt")
+    assert result.solved, result
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance <= 1e-6
+    if lie == "mu of g":  # the one on which certificates rest
+        assert result.provenance["constants"]["mu_x"] <= f.mu_x
+        assert all(record.distance > 0.0 for record in result.history)
+    assert result.provenance["corrections"]
+    for correction in result.provenance["corrections"]:
+        name = "|A|" if correction["constant"] == "norm" else f"{correction['constant']} of {correction['function']}"
+        assert f"{name} = {correction['given']:.6g} was refuted, and {correction['used']:.6g} used" in result.message
+        assert name == lie
+    with pytest.raises(sp.AssumptionError) as caught:
+        sp.solve(liar, x0, method=method, tol=1e-6)
+    assert caught.value.suggested is not None
+    for budget in (20, 100, 400):
+        sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt", max_calls=budget, checkpoint=tmp_path / "run")
+    again = sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt", checkpoint=tmp_path / "run")
+    assert again.x.tobytes() == result.x.tobytes()
+    assert (again.calls, again.message) == (result.calls, result.message)
+
+
+def test_what_is_not_convex_cannot_be_adapted():
+    f = sp.Saddle(sp.Smooth(lambda x: -x, mu=1.0, L=2.0), sp.Quadratic(1.0, np.ones(3)), np.eye(3))
+    with pytest.raises(sp.AssumptionError, match="g is not convex") as caught:
+        sp.solve(f, np.ones(3), method="dippa", on_violation="adapt")
+    assert caught.value.suggested is None
+    assert caught.value.result is not None
+
+
+def test_the_history_says_what_the_smaller_mu_proves():
+    f = case("mu_x < mu_y")[0]
+    result = sp.solve(told(f, mu=5 * f.mu_x), np.full(f.shape[0], 5.0), method="dippa", on_violation="adapt")
+    used = result.provenance["constants"]["mu_x"]
+    start = told(f, mu=used).certificate(np.full(f.shape[0], 5.0), np.zeros(f.shape[1]))
+    assert result.provenance["corrections"]
+    assert result.history[0].distance >= start.distance
+    assert result.history[0].gap >= start.gap
+
+
 F = random_logistic(5, 4, 10, 10, 2)
 BAD = [
     (lambda: sp.solve(3), "f is a int; expected a Saddle"),
@@ -288,6 +369,8 @@ BAD = [
     (lambda: sp.solve(F, tol=math.nan), "tol is nan"),
     (lambda: sp.solve(F, tol="small"), "tol is 'small'"),
     (lambda: sp.solve(F, max_seconds=0), "max_seconds is 0.0"),
+    (lambda: sp.solve(F, on_violation="ignore"), "on_violation is 'ignore'; expected one of raise, adapt"),
+    (lambda: sp.solve(F, callback=3), "callback is 3; expected a function"),
     (lambda: sp.solve(F, method="simplex"), "unknown method 'simplex'; the known ones are auto, ag-eg"),
     (lambda: sp.solve(F, method=sp.DIPPA), r"give an object, DIPPA\(\)"),
     (lambda: sp.solve(F, method=3), "method is 3; expected a name or a Method object"),

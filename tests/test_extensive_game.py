@@ -588,7 +588,7 @@ def test_files_that_are_no_games(tmp_path):
     ]:
         with pytest.raises(sp.ProblemError, match=sentence):
             ExtensiveGame.from_file(tmp_path / name)
-    with pytest.raises(sp.ProblemError, match=r"needs .* GiB, above the memory limit"):
+    with pytest.raises(sp.ProblemError, match=r"needs .* KiB, above the memory limit"):
         ExtensiveGame.from_file(tmp_path / "good.json", memory_limit=1000)
     with pytest.raises(sp.ProblemError, match="does not exist, nor is it a game's name; expected kuhn, leduc"):
         ExtensiveGame.load("poker")

@@ -235,7 +235,7 @@ def test_missing_binary_and_unreadable_problem_files(tmp_path):
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(sp.ProblemError, match="not a text file"):
         load_problem(tmp_path / "binary.toml")
-    with pytest.raises(sp.ProblemError, match="cannot be read"):
+    with pytest.raises(sp.ProblemError, match="is not a file"):
         load_problem(tmp_path)
 
 

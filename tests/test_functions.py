@@ -183,7 +183,7 @@ def test_L_of_a_black_box_is_estimated(name):
     assert "L=?" in repr(black_box)  # the caller's function is left as it was
     result = sp.solve(saddle, tol=1e-6)
     assert result.solved
-    assert result.setup_calls["grad_g"] == calls + 1
+    assert calls + 1 < result.setup_calls["grad_g"] <= calls + 61  # and what was examined before it was called solved
 
 
 BAD = [

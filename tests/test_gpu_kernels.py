@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saddlepoint as sp
+from saddlepoint.coupling import jax_kernels
 from saddlepoint.coupling import triton_kernels as kernels
 
 gpu = pytest.mark.skipif(not kernels.available(), reason="needs PyTorch, Triton and a CUDA GPU")
@@ -331,3 +332,25 @@ def test_plans_cover_a_and_fit_the_processor(kind, m, n, bytes_, by_rows, device
     assert (plan.rows + 2) * plan.span * bytes_[1] <= kernels.REGISTERS
     assert not plan.waits or kind == "through"
     assert plan.waits == (plan.members > 1) or kind == "both"
+
+
+@gpu
+@pytest.mark.parametrize("shape", [(9000, 5001), (20000, 4000), (3000, 16000)])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_one_pass_within_a_program_that_jax_compiles(shape, kind):
+    jax = pytest.importorskip("jax", reason="needs JAX")
+    if not jax_kernels.available():
+        pytest.skip("needs jax-triton")
+    jax.config.update("jax_enable_x64", True)
+    A, x, y, e = operands(shape, kind)
+    C = sp.as_coupling(jax.numpy.from_dlpack(A))
+    assert C.fused_compiled == (kernels.plan(A, "through") is not None and not kernels.plan(A, "through").waits)
+    x, y, e = map(jax.numpy.from_dlpack, (x, y, e))
+    with C.space.exact_products():
+        both = jax.jit(C.both)(x, y)
+        through = jax.jit(lambda y, e: C.through(y, 0.7, e))(y, e)
+        bare = jax.jit(lambda y: C.through(y, 0.7, None))(y)
+    vectors = [torch.from_dlpack(v) for v in (x, y, e)]
+    check_both(A, *vectors[:2], [torch.from_dlpack(v) for v in both])
+    check_through(A, vectors[1], 0.7, vectors[2], [torch.from_dlpack(v) for v in through])
+    check_through(A, vectors[1], 0.7, None, [torch.from_dlpack(v) for v in bare])

@@ -77,10 +77,24 @@ def test_the_copy():
 def test_rounds():
     f = random_quadratic(6, 5, 10, 10, 10, seed=1)
     stored = Stored(f, "float32")
-    assert [stored.over(d, 10 * k) for k, d in enumerate((1.0, 0.5, 0.2, 0.009))] == [False, False, False, True]
+    at = np.ones(6), np.zeros(5)
+    stored.begin(*at)
+    assert stored.own_distance(*at) > 1.0
+    assert [stored.over(*at, d, 10 * k) for k, d in enumerate((1.0, 0.5, 0.2, 0.009))] == [False, False, False, True]
     assert not stored.stalled
-    assert [stored.over(0.0085, calls) for calls in (100, 129, 500)] == [False, False, True]
+    assert [stored.over(*at, 0.0085, calls) for calls in (100, 129, 500)] == [False, False, True]
     assert stored.stalled
+
+
+def test_a_round_is_over_when_its_own_problem_is_solved():
+    f = random_quadratic(6, 5, 10, 10, 10, seed=1)
+    stored = Stored(f, "float32")
+    stored.S = sp.as_coupling(np.round(f.A.matrix(), 2))  # a coarse copy
+    stored.begin(np.zeros(6), np.zeros(5))
+    own = sp.solve(stored.problem(f, stored.S), tol=1e-9)
+    distance = f.certificate(own.x, own.y).distance
+    assert stored.own_distance(own.x, own.y) < 0.1 * distance  # the rest is the error of the copy
+    assert [stored.over(own.x, own.y, distance, calls) for calls in (0, 1)] == [True, True]
 
 
 def test_what_storage_refuses():

@@ -8,6 +8,7 @@ result = sp.solve(f, tol=1e-8)     # the point, with a proof of how far it is fr
 
 from saddlepoint import apps, theory
 from saddlepoint.batch import Batch, solve_many
+from saddlepoint.check import Finding, Report, check
 from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.driver import solve
 from saddlepoint.errors import AssumptionError, InfeasibleError, ProblemError
@@ -58,6 +59,7 @@ from saddlepoint.methods import (
 from saddlepoint.prediction import Prediction, predict
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.result import History, Record, Result, Status
+from saddlepoint.saved import load_result
 from saddlepoint.wrappers import Anderson, Catalyst, Restarted
 
 __version__ = "0.1.0"
@@ -90,6 +92,7 @@ __all__ = [
     "Direct",
     "Entropy",
     "Extragradient",
+    "Finding",
     "GroupHuber",
     "History",
     "Huber",
@@ -107,6 +110,7 @@ __all__ = [
     "ProblemError",
     "Quadratic",
     "Record",
+    "Report",
     "Restarted",
     "Result",
     "Saddle",
@@ -117,6 +121,8 @@ __all__ = [
     "Status",
     "apps",
     "as_coupling",
+    "check",
+    "load_result",
     "make_method",
     "methods",
     "predict",

@@ -7,6 +7,8 @@ is imported when the first such array is met.
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -41,6 +43,16 @@ class Space(NamedTuple):
         return float(self.xp.finfo(self.dtype).eps)
 
     @property
+    def largest(self) -> float:
+        """The largest finite number of the dtype."""
+        return float(self.xp.finfo(self.dtype).max)
+
+    @property
+    def exponent(self) -> int:
+        """The largest e for which 2^e and 2^-e are of the dtype, with room for some digits: 1000 in float64."""
+        return math.frexp(self.largest)[1] - 24
+
+    @property
     def wide(self) -> Space:
         """The same with float64, in which certificates are taken."""
         return self._replace(dtype=np.dtype(np.float64) if self.is_numpy else self.xp.float64)
@@ -64,13 +76,27 @@ class Space(NamedTuple):
         same: Array = array if array.dtype == self.dtype else self.xp.astype(array, self.dtype)
         return same
 
+    def exact_products(self) -> AbstractContextManager[Any]:
+        """Within it, products have the precision of the dtype. On a GPU, JAX gives them fewer bits otherwise."""
+        if self.xp.__name__.startswith("jax"):
+            exact: AbstractContextManager[Any] = import_module("jax").default_matmul_precision("highest")
+            return exact
+        return nullcontext()
+
     def _where(self) -> dict[str, Any]:
         return {} if self.device is None else {"device": self.device}
+
+    def __reduce__(self) -> Any:
+        return _space, (self.xp.__name__, self.dtype, self.device)  # a module is sent to another process by its name
 
     def __str__(self) -> str:
         name = str(self.xp.__name__).removeprefix("array_api_compat.").partition(".")[0]
         place = "" if self.device is None else f" on {self.device}"
         return f"{name} {str(self.dtype).rpartition('.')[2]}{place}"
+
+
+def _space(library: str, dtype: Any, device: Any) -> Space:
+    return Space(import_module(library), dtype, device)
 
 
 NUMPY64 = Space(np, np.dtype(np.float64))
@@ -83,7 +109,7 @@ def is_array(value: Any) -> bool:
 
 def is_foreign(value: Any) -> bool:
     """Whether ``value`` is an array, but not NumPy's."""
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic | type):
         return False
     return hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] in ("torch", "cupy")
 
@@ -130,6 +156,12 @@ def eps_of(array: Array) -> float:
     return float(namespace(array).finfo(array.dtype).eps)
 
 
+def smallest_of(array: Array) -> float:
+    """The smallest positive number of an array's dtype; outside NumPy, of those that are never flushed to zero."""
+    info = namespace(array).finfo(array.dtype)
+    return float(info.smallest_subnormal if isinstance(array, np.ndarray) else info.smallest_normal)
+
+
 def copied(array: Array) -> Array:
     """A copy of an array, of its own library."""
     if isinstance(array, np.ndarray):
@@ -165,8 +197,32 @@ def inner(a: Array, b: Array) -> float:
 
 
 def norm(a: Array) -> float:
-    """|a|, the Euclidean norm."""
-    return math.sqrt(inner(a, a))
+    """|a|, the Euclidean norm, also where its square overflows or underflows."""
+    square = inner(a, a)
+    return math.sqrt(square) if 1e-30 < square < math.inf else _careful_norm(a, square)
+
+
+def _careful_norm(a: Array, square: float) -> float:
+    space = space_of(a)
+    if 1e-280 < square < math.inf and space.eps < 1e-15:
+        return math.sqrt(square)
+    largest = max_abs(a) if a.shape[0] else 0.0
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    unit = power_of_two(largest)
+    scaled = space.wide.cast(a) * (1.0 / unit)
+    return unit * math.sqrt(inner(scaled, scaled))
+
+
+def max_abs(a: Array) -> float:
+    """The largest absolute value among the entries; NaN if one is."""
+    xp = namespace(a)
+    return float(xp.max(xp.abs(a)))
+
+
+def power_of_two(size: float, most: int = 1000) -> float:
+    """The power of two just above a positive ``size``; but no more than 2^most and no less than 2^-most."""
+    return 2.0 ** min(max(math.frexp(size)[1], -most), most)
 
 
 def all_finite(array: Array) -> bool:

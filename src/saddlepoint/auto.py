@@ -20,6 +20,7 @@ from saddlepoint.methods import DIPPA, IMEX, LPDGS, CondatVu, Direct, Krylov, Me
 from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
+from saddlepoint.vectors import positive, shown
 from saddlepoint.wrappers import Anderson
 
 WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats one on the sweep,
@@ -108,12 +109,13 @@ def gradient_cost(costs: Mapping[str, float] | None) -> float:
     if costs is None:
         return 1.0
     known = {"grad_g", "grad_h", "A", "At"}
+    if not isinstance(costs, Mapping):
+        raise ProblemError(f"costs is {shown(costs)}; expected a dict by oracle, such as {{'grad_g': 10.0, 'A': 1.0}}")
+    full = dict.fromkeys(known, 1.0)
     for name, cost in costs.items():
         if name not in known:
             raise ProblemError(f"costs names the oracle {name!r}; expected one of {', '.join(sorted(known))}")
-        if not (isinstance(cost, int | float) and 0.0 < cost < math.inf):
-            raise ProblemError(f"costs of {name} is {cost!r}; expected a positive number")
-    full = dict.fromkeys(known, 1.0) | dict(costs)
+        full[name] = positive(cost, f"costs of {name}")
     return (full["grad_g"] + full["grad_h"]) / (full["A"] + full["At"])
 
 
@@ -129,6 +131,15 @@ class Guard:
     def begin(self, calls: int) -> None:
         """A method has begun."""
         self.mark, self.marked = math.inf, calls
+
+    @property
+    def marks(self) -> tuple[float, float, int]:
+        """What it has noted so far."""
+        return self.budget, self.mark, self.marked
+
+    @marks.setter
+    def marks(self, noted: tuple[float, float, int]) -> None:
+        self.budget, self.mark, self.marked = noted
 
     def promise(self, best: Certificate) -> float:
         """The calls within which LPD-GS is sure to bring the certified distance from here to tol."""
@@ -148,7 +159,7 @@ class Guard:
             return False
         promise = self.promise(best)
         if self.budget == math.inf:
-            self.budget = 2.0 * promise
+            self.budget = calls + 2.0 * promise
         if best.distance < self.mark / math.e:
             self.mark, self.marked = best.distance, calls
         patience = max(PATIENCE[0], 3.0 * chain_N(*self.f.numbers))

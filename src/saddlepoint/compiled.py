@@ -7,6 +7,7 @@ changes, and no number that Python looks at. Others are run step by step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -15,35 +16,45 @@ from saddlepoint.methods.base import Method
 from saddlepoint.problem import Saddle
 from saddlepoint.states import arrays, rest, with_arrays
 
+Leaves = Callable[[list[Any]], list[Any]]  # one step, on the arrays of a state
 Steps = Callable[[Any, int], Any]  # (state, how many) -> state
 
+UNROLLED = 16  # steps of one graph: the state is copied back only after them
+UNFORESEEN = (TypeError, AttributeError, RuntimeError)  # what a step raises that cannot be compiled
 WARM = 3  # steps before a graph is captured: libraries set themselves up in the first ones
 
 
-def compiled(method: Method, f: Saddle, before: Any, after: Any) -> Steps | None:
-    """A function that makes many steps of ``method`` on ``f``, or None where that is impossible or no gain.
+class Loops(dict[Any, Steps]):
+    """The compiled loops of a problem. They are kept with it, and not saved with it."""
+
+    def __reduce__(self) -> tuple[type[Loops], tuple[()]]:
+        return Loops, ()
+
+
+def compiled(method: Method, raw: Saddle, before: Any, after: Any) -> Steps | None:
+    """A function that makes many steps of ``method``, or None where that is impossible or no gain.
 
     Args:
         method: the method.
-        f: the problem in the method's coordinates; it is not counted.
+        raw: the problem as given, not counted.
         before, after: two states, one step apart.
     """
+    f = method.normal(raw).problem
     if method.cost(f) is None or rest(before) != rest(after):
         return None
     library = f.space.xp.__name__
     try:
         if library.startswith("jax"):
-            return _jax_loop(method, f, after)
+            kept: Loops = raw.__dict__.setdefault("_loops", Loops())
+            key = (method, raw.mu_x, raw.L_x, raw.mu_y, raw.L_y, raw.norm)
+            if key not in kept:
+                kept[key] = _jax_loop(method, f, after)
+            return kept[key]
         if library.endswith("torch") and "cuda" in str(f.space.device):
-            return _cuda_graph(method, f, after)
-    except _unforeseen():
+            return _CudaGraph(method, f, after)
+    except UNFORESEEN:
         pass  # the step looks at a number, or does what cannot be recorded
     return None
-
-
-def _unforeseen() -> tuple[type[BaseException], ...]:
-    """What a step raises that cannot be compiled."""
-    return (TypeError, RuntimeError, NotImplementedError)
 
 
 def _jax_loop(method: Method, f: Saddle, state: Any) -> Steps:
@@ -69,25 +80,64 @@ def _jax_loop(method: Method, f: Saddle, state: Any) -> Steps:
     return steps
 
 
-def _cuda_graph(method: Method, f: Saddle, state: Any) -> Steps:
-    torch: Any = import_module("torch")
-    held: list[Any] = [copied(leaf) for leaf in arrays(state)]
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(WARM):
-            method.step(f, with_arrays(state, held))
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for old, new in zip(held, list(arrays(method.step(f, with_arrays(state, held)))), strict=True):
-            old.copy_(new)
+def _plain_step(method: Method, f: Saddle, state: Any) -> Leaves:
+    return lambda leaves: list(arrays(method.step(f, with_arrays(state, leaves))))
 
-    def steps(now: Any, count: int) -> Any:
-        for old, new in zip(held, arrays(now), strict=True):
-            old.copy_(new)
-        for _ in range(count):
-            graph.replay()
-        return with_arrays(now, map(copied, held))
 
-    return steps
+def _step_of_few_kernels(method: Method, f: Saddle, state: Any, leaves: list[Any]) -> Leaves | None:
+    """The step by combinations, where Triton is there and the step does nothing but combine."""
+    from saddlepoint.combinations import AVAILABLE, Aside, Former
+
+    if not AVAILABLE:
+        return None
+    form = Former(Aside() if "cuda" in str(f.space.device) else None)
+    symbolic = form.problem(f)
+
+    def of_symbols(symbols: Any) -> Any:
+        return list(arrays(method.step(symbolic, with_arrays(state, symbols))))
+
+    try:
+        form.step(of_symbols, leaves)
+    except UNFORESEEN:
+        return None
+    return partial(form.step, of_symbols)
+
+
+class _CudaGraph:
+    """Steps as CUDA graphs, of many steps and of one. The graphs read and write arrays at fixed places."""
+
+    def __init__(self, method: Method, f: Saddle, state: Any) -> None:
+        self.torch: Any = import_module("torch")
+        self.held: list[Any] = [copied(leaf) for leaf in arrays(state)]
+        # The step is kept: what it refers to must stay in its place.
+        self.step = _step_of_few_kernels(method, f, state, self.held) or _plain_step(method, f, state)
+        cuda = self.torch.cuda
+        stream = cuda.Stream()
+        stream.wait_stream(cuda.current_stream())
+        with cuda.stream(stream):
+            now = self.held
+            for _ in range(WARM):
+                now = self.step(now)
+        cuda.current_stream().wait_stream(stream)
+        self.many, self.one = self.captured(UNROLLED), self.captured(1)
+
+    def captured(self, count: int) -> Any:
+        """So many steps from what is held, and the end held again."""
+        graph, own = self.torch.cuda.CUDAGraph(), {leaf.data_ptr() for leaf in self.held}
+        with self.torch.cuda.graph(graph):
+            now = self.held
+            for _ in range(count):
+                now = self.step(now)
+            found = [copied(leaf) if leaf.data_ptr() in own else leaf for leaf in now]
+            for old, new in zip(self.held, found, strict=True):
+                old.copy_(new)
+        return graph
+
+    def __call__(self, state: Any, count: int) -> Any:
+        for old, new in zip(self.held, arrays(state), strict=True):
+            old.copy_(new)
+        for _ in range(count // UNROLLED):
+            self.many.replay()
+        for _ in range(count % UNROLLED):
+            self.one.replay()
+        return with_arrays(state, map(copied, self.held))

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from saddlepoint.arrays import Array, is_foreign, namespace, space_of
+from saddlepoint.errors import SingularError
 
 
 def shifted_solver(M: Any, t: float) -> Callable[[Array], Array]:
@@ -20,8 +21,11 @@ def shifted_solver(M: Any, t: float) -> Callable[[Array], Array]:
     if isinstance(M, np.ndarray):
         matrix = t * M.astype(np.float64)
         matrix[np.diag_indices_from(matrix)] += 1.0
-        factor = cho_factor(matrix, overwrite_a=True)
-        return lambda r: np.asarray(cho_solve(factor, r), dtype=r.dtype)
+        try:
+            factor = cho_factor(matrix, overwrite_a=True)
+        except (LinAlgError, ValueError) as error:  # ValueError is SciPy's word for numbers that are not finite
+            raise SingularError(f"I + t M is not positive definite to working precision: {error}") from None
+        return lambda r: np.asarray(cho_solve(factor, r, check_finite=False), dtype=r.dtype)
     if is_foreign(M):
         xp = namespace(M)
         wide = xp.astype(M, xp.float64)

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.linalg import solve_banded
 from scipy.sparse import diags_array, eye_array
 
+from saddlepoint.errors import ProblemError
 from saddlepoint.functions import LogCosh, Logistic, Quadratic
 from saddlepoint.problem import Saddle
-from saddlepoint.vectors import Array
+from saddlepoint.vectors import Array, as_count, as_number, positive
 
 
 def random_quadratic(
@@ -25,6 +26,7 @@ def random_quadratic(
         L_x, L_y: the largest eigenvalues.
         seed: of all randomness.
     """
+    _check(m=m, n=n, kx=kx, ky=ky, coupling=coupling, L_x=L_x, L_y=L_y, seed=seed)
     rng = np.random.default_rng(seed)
     norm = coupling * math.sqrt(L_x / kx) * math.sqrt(L_y / ky)
     g = Quadratic(_spd(rng, m, L_x / kx, L_x), rng.standard_normal(m))
@@ -36,6 +38,7 @@ def random_logistic(
     m: int, n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_y: float = 1.0, seed: int = 0
 ) -> Saddle:
     """A logistic risk for x and a log-cosh risk for y, both of dense data, so that no prox is cheap."""
+    _check(m=m, n=n, kx=kx, ky=ky, coupling=coupling, L_x=L_x, L_y=L_y, seed=seed)
     rng = np.random.default_rng(seed)
     norm = coupling * math.sqrt(L_x / kx) * math.sqrt(L_y / ky)
     # The curvature of the losses is at most 1/4 and 1: |D|^2/(4 N) + l2 = L_x and |E|^2/N + l2 = L_y.
@@ -60,6 +63,7 @@ def chain(n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_
         coupling: |A|/sqrt(mu_x mu_y), in the limit of large n.
         L_x, L_y: bounds on the eigenvalues, in the same limit.
     """
+    _check(n=n, kx=kx, ky=ky, coupling=coupling, L_x=L_x, L_y=L_y)
     mu_x, mu_y = L_x / kx, L_y / ky
     D = diags_array([np.ones(n), -np.ones(n)], offsets=[0, -1], shape=(n, n), format="csr")
     first = np.zeros(n)
@@ -79,6 +83,7 @@ def chain_solution(
     by = (L_y - mu_y)/4. That multiplies the condition numbers; here the field itself is solved, in the order
     x_1, y_1, x_2, y_2, ..., in which it has two diagonals on either side.
     """
+    _check(n=n, kx=kx, ky=ky, coupling=coupling, L_x=L_x, L_y=L_y)
     mu_x, mu_y = L_x / kx, L_y / ky
     bx, by, a = 0.25 * (L_x - mu_x), 0.25 * (L_y - mu_y), 0.5 * coupling * math.sqrt(mu_x * mu_y)
     bands = np.zeros((5, 2 * n))  # bands[2 + i - j, j] is the entry (i, j)
@@ -106,6 +111,18 @@ def demo() -> Saddle:
     g = Logistic(D, labels, 1e-4)
     h = LogCosh(E, rng.standard_normal(2 * n), 0.1)
     return Saddle(g, h, _gaussian(rng, m, n, 0.5))
+
+
+def _check(**given: float) -> None:
+    """Refuse numbers that make no problem."""
+    for name, value in given.items():
+        if name in ("m", "n", "seed"):
+            as_count(value, name, 0 if name == "seed" else 1)
+        elif name == "coupling":
+            if not 0.0 <= as_number(value, name) < math.inf:
+                raise ProblemError(f"coupling is {value}; expected a finite number that is not negative")
+        elif positive(value, name) < 1.0 and name in ("kx", "ky"):
+            raise ProblemError(f"{name} is {value}; expected a number >= 1, for L is not below mu")
 
 
 def _spd(rng: np.random.Generator, n: int, low: float, high: float) -> Array:

@@ -14,6 +14,7 @@ from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
 from saddlepoint.theory.dippa import dippa_calls
 from saddlepoint.theory.lower import chain_N, forced_rounds
 from saddlepoint.theory.table1 import ROWS, Row, regime
+from saddlepoint.vectors import as_number, shown
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,13 @@ def predict(
         'anderson-condat-vu'
     """
     if isinstance(f, Mapping):
+        names = ("kx", "ky", "coupling")
+        for name in f:
+            if name not in names:
+                raise ProblemError(f"the numbers name {shown(name)}; expected {', '.join(names)}")
         return predict(None, tol, **f)
+    if not (f is None or isinstance(f, Saddle)):
+        raise ProblemError(f"f is {shown(f)}; expected a Saddle(g, h, A), or kx, ky and coupling by name")
     if f is not None:
         kx, ky, coupling = f.kappa_x, f.kappa_y, f.coupling
         if math.isnan(kx + ky):
@@ -100,8 +107,14 @@ def predict(
     c, tol = _checked(coupling, "coupling", 0.0), _checked(tol, "tol", 0.0)
     if not 0.0 < tol < 1.0:
         raise ProblemError(f"tol is {tol:g}; expected a number between 0 and 1, a factor on the distance")
-    forced = forced_rounds(kx, ky, c, tol)
-    rows = tuple(_promise(row, kx, ky, c, tol) for row in ROWS[:-1])
+    try:
+        forced = forced_rounds(kx, ky, c, tol)
+        rows = tuple(_promise(row, kx, ky, c, tol) for row in ROWS[:-1])
+    except ArithmeticError:
+        raise ProblemError(
+            f"the promises for kx = {kx:g}, ky = {ky:g}, coupling = {c:g} and tol = {tol:g} leave the floating-point "
+            "numbers; give numbers that are less extreme"
+        ) from None
     low = replace(_promise(ROWS[-1], kx, ky, c, tol), calls=float(forced))
     N = chain_N(kx, ky, c)
     name, why = recommend(kx, ky, c) if f is None else (plan.methods[0].label, plan.why)
@@ -134,7 +147,7 @@ def _worst_case(key: str, kx: float, ky: float, c: float, tol: float) -> dict[st
 def _checked(value: float | None, name: str, low: float) -> float:
     if value is None:
         raise ProblemError(f"{name} is missing; give a problem, or kx, ky and coupling")
-    number = float(value)
+    number = as_number(value, name)
     if not (math.isfinite(number) and number >= low):
         raise ProblemError(f"{name} is {number:g}; expected a finite number >= {low:g}")
     return number

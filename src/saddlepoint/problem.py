@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.arrays import Space, common_space, eps_of
+from saddlepoint.arrays import Space, common_space, eps_of, is_array, is_foreign, smallest_of
 from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.constants import estimate_smoothness
 from saddlepoint.functions.smooth import Smooth
 from saddlepoint.theory.certificate import distance_bound, gap_bound
-from saddlepoint.vectors import Array, norm
+from saddlepoint.vectors import Array, as_vector, norm
 
 
 class Certificate(NamedTuple):
@@ -54,6 +54,8 @@ class Saddle:
         Certificate(|x-x*| + |y-y*| <= 0.866, duality gap <= 0.25)
     """
 
+    noise = (0.0, 0.0)  # by how much the gradients of g and h may be wrong beyond rounding
+
     def __init__(self, g: Smooth, h: Smooth, A: Any) -> None:
         for name, function in (("g", g), ("h", h)):
             if not isinstance(function, Smooth):
@@ -89,7 +91,8 @@ class Saddle:
             )
         if not math.isnan(f.L):
             return f
-        L, calls = estimate_smoothness(f.grad, size, space)
+        with np.errstate(all="ignore"):
+            L, calls = estimate_smoothness(f.grad, size, space)
         self.estimated[name] = calls
         return _with_smoothness(f, L)
 
@@ -157,22 +160,34 @@ class Saddle:
     def certificate(self, x: Array, y: Array) -> Certificate:
         """What one query at (x, y), made in float64, proves; infinite if mu is unknown or the field is not finite."""
         wide = self.space.wide
+        x, y = self._point(x, "x", self.shape[0]), self._point(y, "y", self.shape[1])
         x64, y64 = wide.cast(x), wide.cast(y)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"), self.space.exact_products():
             Ay, Atx = self.A.both(x64, y64)
             gx, hy = (self._gradient(*of) for of in ((self.g, x, x64), (self.h, y, y64)))
             Fx, Fy = norm(gx + Ay), norm(hy - Atx)
-            slack_x = _unit(gx, Ay) * (norm(gx) + norm(Ay) + self.L_x * norm(x64) + self.A.rounding_scale(y64))
-            slack_y = _unit(hy, Atx) * (norm(hy) + norm(Atx) + self.L_y * norm(y64) + self.A.T.rounding_scale(x64))
+            at = norm(x64), norm(y64)
+            size_x = norm(gx) + norm(Ay) + self.L_x * at[0] + self.A.rounding_scale(y64)
+            size_y = norm(hy) + norm(Atx) + self.L_y * at[1] + self.A.T.rounding_scale(x64)
+        # What underflows is lost whatever its size: the smallest number for each term.
+        lost = max(map(smallest_of, (gx, hy, Ay, Atx))) * sum(self.shape) ** 1.5 if any((*at, size_x, size_y)) else 0.0
+        slack_x = _unit(gx, Ay) * size_x + lost + self.noise[0]
+        slack_y = _unit(hy, Atx) * size_y + lost + self.noise[1]
         if not math.isfinite(Fx + Fy + slack_x + slack_y + self.mu_x + self.mu_y):
             return Certificate(math.inf, math.inf, math.inf, Fx, Fy)
         return Certificate(
-            distance_bound(self.mu_x, self.mu_y, Fx + slack_x, Fy + slack_y),
-            gap_bound(self.mu_x, self.mu_y, Fx + slack_x, Fy + slack_y),
+            _up(distance_bound(self.mu_x, self.mu_y, Fx + slack_x, Fy + slack_y), Fx + Fy),
+            _up(gap_bound(self.mu_x, self.mu_y, Fx + slack_x, Fy + slack_y), Fx + Fy),
             distance_bound(self.mu_x, self.mu_y, slack_x, slack_y),
             Fx,
             Fy,
         )
+
+    def _point(self, point: Any, name: str, size: int) -> Array:
+        """The point itself, which nearly always is a vector of this size; whatever else is given, checked."""
+        fits = is_array(point) and point.shape == (size,) and (is_foreign(point) or point.dtype.kind == "f")
+        vector: Array = point if fits else as_vector(point, name, size)
+        return vector
 
     def _gradient(self, function: Smooth, x: Array, x64: Array) -> Array:
         """In float64, or in the problem's own dtype where a black box of another library may take no other."""
@@ -192,3 +207,8 @@ def _with_smoothness(f: Smooth, L: float) -> Smooth:
 def _unit(*arrays: Array) -> float:
     """Two units of rounding of the narrowest array: an oracle that answers in float32 is trusted no further."""
     return 2.0 * max(map(eps_of, arrays))
+
+
+def _up(bound: float, positive: float) -> float:
+    """The bound; but of something positive, the smallest number at least."""
+    return max(bound, math.ulp(0.0)) if positive > 0.0 else bound

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -51,24 +52,29 @@ class RichProgress(Progress):
         self.calls += 1
         if self.calls & 63 == 0 and time.perf_counter() - self.drawn > 0.1:
             self.drawn = time.perf_counter()
-            self.bar.update(self.task, calls=self.calls)
+            with suppress(OSError):  # a terminal that is gone is no reason to lose a run
+                self.bar.update(self.task, calls=self.calls)
 
     def update(self, record: Record) -> None:
         """Move to the share of the digits that is certified."""
         self.first = self.first or record.distance
+        self.calls = max(self.calls, record.grad_g + record.grad_h + record.A + record.At)  # of earlier runs too
         digits = math.log(self.first / self.tol) if self.first > self.tol else 1.0
         share = math.log(self.first / record.distance) / digits if 0.0 < record.distance < math.inf else 0.0
         done = 1.0 if record.distance <= self.tol else min(max(share, 0.0), 1.0)
-        self.bar.update(self.task, completed=done, distance=record.distance, calls=self.calls)
+        with suppress(OSError):
+            self.bar.update(self.task, completed=done, distance=record.distance, calls=self.calls)
 
     def __enter__(self) -> Self:
-        self.bar.start()
+        with suppress(OSError):
+            self.bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.bar.stop()
+        with suppress(OSError):
+            self.bar.stop()
 
 
 class PlainProgress(Progress):
@@ -81,11 +87,12 @@ class PlainProgress(Progress):
         """Print a line if the last one is a second old."""
         if time.perf_counter() - self.drawn > 1.0:
             self.drawn = time.perf_counter()
-            print(
-                f"{self.label}, step {record.iteration}: certified {record.distance:.2e} -> {self.tol:.1e}, "
-                f"{record.seconds:.1f} s",
-                file=sys.stderr,
-            )
+            with suppress(OSError):
+                print(
+                    f"{self.label}, step {record.iteration}: certified {record.distance:.2e} -> {self.tol:.1e}, "
+                    f"{record.seconds:.1f} s",
+                    file=sys.stderr,
+                )
 
 
 def make_progress(wanted: bool, tol: float, label: str) -> Progress:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints, overload
 
 import numpy as np
 
 from saddlepoint.arrays import to_host
+from saddlepoint.errors import ProblemError
 from saddlepoint.problem import Certificate
 from saddlepoint.vectors import Array
 
@@ -57,6 +58,26 @@ class History(Sequence[Record]):
         """Add a record."""
         self._records.append(record)
 
+    @classmethod
+    def of(cls, array: Array) -> History:
+        """The history that ``array`` was made of."""
+        kinds = get_type_hints(Record).values()
+        try:
+            return cls([Record(*(kind(cell) for kind, cell in zip(kinds, row, strict=True))) for row in array.tolist()])
+        except (TypeError, ValueError, OverflowError):
+            raise ProblemError("the history has a row that is no record; expected what a run has written") from None
+
+    @property
+    def array(self) -> Array:
+        """The records as rows of float64, which holds every count exactly."""
+        return np.array(self._records, dtype=np.float64).reshape(len(self), len(Record._fields))
+
+    def worsen(self, factor: float) -> None:
+        """Multiply what was certified: a smaller mu proves less."""
+        self._records = [
+            record._replace(distance=factor * record.distance, gap=factor * record.gap) for record in self._records
+        ]
+
     def column(self, name: str) -> Array:
         """One field of all records."""
         return np.array([getattr(record, name) for record in self._records])
@@ -100,7 +121,10 @@ class Result:
         history: one record a certificate.
         monitor_calls: certificates taken, each a query of all four oracles, kept apart from ``calls``.
         setup_calls: what examining the problem took: one gradient of each function at the start, and the estimates of
-            |A| and of any L that was not given, which are made once for all runs of a problem.
+            |A| and of any L that was not given, which are made once for all runs of a problem; and what looking into a
+            suspicion took.
+        provenance: versions, machine, problem, method with its options and constants, and the works to cite, in plain
+            values.
     """
 
     x: Array
@@ -117,11 +141,16 @@ class Result:
     history: History = field(default_factory=History)
     monitor_calls: int = 0
     setup_calls: dict[str, int] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
     def solved(self) -> bool:
         """True only when the certificate meets the tolerance."""
         return self.status is Status.SOLVED
+
+    def cite(self) -> str:
+        """BibTeX of this software and of the works behind the method."""
+        return "\n\n".join(self.provenance.get("citations", {}).values())
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Certified distance against oracle calls (needs matplotlib); saved to ``path`` if given."""
@@ -137,28 +166,28 @@ class Result:
             "message": self.message,
             "method": self.method,
             "parameters": self.parameters,
-            "certificate": {
-                "distance": self.certificate.distance,
-                "gap": self.certificate.gap,
-                "residual": self.certificate.residual,
-            },
+            "certificate": self.certificate._asdict() | {"residual": self.certificate.residual},
             "calls": self.calls,
             "passes": self.passes,
             "monitor_calls": self.monitor_calls,
             "setup_calls": self.setup_calls,
             "iterations": self.iterations,
             "seconds": self.seconds,
+            "provenance": self.provenance,
         }
         if arrays:
             summary |= {"x": to_host(self.x).tolist(), "y": to_host(self.y).tolist()}
         return summary
 
     def save(self, path: str | Path) -> None:
-        """Write x, y, the history and the summary to a .npz file (no pickle inside; the name is taken as it is)."""
-        history = np.array([list(record) for record in self.history], dtype=np.float64)
+        """Write x, y, the history and the summary to a .npz file, which ``sp.load_result`` reads.
+
+        There is no pickle inside, and the name is taken as it is.
+        """
         summary = json.dumps(self.to_dict() | {"history_columns": list(Record._fields)})
+        x, y, history = to_host(self.x), to_host(self.y), self.history.array
         with open(path, "wb") as file:
-            np.savez(file, x=to_host(self.x), y=to_host(self.y), history=history, summary=np.array(summary))
+            np.savez(file, x=x, y=y, history=history, summary=np.array(summary))
 
     def __repr__(self) -> str:
         calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())

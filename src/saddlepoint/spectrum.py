@@ -59,14 +59,14 @@ def largest_eigenvalue(
         diagonal.append(inner(u, v))
         u = u - diagonal[-1] * v - (off[-1] if off else 0.0) * previous
         beta = norm(u)
-        if not math.isfinite(beta) or beta <= 8 * unit * max(map(abs, diagonal)):
-            exact = math.isfinite(beta)
+        if not math.isfinite(beta):
+            return Eigenvalue(math.nan, math.inf, failure, len(diagonal))
+        if beta <= 8 * unit * max(map(abs, diagonal)):
+            exact = True
             break
         off.append(beta)
         previous, v = v, u / beta
     products = len(diagonal)
-    if not np.isfinite(diagonal).all():
-        return Eigenvalue(math.nan, math.inf, failure, products)
     ritz = float(eigvalsh_tridiagonal(np.array(diagonal), np.array(off[: products - 1]))[-1])
     rounding = 1.0 + 16 * unit * products
     upper = ritz * rounding / (1.0 if exact else 1.0 - margin)

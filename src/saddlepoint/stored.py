@@ -16,16 +16,18 @@ import math
 
 import numpy as np
 
-from saddlepoint.arrays import Array, Space
+from saddlepoint.arrays import Array, Space, norm
 from saddlepoint.coupling import ArrayCoupling, Coupling, DenseCoupling, Norm, SparseCoupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.smooth import moved
 from saddlepoint.problem import Saddle
+from saddlepoint.theory.certificate import distance_bound
 from saddlepoint.theory.lower import chain_N
 
 UNITS = {"float32": 2.0**-24, "bfloat16": 2.0**-9}  # relative rounding of an entry
 ENOUGH = 0.01  # a round may end when it has left this share of the certified distance,
 PATIENCE = 100, 5000  # and ends after three times the rounds of the hardest problem, within these, without progress;
+SOLVED = 0.3  # a round ends too when its own problem is solved this much better than the true one;
 GAIN = 0.5  # one that leaves more than this has stalled
 
 
@@ -44,6 +46,15 @@ class Stored:
         self.marked = 0  # calls when it had last fallen
         self.stalled = False
 
+    @property
+    def marks(self) -> tuple[float, float, int]:
+        """What it has noted of the round so far."""
+        return self.began, self.least, self.marked
+
+    @marks.setter
+    def marks(self, noted: tuple[float, float, int]) -> None:
+        self.began, self.least, self.marked = noted
+
     def begin(self, x: Array, y: Array) -> None:
         """A round begins at (x, y)."""
         self.x, self.y = x, y
@@ -53,25 +64,34 @@ class Stored:
         """The problem of the round, in the distance to where it began; f and S may be counted."""
         return Saddle.of(moved(f.g, self.x, self.Ay), moved(f.h, self.y, -self.Atx), S, f.space)
 
-    def over(self, distance: float, calls: int) -> bool:
-        """Note a certified distance after so many calls; whether the round is over."""
+    def over(self, x: Array, y: Array, distance: float, calls: int) -> bool:
+        """Note the certified distance of (x, y) after so many calls; whether the round is over."""
         if self.began == math.inf:
             self.began = self.least = distance
         if distance < 0.9 * self.least:
             self.least, self.marked = distance, calls
-        if calls - self.marked <= self.patience and self.least > ENOUGH * self.began:
+        waits = calls - self.marked <= self.patience and self.least > ENOUGH * self.began
+        if waits and self.own_distance(x, y) > SOLVED * distance:
             return False
         self.stalled = self.least > GAIN * self.began
         self.began, self.marked = self.least, calls
         return True
 
+    def own_distance(self, x: Array, y: Array) -> float:
+        """A bound on the distance from (x, y) to the saddle point of the round's own problem."""
+        Fx, Fy = self.problem(self.f, self.S).field(x - self.x, y - self.y)
+        return distance_bound(self.f.mu_x, self.f.mu_y, norm(Fx), norm(Fy))
+
 
 class Narrow(Coupling):
     """A copy of a coupling in fewer bits that takes and gives vectors in the old precision."""
 
+    proven = True
+
     def __init__(self, S: Coupling, space: Space, work: Space, norm: Norm) -> None:
         self.S, self._space, self.work, self._norm = S, space, work, norm
-        self.shape, self.dtype, self.fused = S.shape, space.dtype, S.fused
+        self.shape, self.dtype = S.shape, space.dtype
+        self.fused, self.fused_compiled = S.fused, S.fused_compiled
 
     @property
     def space(self) -> Space:
@@ -107,7 +127,7 @@ class Narrow(Coupling):
 
 def narrowed(A: Coupling, storage: str) -> Narrow:
     """A copy of A in ``storage``, which takes and gives vectors of the old dtype."""
-    if storage not in UNITS:
+    if not isinstance(storage, str) or storage not in UNITS:
         raise ProblemError(f"storage is {storage!r}; expected {' or '.join(UNITS)}")
     if UNITS[storage] <= 0.5 * A.space.eps:
         raise ProblemError(f"storage is {storage}, and A is {A.space}; expected a lower precision than A's")

@@ -1,4 +1,4 @@
-"""The same problem in other coordinates: rescaled, with the players swapped, or anchored.
+"""The same problem in other coordinates: rescaled, with the players swapped, anchored, or in units that are tame.
 
 A transform returns a ``View``: the new problem and the way between its variables and the old ones. It wraps the oracle
 and never looks inside, so a counted problem stays counted.
@@ -6,14 +6,16 @@ and never looks inside, so a counted problem stays counted.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from saddlepoint.arrays import Space
 from saddlepoint.coupling import Coupling, Norm
+from saddlepoint.functions.smooth import Smooth, known, stretched
 from saddlepoint.functions.smooth import anchored as anchored_function
-from saddlepoint.functions.smooth import stretched
 from saddlepoint.problem import Saddle
 from saddlepoint.vectors import Array
 
@@ -36,6 +38,10 @@ class View:
         """From the new variables to the old."""
         x, y = (v, u) if self.swapped else (u, v)
         return _times(self.a, x), _times(self.b, y)
+
+    def then(self, further: View) -> View:
+        """A view of this view's problem, seen from where this one is (which does not swap)."""
+        return View(further.problem, self.a * further.a, self.b * further.b, further.swapped)
 
 
 def rescaled(f: Saddle, a: float, b: float) -> View:
@@ -89,12 +95,79 @@ def smaller_mu_first(f: Saddle) -> View:
     return View(swapped(view.problem).problem, view.a, view.b, swapped=True)
 
 
+class Units(NamedTuple):
+    """x = 2^(a+t) u, y = 2^(b+t) v, and f in units of 2^(2t)."""
+
+    a: int = 0
+    b: int = 0
+    t: int = 0
+
+
+def tame_units(f: Saddle, x: float, y: float, Fx: float, Fy: float) -> Units:
+    """Units in which neither the numbers of a run nor their squares leave the range of the arithmetic.
+
+    All zero for a problem whose numbers are within the fifth root of the range of its dtype. Otherwise a and b make
+    L_x and L_y equal, up to a factor of four, with mu, L and |A| around 1; and t makes the largest of |x|, |y|, |F| and
+    |F|/L rather large, because they fall during a run.
+
+    Args:
+        f: the problem.
+        x, y, Fx, Fy: norms of the start and of the field there.
+    """
+    most = math.frexp(f.space.largest)[1] // 5
+    constants = [_bits(c) for c in (f.L_x, f.L_y, f.mu_x, f.mu_y, f.norm) if c > 0.0]  # neither A = 0 nor an unknown mu
+    sizes = (x, y, Fx, Fy, Fx / f.L_x, Fy / f.L_y)
+    largest = max((_bits(size) for size in sizes if size > 0.0), default=0)
+    if max(map(abs, constants)) <= most and abs(largest) <= most:
+        return Units()
+    Lx, Ly, limit = _bits(f.L_x), _bits(f.L_y), f.space.exponent
+    others = [_bits(c) - L for c, L in ((f.mu_x, Lx), (f.mu_y, Ly), (f.norm, (Lx + Ly) // 2)) if c > 0.0]
+    middle = (max(0, *others) + max(min(0, *others), -most)) // 2  # what is much smaller does not matter
+    a, b = (min(max((-middle - L) // 2, -limit // 2), limit // 2) for L in (Lx, Ly))
+    shifts = (-a, -b, a, b, -a, -b)
+    largest = max((_bits(size) + shift for size, shift in zip(sizes, shifts, strict=True) if size > 0.0), default=0)
+    room = limit - max(abs(a), abs(b))
+    return Units(a, b, min(max(largest - most // 2, -room), room))
+
+
+def in_units(f: Saddle, units: Units) -> View:
+    """2^-2t f(2^(a+t) u, 2^(b+t) v). Powers of two round nothing."""
+    a, b, t = units
+    if not any(units):
+        return View(f)
+    problem = Saddle.of(_in_units(f.g, a, t), _in_units(f.h, b, t), UnitCoupling(f.A, units), f.space)
+    return View(problem, 2.0 ** (a + t), 2.0 ** (b + t))
+
+
+def _bits(size: float) -> int:
+    """The exponent of a positive number; that of the largest one for infinity."""
+    return math.frexp(min(size, sys.float_info.max))[1]
+
+
+def _in_units(f: Smooth, a: int, t: int) -> Smooth:
+    """u -> 2^-2t f(2^(a+t) u)."""
+    grad, value, F = f.grad, f.value, f.hessian
+    to, slope, curvature = 2.0 ** (a + t), 2.0 ** (a - t), 2.0 ** (2 * a)
+    return Smooth(
+        lambda u: slope * grad(to * u),
+        mu=known(curvature * f.mu),
+        L=known(curvature * f.L),
+        value=None if value is None else lambda u: 2.0**-t * (2.0**-t * value(to * u)),
+        prox=(lambda v, s: (1.0 / to) * f.prox(to * v, curvature * s)) if f.has_prox else None,
+        dim=f.dim,
+        space=f.space,
+        quadratic=f.quadratic,
+        hessian=None if F is None else lambda u: curvature * F(to * u),
+        proven=f.proven,
+    )
+
+
 class ScaledCoupling(Coupling):
     """c A."""
 
     def __init__(self, A: Coupling, c: float) -> None:
         self.A, self.c = A, c
-        self.shape, self.dtype, self.fused = A.shape, A.dtype, A.fused
+        self.shape, self.dtype, self.fused, self.proven = A.shape, A.dtype, A.fused, A.proven
 
     @property
     def space(self) -> Space:
@@ -143,6 +216,59 @@ class ScaledCoupling(Coupling):
         """That of A, scaled."""
         n, c = self.A.norm_estimate, abs(self.c)
         return Norm(c * n.lower, c * n.upper, n.failure, n.products)
+
+
+class UnitCoupling(Coupling):
+    """2^(a+b) A. Its products are taken in the old units, in which both a vector and A times the vector are finite."""
+
+    def __init__(self, A: Coupling, units: Units) -> None:
+        self.A, self.units = A, units
+        self.shape, self.dtype, self.proven = A.shape, A.dtype, A.proven
+        a, b, t = units
+        self.c = 2.0 ** (a + b)
+        self.x, self.y, self.Fx, self.Fy = (2.0**e for e in (a + t, b + t, a - t, b - t))
+
+    @property
+    def space(self) -> Space:
+        """That of A."""
+        return self.A.space
+
+    def mul(self, y: Array) -> Array:
+        """2^(a+b) A y."""
+        return self.Fx * self.A.mul(self.y * y)
+
+    def tmul(self, x: Array) -> Array:
+        """2^(a+b) A' x."""
+        return self.Fy * self.A.tmul(self.x * x)
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Both at once."""
+        Ay, Atx = self.A.both(self.x * x, self.y * y)
+        return self.Fx * Ay, self.Fy * Atx
+
+    def normal_solver(self, a: float) -> Callable[[Array], Array]:
+        """That of A with the step 2^(a+b) a, unless that overflows."""
+        step = self.c * a
+        return self.A.normal_solver(step) if math.isfinite(step) else super().normal_solver(a)
+
+    def matrix(self) -> Any:
+        """2^(a+b) A."""
+        return self.c * self.A.matrix()
+
+    def gram(self) -> Any:
+        """2^(2a+2b) A'A."""
+        matrix = self.matrix()
+        return matrix.T @ matrix
+
+    def _transpose(self) -> Coupling:
+        a, b, t = self.units
+        return UnitCoupling(self.A.T, Units(b, a, t))
+
+    @property
+    def norm_estimate(self) -> Norm:
+        """That of A, scaled."""
+        n = self.A.norm_estimate
+        return Norm(self.c * n.lower, self.c * n.upper, n.failure, n.products)
 
 
 def scaled_coupling(A: Coupling, c: float) -> Coupling:

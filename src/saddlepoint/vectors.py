@@ -1,7 +1,11 @@
-"""The checks made on arrays at the door, and the vector operations that a method may use besides ``+ - *``."""
+"""The checks made on numbers and arrays at the door, and the vector operations besides ``+ - *`` for methods."""
 
 from __future__ import annotations
 
+import math
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -9,7 +13,67 @@ import numpy as np
 from saddlepoint.arrays import Array, all_finite, inner, is_foreign, namespace, norm, space_of
 from saddlepoint.errors import ProblemError
 
-__all__ = ["Array", "Rows", "as_float_array", "as_vector", "finite", "inner", "norm"]
+__all__ = [
+    "Array",
+    "Rows",
+    "as_count",
+    "as_float_array",
+    "as_number",
+    "as_vector",
+    "finite",
+    "inner",
+    "nearest",
+    "norm",
+    "positive",
+    "shown",
+]
+
+SHOWN = 60  # characters of a value in a complaint
+
+
+def shown(value: Any) -> str:
+    """``value`` for a complaint: on one line, not too long, and whatever it is."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # nested too deeply, an integer of very many digits, or an odd object
+        return f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The end of a complaint about a word that is not among the known ones, if one of them is near."""
+    near = get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def as_number(value: Any, name: str, expected: str = "a number") -> float:
+    """``value`` as a float, or a ProblemError. Texts, booleans and complex numbers are not numbers."""
+    if type(value) is float:
+        return value
+    try:
+        array = value if is_foreign(value) else np.asarray(value)
+        real = not array.shape and (is_foreign(value) or array.dtype.kind in "fiuO")
+        number = float(value) if real and not isinstance(value, str | bytes | bool) else None
+    except Exception:  # whatever __float__ or __array__ of an odd object raises
+        number = None
+    if number is None:
+        raise ProblemError(f"{name} is {shown(value)}; expected {expected}")
+    return number
+
+
+def positive(value: Any, name: str) -> float:
+    """``value`` as a finite number above 0, or a ProblemError."""
+    number = as_number(value, name, "a positive number")
+    if not 0.0 < number < math.inf:
+        raise ProblemError(f"{name} is {number}; expected a positive number")
+    return number
+
+
+def as_count(value: Any, name: str, least: int = 1) -> int:
+    """``value`` as an integer that is not below ``least``, or a ProblemError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= sys.maxsize:
+        raise ProblemError(f"{name} is {shown(value)}; expected a whole number from {least} to {sys.maxsize}")
+    return int(value)
 
 
 def as_float_array(value: Any, name: str) -> Array:
@@ -18,15 +82,29 @@ def as_float_array(value: Any, name: str) -> Array:
         return _as_foreign(value, name)
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise ProblemError(f"{name} is not an array of numbers: {error}") from None
+    except Exception as error:  # ragged or endless lists, and whatever __array__ of an odd object raises
+        raise ProblemError(f"{name} is not an array of numbers: {' '.join(str(error).split())}") from None
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ProblemError(f"{name} has masked entries; expected all of them: fill them first")
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
     if array.dtype.kind != "f":
-        raise ProblemError(f"{name} has dtype {array.dtype}; expected real numbers (float32 or float64)")
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+        raise ProblemError(f"{name} {_told_dtype(array)}; expected real numbers (float32 or float64)")
+    if array.dtype not in (np.float32, np.float64):  # half and extended precision, and the other order of bytes
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
     return array
+
+
+def _told_dtype(array: Array) -> str:
+    """What is wrong with the dtype; of objects, the first that is no number or is too large an integer."""
+    if array.dtype == object:
+        for entry in array.flat:
+            if isinstance(entry, bool) or not isinstance(entry, int | float):
+                return f"has dtype object and holds {shown(entry)}"
+            if isinstance(entry, int) and not -(2**63) <= entry < 2**64:
+                return f"holds an integer of {entry.bit_length()} bits, which no array can"
+    return f"has dtype {array.dtype}"
 
 
 def _as_foreign(value: Any, name: str) -> Array:
@@ -47,11 +125,16 @@ def finite(array: Array, name: str) -> Array:
     if is_foreign(array):
         if not all_finite(array):
             raise ProblemError(f"{name} has a NaN or an infinity; all entries must be finite")
-    elif not np.isfinite(array).all():
+    elif not math.isfinite(_sum(array)) and not np.isfinite(array).all():  # the sum needs no memory, but can overflow
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         position = where[0] if len(where) == 1 else where
         raise ProblemError(f"{name} has a {array[where]} at index {position}; all entries must be finite")
     return array
+
+
+def _sum(array: Array) -> float:
+    with np.errstate(all="ignore"):
+        return float(array.sum())
 
 
 def as_vector(value: Any, name: str, size: int | None = None) -> Array:
@@ -61,6 +144,8 @@ def as_vector(value: Any, name: str, size: int | None = None) -> Array:
         raise ProblemError(f"{name} has shape {vector.shape}; expected a vector (one dimension)")
     if size is not None and vector.shape[0] != size:
         raise ProblemError(f"{name} has {vector.shape[0]} entries; expected {size}")
+    if vector.shape[0] == 0:
+        raise ProblemError(f"{name} is empty; expected one entry at least")
     return finite(vector, name)
 
 

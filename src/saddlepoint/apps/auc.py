@@ -205,6 +205,7 @@ class Pairs:
             dtype=np.float64,
             quadratic=True,
             hessian=None if P is None else lambda x: P,
+            proven=True,
         )
 
     def times(self, x: Array) -> Array:

@@ -235,6 +235,8 @@ class Loss(NamedTuple):
 class Objective(Smooth):
     """g(w). A dense X has its columns centred if there is an intercept; for a sparse one b makes up for the means."""
 
+    proven = True
+
     def __init__(self, X: Any, y: Array, l2: float, delta: float, intercept: bool) -> None:
         rows, features = X.shape
         self.means = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(features)
@@ -324,6 +326,7 @@ def _whitened(g: Objective) -> tuple[Array, Smooth]:
         dim=g.dim,
         dtype=np.float64,
         hessian=lambda v: loss.hessian(v) + P,
+        proven=True,
     )
 
 

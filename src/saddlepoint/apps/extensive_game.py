@@ -17,6 +17,7 @@ References: D. Koller, N. Megiddo, B. von Stengel, Fast algorithms for finding r
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,10 +30,10 @@ from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
 from saddlepoint.apps.openspiel import read_openspiel
 from saddlepoint.apps.sequences import Sequences
 from saddlepoint.errors import ProblemError
-from saddlepoint.files.arrays import MEMORY_LIMIT
 from saddlepoint.files.efg_file import read_efg
 from saddlepoint.files.game_file import read_game, write_game
 from saddlepoint.files.game_tree import SequenceForm
+from saddlepoint.files.reading import MEMORY_LIMIT, as_path
 from saddlepoint.vectors import Array, as_vector, finite
 
 SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # and what OpenSpiel calls them
@@ -113,10 +114,9 @@ class ExtensiveGame:
         "kuhn" and "leduc" are Kuhn poker and Leduc poker (its suits merged, for they play no part) as OpenSpiel defines
         them, or, where OpenSpiel is not installed, from files that were written from it.
         """
-        if name in SHIPPED:
-            name = str(name)
+        if isinstance(name, str) and name in SHIPPED:
             return cls.from_openspiel(SHIPPED[name]) if find_spec("pyspiel") else cls.from_file(GAMES / f"{name}.json")
-        if not Path(name).exists():
+        if not os.path.exists(as_path(name)):
             raise ProblemError(f"file {name} does not exist, nor is it a game's name; expected {', '.join(SHIPPED)}")
         return cls.from_file(name)
 
@@ -132,7 +132,7 @@ class ExtensiveGame:
     @classmethod
     def from_file(cls, path: str | Path, memory_limit: int = MEMORY_LIMIT) -> ExtensiveGame:
         """The game in a .json file, as ``to_file`` writes it, or in an .efg file of Gambit; see docs/game-file.md."""
-        path = Path(path)
+        path = as_path(path)
         readers = {".json": read_game, ".efg": read_efg}
         if path.suffix.lower() not in readers:
             raise ProblemError(f"{path} has an unknown ending; expected .json or .efg")

@@ -94,6 +94,7 @@ class Penalised(Smooth):
             value=value if cost is None or cost.value else None,
             dim=centre.shape[0],
             hessian=hessian if cost is None or cost.hessian else None,
+            proven=cost is None or cost.proven,
         )
 
 
@@ -118,4 +119,5 @@ def scaled(cost: Smooth, d: Array, unit: float) -> Smooth:
         L=cost.L * float(d.max()) ** 2 / unit,
         value=None if cost.value is None else lambda v: cost(d * v) / unit,
         hessian=None if H is None else lambda v: diags_array(d) @ H(d * v) @ diags_array(d) / unit,
+        proven=cost.proven,
     )

@@ -33,7 +33,6 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -270,6 +269,11 @@ class Answer(NamedTuple):
 
 def minimise(data: Data, radius: float, tol: float, method: str | Method | None, max_seconds: float | None) -> Answer:
     """Solve and reset the smoothing until the interval is at most tol wide, as a share of its upper end."""
+    if radius < np.finfo(np.float64).eps * data.A.norm:
+        raise ProblemError(
+            f"radius {radius:g} is too small beside features of norm {data.A.norm:.3g} for double precision; "
+            "use LinearRegression"
+        )
     began = time.monotonic()
     w, u = np.zeros(data.A.shape[0]), -data.s  # the answer if the radius is so large that no other w pays
     best, interval = w, bounds(data, radius, w, u)
@@ -279,10 +283,7 @@ def minimise(data: Data, radius: float, tol: float, method: str | Method | None,
         f = smoothing.saddle(data, radius)
         accuracy = SHARE * max(1.0 if answer is None else interval.width, SHARE * tol) * min(smoothing.W, 1.0)
         left = None if max_seconds is None else max(max_seconds - (time.monotonic() - began), 1e-3)
-        try:
-            result = solve(f, w, u, method=method or method_for(f), tol=accuracy, max_seconds=left, history=False)
-        except LinAlgError:  # the coupling is beyond what a factorisation resolves
-            break
+        result = solve(f, w, u, method=method or method_for(f), tol=accuracy, max_seconds=left, history=False)
         w, u = result.x, result.y
         found = bounds(data, radius, w, u)
         best = w if found.upper < interval.upper else best
@@ -294,11 +295,7 @@ def minimise(data: Data, radius: float, tol: float, method: str | Method | None,
         if interval.width <= tol or waited >= PATIENCE or late:
             break
         smoothing = smoothing.after(norm(data.residual(w)), norm(w))
-    if answer is None:
-        raise ProblemError(
-            f"radius {radius:g} is too small beside features of norm {data.A.norm:.3g} for double precision; "
-            "use LinearRegression"
-        )
+    assert answer is not None
     return answer
 
 

@@ -41,6 +41,7 @@ def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | No
         dim=len(functions) * size,
         space=space,
         quadratic=functions[0].quadratic,
+        proven=all(f.proven for f in functions),
     )
 
 
@@ -61,6 +62,7 @@ def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
         dim=f.dim,
         space=f.space,
         quadratic=f.quadratic,
+        proven=f.proven,
     )
 
 

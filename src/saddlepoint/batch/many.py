@@ -99,6 +99,7 @@ def _part(run: Result, blocks: int, tol: float, x: Any, y: Any, certificate: Cer
         history=run.history,
         monitor_calls=run.monitor_calls,
         setup_calls=run.setup_calls,
+        provenance=run.provenance,
     )
 
 

@@ -9,6 +9,8 @@ def main() -> None:
     """Entry point: exit code 0 if all went well (for a solve: solved), 1 if not solved, 2 on bad input."""
     try:
         from saddlepoint.cli.app import run
+    except KeyboardInterrupt:
+        sys.exit(130)
     except ImportError as error:
         if error.name not in ("typer", "rich"):
             raise

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sys
+import traceback
+import warnings
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from saddlepoint import __version__
+from saddlepoint.check import check as check_problem
+from saddlepoint.checkpoint import older
 from saddlepoint.cli import show
 from saddlepoint.driver import solve as solve_problem
 from saddlepoint.errors import AssumptionError, ProblemError
 from saddlepoint.files import load_problem
 from saddlepoint.methods.base import make_method, methods
 from saddlepoint.prediction import predict as make_prediction
+from saddlepoint.result import Result, Status
 
 app = typer.Typer(
     help="Certified first-order solvers for min_x max_y g(x) + <x, A y> - h(y).",
@@ -32,25 +41,63 @@ Methods = Annotated[
 ]
 Tol = Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")]
 
+PICTURES = (".png", ".svg", ".pdf", ".jpg")
+LINE = 2000  # characters of a complaint
+
 
 def run() -> int:
-    """Run the command line; the exit code."""
+    """Run the command line; the exit code. Whatever happens is told in one line, never in a traceback."""
+    _open_streams()
     try:
-        return int(app(standalone_mode=False) or 0)
+        code = int(app(standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return code
     except (ProblemError, AssumptionError) as error:
         return _complain(str(error), 2)
     except (typer.Abort, KeyboardInterrupt):
         return _complain("interrupted", 130)
+    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
+        _discard_output()
+        return 1
     except OSError as error:
-        return _complain(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
+        _discard_output()
+        return _complain(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
+    except MemoryError:
+        return _complain("there is not enough memory for this; give a smaller problem, or sparse arrays", 2)
     except Exception as error:
         if hasattr(error, "format_message"):  # what typer raises for bad options
             return _complain(error.format_message(), 2)
-        raise
+        return _complain(_told(error), 3)
+
+
+def _open_streams() -> None:
+    """Where a stream was closed by whoever started the program, or cannot write a letter, it is no reason to fail."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """What is left of the output cannot be written; without this, Python would try again at the end and complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _told(error: Exception) -> str:
+    """A mistake of this program: what it is and where, to be reported."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    where = f"{Path(frame.filename).name}, line {frame.lineno}"
+    return f"a mistake in saddlepoint {__version__}, {type(error).__name__} in {where}: {error}; please report it"
 
 
 def _complain(message: str, code: int) -> int:
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+    line = " ".join(message.split())
+    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line[:LINE])
+    with suppress(OSError):
+        print(f"error: {line}", file=sys.stderr, flush=True)
     return code
 
 
@@ -82,7 +129,7 @@ def demo(
     from saddlepoint.generators import demo as demo_problem
     from saddlepoint.plots.convergence import plot_convergence
 
-    _check_target(plot)
+    _check_picture(plot)
     f = demo_problem()
     if not as_json:
         show.problem(f)
@@ -108,13 +155,23 @@ def solve(
     max_seconds: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write x, y, history and summary to this .npz file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
-    memory_limit: Annotated[str, typer.Option(help="Most memory one array may take, such as 8GB.")] = "4GiB",
+    checkpoint: Annotated[Path | None, typer.Option(help="Write the run to this file, to go on from it.")] = None,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = 60.0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint if it is there.")] = False,
+    on_violation: Annotated[
+        str, typer.Option(help="When the run refutes a constant: raise an error, or adapt it and go on.")
+    ] = "raise",
+    memory_limit: Annotated[str, typer.Option(help="Most memory for FILE and its arrays, such as 8GB.")] = "4GiB",
     progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Solve the problem in FILE and print the certificate. Exit code 0 only if it is solved."""
-    for target in (out, plot):
-        _check_target(target)
+    """Solve the problem in FILE and print the certificate.
+
+    The exit code is 0 only if it is solved, 130 after Ctrl-C and, with a checkpoint, 143 after SIGTERM.
+    """
+    _check_target(out)
+    _check_checkpoint(checkpoint, resume)
+    _check_picture(plot)
     f, settings = load_problem(file, _bytes(memory_limit))
     given = {"method": method, "tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
     settings |= {name: value for name, value in given.items() if value is not None}
@@ -125,13 +182,37 @@ def solve(
             raise ProblemError("options need a method to belong to; add --method")
         settings["method"] = make_method(settings["method"], **options)
     bar = progress if progress is not None else sys.stderr.isatty() and not as_json
-    result = solve_problem(f, progress=bar, **settings)
+    settings |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "on_violation": on_violation}
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+        result = solve_problem(f, progress=bar, **settings)
     if out is not None:
         result.save(out)
     if plot is not None:
         result.plot(plot)
     typer.echo(json.dumps(result.to_dict()) if as_json else repr(result))
-    raise typer.Exit(0 if result.solved else 1)
+    if checkpoint is not None and not result.solved:
+        print(f"the run is in {checkpoint}; the same command with --resume goes on from there", file=sys.stderr)
+    raise typer.Exit(_code(result))
+
+
+def _code(result: Result) -> int:
+    """0 if solved, 128 and the number of a signal if one came, else 1."""
+    if result.status is Status.INTERRUPTED:
+        return 128 + (signal.SIGTERM if result.provenance.get("signal") == "SIGTERM" else signal.SIGINT)
+    return 0 if result.solved else 1
+
+
+def _check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
+    """Neither lose an earlier run nor go on with it unasked."""
+    if checkpoint is None:
+        if resume:
+            raise ProblemError("--resume needs a file to go on from; add --checkpoint FILE")
+        return
+    _check_target(checkpoint)
+    there = [path for path in (checkpoint, older(checkpoint)) if path.exists()]
+    if there and not resume:
+        raise ProblemError(f"{there[0]} exists already; add --resume to go on from it, or delete it to begin anew")
 
 
 @app.command()
@@ -150,7 +231,7 @@ def game(
     """Solve a two-player zero-sum game in extensive form. Exit code 0 only if its exploitability is within TOL."""
     from saddlepoint.apps import ExtensiveGame
 
-    _check_target(plot)
+    _check_picture(plot)
     played = ExtensiveGame.load(name)
     bar = progress if progress is not None else sys.stderr.isatty() and not as_json
     found = played.solve(tol=tol, method=method, max_seconds=max_seconds, progress=bar)
@@ -187,6 +268,22 @@ def predict(
         typer.echo(json.dumps(prediction.to_dict()))
     else:
         show.prediction(prediction)
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="A problem file (TOML).", metavar="FILE")],
+    points: Annotated[int, typer.Option(help="Points to look at.", min=1)] = 3,
+    seed: Annotated[int, typer.Option(help="Of the random numbers.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Examine the problem in FILE: gradients, constants, products. Exit code 0 only if nothing is wrong."""
+    report = check_problem(load_problem(file).problem, points=points, seed=seed)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict()))
+    else:
+        show.report(report)
+    raise typer.Exit(0 if report.ok else 1)
 
 
 @app.command(name="methods")
@@ -244,7 +341,7 @@ def figure(
     names = _known(method)
     targets = out or [Path("figure1.png"), Path("figure1.svg")]
     for target in targets:
-        _check_target(target)
+        _check_picture(target)
     make_prediction(kx=kx, ky=ky, coupling=1.0, tol=tol)  # refuses numbers that make no problem
     with show.running("Figure 1", as_json) as tell:
         data = figure_data(kx, ky, tol, names, points, max_seconds, tell)
@@ -269,20 +366,35 @@ def _check_target(path: Path | None) -> None:
         return
     if path.is_dir():
         raise ProblemError(f"{path} is a folder; expected a file name")
+    if path.is_fifo():
+        raise ProblemError(f"{path} is a pipe; expected a file name")
     parent = path.parent
     if parent.exists() and not parent.is_dir():
         raise ProblemError(f"{parent} is not a folder")
     parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path if path.exists() else parent, os.W_OK):
+        raise ProblemError(f"{path} cannot be written: there is no permission")
+
+
+def _check_picture(path: Path | None) -> None:
+    """Likewise for a picture, whose format follows the ending."""
+    if path is None:
+        return
+    if path.suffix.lower() not in PICTURES:
+        raise ProblemError(f"{path} has an unknown ending; expected {', '.join(PICTURES)}")
+    if find_spec("matplotlib") is None:
+        raise ProblemError("a picture needs matplotlib: pip install 'saddlepoint[plot]'")
+    _check_target(path)
 
 
 def _bytes(text: str) -> int:
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
-    try:
-        assert match is not None
-        power = " KMGT".index(match[2].upper() or " ")
-        return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
-    except (AssertionError, ValueError):
-        raise ProblemError(f"memory limit {text!r}; expected a size such as 8GB") from None
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
+    size = 0.0
+    if match is not None:
+        size = float(match[1]) * (1024 if match[3] else 1000) ** " KMGT".index(match[2].upper() or " ")
+    if not 1.0 <= size < 2.0**63:
+        raise ProblemError(f"memory limit {text!r}; expected a size such as 8GB")
+    return int(size)
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -15,6 +15,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from saddlepoint.bench.measure import Measurement
     from saddlepoint.bench.table import Table as MeasuredTable
+    from saddlepoint.check import Report
     from saddlepoint.methods.base import MethodTable
     from saddlepoint.prediction import Prediction
     from saddlepoint.problem import Saddle
@@ -100,6 +101,19 @@ def prediction(p: Prediction) -> None:
     )
     console.print(table)
     console.print(f"recommended: {p.recommended}, because {p.why}", highlight=False)
+
+
+def report(found: Report) -> None:
+    """What was examined, and what to do about what is wrong."""
+    table = _table("what", "given", "found", "")
+    for finding in found.findings:
+        table.add_row(finding.what, finding.given, finding.found, "ok" if finding.ok else "[bold red]wrong[/]")
+    console = Console()
+    console.print(table)
+    for finding in found.problems:
+        console.print(f"{finding.what}: {finding.advice}", highlight=False, markup=False)
+    times = ", ".join(f"{name} {seconds:.2g} s" for name, seconds in found.seconds.items())
+    console.print(f"one call takes: {times}", highlight=False)
 
 
 def methods(infos: MethodTable) -> None:

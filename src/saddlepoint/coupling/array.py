@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,8 @@ BLOCK = 1 << 24  # entries converted at a time when a narrow A meets a wide vect
 
 class ArrayCoupling(Coupling):
     """A dense m x n array where it lies, on whatever device."""
+
+    proven = True
 
     def __init__(self, A: Any) -> None:
         self.A = A
@@ -35,19 +38,27 @@ class ArrayCoupling(Coupling):
 
     def tmul(self, x: Array) -> Array:
         """A' x."""
-        return self.T.mul(x)
+        if x.dtype != self.dtype:
+            return self.T.mul(x)
+        product: Array = x @ self.A
+        return product
 
     def _transpose(self) -> Coupling:
-        return type(self)(self.A.T)
+        copies = self.space.xp.__name__.startswith("jax")
+        return Mirror(self) if copies else type(self)(self.A.T)
 
     def _widened(self, y: Array) -> Array:
         """A y in the precision of y, a block at a time: a wide copy of A would take twice its memory."""
-        xp = self.space.xp
+        joined: Array = self.space.xp.concat([block @ y for _, block in self._blocks(y.dtype)])
+        return joined
+
+    def _blocks(self, dtype: Any) -> Iterator[tuple[slice, Any]]:
+        """Rows of A as another dtype."""
         m, n = self.shape
         rows = max(1, BLOCK // n)
-        blocks = [xp.astype(self.A[i : min(i + rows, m), :], y.dtype) @ y for i in range(0, m, rows)]
-        joined: Array = xp.concat(blocks)
-        return joined
+        for start in range(0, m, rows):
+            part = slice(start, min(start + rows, m))
+            yield part, self.space.xp.astype(self.A[part, :], dtype)
 
     def matrix(self) -> Any:
         """A itself."""
@@ -70,6 +81,61 @@ class ArrayCoupling(Coupling):
     def _norm_ceiling(self) -> float:
         size = self.shape[0] * self.shape[1]
         return norm(self._column_norms) * (1.0 + 4.0 * self.space.eps * math.sqrt(size))  # Frobenius
+
+
+class Mirror(Coupling):
+    """The transpose of a coupling where A.T would be a copy: JAX has no views."""
+
+    proven = True
+
+    def __init__(self, of: ArrayCoupling) -> None:
+        self.of = of
+        self.shape, self.dtype = (of.shape[1], of.shape[0]), of.dtype
+
+    @property
+    def space(self) -> Space:
+        """That of A."""
+        return self.of.space
+
+    def mul(self, y: Array) -> Array:
+        """A' y."""
+        if y.dtype == self.dtype:
+            return self.of.tmul(y)
+        product: Array = sum(y[part] @ block for part, block in self.of._blocks(y.dtype))
+        return product
+
+    def tmul(self, x: Array) -> Array:
+        """A x."""
+        return self.of.mul(x)
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(A' y, A x)."""
+        Ax, Aty = self.of.both(y, x)
+        return Aty, Ax
+
+    def _transpose(self) -> Coupling:
+        return self.of
+
+    def matrix(self) -> Any:
+        """A', which is a copy."""
+        return self.of.A.T
+
+    def gram(self) -> Any:
+        """A A'."""
+        return self.of.A @ self.of.A.T
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        xp = self.space.xp
+        norms: Array = xp.astype(xp.linalg.vector_norm(self.of.A, axis=1), self.space.wide.dtype)
+        return norms
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the norms of the rows of A."""
+        return norm(self._column_norms * y)
+
+    def _norm_ceiling(self) -> float:
+        return self.of._norm_ceiling()
 
 
 def array_coupling(A: Any) -> ArrayCoupling:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.arrays import Space
+from saddlepoint.arrays import Space, power_of_two
 from saddlepoint.errors import ProblemError
 from saddlepoint.factor import shifted_solver
-from saddlepoint.spectrum import largest_eigenvalue
+from saddlepoint.spectrum import Eigenvalue, largest_eigenvalue
 from saddlepoint.vectors import Array, norm
 
 
@@ -34,7 +34,9 @@ class Coupling(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    fused: bool = False  # True where `both` and `through` read A once
+    fused: bool = False  # True where `both` and `through` read A once,
+    fused_compiled: bool = False  # and where they do so within many steps that are compiled as one
+    proven: bool = False  # True where products with A and A' are made of the same entries, so that none needs a watch
     probes = 0  # products each way that were spent on examining A at the door
 
     @property
@@ -73,17 +75,37 @@ class Coupling(ABC):
     @cached_property
     def norm_estimate(self) -> Norm:
         """Bounds on |A| by Lanczos on the smaller Gram matrix, sharpened by a certain bound where one is cheap."""
-        if "norm_estimate" in self.T.__dict__:
-            return self.T.norm_estimate
+        return self.T.norm_estimate if "norm_estimate" in self.T.__dict__ else self.estimated_norm()
+
+    def estimated_norm(self) -> Norm:
+        """That estimate, made anew, whatever ``norm_estimate`` says."""
         small = self if self.shape[1] <= self.shape[0] else self.T
-        found = largest_eigenvalue(lambda v: small.through(v)[1], small.shape[1], space=self.space)
+        with np.errstate(all="ignore"):
+            unit, found = small._gram_eigenvalue()
+            ceiling = self._norm_ceiling()
         if math.isnan(found.lower):
             raise ProblemError("products with A are not finite; check the entries (or the operator) of A")
-        upper, failure = math.sqrt(found.upper), found.failure
-        ceiling = self._norm_ceiling()
+        upper, failure = unit * math.sqrt(found.upper), found.failure
         if ceiling <= upper:
             upper, failure = ceiling, 0.0
-        return Norm(min(math.sqrt(found.lower), upper), upper, failure, found.products)
+        return Norm(min(unit * math.sqrt(found.lower), upper), upper, failure, found.products)
+
+    def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
+        """A unit, and bounds on the largest eigenvalue of A'A/unit^2: 1, unless the squares overflow or underflow."""
+        n, space = self.shape[1], self.space
+        found = largest_eigenvalue(lambda v: self.through(v)[1], n, space=space)
+        tame = space.largest**0.4
+        if 1.0 / tame <= found.lower <= tame:
+            return 1.0, found
+        length = tame if found.lower < 1.0 else 1.0 / tame
+        probe = space.cast(length * np.random.default_rng(0).standard_normal(n))
+        size = norm(self.through(probe)[0]) / length
+        products = found.products + 1
+        if not 0.0 < size < math.inf:  # A = 0, or it is not finite
+            return 1.0, found._replace(products=products)
+        unit = power_of_two(size, space.exponent)
+        found = largest_eigenvalue(lambda v: self.through((1.0 / unit) * v, 1.0 / unit)[1], n, space=space)
+        return unit, found._replace(products=found.products + products)
 
     @property
     def norm(self) -> float:
@@ -125,12 +147,28 @@ class Coupling(ABC):
         identity = np.eye(self.shape[1], dtype=self.dtype)
         return np.stack([self.through(column)[1] for column in identity], axis=1)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}  # factors stay at home
+
     def normal_solver(self, a: float) -> Callable[[Array], Array]:
         """r -> y with (I + a^2 A'A) y = r, by a factorisation; the last one is kept."""
         kept: tuple[float, Callable[[Array], Array]] | None = self.__dict__.get("_kept")
-        if kept is None or kept[0] != a * a:
-            kept = self.__dict__["_kept"] = (a * a, shifted_solver(self.gram(), a * a))
+        if kept is None or kept[0] != abs(a):
+            kept = self.__dict__["_kept"] = (abs(a), self._factorised(a))
         return kept[1]
+
+    @property
+    def factored(self) -> float | None:
+        """|a| of the factorisation that is kept, if there is one."""
+        kept = self.__dict__.get("_kept")
+        return None if kept is None else float(kept[0])
+
+    def _factorised(self, a: float) -> Callable[[Array], Array]:
+        tame = self.space.largest**0.2
+        if 1.0 / tame <= abs(a) <= tame:
+            return shifted_solver(self.gram(), a * a)
+        aA = a * self.matrix()  # A'A, or a^2, may overflow or underflow
+        return shifted_solver(aA.T @ aA, 1.0)
 
     def __repr__(self) -> str:
         m, n = self.shape

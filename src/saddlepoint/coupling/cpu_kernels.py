@@ -40,7 +40,6 @@ AVAILABLE = NJIT is not None
 NARROW = 1 << 12  # bytes of a row up to which rows are taken one by one, else by eight
 STRIP = 1 << 21  # bytes of a strip of columns, which is read again from the cache
 BLOCK = 1 << 12  # entries of compressed rows, which are read again from the cache
-SHORT = 6  # entries up to which compressed rows are taken one by one
 PARTS = 64  # most parts of an array
 PART_BYTES, PART_ROWS, PART_COLUMNS = 1 << 22, 32, 4096  # least size of a part
 
@@ -364,24 +363,23 @@ def windows(A: Rows, parts: int) -> Windows:
     return Windows(np.append(cuts, len(A.start) - 1), left.astype(np.int64), right.astype(np.int64))
 
 
-def sparse_both(A: Rows, parts: Windows, x: Array, y: Array) -> tuple[Array, Array]:
-    """(A y, A' x) for compressed rows and vectors of one dtype."""
-    return _sparse(A, parts, y, x, 0.0, False)
+def sparse_both(A: Rows, parts: Windows, short: bool, x: Array, y: Array) -> tuple[Array, Array]:
+    """(A y, A' x) for compressed rows and vectors of one dtype; ``short`` rows are taken one by one."""
+    return _sparse(A, parts, short, y, x, 0.0, False)
 
 
-def sparse_through(A: Rows, parts: Windows, y: Array, s: float, e: Array | None) -> tuple[Array, Array]:
+def sparse_through(A: Rows, parts: Windows, short: bool, y: Array, s: float, e: Array | None) -> tuple[Array, Array]:
     """(t, A'(s t + e)) with t = A y, for compressed rows and vectors of one dtype."""
-    return _sparse(A, parts, y, np.empty(0, y.dtype) if e is None else e, float(s), True)
+    return _sparse(A, parts, short, y, np.empty(0, y.dtype) if e is None else e, float(s), True)
 
 
-def _sparse(A: Rows, parts: Windows, y: Array, e: Array, s: float, dependent: bool) -> tuple[Array, Array]:
+def _sparse(A: Rows, parts: Windows, short: bool, y: Array, e: Array, s: float, dependent: bool) -> tuple[Array, Array]:
     t, u = np.empty(len(A.start) - 1, y.dtype), np.zeros(len(y), y.dtype)
     cuts, left, right = parts
     if len(left) == 1:
         pieces, left = [u], np.zeros_like(left)
     else:
         pieces = [np.zeros(b - a, y.dtype) for a, b in zip(left, right, strict=True)]
-    short = len(A.value) <= SHORT * len(t)
 
     def part(k: int) -> None:
         block = (left[k], cuts[k], cuts[k + 1])

@@ -26,6 +26,8 @@ class DenseCoupling(Coupling):
     contiguous rows are very long, or contiguous columns many.
     """
 
+    proven = True
+
     def __init__(self, A: Array) -> None:
         self.A = A
         self.shape = (A.shape[0], A.shape[1])
@@ -113,7 +115,10 @@ class DenseCoupling(Coupling):
     @cached_property
     def _column_norms(self) -> Array:
         squares: Array = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
-        return np.sqrt(squares)
+        norms = np.sqrt(squares)
+        for j in np.flatnonzero(~((squares > 1e-280) & (squares < math.inf))):  # these may have overflowed
+            norms[j] = norm(self.A[:, j])
+        return norms
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the columns of A."""

@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from saddlepoint.arrays import Array
+from saddlepoint.coupling import jax_kernels
 from saddlepoint.coupling import triton_kernels as kernels
 from saddlepoint.coupling.array import ArrayCoupling
+
+KINDS: tuple[kernels.Kind, ...] = ("both", "through")
 
 
 class CudaCoupling(ArrayCoupling):
     """A dense array of PyTorch, CuPy or JAX on a GPU; those of the last two are lent to PyTorch without a copy.
 
-    Within a compiled JAX loop the arrays are not there to be lent, and products are JAX's own.
+    Within a compiled JAX loop the arrays are not there to be lent: jax-triton calls the kernels, or, without it,
+    products are JAX's own.
     """
 
     def __init__(self, A: Any) -> None:
         super().__init__(A)
         self._torch = kernels.as_torch(A)
-        self.fused = all(kernels.fuses(self._torch, kind) for kind in ("both", "through"))
+        self.fused = self.fused_compiled = all(kernels.fuses(self._torch, kind) for kind in KINDS)
+        if self.space.xp.__name__.startswith("jax"):
+            self.fused_compiled = all(jax_kernels.fuses(A, kind) for kind in KINDS)
 
     def mul(self, y: Array) -> Array:
         """A y."""
@@ -29,15 +35,19 @@ class CudaCoupling(ArrayCoupling):
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
         """(A y, A' x), in one pass where that pays."""
-        if _traced(y) or not self.fused:
+        if not self.fused:
             return super().both(x, y)
+        if _traced(y):
+            return jax_kernels.both(self.A, x, y) if self.fused_compiled else super().both(x, y)
         Ay, Atx = kernels.both(self._torch, kernels.as_torch(x), kernels.as_torch(y))
         return kernels.like(Ay, y), kernels.like(Atx, x)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
         """(t, A'(s t + e)) with t = A y, in one pass where that pays."""
-        if _traced(y) or not self.fused:
+        if not self.fused:
             return super().through(y, s, e)
+        if _traced(y):
+            return jax_kernels.through(self.A, y, s, e) if self.fused_compiled else super().through(y, s, e)
         lent = None if e is None else kernels.as_torch(e)
         t, u = kernels.through(self._torch, kernels.as_torch(y), s, lent)
         return kernels.like(t, y), kernels.like(u, y)

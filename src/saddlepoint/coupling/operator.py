@@ -41,6 +41,11 @@ class OperatorCoupling(Coupling):
             Ay, Atx = self.mul(y), self.tmul(x)
         except NotImplementedError:
             raise ProblemError("A has no product with its transpose; give the LinearOperator an rmatvec") from None
+        except Exception as error:
+            told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise ProblemError(
+                f"a product with A fails ({told}); expected A @ y of {n} and A.T @ x of {m} numbers to be arrays"
+            ) from error
         for name, product, size in (("A @ y", Ay, m), ("A.T @ x", Atx, n)):
             if product.shape != (size,):
                 raise ProblemError(f"{name} has shape {product.shape}; expected ({size},), since A is {m} x {n}")

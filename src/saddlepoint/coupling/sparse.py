@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from saddlepoint.arrays import power_of_two
 from saddlepoint.coupling.base import Coupling
 from saddlepoint.vectors import Array, norm
 
 # Where one pass is quicker than two products, as measured by `python benchmarks/fused_cpu.py`:
 FUSE_ENTRIES = 1 << 20  # from here on; for fewer, loading the compiled loops would not pay
-FUSE_WINDOW = 1 << 18  # columns that some hundred rows in sequence may touch: their y and A' x stay near
+FUSE_WINDOW = 1 << 18  # columns that STRETCH entries in sequence may touch, so that their y and A' x stay near
+STRETCH = 1 << 16
+SHORT_ROW, SHORT_NEAR_ROW, NEAR = 6, 16, 1 << 15  # entries of a row that is taken by itself, and if columns are near
 
 
 class SparseCoupling(Coupling):
@@ -23,11 +26,15 @@ class SparseCoupling(Coupling):
     compressed columns only ``both`` does.
     """
 
+    proven = True
+
     def __init__(self, A: Any) -> None:
         self.A = A if A.format in ("csr", "csc") else A.tocsr()
         self.shape = (A.shape[0], A.shape[1])
         self.dtype = A.dtype
-        self._streamed = self.fused = self.A.format == "csr" and self.A.nnz >= FUSE_ENTRIES and _local(self.A)
+        window = _window(self.A) if self.A.format == "csr" and self.A.nnz >= FUSE_ENTRIES else math.inf
+        self._streamed = self.fused = window <= FUSE_WINDOW
+        self._short = self.A.nnz <= (SHORT_NEAR_ROW if window <= NEAR else SHORT_ROW) * self.shape[0]
         self._parts: dict[int, Any] = {}  # by the number of threads that share them
 
     def mul(self, y: Array) -> Array:
@@ -51,7 +58,7 @@ class SparseCoupling(Coupling):
 
             vectors = kernels.fitting(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
             if vectors is not None:
-                return kernels.sparse_both(kernels.Rows.of(self.A), self._windows(), *vectors)
+                return kernels.sparse_both(kernels.Rows.of(self.A), self._windows(), self._short, *vectors)
         return super().both(x, y)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
@@ -62,7 +69,7 @@ class SparseCoupling(Coupling):
             vectors = kernels.fitting(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
             if vectors is not None:
                 y, e = vectors
-                return kernels.sparse_through(kernels.Rows.of(self.A), self._windows(), y, s, e)
+                return kernels.sparse_through(kernels.Rows.of(self.A), self._windows(), self._short, y, s, e)
         return super().through(y, s, e)
 
     def _windows(self) -> Any:
@@ -89,9 +96,11 @@ class SparseCoupling(Coupling):
 
     @cached_property
     def _column_norms(self) -> Array:
-        wide = self.A.astype(np.float64)
+        largest = abs(self.A).max()
+        unit = power_of_two(largest) if largest > 0.0 else 1.0
+        wide = self.A.astype(np.float64) * (1.0 / unit)
         squares: Array = np.asarray(wide.multiply(wide).sum(axis=0)).ravel()
-        return np.sqrt(squares)
+        return unit * np.sqrt(squares)
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the columns of A."""
@@ -101,11 +110,11 @@ class SparseCoupling(Coupling):
         return norm(self._column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.nnz))  # Frobenius; exact for rank one
 
 
-def _local(A: Any) -> bool:
-    """Whether the compiled loops are there, and neighbouring rows of A touch a few columns only."""
+def _window(A: Any) -> float:
+    """How many columns a stretch of entries touches, from the first to the last, on average; inf without Numba."""
     from saddlepoint.coupling import cpu_kernels as kernels
 
     if not kernels.AVAILABLE or A.dtype not in (np.float32, np.float64):
-        return False
-    windows = kernels.windows(kernels.Rows.of(A), kernels.PARTS)
-    return windows.width <= FUSE_WINDOW * len(windows.left)
+        return math.inf
+    windows = kernels.windows(kernels.Rows.of(A), max(1, A.nnz // STRETCH))
+    return windows.width / len(windows.left)

@@ -33,7 +33,7 @@ from saddlepoint.errors import ProblemError
 if TYPE_CHECKING:
     import triton.language as tl
 
-__all__ = ["as_torch", "available", "both", "fuses", "like", "mul", "through", "tmul"]
+__all__ = ["alone", "as_torch", "available", "both", "fuses", "like", "mul", "plan", "through", "tmul"]
 
 Tensor = Any
 Kind = Literal["both", "through"]
@@ -69,11 +69,11 @@ def available() -> bool:
     return torch is not None and triton is not None and bool(torch.cuda.is_available())
 
 
-def _jit(kernel: Callable[..., Any]) -> Any:
+def jit(kernel: Callable[..., Any]) -> Any:
     return kernel if triton is None else triton.jit(kernel)
 
 
-@_jit
+@jit
 def _tile(
     A: tl.tensor,
     rows: tl.tensor,
@@ -88,20 +88,20 @@ def _tile(
     return tl.load(A + where, (rows < m)[:, None] & inside[None, :], 0.0)
 
 
-@_jit
-def _alone(
+@jit
+def alone(
     A: tl.tensor,
+    y: tl.tensor,
+    x: tl.tensor,  # e where KIND is through
+    gpu_s: tl.tensor,
+    dots: tl.tensor,
+    sums: tl.tensor,
     row_stride: tl.tensor,
     column_stride: tl.tensor,
     m: tl.tensor,
     n: tl.tensor,
     width: tl.tensor,
-    y: tl.tensor,
-    x: tl.tensor,  # e where KIND is through
     s: tl.float64,
-    gpu_s: tl.tensor,
-    dots: tl.tensor,
-    sums: tl.tensor,
     KIND: tl.constexpr,  # mul, tmul, both or through
     HAS_E: tl.constexpr,
     S_ON_GPU: tl.constexpr,
@@ -151,7 +151,7 @@ def _alone(
         tl.store(sums + team.to(tl.int64) * n + columns, tl.sum(total, 0), inside)
 
 
-@_jit
+@jit
 def _collect(
     dots: tl.tensor,
     block: tl.tensor,
@@ -183,7 +183,7 @@ def _collect(
     return u
 
 
-@_jit
+@jit
 def _together(
     A: tl.tensor,
     row_stride: tl.tensor,
@@ -247,7 +247,7 @@ def _together(
     tl.store(sums + team.to(tl.int64) * n + columns, total, inside)
 
 
-@_jit
+@jit
 def _add_up(
     parts: tl.tensor, out: tl.tensor, count: tl.tensor, size: tl.tensor, COUNT: tl.constexpr, WIDTH: tl.constexpr
 ) -> None:
@@ -373,8 +373,13 @@ def _sum_type(*operands: Any) -> Any:
 
 def fuses(A: Tensor, kind: Kind, vectors: Any = None) -> bool:
     """True where ``both`` or ``through`` reads A once. ``vectors`` is the type of x and y, by default that of A."""
+    return plan(A, kind, vectors) is not None
+
+
+def plan(A: Tensor, kind: Kind, vectors: Any = None) -> Plan | None:
+    """How ``both`` or ``through`` reads A once; None where it does not."""
     sum_type = torch.float64 if torch.float64 in (_matrix(A).dtype, vectors) else torch.float32
-    return _plan_for(A, kind, sum_type, None) is not None
+    return _plan_for(A, kind, sum_type, None)
 
 
 def both(
@@ -459,9 +464,10 @@ def _run_alone(
     rows, width, members, teams, stages, _ = plan
     sums = u if teams == 1 else u.new_empty((teams, n))
     dots = t if members == 1 else t.new_empty((members, m))
-    arguments = (A, *A.stride(), m, n, width, y, x, *_factor(s), dots, sums)
+    number, on_gpu = _factor(s)
+    arguments = (A, y, x, on_gpu, dots, sums, *A.stride(), m, n, width, number)
     arguments += (kind, x is not None, _on_gpu(s), plan.narrow, rows, plan.span, members, teams, stages)
-    _launch(_alone, teams * members, arguments, num_warps=plan.warps)
+    _launch(alone, teams * members, arguments, num_warps=plan.warps)
     if kind != "tmul" and members > 1:
         _sum_rows(dots, t)
     if kind != "mul" and teams > 1:

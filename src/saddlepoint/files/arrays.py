@@ -5,44 +5,66 @@ A reference is a path, with ``:name`` behind it for one array of several: ``data
 
 from __future__ import annotations
 
+import io
 import math
+import warnings
 import zipfile
+from array import array as packed
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from saddlepoint.errors import ProblemError
-from saddlepoint.vectors import Array
+from saddlepoint.files.matrix_market import read_matrix_market
+from saddlepoint.files.reading import MEMORY_LIMIT, Memory, file_size
+from saddlepoint.vectors import Array, nearest, shown
 
-MEMORY_LIMIT = 4 * 2**30  # bytes that one array may take unless the caller allows more
 LIBSVM_PARTS = ("features", "labels")
+LIBSVM_ENTRY, LIBSVM_ROW = 32, 24  # bytes while it is read; a line takes LINE for each of its characters
+LINE = 24
+HEADER = 1 << 20  # bytes that are read in one go of a .npy file's header, or of a .npz file's directory
+DIRECTORY = 20  # bytes in memory for a byte of such a directory
 
 
-def read_array(reference: str, folder: Path, memory_limit: int = MEMORY_LIMIT) -> Any:
-    """The array (or sparse array) that ``reference`` names, relative to ``folder``; a ProblemError names the file."""
-    path, part = _split(reference, folder)
-    if not path.exists():
-        raise ProblemError(f"file {path} does not exist")
-    if not path.is_file():
-        raise ProblemError(f"{path} is not a file")
-    suffix = path.suffix.lower()
+def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT) -> Any:
+    """The array (or sparse array) that ``reference`` names, relative to ``folder``; a ProblemError names the file.
+
+    ``memory`` is a limit in bytes, or a ``Memory`` that other arrays have shares of.
+    """
+    memory = memory if isinstance(memory, Memory) else Memory(memory)
     try:
+        path, part = _split(reference, folder)
+        suffix = path.suffix.lower()
+        size = file_size(path)
         if suffix == ".npy":
             _refuse_part(path, part)
-            with path.open("rb") as file:
-                return _read_npy(file, path.stat().st_size, str(path), memory_limit)
+            with _Cautious(path, HEADER) as file:
+                return _read_npy(file, size, str(path), memory)
         if suffix == ".npz":
-            return _read_npz(path, part, memory_limit)
+            return _read_npz(path, part, memory)
         if suffix in (".mtx", ".mm"):
             _refuse_part(path, part)
-            return _read_matrix_market(path, memory_limit)
+            return read_matrix_market(path, size, memory)
         if suffix in (".libsvm", ".svm", ".svmlight"):
-            return _read_libsvm(path, part, memory_limit)
+            return _read_libsvm(path, part, memory)
     except OSError as error:
-        raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise ProblemError(f"{shown(reference)} cannot be read: {error.strerror or error}") from None
     raise ProblemError(f"{path} has an unknown ending; expected .npy, .npz, .mtx, .libsvm or .svm")
+
+
+class _Cautious(io.BufferedReader):
+    """A file that refuses to read more than ``most`` bytes in one go: what NumPy and zipfile do with damaged sizes."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(io.FileIO(path))
+        self.path, self.most = path, most
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > self.most:
+            raise ProblemError(f"{self.path} is damaged: it declares {size} bytes where {self.most} at most are sound")
+        return super().read(size)
 
 
 def _split(reference: str, folder: Path) -> tuple[Path, str | None]:
@@ -59,102 +81,111 @@ def _refuse_part(path: Path, part: str | None) -> None:
         raise ProblemError(f"{path} holds one array; drop ':{part}'")
 
 
-def _check_bytes(count: int, what: str, limit: int) -> None:
-    if count > limit:
-        raise ProblemError(
-            f"{what} needs {count / 2**30:.3g} GiB, above the memory limit of {limit / 2**30:.3g} GiB; "
-            "raise the limit if that is intended"
-        )
-
-
-def _read_npy(file: IO[bytes], size: int, what: str, limit: int) -> Array:
+def _read_npy(file: IO[bytes], size: int, what: str, memory: Memory) -> Array:
     """One .npy stream of ``size`` bytes, its header checked against them first."""
-    try:
-        version = np.lib.format.read_magic(file)
-        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = header(file)
-    except ValueError as error:
-        raise ProblemError(f"{what} is not a valid .npy file: {str(error).splitlines()[0]}") from None
+    shape, dtype = npy_header(file, what)
     if dtype.hasobject:
         raise ProblemError(f"{what} holds pickled Python objects, which are never loaded; save plain numbers instead")
     if dtype.kind not in "fiub":
         raise ProblemError(f"{what} has dtype {dtype}; expected real numbers")
     declared = math.prod(shape) * dtype.itemsize
-    _check_bytes(declared, f"{what} of shape {shape}", limit)
+    converted = 0 if dtype in (np.float32, np.float64) else math.prod(shape) * 8
+    memory.take(declared + converted, f"{what} of shape {shown(shape)}")
     if declared != size - file.tell():
-        raise ProblemError(f"{what} declares {declared} bytes of data (shape {shape}) but holds {size - file.tell()}")
+        raise ProblemError(
+            f"{what} declares {declared} bytes of data (shape {shown(shape)}) but holds {size - file.tell()}"
+        )
     file.seek(0)
-    return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-
-
-def _read_npz(path: Path, part: str | None, limit: int) -> Array:
     try:
-        archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile:
-        raise ProblemError(f"{path} is not a valid .npz file") from None
-    with archive:
-        names = [name.removesuffix(".npy") for name in archive.namelist()]
-        if part is None and len(names) == 1:
-            part = names[0]
-        if part is None or part not in names:
-            asked = f"has no array {part!r}" if part else "holds several arrays; name one as FILE:NAME"
-            raise ProblemError(f"{path} {asked}; it has {', '.join(names) or 'none'}")
-        info = archive.getinfo(archive.namelist()[names.index(part)])
-        _check_bytes(info.file_size, f"{path}:{part}", limit)
-        try:
-            with archive.open(info) as file:
-                return _read_npy(file, info.file_size, f"{path}:{part}", limit)
-        except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
-            raise ProblemError(f"{path}:{part} is damaged: {error}") from None
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except ValueError as error:  # too many dimensions
+        raise ProblemError(f"{what} is not a valid .npy file: {_line(error)}") from None
 
 
-def _read_matrix_market(path: Path, limit: int) -> Any:
-    from scipy.io import mminfo, mmread
-
+def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and dtype of a .npy stream, which is then at its numbers; a ProblemError says that ``what`` is none."""
     try:
-        rows, columns, entries, layout, field, _ = mminfo(str(path))
-        if field == "complex":
-            raise ProblemError(f"{path} holds complex numbers; expected real ones")
-        dense = layout == "array"
-        _check_bytes(rows * columns * 8 if dense else 24 * entries + 8 * (rows + columns), str(path), limit)
-        if (2 if dense else 4) * entries > path.stat().st_size:
-            raise ProblemError(f"{path} declares {entries} entries, more than its {path.stat().st_size} bytes can hold")
-        matrix = mmread(str(path), spmatrix=False)
-    except (ValueError, OverflowError, TypeError, IndexError, StopIteration) as error:
-        if isinstance(error, ProblemError):
-            raise
-        raise ProblemError(f"{path} is not a valid Matrix Market file: {str(error).splitlines()[0]}") from None
-    return csr_array(matrix) if issparse(matrix) else np.asarray(matrix)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of headers of Python 2, which NumPy would guess at
+            version = np.lib.format.read_magic(file)
+            if version not in ((1, 0), (2, 0), (3, 0)):
+                raise ValueError(f"its version is {version}")
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(file)
+    except (OSError, ProblemError):
+        raise
+    except Exception as error:  # NumPy's parser meets texts that it was not made for in many ways
+        raise ProblemError(f"{what} is not a valid .npy file: {_line(error)}") from None
+    return shape, dtype
 
 
-def _read_libsvm(path: Path, part: str | None, limit: int) -> Any:
+def _read_npz(path: Path, part: str | None, memory: Memory) -> Array:
+    try:
+        with (
+            _Cautious(path, max(HEADER, memory.room // DIRECTORY)) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
+            names = [" ".join(name.removesuffix(".npy").split()) for name in archive.namelist()]  # fit for complaints
+            if part is None and len(names) == 1:
+                part = names[0]
+            if part is None or part not in names:
+                asked = f"has no array {part!r}" if part else "holds several arrays; name one as FILE:NAME"
+                listed = ", ".join(names[:20]) or "none"
+                raise ProblemError(f"{path} {asked}; it has {listed}{nearest(part or '', names)}")
+            if names.count(part) > 1:
+                raise ProblemError(f"{path} holds {part!r} {names.count(part)} times; expected distinct names")
+            info = archive.infolist()[names.index(part)]
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ProblemError(f"{path}:{part} is compressed in a way that NumPy does not write; save it again")
+            with archive.open(info) as member:
+                return _read_npy(member, info.file_size, f"{path}:{part}", memory)
+    except (OSError, ProblemError):
+        raise
+    except Exception as error:  # zipfile and zlib meet damaged files in many ways
+        raise ProblemError(f"{path} is not a valid .npz file, or damaged: {_line(error)}") from None
+
+
+def _read_libsvm(path: Path, part: str | None, memory: Memory) -> Any:
     """Lines of ``label index:value ...`` with indices from 1."""
     if part not in LIBSVM_PARTS:
         raise ProblemError(f"{path} holds features and labels; name one as FILE:features or FILE:labels")
-    labels: list[float] = []
-    values: list[float] = []
-    columns: list[int] = []
-    rows = [0]
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, 1):
+    labels, values, columns, rows = packed("d"), packed("d"), packed("q"), packed("q", [0])
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        number = 0
+        while line := file.readline(memory.room // LINE + 1):
+            number += 1
+            if len(line) * LINE > memory.room:
+                raise ProblemError(
+                    f"{path}, line {number}: this needs more than what is left of the memory limit; raise it"
+                )
             words = line.partition("#")[0].split()
             if not words:
                 continue
+            memory.take(LIBSVM_ROW + LIBSVM_ENTRY * (len(words) - 1), f"{path} up to line {number}")
             try:
                 labels.append(float(words[0]))
-                pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
-                columns += [int(index) - 1 for index, _ in pairs]
-                values += [float(value) for _, value in pairs]
-            except ValueError:
+                for word in words[1:]:
+                    index, value = word.split(":")
+                    if index != "qid":
+                        columns.append(int(index) - 1)
+                        values.append(float(value))
+            except (ValueError, OverflowError):
                 raise ProblemError(f"{path}, line {number}: expected 'label index:value ...'") from None
+            here = columns[rows[-1] :]
             rows.append(len(values))
-            if columns and min(columns[rows[-2] :], default=0) < 0:
+            if min(here, default=0) < 0:
                 raise ProblemError(f"{path}, line {number}: an index is below 1")
-            _check_bytes(24 * len(values), str(path), limit)
+            if len(set(here)) < len(here):
+                raise ProblemError(f"{path}, line {number}: an index appears twice; expected distinct ones")
     if not labels:
         raise ProblemError(f"{path} holds no samples")
     if part == "labels":
         return np.array(labels)
     width = max(columns, default=0) + 1
-    _check_bytes(8 * width, f"{path} with {width} features", limit)
-    return csr_array((np.array(values), np.array(columns, dtype=np.int64), np.array(rows)), shape=(len(labels), width))
+    memory.take(8 * width, f"{path} with {width} features")
+    return csr_array((np.array(values), np.array(columns), np.array(rows)), shape=(len(labels), width))
+
+
+def _line(error: BaseException) -> str:
+    """The first line of what an error says, or its name."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

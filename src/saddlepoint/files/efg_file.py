@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from saddlepoint.errors import ProblemError
-from saddlepoint.files.arrays import MEMORY_LIMIT
-from saddlepoint.files.game_file import read_text
 from saddlepoint.files.game_tree import ROOT, History, SequenceForm, TreeWalk, after, check_probabilities
+from saddlepoint.files.reading import MEMORY_LIMIT, Memory, read_text
+from saddlepoint.vectors import shown
 
-TOKEN = re.compile(r'\s*(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<sign>[{},])|(?P<word>[^\s{},"]+))', re.DOTALL)
+TOKEN = re.compile(r'\s*+(?:"(?P<text>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<sign>[{},])|(?P<word>[^\s{},"]+))', re.DOTALL)
 NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)")
 END = ("end", "the end of the file")
+EXPANSION = 80  # bytes in memory for a byte of text, at most
 
 
 class Node(NamedTuple):
@@ -57,7 +58,7 @@ NOTHING = Outcome("", (0.0, 0.0))
 
 def read_efg(path: Path, memory_limit: int = MEMORY_LIMIT) -> SequenceForm:
     """Read an .efg file; a ProblemError names the file and the line."""
-    reader = _Reader(read_text(path, memory_limit))
+    reader = _Reader(read_text(path, Memory(memory_limit), EXPANSION))
     try:
         return reader.game()
     except ProblemError as error:
@@ -95,7 +96,7 @@ class _Reader:
         found, value = self.ahead
         self.start = self.stop - len(value) if found != "end" else len(self.text.rstrip())
         if found != kind:
-            raise ProblemError(f"found {value if found == 'end' else repr(value)}; expected {expected}")
+            raise ProblemError(f"found {value if found == 'end' else shown(value)}; expected {expected}")
         self.advance()
         return value
 

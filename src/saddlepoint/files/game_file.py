@@ -10,33 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from saddlepoint.errors import ProblemError
-from saddlepoint.files.arrays import MEMORY_LIMIT, _check_bytes
 from saddlepoint.files.game_tree import InformationSet, SequenceForm
+from saddlepoint.files.reading import MEMORY_LIMIT, Memory, read_text
+from saddlepoint.vectors import nearest, shown
 
 FORMAT, VERSION = "saddlepoint-game", 1
 KEYS = ("format", "version", "title", "first", "second", "payoffs")
 SET_KEYS = ("name", "parent", "actions")
-EXPANSION = 20  # bytes in memory for a byte of text, about
-
-
-def read_text(path: Path, memory_limit: int = MEMORY_LIMIT) -> str:
-    """The text of a game file, its size checked before it is read."""
-    try:
-        if not path.exists():
-            raise ProblemError(f"file {path} does not exist")
-        if not path.is_file():
-            raise ProblemError(f"{path} is not a file")
-        _check_bytes(EXPANSION * path.stat().st_size, str(path), memory_limit)
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ProblemError(f"{path} is not a text file (UTF-8 is expected)") from None
+EXPANSION = 60  # bytes in memory for a byte of text, at most
 
 
 def read_game(path: Path, memory_limit: int = MEMORY_LIMIT) -> SequenceForm:
     """Read a game file; a ProblemError names the file and the key that is wrong."""
-    return _Reader(path).game(read_text(path, memory_limit))
+    return _Reader(path).game(read_text(path, Memory(memory_limit), EXPANSION))
 
 
 def write_game(form: SequenceForm, path: Path) -> None:
@@ -87,11 +73,13 @@ class _Reader:
             document = json.loads(text, object_pairs_hook=self.distinct)
         except ProblemError:
             raise
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            raise self.refusal("not valid JSON for a game: lists or objects are nested too deeply") from None
+        except ValueError as error:
             raise self.refusal(f"not valid JSON: {error}") from None
         self.keys(document, KEYS, "the document")
         if document["format"] != FORMAT:
-            raise self.refusal(f"key 'format' is {document['format']!r}; expected {FORMAT!r}")
+            raise self.refusal(f"key 'format' is {shown(document['format'])}; expected {FORMAT!r}")
         if self.integer(document["version"], "key 'version'") != VERSION:
             raise self.refusal(f"key 'version' is {document['version']}; this version of saddlepoint reads {VERSION}")
         title = self.string(document["title"], "key 'title'")
@@ -103,32 +91,35 @@ class _Reader:
         table = dict(pairs)
         if len(table) < len(pairs):
             (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-            raise self.refusal(f"key {twice!r} appears twice in {_shown(table)}; expected distinct keys")
+            raise self.refusal(f"key {shown(twice)} appears twice in {shown(table)}; expected distinct keys")
         return table
 
     def keys(self, table: Any, expected: tuple[str, ...], place: str) -> None:
         if not isinstance(table, dict):
-            raise self.refusal(f"{place} is {_shown(table)}; expected an object with the keys {', '.join(expected)}")
+            raise self.refusal(f"{place} is {shown(table)}; expected an object with the keys {', '.join(expected)}")
         for key in table:
             if key not in expected:
-                raise self.refusal(f"{place} has the unknown key {key!r}; expected {', '.join(expected)}")
+                near = nearest(key, expected)
+                raise self.refusal(f"{place} has the unknown key {shown(key)}; expected {', '.join(expected)}{near}")
         for key in expected:
             if key not in table:
                 raise self.refusal(f"{place} lacks the key {key!r}; expected {', '.join(expected)}")
 
     def string(self, value: Any, place: str) -> str:
         if not isinstance(value, str):
-            raise self.refusal(f"{place} is {_shown(value)}; expected a text")
+            raise self.refusal(f"{place} is {shown(value)}; expected a text")
+        if any(0xD800 <= ord(letter) < 0xE000 for letter in value):
+            raise self.refusal(f"{place} is {shown(value)}, which holds half a character; expected a text")
         return value
 
     def integer(self, value: Any, place: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.refusal(f"{place} is {_shown(value)}; expected a whole number")
+            raise self.refusal(f"{place} is {shown(value)}; expected a whole number")
         return value
 
     def items(self, value: Any, place: str) -> list[Any]:
         if not isinstance(value, list):
-            raise self.refusal(f"{place} is {_shown(value)}; expected a list")
+            raise self.refusal(f"{place} is {shown(value)}; expected a list")
         return value
 
     def sets(self, value: Any, player: str) -> list[InformationSet]:
@@ -140,9 +131,10 @@ class _Reader:
             parent = self.integer(entry["parent"], f"{place}.parent")
             if not isinstance(entry["actions"], dict):
                 raise self.refusal(
-                    f"{place}.actions is {_shown(entry['actions'])}; expected an object of action: number"
+                    f"{place}.actions is {shown(entry['actions'])}; expected an object of action: number"
                 )
             for action, value in entry["actions"].items():
+                self.string(action, f"a key of {place}.actions")
                 if self.integer(value, f"{place}.actions[{action!r}]") != number:
                     raise self.refusal(f"{place}.actions[{action!r}] is {value}; expected {number}, the next sequence")
                 number += 1
@@ -152,10 +144,10 @@ class _Reader:
     def payoff(self, entry: Any, i: int) -> tuple[int, int, float]:
         place = f"payoffs[{i}]"
         if not isinstance(entry, list) or len(entry) != 3:
-            raise self.refusal(f"{place} is {_shown(entry)}; expected [second's sequence, first's sequence, payoff]")
+            raise self.refusal(f"{place} is {shown(entry)}; expected [second's sequence, first's sequence, payoff]")
         second, first, payoff = entry
         if isinstance(payoff, bool) or not isinstance(payoff, int | float) or not _finite(payoff):
-            raise self.refusal(f"{place} has the payoff {_shown(payoff)}; expected a finite number")
+            raise self.refusal(f"{place} has the payoff {shown(payoff)}; expected a finite number")
         return self.integer(second, f"{place}[0]"), self.integer(first, f"{place}[1]"), float(payoff)
 
 
@@ -164,8 +156,3 @@ def _finite(value: float) -> bool:
         return math.isfinite(float(value))
     except OverflowError:
         return False
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from saddlepoint.errors import ProblemError
-from saddlepoint.files.arrays import MEMORY_LIMIT, read_array
+from saddlepoint.files.arrays import read_array
+from saddlepoint.files.reading import MEMORY_LIMIT, Memory, as_path, read_text
 from saddlepoint.functions import (
     Entropy,
     GroupHuber,
@@ -24,7 +24,12 @@ from saddlepoint.functions import (
     SmoothedHinge,
 )
 from saddlepoint.problem import Saddle
+from saddlepoint.vectors import as_count, as_number, nearest, shown
 
+EXPANSION = 320  # bytes in memory for a byte of a problem file, at most; but for keys of many parts, a.b.c.d, where
+PARTS = 4  # is the most that is read: the parser takes memory as their square
+PART = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
+KEY = re.compile(rf"#[^\n]*+|{PART}(?:[ \t]*+\.[ \t]*+{PART})*+")
 SOLVE_KEYS = ("method", "options", "tol", "max_calls", "max_seconds", "x0", "y0")
 
 
@@ -58,9 +63,14 @@ class ProblemFile(NamedTuple):
 
 
 def load_problem(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> ProblemFile:
-    """Read a problem file; a ProblemError names the file and the key that is wrong."""
-    path = Path(path)
-    reader = _Reader(path, memory_limit)
+    """Read a problem file; a ProblemError names the file and the key that is wrong.
+
+    Args:
+        path: the file.
+        memory_limit: bytes that it and the arrays that it names may take together.
+    """
+    path = as_path(path)
+    reader = _Reader(path, Memory(memory_limit))
     document = reader.document()
     reader.only(document, ("A", "g", "h", "solve"), "")
     for key in ("A", "g", "h"):
@@ -78,54 +88,52 @@ def load_problem(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> ProblemF
 class _Reader:
     """Reads one document; knows how to complain about it."""
 
-    def __init__(self, path: Path, memory_limit: int) -> None:
-        self.path, self.memory_limit = path, memory_limit
+    def __init__(self, path: Path, memory: Memory) -> None:
+        self.path, self.memory = path, memory
 
     def fail(self, key: str, complaint: str) -> None:
         raise ProblemError(f"{self.path}: key {key!r} {complaint}")
 
     def document(self) -> dict[str, Any]:
+        text = read_text(self.path, self.memory, EXPANSION)
         try:
-            with self.path.open("rb") as file:
-                return tomllib.load(file)
-        except FileNotFoundError:
-            raise ProblemError(f"file {self.path} does not exist") from None
-        except OSError as error:
-            raise ProblemError(f"{self.path} cannot be read: {error.strerror or error}") from None
-        except UnicodeDecodeError:
-            raise ProblemError(f"{self.path} is not a text file (UTF-8 is expected)") from None
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            if any(_parts(match[0]) > PARTS for match in KEY.finditer(text)):
+                raise RecursionError
+            return tomllib.loads(text)
+        except RecursionError:
+            raise ProblemError(f"{self.path} is nested too deeply for a problem; expected what the keys need") from None
+        except ValueError as error:
             raise ProblemError(f"{self.path} is not valid TOML: {error}") from None
 
     def only(self, table: Mapping[str, Any], allowed: tuple[str, ...], prefix: str) -> None:
         for key in table:
             if key not in allowed:
-                self.fail(f"{prefix}{key}", f"is unknown; expected {', '.join(allowed)}")
+                self.fail(f"{prefix}{key}", f"is unknown; expected {', '.join(allowed)}{nearest(key, allowed)}")
 
     def array(self, value: Any, key: str) -> Any:
         """A file reference, a number, or numbers in place."""
         if not isinstance(value, str):
             if isinstance(value, bool) or not isinstance(value, int | float | list):
-                self.fail(key, f"is {value!r}; expected a file name or numbers")
+                self.fail(key, f"is {shown(value)}; expected a file name or numbers")
             return value
         try:
-            return read_array(value, self.path.parent, self.memory_limit)
+            return read_array(value, self.path.parent, self.memory)
         except ProblemError as error:
             raise ProblemError(f"{self.path}: key {key!r}: {error}") from None
 
     def number(self, value: Any, key: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.fail(key, f"is {value!r}; expected a number")
-        return float(value)
+        return as_number(value, f"{self.path}: key {key!r}")
 
     def function(self, value: Any, name: str) -> Smooth:
         """One table, or several that are added up."""
         if isinstance(value, list) and value:
-            return reduce(add, (self.function(item, f"{name}[{i}]") for i, item in enumerate(value)))
+            return self.total([self.function(item, f"{name}[{i}]") for i, item in enumerate(value)], name)
         if not isinstance(value, dict):
-            self.fail(name, f"is {value!r}; expected a table [{name}]")
-        if value.get("kind") not in KINDS:
-            self.fail(f"{name}.kind", f"is {value.get('kind')!r}; expected one of {', '.join(KINDS)}")
+            self.fail(name, f"is {shown(value)}; expected a table [{name}]")
+        called = value.get("kind")
+        if not isinstance(called, str) or called not in KINDS:
+            near = nearest(called, KINDS) if isinstance(called, str) else ""
+            self.fail(f"{name}.kind", f"is {shown(called)}; expected one of {', '.join(KINDS)}{near}")
         kind = KINDS[value["kind"]]
         self.only(value, ("kind", "weight", *kind.arrays, *kind.numbers), f"{name}.")
         for key in kind.required:
@@ -135,13 +143,26 @@ class _Reader:
         numbers = {key: self.number(value[key], f"{name}.{key}") for key in kind.numbers if key in value}
         try:
             function = kind.build(**arrays, **numbers)
-            return function if "weight" not in value else self.number(value["weight"], f"{name}.weight") * function
+            if "weight" in value and "weight" not in kind.numbers:
+                function = self.number(value["weight"], f"{name}.weight") * function
+            return function
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
+
+    def total(self, functions: list[Smooth], name: str) -> Smooth:
+        """Their sum, by halves: a sum of sums is as deep as its gradient's recursion."""
+        if len(functions) == 1:
+            return functions[0]
+        half = len(functions) // 2
+        left, right = self.total(functions[:half], name), self.total(functions[half:], name)
+        try:
+            return left + right
         except ProblemError as error:
             raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
 
     def settings(self, table: Any) -> dict[str, Any]:
         if not isinstance(table, dict):
-            self.fail("solve", f"is {table!r}; expected a table [solve]")
+            self.fail("solve", f"is {shown(table)}; expected a table [solve]")
         self.only(table, SOLVE_KEYS, "solve.")
         settings = dict(table)
         for key in ("x0", "y0"):
@@ -149,5 +170,16 @@ class _Reader:
                 settings[key] = self.array(settings[key], f"solve.{key}")
         for key, kind, expected in (("method", str, "a method's name"), ("options", dict, "a table of options")):
             if key in settings and not isinstance(settings[key], kind):
-                self.fail(f"solve.{key}", f"is {settings[key]!r}; expected {expected}")
+                self.fail(f"solve.{key}", f"is {shown(settings[key])}; expected {expected}")
+        for key in ("tol", "max_seconds"):
+            if key in settings:
+                settings[key] = self.number(settings[key], f"solve.{key}")
+        calls = settings.get("max_calls", {})
+        for oracle, number in calls.items() if isinstance(calls, dict) else [("", calls)]:
+            as_count(number, f"{self.path}: key 'solve.max_calls{oracle and '.'}{oracle}'", 0)
         return settings
+
+
+def _parts(key: str) -> int:
+    """How many parts a dotted key has; texts and comments have one."""
+    return len(re.findall(PART, key)) if key.count(".") >= PARTS and not key.startswith("#") else 1

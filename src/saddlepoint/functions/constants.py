@@ -8,12 +8,12 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.sparse import issparse
 
-from saddlepoint.arrays import Space, is_foreign, namespace
+from saddlepoint.arrays import Space, all_finite, is_array, is_foreign, namespace
 from saddlepoint.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.smooth import Gradient
 from saddlepoint.spectrum import largest_eigenvalue
-from saddlepoint.vectors import norm
+from saddlepoint.vectors import norm, shown
 
 DENSE = 1500  # up to this size the eigenvalues of a matrix are computed outright
 ROUNDING = 32 * float(np.finfo(np.float64).eps)
@@ -40,9 +40,13 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
     rows, columns = D.shape
     if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
         small = D.space.wide.cast(D.A if columns <= rows else D.A.T)
-        low, high = _ends(small.T @ small)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = small.T @ small
+        if not all_finite(gram):
+            raise ProblemError("the entries of D are so large that D'D overflows; scale D (and x with it)")
+        low, high = _ends(gram)
         return (max(low - ROUNDING * high, 0.0) if columns <= rows else 0.0), high * (1 + ROUNDING)
-    return 0.0, D.norm**2
+    return 0.0, D.norm * D.norm
 
 
 def estimate_smoothness(grad: Gradient, n: int, space: Space, *, starts: int = 4, steps: int = 12) -> tuple[float, int]:
@@ -56,6 +60,11 @@ def estimate_smoothness(grad: Gradient, n: int, space: Space, *, starts: int = 4
     for start in range(starts):
         x = space.zeros(n) if start == 0 else space.cast(rng.standard_normal(n))
         base = grad(x)
+        if not is_array(base) or base.shape != x.shape:
+            raise ProblemError(
+                f"the gradient returned {shown(base)} for a point of shape {tuple(x.shape)}; "
+                "expected an array of the same shape"
+            )
         direction = space.cast(rng.standard_normal(n))
         length = (1.0 + norm(x)) * space.eps**0.33
         for _ in range(steps):

@@ -22,6 +22,8 @@ class Entropy(Smooth):
         (Entropy(mu=1, L=1000), -0.693...)
     """
 
+    proven = True
+
     def __init__(self, low: float = 1e-3, high: float = 1.0) -> None:
         self.low, self.high = _constant(low, "low of Entropy"), _constant(high, "high of Entropy")
         if not 0.0 < self.low < self.high:

@@ -32,12 +32,14 @@ class GroupHuber(Smooth):
         GroupHuberConjugate(n=3, mu=0.0952381, L=2)
     """
 
+    proven = True
+
     def __init__(self, groups: Any = None, weight: float = 1.0, width: float = 1e-2, l2: float = 0.0) -> None:
         self.weight, self.width = _positive(weight, "weight"), _positive(width, "width")
         self.l2 = _constant(l2, "l2 of GroupHuber")
         self.labels = None if groups is None else _as_labels(groups)
         super().__init__(
-            lambda x: self._along(x, self._slope),
+            self._gradient,
             mu=self.l2,
             L=self.l2 + self.weight / self.width,
             value=self._value,
@@ -48,6 +50,9 @@ class GroupHuber(Smooth):
     def conjugate(self) -> GroupHuberConjugate:
         """y -> max_x <x, y> - f(x): smooth because f is strongly convex, so l2 must be positive."""
         return GroupHuberConjugate(self)
+
+    def _gradient(self, x: Array) -> Array:
+        return self._along(x, self._slope)
 
     def _slope(self, r: Array) -> Array:
         return self.weight * np.minimum(r / self.width, 1.0) + self.l2 * r
@@ -73,6 +78,8 @@ class GroupHuberConjugate(Smooth):
     """The conjugate of a ``GroupHuber``: on every group s^2/(2 c), c = l2 + weight/width, up to the norm
     s = weight + l2 width, and a parabola of curvature 1/l2 beyond. mu = 1/c and L = 1/l2.
     """
+
+    proven = True
 
     def __init__(self, of: GroupHuber) -> None:
         if of.l2 == 0.0:

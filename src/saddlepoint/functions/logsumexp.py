@@ -22,6 +22,8 @@ class LogSumExp(Smooth):
     Without D the maximum is over the coordinates of x.
     """
 
+    proven = True
+
     def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0, tau: float = 1.0) -> None:
         self.l2 = _constant(l2, "l2 of LogSumExp")
         self.tau = _constant(tau, "tau of LogSumExp")

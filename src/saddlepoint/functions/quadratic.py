@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,9 @@ class Quadratic(Smooth):
         self.b: Array | None = None if b is None else as_vector(b, "b of Quadratic", dim)
         if self.b is not None:
             dim = self.b.shape[0]
+        proven = mu is None and L is None
+        mu = None if mu is None else _constant(mu, "mu of Quadratic")
+        L = None if L is None else _constant(L, "L of Quadratic")
         if mu is None or L is None:
             low, high = self._bounds()
             mu, L = low if mu is None else mu, high if L is None else L
@@ -54,6 +58,7 @@ class Quadratic(Smooth):
             quadratic=True,
             hessian=self._matrix if space is None or space.is_numpy else None,
         )
+        self.proven = proven
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
     def hessian_times(self, x: Array) -> Array:
@@ -77,21 +82,20 @@ class Quadratic(Smooth):
         r = v if self.b is None else v - t * self.b
         if not isinstance(self.P, Coupling):
             return r / (1.0 + t * self.P)
-        if self._solver is None or self._solver[0] != t:
-            self._solver = (t, shifted_solver(self.P.matrix(), t))
-        return self._solver[1](r)
+        kept = self._solver  # another thread may replace it
+        if kept is None or kept[0] != t:
+            kept = self._solver = (t, shifted_solver(self.P.matrix(), t))
+        return kept[1](r)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_solver": None}  # factors stay at home
 
     def _prox_of_sum(self, other: Smooth) -> Prox | None:
         """p/2 |x|^2 + b'x only shifts and shrinks the argument of a prox."""
         p, b = self.P, self.b
         if not isinstance(p, float) or not other.has_prox:
             return None
-
-        def prox(v: Array, t: float) -> Array:
-            shrink = 1.0 / (1.0 + t * p)
-            return other.prox(shrink * (v if b is None else v - t * b), shrink * t)
-
-        return prox
+        return partial(_shrunk_prox, p, b, other.prox)
 
     def _bounds(self) -> tuple[float, float]:
         if isinstance(self.P, float):
@@ -103,12 +107,12 @@ class Quadratic(Smooth):
 
 
 def _as_hessian(P: Any) -> float | Array | Coupling:
-    if isinstance(P, int | float | np.integer | np.floating):
-        return _constant(float(P), "P of Quadratic")
+    if isinstance(P, int | float | np.number):
+        return _constant(P, "P of Quadratic")
     if not issparse(P):
         P = as_float_array(P, "P of Quadratic")
         if P.ndim == 0:
-            return _constant(float(P), "P of Quadratic")
+            return _constant(P, "P of Quadratic")
         if P.ndim == 1:
             if P.shape[0] == 0 or bool(namespace(P).any(finite(P, "P of Quadratic") < 0.0)):
                 raise ProblemError("P of Quadratic is a diagonal with a negative or no entry; expected numbers >= 0")
@@ -125,3 +129,9 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
     if skew > 1e3 * matrix.space.eps * size:
         raise ProblemError(f"P of Quadratic is not symmetric (it differs from P.T by {skew:.3g}); use (P + P.T)/2")
     return matrix
+
+
+def _shrunk_prox(p: float, b: Array | None, prox: Prox, v: Array, t: float) -> Array:
+    """The prox of p/2 |x|^2 + b'x + f from that of f."""
+    shrink = 1.0 / (1.0 + t * p)
+    return prox(shrink * (v if b is None else v - t * b), shrink * t)

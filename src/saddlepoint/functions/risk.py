@@ -7,7 +7,6 @@ is summed instead of averaged; the function is then separable and its prox is ch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,16 +19,18 @@ from saddlepoint.functions.constants import gram_bounds
 from saddlepoint.functions.smooth import Prox, Smooth, _constant, plus_identity
 from saddlepoint.vectors import Array, as_vector, inner
 
-Elementwise = Callable[[Array], Array]
-
 
 class Risk(Smooth):
     """mean_i loss(d_i'x - t_i) + l2/2 |x|^2, or sum_i loss(x_i - t_i) + l2/2 |x|^2 when D is None.
 
     Args:
-        loss, slope, bend: the loss and its first two derivatives, applied to arrays.
         curvature: bounds on the second derivative of the loss.
+
+    A new kind defines the loss and its first two derivatives, applied to arrays: ``_loss``, ``_slope``, ``_bend``. They
+    are methods and not closures so that the function can be sent to another process.
     """
+
+    proven = True
 
     def __init__(
         self,
@@ -37,9 +38,6 @@ class Risk(Smooth):
         t: Any,
         l2: float,
         *,
-        loss: Elementwise,
-        slope: Elementwise,
-        bend: Elementwise,
         curvature: tuple[float, float],
         prox: Prox | None = None,
         quadratic: bool = False,
@@ -49,7 +47,6 @@ class Risk(Smooth):
         self.D: Coupling | None = None if D is None else as_coupling(D, f"D of {name}")
         rows = None if self.D is None else self.D.shape[0]
         self.t: Array | None = None if t is None else as_vector(t, f"t of {name}", rows)
-        self._loss, self._slope, self._bend = loss, slope, bend
         low, high = (1.0, 1.0) if self.D is None else (bound / self.D.shape[0] for bound in gram_bounds(self.D))
         mu = l2 + curvature[0] * low
         super().__init__(
@@ -63,6 +60,15 @@ class Risk(Smooth):
             quadratic=quadratic,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
         )
+
+    def _loss(self, r: Array) -> Array:
+        raise NotImplementedError
+
+    def _slope(self, r: Array) -> Array:
+        raise NotImplementedError
+
+    def _bend(self, r: Array) -> Array:
+        raise NotImplementedError
 
     def _residual(self, x: Array) -> Array:
         Dx = x if self.D is None else self.D.mul(x)
@@ -94,16 +100,16 @@ class LeastSquares(Risk):
     def __init__(self, D: Any, t: Any, l2: float = 0.0) -> None:
         if D is None:
             raise ProblemError("LeastSquares needs data D; for a separable quadratic use Quadratic")
-        super().__init__(
-            D,
-            t,
-            l2,
-            loss=lambda r: 0.5 * r * r,
-            slope=lambda r: r,
-            bend=np.ones_like,
-            curvature=(1.0, 1.0),
-            quadratic=True,
-        )
+        super().__init__(D, t, l2, curvature=(1.0, 1.0), quadratic=True)
+
+    def _loss(self, r: Array) -> Array:
+        return 0.5 * r * r
+
+    def _slope(self, r: Array) -> Array:
+        return r
+
+    def _bend(self, r: Array) -> Array:
+        return np.ones_like(r)
 
     def _hessian(self, x: Array) -> Any:
         assert self.D is not None
@@ -114,16 +120,18 @@ class Logistic(Risk):
     """mean_i log(1 + exp(-label_i d_i'x)) + l2/2 |x|^2 with labels +1 and -1."""
 
     def __init__(self, D: Any, labels: Any, l2: float = 0.0) -> None:
-        self.labels = s = _as_labels(D, labels, "Logistic")
-        super().__init__(
-            D,
-            None,
-            l2,
-            loss=lambda r: softplus(-(s * r)),
-            slope=lambda r: cast_like(-(s * sigmoid(-(s * r))), r),
-            bend=lambda r: sigmoid(r) * sigmoid(-r),
-            curvature=(0.0, 0.25),
-        )
+        self.labels = _as_labels(D, labels, "Logistic")
+        super().__init__(D, None, l2, curvature=(0.0, 0.25))
+
+    def _loss(self, r: Array) -> Array:
+        return softplus(-(self.labels * r))
+
+    def _slope(self, r: Array) -> Array:
+        s = self.labels
+        return cast_like(-(s * sigmoid(-(s * r))), r)
+
+    def _bend(self, r: Array) -> Array:
+        return sigmoid(r) * sigmoid(-r)
 
 
 class SmoothedHinge(Risk):
@@ -133,23 +141,23 @@ class SmoothedHinge(Risk):
     """
 
     def __init__(self, D: Any, labels: Any, l2: float = 0.0, width: float = 1.0) -> None:
-        self.labels = s = _as_labels(D, labels, "SmoothedHinge")
+        self.labels = _as_labels(D, labels, "SmoothedHinge")
         self.width = w = _constant(width, "width of SmoothedHinge")
         if w == 0.0:
             raise ProblemError("width of SmoothedHinge is 0; expected a positive number")
+        super().__init__(D, None, l2, curvature=(0.0, 1.0 / w))
 
-        def loss(r: Array) -> Array:
-            short = between(1.0 - s * r, 0.0, math.inf)
-            return choose(short <= w, short * short / (2.0 * w), short - 0.5 * w)
+    def _loss(self, r: Array) -> Array:
+        w, short = self.width, between(1.0 - self.labels * r, 0.0, math.inf)
+        return choose(short <= w, short * short / (2.0 * w), short - 0.5 * w)
 
-        def slope(r: Array) -> Array:
-            return cast_like(-(s * between((1.0 - s * r) / w, 0.0, 1.0)), r)
+    def _slope(self, r: Array) -> Array:
+        s, w = self.labels, self.width
+        return cast_like(-(s * between((1.0 - s * r) / w, 0.0, 1.0)), r)
 
-        def bend(r: Array) -> Array:
-            short = 1.0 - s * r
-            return choose((short > 0.0) & (short < w), 0.0 * r + 1.0 / w, 0.0 * r)
-
-        super().__init__(D, None, l2, loss=loss, slope=slope, bend=bend, curvature=(0.0, 1.0 / w))
+    def _bend(self, r: Array) -> Array:
+        w, short = self.width, 1.0 - self.labels * r
+        return choose((short > 0.0) & (short < w), 0.0 * r + 1.0 / w, 0.0 * r)
 
 
 def _as_labels(D: Any, labels: Any, name: str) -> Array:
@@ -173,16 +181,17 @@ class Huber(Risk):
         self.delta = d = _constant(delta, "delta of Huber")
         if d == 0.0:
             raise ProblemError("delta of Huber is 0; expected a positive number")
-        super().__init__(
-            D,
-            t,
-            l2,
-            loss=lambda r: choose(abs(r) <= d, 0.5 * r * r, d * abs(r) - 0.5 * d * d),
-            slope=lambda r: between(r, -d, d),
-            bend=lambda r: choose(abs(r) <= d, 0.0 * r + 1.0, 0.0 * r),
-            curvature=(0.0, 1.0),
-            prox=self._shrink,
-        )
+        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._shrink)
+
+    def _loss(self, r: Array) -> Array:
+        d = self.delta
+        return choose(abs(r) <= d, 0.5 * r * r, d * abs(r) - 0.5 * d * d)
+
+    def _slope(self, r: Array) -> Array:
+        return between(r, -self.delta, self.delta)
+
+    def _bend(self, r: Array) -> Array:
+        return choose(abs(r) <= self.delta, 0.0 * r + 1.0, 0.0 * r)
 
     def _shrink(self, v: Array, t: float) -> Array:
         """Of clip(u - c, -d, d) + l2 u + (u - v)/t = 0: solve both branches, and keep the one that fits."""
@@ -200,16 +209,16 @@ class LogCosh(Risk):
     """
 
     def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0) -> None:
-        super().__init__(
-            D,
-            t,
-            l2,
-            loss=lambda r: abs(r) + softplus(-2.0 * abs(r)) - math.log(2.0),
-            slope=tanh,
-            bend=lambda r: 1.0 - tanh(r) ** 2,
-            curvature=(0.0, 1.0),
-            prox=self._newton,
-        )
+        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._newton)
+
+    def _loss(self, r: Array) -> Array:
+        return abs(r) + softplus(-2.0 * abs(r)) - math.log(2.0)
+
+    def _slope(self, r: Array) -> Array:
+        return tanh(r)
+
+    def _bend(self, r: Array) -> Array:
+        return 1.0 - tanh(r) ** 2
 
     def _newton(self, v: Array, t: float) -> Array:
         """Of tanh(u - c) + l2 u + (u - v)/t = 0 by Newton steps in a shrinking bracket, halved where Newton is slow."""

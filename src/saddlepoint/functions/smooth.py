@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,12 +14,14 @@ from scipy.sparse import eye_array, issparse
 from saddlepoint.arrays import Space, common_space
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.autodiff import Differentiated
-from saddlepoint.vectors import Array, inner
+from saddlepoint.vectors import Array, as_count, as_number, inner, shown
 
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
 Prox: TypeAlias = Callable[[Array, float], Array]
 Hessian: TypeAlias = Callable[[Array], Any]
+
+UNKNOWN = ", or None if it is unknown"
 
 
 class Smooth:
@@ -35,6 +39,8 @@ class Smooth:
         space: library, dtype and device of that data, whatever the library is.
         quadratic: True if the gradient is affine; methods for quadratic problems need to know.
         hessian: x -> the Hessian at x, an array or a SciPy sparse array. Optional: only methods that factorise need it.
+        proven: True if mu and L follow from what the function is made of, as those of the ready functions do. What is
+            only claimed is looked into before a run is called solved.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -43,6 +49,7 @@ class Smooth:
         Smooth(mu=5, L=8)
     """
 
+    proven = False
     __array_ufunc__ = None  # so that np.float64(3) * g is left to __rmul__
 
     def __init__(
@@ -58,24 +65,27 @@ class Smooth:
         space: Space | None = None,
         quadratic: bool = False,
         hessian: Hessian | None = None,
+        proven: bool = False,
     ) -> None:
         name = type(self).__name__
         for what, function in (("grad", grad), ("value", value), ("prox", prox), ("hessian", hessian)):
             if function is not None and not callable(function):
-                raise ProblemError(f"{what} of {name} is {function!r}; expected a function")
+                raise ProblemError(f"{what} of {name} is {shown(function)}; expected a function")
         self.grad = grad
         self.value = value
         self.has_prox = prox is not None
         self.prox: Prox = self._no_prox if prox is None else prox
         # An unknown constant is NaN, which every sum and product of constants then carries along.
-        self.mu = math.nan if mu is None or mu != mu else _constant(mu, f"mu of {name}")
-        self.L = math.nan if L is None or L != L else _constant(L, f"L of {name}")
+        self.mu = math.nan if mu is None else _constant(mu, f"mu of {name}", UNKNOWN)
+        self.L = math.nan if L is None else _constant(L, f"L of {name}", UNKNOWN)
         if self.mu > self.L:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
-        self.dim = dim
-        self.space = Space(np, np.dtype(dtype)) if space is None and dtype is not None else space
+        self.dim = None if dim is None else as_count(dim, f"dim of {name}")
+        self.space = Space(np, _as_dtype(dtype, name)) if space is None and dtype is not None else space
         self.quadratic = quadratic
         self.hessian = hessian
+        if proven:
+            self.proven = True
 
     @classmethod
     def from_value(
@@ -108,15 +118,16 @@ class Smooth:
         if f.dim is not None and g.dim is not None and f.dim != g.dim:
             raise ProblemError(f"cannot add a function of {f.dim} variables and one of {g.dim}")
         return Smooth(
-            lambda x: f.grad(x) + g.grad(x),
-            mu=f.mu + g.mu,
-            L=f.L + g.L,
-            value=None if f.value is None or g.value is None else lambda x: f(x) + g(x),
+            partial(_sum, f.grad, g.grad),
+            mu=known(f.mu + g.mu),
+            L=known(f.L + g.L),
+            value=None if f.value is None or g.value is None else partial(_sum, f.value, g.value),
             prox=f._prox_of_sum(g) or g._prox_of_sum(f),
             dim=f.dim if g.dim is None else g.dim,
             space=common_space({"the one function": f, "the other": g}),
             quadratic=f.quadratic and g.quadratic,
-            hessian=None if F is None or G is None else lambda x: F(x) + G(x),
+            hessian=None if F is None or G is None else partial(_sum, F, G),
+            proven=f.proven and g.proven,
         )
 
     def __mul__(self, factor: float) -> Smooth:
@@ -125,15 +136,16 @@ class Smooth:
             raise ProblemError("a function can only be multiplied by a positive number; got 0")
         f, F = self, self.hessian
         return Smooth(
-            lambda x: c * f.grad(x),
-            mu=c * f.mu,
-            L=c * f.L,
-            value=None if f.value is None else lambda x: c * f(x),
-            prox=(lambda v, t: f.prox(v, c * t)) if f.has_prox else None,
+            partial(_multiple, c, f.grad),
+            mu=known(c * f.mu),
+            L=known(c * f.L),
+            value=None if f.value is None else partial(_multiple, c, f.value),
+            prox=partial(_prox_of_multiple, c, f.prox) if f.has_prox else None,
             dim=f.dim,
             space=f.space,
             quadratic=f.quadratic,
-            hessian=None if F is None else lambda x: c * F(x),
+            hessian=None if F is None else partial(_multiple, c, F),
+            proven=f.proven,
         )
 
     __rmul__ = __mul__
@@ -151,6 +163,21 @@ class Smooth:
         raise ProblemError(f"this {type(self).__name__} has no prox; give prox= to Smooth, or use a gradient method")
 
 
+# Not lambdas, so that sums and multiples of functions can be sent to other processes.
+
+
+def _sum(f: Callable[[Array], Any], g: Callable[[Array], Any], x: Array) -> Any:
+    return f(x) + g(x)
+
+
+def _multiple(c: float, f: Callable[[Array], Any], x: Array) -> Any:
+    return c * f(x)
+
+
+def _prox_of_multiple(c: float, prox: Prox, v: Array, t: float) -> Array:
+    return prox(v, c * t)
+
+
 def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
     """f + weight/2 |x - centre|^2: what a proximal step minimises, and what Catalyst adds to g.
 
@@ -164,14 +191,15 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
 
     return Smooth(
         lambda x: grad(x) + weight * (x - centre),
-        mu=f.mu + weight,
-        L=f.L + weight,
+        mu=known(f.mu + weight),
+        L=known(f.L + weight),
         value=None if value is None else lambda x: value(x) + 0.5 * weight * inner(x - centre, x - centre),
         prox=prox if f.has_prox else None,
         dim=f.dim,
         space=f.space,
         quadratic=f.quadratic,
         hessian=None if F is None else lambda x: plus_identity(F(x), weight),
+        proven=f.proven,
     )
 
 
@@ -180,14 +208,15 @@ def moved(f: Smooth, centre: Array, slope: Array) -> Smooth:
     grad, value, F = f.grad, f.value, f.hessian
     return Smooth(
         lambda u: grad(centre + u) + slope,
-        mu=f.mu,
-        L=f.L,
+        mu=known(f.mu),
+        L=known(f.L),
         value=None if value is None else lambda u: value(centre + u) + inner(slope, u),
         prox=(lambda v, t: f.prox(centre + v - t * slope, t) - centre) if f.has_prox else None,
         dim=f.dim,
         space=f.space,
         quadratic=f.quadratic,
         hessian=None if F is None else lambda u: F(centre + u),
+        proven=f.proven,
     )
 
 
@@ -198,14 +227,15 @@ def stretched(f: Smooth, a: float) -> Smooth:
     grad, value, F = f.grad, f.value, f.hessian
     return Smooth(
         lambda x: a * grad(a * x),
-        mu=a * a * f.mu,
-        L=a * a * f.L,
+        mu=known(a * a * f.mu),
+        L=known(a * a * f.L),
         value=None if value is None else lambda x: value(a * x),
         prox=(lambda v, t: (1.0 / a) * f.prox(a * v, a * a * t)) if f.has_prox else None,
         dim=f.dim,
         space=f.space,
         quadratic=f.quadratic,
         hessian=None if F is None else lambda x: a * a * F(a * x),
+        proven=f.proven,
     )
 
 
@@ -215,11 +245,21 @@ def plus_identity(matrix: Any, c: float) -> Any:
     return matrix + (c * eye_array(n) if issparse(matrix) else c * np.eye(n))
 
 
-def _constant(value: float, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(f"{name} is {value!r}; expected a number") from None
+def _as_dtype(dtype: Any, name: str) -> np.dtype[Any]:
+    with suppress(TypeError, ValueError):
+        known: np.dtype[Any] = np.dtype(dtype)
+        if known in (np.float32, np.float64):
+            return known
+    raise ProblemError(f"dtype of {name} is {shown(dtype)}; expected float32 or float64")
+
+
+def known(constant: float) -> float | None:
+    """A constant as ``Smooth`` takes it: None if it is unknown."""
+    return None if math.isnan(constant) else constant
+
+
+def _constant(value: Any, name: str, otherwise: str = "") -> float:
+    number = as_number(value, name, f"a number{otherwise}")
     if not math.isfinite(number) or number < 0.0:
-        raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative")
+        raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative{otherwise}")
     return number

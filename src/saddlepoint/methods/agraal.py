@@ -68,8 +68,8 @@ class AGRAAL(Method):
         Fx, Fy = f.field(s.x, s.y)
         moved, change = norm_of(f, s.x - s.px, s.y - s.py), residual(f, Fx - s.Fx, Fy - s.Fy)
         size = (1.0 / PHI + 1.0 / PHI**2) * s.s
-        if change > 0.0:
-            size = min(size, PHI * s.t / (4.0 * s.s) * (moved / change) ** 2)
+        if change > 0.0 and moved > 0.0:  # noise can change the field at a point
+            size = min(size, PHI * s.t / (4.0 * s.s) * (moved / change) * (moved / change))
         bx, by = ((PHI - 1.0) / PHI) * s.x + (1.0 / PHI) * s.bx, ((PHI - 1.0) / PHI) * s.y + (1.0 / PHI) * s.by
         x, y = bx - (size * wx) * Fx, by - (size * wy) * Fy
         return AGRAALState(x, y, bx, by, s.x, s.y, Fx, Fy, size, PHI * size / s.s)

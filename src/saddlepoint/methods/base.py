@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from saddlepoint.errors import ProblemError
 from saddlepoint.problem import Saddle
 from saddlepoint.transforms import View
-from saddlepoint.vectors import Array
+from saddlepoint.vectors import Array, nearest, shown
 
 
 class State(NamedTuple):
@@ -100,8 +100,8 @@ def one_of(default: str, doc: str, choices: Iterable[str]) -> Any:
     allowed = tuple(choices)
 
     def check(name: str, value: object) -> None:
-        if value not in allowed:
-            raise ProblemError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+        if not isinstance(value, str) or value not in allowed:
+            raise ProblemError(f"{name} is {shown(value)}; expected one of {', '.join(allowed)}")
 
     return field(default=default, metadata={"doc": doc, "check": check, "choices": allowed})
 
@@ -113,7 +113,7 @@ def number(default: float | None, doc: str, low: float = 0.0, high: float = math
         if value is None and default is None:
             return
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise ProblemError(f"{name} is {value!r}; expected a number from {low:g} to {high:g}")
+            raise ProblemError(f"{name} is {shown(value)}; expected a number from {low:g} to {high:g}")
 
     return field(default=default, metadata={"doc": doc, "check": check, "range": (low, high)})
 
@@ -151,10 +151,13 @@ def method_names() -> list[str]:
 
 def make_method(name: str, **options: Any) -> Method:
     """The registered method of that name, with its options."""
+    if not isinstance(name, str):
+        raise ProblemError(f"the name of a method is {shown(name)}; expected a text")
     if name == "agd":
         raise ProblemError("agd minimises one function and is no saddle method; use the component saddlepoint.AGD")
     if name not in _REGISTER:
-        raise ProblemError(f"unknown method {name!r}; the known ones are {', '.join(['auto', *method_names()])}")
+        names = ["auto", *method_names()]
+        raise ProblemError(f"unknown method {name!r}; the known ones are {', '.join(names)}{nearest(name, names)}")
     try:
         return _REGISTER[name](**options)
     except TypeError:

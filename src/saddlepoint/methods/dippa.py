@@ -96,7 +96,8 @@ class DIPPA(Method):
             return DIPPAState(x, y, z, w, 0.0 * x, 0.0 * y, 0, 0.0, 0.0, 0.0)
         Fx, Fy = norm(f.g.grad(x) + Ay), norm(f.h.grad(y) - Atx)
         C0 = start_bound(f.mu_x, f.mu_y, Fx, Fy)
-        bound = (1.0 + (alpha * f.norm) ** 2) * C0
+        nu = alpha * f.norm
+        bound = (1.0 + nu * nu) * C0
         level = dippa_first_level(alpha * math.hypot(Fx, Fy), bound, kappa)
         if self.inner == "certified":
             level = min(level, dippa_level(1, kappa, C0))

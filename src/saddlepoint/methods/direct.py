@@ -80,7 +80,7 @@ def solver(P: Any, Q: Any, A: Any) -> Solver:
     """(u, v) -> (x, y) with P x + A y = u and Q y - A' x = v; a SingularError if rounding makes that impossible."""
     try:
         return _solver(P, Q, A)
-    except (LinAlgError, RuntimeError) as error:  # RuntimeError is SuperLU's word for singular
+    except (LinAlgError, RuntimeError, ValueError) as error:  # SuperLU's word for singular, SciPy's for not finite
         raise SingularError(f"the Hessians are not positive definite to working precision: {error}") from None
 
 
@@ -99,8 +99,8 @@ def _solver(P: Any, Q: Any, A: Any) -> Solver:
     s = cho_factor(Q + A.T @ cho_solve(p, A))
 
     def dense(u: Array, v: Array) -> tuple[Array, Array]:
-        y = cho_solve(s, v + A.T @ cho_solve(p, u))
-        return cho_solve(p, u - A @ y).astype(u.dtype), y.astype(v.dtype)
+        y = cho_solve(s, v + A.T @ cho_solve(p, u, check_finite=False), check_finite=False)
+        return cho_solve(p, u - A @ y, check_finite=False).astype(u.dtype), y.astype(v.dtype)
 
     return dense
 

@@ -73,7 +73,8 @@ class Krylov(Method):
         length = norm(s.r)
         if length == 0.0:
             return s
-        stretch = max(norm(s.b), 1.0) / length or 1.0  # a difference with b at equal lengths loses no digits
+        # A difference with b at equal lengths loses no digits.
+        stretch = min(max(norm(s.b), 1.0) / length, 0.5 * f.space.largest) or 1.0
         v = stretch * s.r
         d, e = s.r, (1.0 / stretch) * (concat(f.field(v[:m], v[m:])) - s.b)
         before = norm(e)
@@ -83,7 +84,7 @@ class Krylov(Method):
         length = norm(e)
         if length <= DEPENDENT * before:  # the space is exhausted but for rounding: begin again with what is left
             return self.forget(s)._replace(r=-concat(f.field(s.x, s.y)))
-        d, e = (1.0 / length) * d, (1.0 / length) * e
+        d, e = d / length, e / length
         a = inner(s.r, e)
         x, y, r = s.x + a * d[:m], s.y + a * d[m:], s.r - a * e
         if (s.k + 1) % REFRESH == 0:

@@ -25,7 +25,7 @@ from saddlepoint.methods.base import Method, register
 from saddlepoint.methods.direct import check_numpy, solver, wide
 from saddlepoint.problem import Saddle
 from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array, inner
+from saddlepoint.vectors import Array, norm
 
 ENOUGH, GOOD = 0.1, 0.5  # of the decrease that the linear model promises
 STIFF = 1e30  # damping beyond which rounding has the last word
@@ -84,4 +84,4 @@ class Newton(Method):
 
 def length(u: Array, v: Array) -> float:
     """|(u, v)|."""
-    return math.sqrt(inner(u, u) + inner(v, v))
+    return math.hypot(norm(u), norm(v))

@@ -117,7 +117,7 @@ def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float,
     rx, ry = p - x - start.aAy, q - y + aAtx
     residual = math.hypot(norm(rx), norm(ry))
     if steps is None:
-        steps = apfb_steps(nu, (1.0 + nu * nu) * (residual / tol) ** 2) if tol > 0.0 else 0
+        steps = apfb_steps(nu, (1.0 + nu * nu) * (residual / tol) * (residual / tol)) if tol > 0.0 else 0
     for _ in range(steps):
         if residual <= tol:
             break

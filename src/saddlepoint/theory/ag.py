@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from saddlepoint.theory.counts import countable
+
 OPTIMISM = math.sqrt(3.0 + math.sqrt(3.0))  # what AG-OG pays for one product each way instead of two
 
 
@@ -23,7 +25,7 @@ def ag_epoch_bound(L: float, c: float, k: int, slack: float = 1.0) -> float:
 def ag_epoch(L: float, c: float, slack: float = 1.0) -> int:
     """The length of an epoch: the smallest K with ``ag_epoch_bound`` at most exp(-2)."""
     B, C = 2.0 * slack * c * math.exp(2.0), 4.0 * L * math.exp(2.0)
-    return max(1, math.ceil(0.5 * (B + math.sqrt(B * B + 4.0 * C)) - 1.0))
+    return max(1, math.ceil(countable(0.5 * (B + math.hypot(B, 2.0 * math.sqrt(C))) - 1.0)))
 
 
 def ag_bound(L: float, c: float, k: int, slack: float = 1.0) -> float:

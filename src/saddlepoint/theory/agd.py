@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from saddlepoint.theory.counts import countable
+
 
 def agd_momentum(kappa: float) -> float:
     """theta = (sqrt(kappa) - 1)/(sqrt(kappa) + 1)."""
@@ -17,7 +19,7 @@ def agd_bound(ell: float, mu: float, T: int, start: float) -> float:
 
 def agd_steps(kappa: float, reduction: float) -> int:
     """The T of Theorem `agd` for which exp(-T/sqrt(kappa)) <= 1/reduction."""
-    return max(1, math.floor(math.sqrt(kappa) * math.log(reduction)) + 1)
+    return max(1, math.floor(countable(math.sqrt(kappa) * math.log(reduction))) + 1)
 
 
 def step_gap(ell: float, mu: float, gradient: float) -> float:
@@ -35,4 +37,4 @@ def agd_proof_steps(kappa: float, reduction: float) -> int:
     Where |p_0| is the gradient at x_0, |x_0 - x*| <= |p_0|/mu, and the gradient at the extrapolated point is at most
     3 ell max(|x_{T-1} - x*|, |x_{T-2} - x*|), which Theorem `agd` bounds.
     """
-    return agd_steps(kappa, max(reduction, 1.0) * 9.0 * kappa**2 * (kappa + 1.0)) + 2
+    return agd_steps(kappa, max(reduction, 1.0) * 9.0 * kappa * kappa * (kappa + 1.0)) + 2

@@ -9,6 +9,7 @@ import math
 
 from saddlepoint.theory.agd import agd_steps
 from saddlepoint.theory.apfb import floored
+from saddlepoint.theory.counts import countable
 
 
 def aipfb_rho(coupling: float) -> float:
@@ -37,9 +38,8 @@ def aipfb_bound(coupling: float, T: int, C0: float) -> float:
 
 def aipfb_K(coupling: float, mu_x: float, mu_y: float, C0: float, eps: float) -> int:
     """The outer steps after which |x - x*| + |y - y*| <= eps (Definition 2) by Lemma `aipfb-out`."""
-    target = eps**2 / (1.0 / mu_x + 1.0 / mu_y)
-    reduction = max(aipfb_C(coupling) * C0 / target, 1.0)
-    return max(2, math.floor((4.0 * floored(coupling) + 2.0) * math.log(reduction)) + 1)
+    reduction = max(aipfb_C(coupling) * C0 * (1.0 / mu_x + 1.0 / mu_y) / eps / eps, 1.0)
+    return max(2, math.floor(countable((4.0 * floored(coupling) + 2.0) * math.log(reduction))) + 1)
 
 
 def aipfb_K1(kappa_y: float, coupling: float) -> int:
@@ -91,6 +91,6 @@ def aipfb_next_bound(
     Fx = c * mu_x * (dx + ex) + A * ey
     Fy = c * mu_y * (dy + ey) + A * (dxt + ex)
     exact = math.hypot(Fx / math.sqrt(mu_x), Fy / math.sqrt(mu_y))
-    W = (exact + math.hypot(math.sqrt(mu_x) * ex, math.sqrt(mu_y) * ey)) ** 2
-    seen = (0.75 + c) * W + c * mu_x * dx * dx
+    W = exact + math.hypot(math.sqrt(mu_x) * ex, math.sqrt(mu_y) * ey)
+    seen = (0.75 + c) * W * W + c * mu_x * dx * dx
     return min((1.0 - 2.0 * aipfb_rho(c)) * bound + 4.0 * (1.0 + c) * eps, seen)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from saddlepoint.theory.counts import countable
+
 # The theorem holds with any upper bound in the place of |A|. This one keeps gamma and sigma finite when A = 0.
 COUPLING_FLOOR = 1e-3
 
@@ -42,4 +44,4 @@ def apfb_bound(coupling: float, T: int, start: float) -> float:
 def apfb_steps(coupling: float, reduction: float) -> int:
     """A T for which the bound of Theorem `apfb` is at most start/reduction."""
     c = floored(coupling)
-    return max(1, math.floor((c + 1.0) * math.log(max(1.0, c) * reduction)) + 2)
+    return max(1, math.floor(countable((c + 1.0) * math.log(max(1.0, c) * reduction))) + 2)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from saddlepoint.theory.counts import countable
+
 
 def catalyst_beta(L: float, mu_x: float, mu_y: float) -> float:
     """beta = L (mu_y - mu_x)/(L - mu_y), which makes both condition numbers equal; at most L.
@@ -54,4 +56,4 @@ def catalyst_steps(q: float, reduction: float) -> int:
     rho = catalyst_rho(q)
     if rho >= 1.0 or q == 1.0:
         return 1
-    return max(1, math.ceil(math.log(8.0 / (math.sqrt(q) - rho) ** 2 * reduction) / -math.log1p(-rho)))
+    return max(1, math.ceil(countable(math.log(8.0 / (math.sqrt(q) - rho) ** 2 * reduction) / -math.log1p(-rho))))

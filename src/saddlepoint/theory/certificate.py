@@ -14,12 +14,13 @@ import math
 
 def weighted_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:
     """mu_x |x - x*|^2 + mu_y |y - y*|^2 is at most this, for |Fx|, |Fy| at (x, y)."""
-    return Fx * Fx / mu_x + Fy * Fy / mu_y
+    return Fx / mu_x * Fx + Fy / mu_y * Fy
 
 
 def distance_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:
-    """|x - x*| + |y - y*| (Definition 2) is at most this."""
-    return math.sqrt(1.0 / mu_x + 1.0 / mu_y) * math.sqrt(weighted_bound(mu_x, mu_y, Fx, Fy))
+    """|x - x*| + |y - y*| (Definition 2) is at most this; nothing is squared that may overflow or underflow."""
+    rx, ry = math.sqrt(mu_x), math.sqrt(mu_y)
+    return math.hypot(1.0 / rx, 1.0 / ry) * math.hypot(Fx / rx, Fy / ry)
 
 
 def gap_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:

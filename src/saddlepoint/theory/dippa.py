@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from saddlepoint.theory.agd import agd_steps
 from saddlepoint.theory.apfb import apfb_steps
+from saddlepoint.theory.counts import countable
 
 
 def dippa_rho(kappa: float) -> float:
@@ -100,8 +101,8 @@ def dippa_K(kappa: float, nu: float, C0: float, eps: float) -> int:
 
     The theorem bounds the sum of squares, which must be at most eps^2/2.
     """
-    reduction = 2.0 * dippa_C(kappa, nu) * C0 / eps**2
-    return max(1, math.floor(2.0 * math.sqrt(kappa) * math.log(max(reduction, 1.0))) + 1)
+    reduction = 2.0 * dippa_C(kappa, nu) * C0 / eps / eps
+    return max(1, math.floor(countable(2.0 * math.sqrt(kappa) * math.log(max(reduction, 1.0)))) + 1)
 
 
 def dippa_K1(kappa: float, nu: float) -> int:
@@ -111,7 +112,8 @@ def dippa_K1(kappa: float, nu: float) -> int:
     larger when nu^2 > 8 kappa; hence 1 - rho is squared here.
     """
     rho = dippa_rho(kappa)
-    reduction = 32.0 * dippa_C(kappa, nu) * (math.sqrt(kappa) + 1.0) ** 2 / (1.0 - rho) ** 2
+    root = math.sqrt(kappa) + 1.0
+    reduction = 32.0 * dippa_C(kappa, nu) * root * root / (1.0 - rho) ** 2
     return agd_steps(math.sqrt(kappa), reduction)
 
 
@@ -129,8 +131,8 @@ def cg_steps(nu: float, reduction: float) -> int:
 
     From |r_t| <= 2 sqrt(cond) ((sqrt(cond) - 1)/(sqrt(cond) + 1))^t |r_0| with cond = 1 + nu^2.
     """
-    root = math.sqrt(1.0 + nu * nu)
-    return max(1, math.ceil(0.5 * (root + 1.0) * math.log(max(2.0 * root * reduction, 1.0))))
+    root = math.hypot(1.0, nu)
+    return max(1, math.ceil(countable(0.5 * (root + 1.0) * math.log(max(2.0 * root * reduction, 1.0)))))
 
 
 def dippa_K2_cg(kappa: float, nu: float) -> int:

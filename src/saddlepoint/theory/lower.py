@@ -26,6 +26,7 @@ import math
 
 import numpy as np
 
+from saddlepoint.theory.counts import countable
 from saddlepoint.vectors import Array
 
 
@@ -58,7 +59,7 @@ def forced_rounds(kx: float, ky: float, c: float, reduction: float) -> int:
         return 0
     if N == 0.0:
         return 1
-    return max(1, math.ceil(-math.log(reduction) / (2.0 * math.asinh(1.0 / N))))
+    return max(1, math.ceil(countable(-math.log(reduction) / (2.0 * math.asinh(1.0 / N)))))
 
 
 def rounds_reach(rounds: int) -> tuple[int, int]:

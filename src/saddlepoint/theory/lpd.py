@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from saddlepoint.theory.certificate import weighted_bound
+from saddlepoint.theory.certificate import distance_bound
+from saddlepoint.theory.counts import countable
 from saddlepoint.theory.gradient import field_lipschitz
 from saddlepoint.theory.lower import chain_N
 
@@ -21,7 +22,7 @@ MARGIN = 1.01  # the norm is taken this much too large, which is what bounds x a
 def lifted_rho(N: float) -> float:
     """The root of rho^2 N^2 = 1 + rho: the step that the norm N of the lifted coupling allows."""
     N = max(N, SMALLEST)
-    return (1.0 + math.hypot(1.0, 2.0 * N)) / (2.0 * N * N)
+    return (1.0 + math.hypot(1.0, 2.0 * N)) / (2.0 * N) / N
 
 
 def lpd_gs_rho(kx: float, ky: float, c: float) -> float:
@@ -44,8 +45,12 @@ def lpd_gs_bound(kx: float, ky: float, c: float, k: int) -> float:
 
 def lpd_gs_steps(kx: float, ky: float, c: float, reduction: float) -> int:
     """A k for which ``lpd_gs_bound`` is at most ``reduction``."""
-    excess = math.log(max(lpd_gs_bound(kx, ky, c, 1) / reduction, 1.0))
-    return 1 + math.ceil(excess / math.log1p(lpd_gs_rho(kx, ky, c)))
+    return _lpd_gs_steps(kx, ky, c, math.log(reduction))
+
+
+def _lpd_gs_steps(kx: float, ky: float, c: float, log_reduction: float) -> int:
+    excess = max(math.log(lpd_gs_bound(kx, ky, c, 1)) - log_reduction, 0.0)
+    return 1 + math.ceil(countable(excess / math.log1p(lpd_gs_rho(kx, ky, c))))
 
 
 def lpd_gs_calls(kx: float, ky: float, c: float, Fx: float, Fy: float, mu_x: float, mu_y: float, tol: float) -> float:
@@ -54,10 +59,12 @@ def lpd_gs_calls(kx: float, ky: float, c: float, Fx: float, Fy: float, mu_x: flo
     Args:
         Fx, Fy: the norms of the field at the start, which bound the distance to the solution there.
     """
-    start = weighted_bound(mu_x, mu_y, Fx, Fy)
+    start = distance_bound(mu_x, mu_y, Fx, Fy)
+    if not 0.0 < start < math.inf:
+        return 1.0 if start == 0.0 else math.inf
     # The certificate is at most sqrt(1/mu_x + 1/mu_y) l times the weighted distance, l the Lipschitz constant.
-    target = (tol / field_lipschitz(kx, ky, c)) ** 2 / (1.0 / mu_x + 1.0 / mu_y)
-    return 1.0 if start <= 0.0 else 1.0 + lpd_gs_steps(kx, ky, c, target / start)
+    reduction = math.log(tol) - math.log(field_lipschitz(kx, ky, c)) - math.log(start)
+    return 1.0 + _lpd_gs_steps(kx, ky, c, 2.0 * reduction)
 
 
 class LpdParameters(NamedTuple):

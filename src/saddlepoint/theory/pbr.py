@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from saddlepoint.theory.counts import countable
+
 ACCURACY = 0.125  # what a best response leaves of the residual
 
 
@@ -48,4 +50,4 @@ def response_contraction(theta: float, accuracy: float = ACCURACY) -> float:
 
 def response_sweeps(theta: float, reduction: float) -> int:
     """Pairs of best responses that shrink the duality gap, which is R^2/2, by ``reduction``."""
-    return max(1, math.ceil(0.5 * math.log(max(reduction, 1.0)) / -math.log(response_contraction(theta))))
+    return max(1, math.ceil(countable(0.5 * math.log(max(reduction, 1.0)) / -math.log(response_contraction(theta)))))

@@ -13,7 +13,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from saddlepoint.theory.counts import countable
+
 SLACK, PROVEN = 0.5, 0.125  # shares of 1 - contraction: what the solves within a step are granted at first, and at last
+SMALLEST = 1e-17  # stands for a smaller share, and for a smaller gain: they are lost in rounding
 
 
 class HssParameters(NamedTuple):
@@ -69,13 +72,13 @@ class HssGoal(NamedTuple):
 
     def size(self, zz: float, zr: float) -> float:
         """The norm of a residual that is small enough."""
-        least = self.m if self.eta == 0.0 else self.eta**2 * self.m * (1.0 + self.beta)
+        least = self.m if self.eta == 0.0 else self.eta * self.eta * self.m * (1.0 + self.beta)
         return self.tol * math.sqrt(least) * self.weight(zz, zr)
 
 
 def rhss_goal(k: int, d: float, e: float, c: float, kappa: float, slack: float) -> HssGoal:
-    """tol = slack (1 - sigma)."""
-    tol = slack * (1.0 - rhss_contraction(k, d, e, c, kappa))
+    """tol = slack (1 - sigma), but not below what arithmetic can tell apart."""
+    tol = max(slack * (1.0 - rhss_contraction(k, d, e, c, kappa)), SMALLEST)
     return HssGoal(d + e, *rhss_parameters(k, d + e, c), tol)
 
 
@@ -92,5 +95,5 @@ def rhss_steps(contraction: float, kappa: float, reduction: float) -> int:
 
     (1 + kappa)^2 allows for the change between its norm and the one in which steps are contractions.
     """
-    rate = 0.5 * (1.0 + contraction)
-    return max(1, math.ceil(math.log((1.0 + kappa) ** 2 * max(reduction, 1.0)) / -math.log(rate)))
+    gain = max(-math.log(0.5 * (1.0 + contraction)), SMALLEST)
+    return max(1, math.ceil(countable((2.0 * math.log1p(kappa) + math.log(max(reduction, 1.0))) / gain)))

@@ -137,7 +137,7 @@ class Anderson(Method):
         length = norm(q)
         if length <= DEPENDENT * norm(dr):
             return memory._replace(T=T, r=r)
-        q = (1.0 / length) * q
+        q = q / length
         k = memory.Q.count
         Q = memory.Q.append(q)
         factor = np.zeros((k + 1, k + 1))

@@ -1,0 +1,109 @@
+"""The list of others' examples and tests: which fit, which do not, and the answers. Writes docs/others.md."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+saddle_programs, quadratic_programs, worst_cases = (
+    import_module(f"others.{name}") for name in ("saddle_programs", "quadratic_programs", "worst_cases")
+)
+
+HEAD = """# Others' examples and tests
+
+What DSP ([dsp-cvxpy](https://github.com/cvxgrp/dsp) 0.4.2), the quadratic programs of Maros and Meszaros, OSQP, SCS
+and Clarabel, and [PEPit](https://github.com/PerformanceEstimation/PEPit) 0.5.1 solve in their own examples and tests,
+given to this library. The numbers on this page are written by
+
+```console
+$ python benchmarks/others.py
+```
+
+and `tests/test_others.py` holds each of them to a tolerance. *Through* says what a problem is handed to:
+
+- `solve`: it is smooth and strongly convex as it stands. The answer has a certificate.
+- `ConstrainedGame`: linear constraints, and costs that need not be strongly convex. Variables are shifted to be
+  nonnegative, and inequalities get slacks. A minimisation is a game whose other player has one strategy. The bounds on
+  what a player can gain are finite on bounded sets only; where a set is not bounded, bounds that are not active are
+  added. The objective of a minimisation is divided by its largest slope first: without that, CVXQP3_S is not solved
+  within the 1000 outer steps allowed.
+- `proximal_point` (of `saddlepoint.apps.proximal`): a convex function under equations. Their multipliers are y, h is
+  linear, and each step is a `solve` with h + weight/2 |y - y_k|^2, and so for g where its Hessian is singular.
+
+*Changed* says what else was done to the problem. It moves the answer only where it names another size, other data or
+a cone that is cut off; then *their answer* is that of the changed problem.
+"""
+
+
+def cell(text: str) -> str:
+    """Without what would end a cell."""
+    return text.replace("|", "\\|")
+
+
+def case_rows(cases: list[Any]) -> list[str]:
+    """A line each."""
+    lines = [
+        "| source | problem | through | changed | our answer | their answer | difference | theirs is |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for case in cases:
+        found, value = case.ours(), case.theirs()
+        ours = f"{found.value + 0.0:.9g}" + ("" if found.solved else " (not solved)")
+        words = (case.source, case.problem, case.through, case.change, ours, f"{value:.9g}",
+                 f"{abs(found.value - value):.1e}", case.origin)  # fmt: skip
+        lines.append("| " + " | ".join(map(cell, words)) + " |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
+def rate_rows() -> list[str]:
+    """A line each."""
+    lines = ["| source | method | instance | our run | PEPit quotes |", "|---|---|---|---|---|"]
+    for rate in worst_cases.RATES:
+        relation = "" if rate.attained else "at most "
+        words = (rate.source, rate.method, rate.instance, f"{rate.ours():.6g}", f"{relation}{rate.quoted:.6g}")
+        lines.append("| " + " | ".join(map(cell, words)) + " |")
+    return lines
+
+
+def outside_rows(entries: tuple[Any, ...]) -> list[str]:
+    """A line each."""
+    lines = ["| source | problem | why not |", "|---|---|---|"]
+    return lines + ["| " + " | ".join(map(cell, entry)) + " |" for entry in entries]
+
+
+def main() -> str:
+    """The page."""
+    warnings.simplefilter("ignore")  # of cvxpy and its solvers
+    parts = [
+        HEAD,
+        "## Saddle problems of DSP\n",
+        *case_rows(list(saddle_programs.cases())),
+        "\nWhere dsp-cvxpy is installed (with CVXPY 1.7 or older), `tests/test_others.py` compares with DSP itself.",
+        "\nThese do not fit:\n",
+        *outside_rows(saddle_programs.OUTSIDE),
+        "\n## Quadratic programs\n",
+        *case_rows(list(quadratic_programs.cases())),
+        "\nThe infeasible programs of Clarabel's tests (test_qp_primal_infeasible, test_lp_primal_infeasible,",
+        "test_eq_constrained_primal_infeasible) are refused with an `InfeasibleError`, which holds a proof.",
+        "\nThese do not fit, or were not tried:\n",
+        *outside_rows(quadratic_programs.OUTSIDE),
+        "\n## Worst functions of PEPit's examples\n",
+        "An example is about a class and a method, not an instance. PEPit is run on it, and the worst function is",
+        "rebuilt from the points that its program ends with; `solve` minimises it from the example's start.\n",
+        *case_rows(list(worst_cases.cases())),
+        "\nWhere the method is ours too, a run of it is held to the number that the example quotes:\n",
+        *rate_rows(),
+        "\nThese do not fit, or were not tried:\n",
+        *outside_rows(worst_cases.OUTSIDE),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "others.md").write_text(main())

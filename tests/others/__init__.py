@@ -1,0 +1,1 @@
+"""Problems of other projects' examples and tests, in this library's terms."""

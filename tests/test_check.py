@@ -1,0 +1,170 @@
+"""sp.check: honest problems pass, and every lie is named with what to do about it."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from cases import BLACK_BOX, CASES, case
+from lies import LIES, problem
+from reference import dense
+
+import saddlepoint as sp
+from saddlepoint.cli import app as cli
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_honest_problems_pass(name):
+    report = sp.check(case(name)[0])
+    assert report.ok, report
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_black_boxes_pass_at_the_solution(name):
+    """Where a piecewise quadratic function has its kinks."""
+    f, xs, ys = case(name)
+    g, h = (sp.Smooth(q.grad, mu=q.mu, L=q.L, value=q.value, prox=q.prox if q.has_prox else None) for q in (f.g, f.h))
+    report = sp.check(sp.Saddle(g, h, dense(f.A)), xs, ys, points=2, seed=1)
+    assert report.ok, report
+
+
+def test_the_report_is_readable():
+    report = sp.check(BLACK_BOX())
+    lines = repr(report).splitlines()
+    assert lines[0].split() == ["what", "given", "found"]
+    assert {line[: len("mu of g")] for line in lines} >= {"mu of g", "mu of h"}
+    assert lines[-1].startswith("one call takes: grad_g ")
+    assert report.ok
+    assert report.problems == ()
+    assert json.loads(json.dumps(report.to_dict()))["ok"] is True
+
+
+NAMED = {
+    "L of g": "give a larger L",
+    "mu of g": "give mu <=|check the gradient of g",
+    "symmetry of g": "not the gradient of any function",
+    "A' of A": "A' is not the transpose of A",
+    "|A|": "is too small",
+    "noise of grad g": "make the gradient exact",
+}
+FOUND = {
+    "L / 2": "L of g",
+    "L / 100": "L of g",
+    "mu * 2": "mu of g",
+    "mu * 100": "mu of g",
+    "norm / 2": "|A|",
+    "norm / 100": "|A|",
+    "a sign": "symmetry of g",
+    "asymmetric": "symmetry of g",
+    "slightly asymmetric": "symmetry of g",
+    "a sign in A'": "A' of A",
+    "a row of A'": "A' of A",
+    "A' scaled": "A' of A",
+    "random noise": "noise of grad g",
+    "noise": "noise of grad g",
+    "not convex": "mu of g",
+}
+
+
+@pytest.mark.parametrize("lie", FOUND)
+def test_a_lie_is_found(lie):
+    honest, _, _ = problem("quadratic")
+    report = sp.check(LIES[lie](honest, plain=True))
+    found = {finding.what: finding for finding in report.problems}
+    assert FOUND[lie] in found, report
+    assert re.search(NAMED[FOUND[lie]], found[FOUND[lie]].advice)
+    assert set(found) <= {FOUND[lie], "mu of g"}, report  # a sign makes a convex function not convex, too
+
+
+def one(**given):
+    """A problem whose g is x'Px/2 with something else given along."""
+    P = np.array([2.0, 1.0, 0.5])
+    g = sp.Smooth(**({"grad": lambda x: P * x - 1.0, "mu": 0.5, "L": 2.0} | given))
+    return sp.Saddle(g, sp.Quadratic(1.0), np.eye(3))
+
+
+BUFFER = np.zeros(3)
+
+
+def same_array(x):
+    return np.multiply(2.0, x, out=BUFFER)
+
+
+def changes_its_argument(x):
+    x *= 2.0
+    return x.copy()
+
+
+WRONG = {
+    "value": ({"value": lambda x: float(x @ x)}, "value of g"),
+    "prox": ({"prox": lambda v, t: v / (1.0 + t)}, "prox of g"),
+    "hessian": ({"hessian": lambda x: np.eye(3)}, "Hessian of g"),
+    "quadratic": ({"grad": lambda x: x + 0.5 * np.tanh(x), "mu": 1.0, "quadratic": True}, "g quadratic"),
+    "same array": ({"grad": same_array}, "gradient of g"),
+    "argument": ({"grad": changes_its_argument}, "gradient of g"),
+    "shape": ({"grad": lambda x: x[:2]}, "gradient of g"),
+    "nan": ({"grad": lambda x: x * np.nan}, "gradient of g"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_else_is_given_is_compared_with_the_gradient(what):
+    given, row = WRONG[what]
+    report = sp.check(one(**given), np.full(3, 0.3))
+    assert [finding.what for finding in report.problems] == [row], report
+    assert report.problems[0].advice
+
+
+def test_right_extras_pass():
+    P = np.array([2.0, 1.0, 0.5])
+    extras = {
+        "value": lambda x: float(0.5 * x @ (P * x) - x.sum()),
+        "prox": lambda v, t: (v + t) / (1.0 + t * P),
+        "hessian": lambda x: np.diag(P),
+        "quadratic": True,
+    }
+    assert sp.check(one(**extras)).ok
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_single_precision_passes(seed):
+    rng = np.random.default_rng(seed)
+    P = rng.uniform(0.1, 1.0, 30).astype(np.float32)
+    g = sp.Smooth(lambda x: P * x - np.float32(1.0), mu=0.09, L=1.1, dtype=np.float32)
+    f = sp.Saddle(g, sp.Quadratic(np.float32(1.0)), rng.standard_normal((30, 20)).astype(np.float32))
+    report = sp.check(f, seed=seed)
+    assert report.ok, report
+
+
+def test_what_is_refused_at_the_door():
+    for bad, sentence in (({"points": 0}, "points is 0"), ({"seed": -1}, "seed is -1"), ({"x0": [1.0]}, "x0 has 1")):
+        with pytest.raises(sp.ProblemError, match=sentence):
+            sp.check(BLACK_BOX(), **bad)
+    with pytest.raises(sp.ProblemError, match="f is a int; expected a Saddle"):
+        sp.check(3)
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    np.save(tmp_path / "A.npy", np.eye(3))
+    (tmp_path / "p.toml").write_text(
+        'A = "A.npy"\n[g]\nkind = "quadratic"\nP = 2.0\n[h]\nkind = "quadratic"\nP = 1.0\nb = [1.0, 2.0, 3.0]\n'
+    )
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["saddlepoint", "check", str(tmp_path / "p.toml"), *words])
+        code = cli.run()
+        return code, capsys.readouterr().out
+
+    code, out = run()
+    assert code == 0
+    assert "mu of g" in out
+    assert "one call takes: grad_g" in out
+    code, out = run("--json", "--points", "1")
+    assert code == 0
+    assert json.loads(out)["ok"] is True
+    wrong = sp.Report((sp.Finding("mu of g", "1", "<= 0.5", False, "give mu <= 0.5"),), {"A": 1e-6})
+    monkeypatch.setattr("saddlepoint.cli.app.check_problem", lambda f, **how: wrong)
+    code, out = run()
+    assert code == 1
+    assert "mu of g: give mu <= 0.5" in out

@@ -1,0 +1,610 @@
+"""A run that is broken off anywhere and called again ends as if nothing had happened; other files are refused."""
+
+import dataclasses
+import json
+import os
+import signal
+import threading
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from cases import case, gradient_methods, prox_methods, quadratic_methods
+from hypothesis import given
+from hypothesis import strategies as st
+
+import saddlepoint as sp
+from saddlepoint.arrays import NUMPY64
+from saddlepoint.checkpoint import store
+from saddlepoint.checkpoint.values import Packer, Unpacker, known_classes
+from saddlepoint.generators import random_logistic, random_quadratic
+from saddlepoint.vectors import Rows
+
+OTHERS = {
+    "auto": "auto",
+    "newton": sp.make_method("newton"),
+    "restarted-direct": sp.Restarted(sp.Direct()),
+    "anderson-direct": sp.Anderson(sp.Direct()),
+    "catalyst-direct": sp.Catalyst(sp.Direct()),
+    "catalyst-imex-factor": sp.Catalyst(sp.IMEX(coupling="factor")),
+    "restarted-rhss": sp.Restarted(sp.RHSS()),
+    "catalyst-restarted-apd": sp.Catalyst(sp.Restarted(sp.APD())),
+}
+METHODS = gradient_methods() | prox_methods() | quadratic_methods() | OTHERS
+
+
+@pytest.fixture
+def no_fsync(monkeypatch):
+    """What reaches the disk when is the matter of tests/test_kill.py; here it would only take time."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+def assert_same(resumed, whole):
+    """To the bit, but for the clock."""
+    assert resumed.x.tobytes() == whole.x.tobytes()
+    assert resumed.y.tobytes() == whole.y.tobytes()
+    assert resumed.certificate == whole.certificate
+    assert (resumed.status, resumed.method, resumed.message) == (whole.status, whole.method, whole.message)
+    assert (resumed.calls, resumed.passes, resumed.iterations) == (whole.calls, whole.passes, whole.iterations)
+    assert resumed.monitor_calls == whole.monitor_calls
+    assert resumed.parameters == whole.parameters
+    clock = sp.Record._fields.index("seconds")
+    for a, b in zip(resumed.history, whole.history, strict=True):
+        assert a[:clock] + a[clock + 1 :] == b[:clock] + b[clock + 1 :]
+
+
+def test_every_registered_method_is_here():
+    assert {info.name for info in sp.methods()} <= set(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_run_out_of_calls_goes_on_as_if_nothing_had_happened(name, tmp_path):
+    """The budget ends in the middle of steps and inner loops, again and again."""
+    f, method, file = case("balanced")[0], METHODS[name], tmp_path / "run"
+    whole = sp.solve(f, method=method, tol=1e-8)
+    budget, interruptions = 1, 0
+    while budget < max(whole.calls.values()):
+        part = sp.solve(f, method=method, tol=1e-8, max_calls=budget, checkpoint=file, checkpoint_every=1e9)
+        assert part.solved or part.status == "out of calls"
+        interruptions += not part.solved
+        budget = 2 * budget + 3
+    assert interruptions > 0
+    resumed = sp.solve(f, method=method, tol=1e-8, checkpoint=file)
+    assert_same(resumed, whole)
+    assert resumed.provenance["resumed"] > 0
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.usefixtures("no_fsync")
+def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
+    """Every step is written; a callback copies files and stops the run; all of them are gone on from."""
+    smooth = name in gradient_methods() or name in ("auto", "newton")
+    f, method, file = case("huber" if smooth else "mu_x < mu_y")[0], METHODS[name], tmp_path / "run"
+    whole = sp.solve(f, method=method, tol=1e-6)
+    copies = []
+
+    def callback(result):
+        copies.append(file.read_bytes())
+        if len(copies) == max(2, len(whole.history) * 2 // 3):
+            raise StopIteration
+
+    part = sp.solve(f, method=method, tol=1e-6, callback=callback, checkpoint=file, checkpoint_every=0)
+    assert part.status == "stopped by the callback"
+    assert_same(sp.solve(f, method=method, tol=1e-6, checkpoint=file), whole)
+    for copy in (copies[0], copies[len(copies) // 2], copies[-1]):
+        file.write_bytes(copy)
+        assert_same(sp.solve(f, method=method, tol=1e-6, checkpoint=file), whole)
+
+
+@pytest.mark.parametrize("problem", ["logistic, mu_x < mu_y", "L_x >> L_y", "wide", "sparse A", "operator A", "1 x 1"])
+@pytest.mark.parametrize("method", ["auto", "catalyst-dippa", "lpd-slide", "anderson-imex"])
+def test_any_kind_of_problem_goes_on(problem, method, tmp_path):
+    f = case(problem)[0]
+    whole = sp.solve(f, method=method, tol=1e-7)
+    for budget in (0, 2, 9, 40, 150, 700):
+        sp.solve(f, method=method, tol=1e-7, max_calls=budget, checkpoint=tmp_path / "run", checkpoint_every=1e9)
+    assert_same(sp.solve(f, method=method, tol=1e-7, checkpoint=tmp_path / "run"), whole)
+
+
+def test_a_change_of_method_and_its_reasons_survive(tmp_path, monkeypatch):
+    """Auto's first choice falls behind; the checkpoint remembers which one came then, and why."""
+
+    def stuck(self, problem, s):
+        problem.field(s.x, s.y)
+        return s
+
+    f = random_logistic(20, 15, 100, 50, 2000, seed=1)
+    monkeypatch.setattr(sp.IMEX, "step", stuck)
+    monkeypatch.setattr(sp.Newton, "step", stuck)
+    whole = sp.solve(f, tol=1e-7)
+    assert "newton fell behind, then dippa" in whole.message
+    total = max(whole.calls.values())
+    for budget in (total // 3, total // 2, total - 20):
+        sp.solve(f, tol=1e-7, max_calls=budget, checkpoint=tmp_path / "run", checkpoint_every=1e9)
+    assert_same(sp.solve(f, tol=1e-7, checkpoint=tmp_path / "run"), whole)
+
+
+def test_the_plan_of_auto_is_saved_and_not_made_again(tmp_path):
+    f = random_logistic(14, 10, 60, 60, 20, seed=6)
+    dear = {"grad_g": 100.0, "grad_h": 100.0}
+    whole = sp.solve(f, tol=1e-8, costs=dear)
+    assert whole.method != sp.solve(f, tol=1e-8).method
+    sp.solve(f, tol=1e-8, costs=dear, max_calls=30, checkpoint=tmp_path / "run")
+    assert_same(sp.solve(f, tol=1e-8, checkpoint=tmp_path / "run"), whole)  # as if gradients were cheap now
+
+
+def test_rounds_on_a_copy_of_A_survive(tmp_path):
+    f = random_quadratic(30, 20, 300, 300, 100, seed=3)
+    whole = sp.solve(f, method="lpd-gs", tol=1e-11, storage="float32")
+    for budget in (100, 300, 900, 1500):
+        sp.solve(f, method="lpd-gs", tol=1e-11, storage="float32", max_calls=budget, checkpoint=tmp_path / "run")
+    assert_same(sp.solve(f, method="lpd-gs", tol=1e-11, storage="float32", checkpoint=tmp_path / "run"), whole)
+
+
+def steep():
+    """A gradient that is flat near the start: the estimate of L is corrected twice or more on the way."""
+    return sp.Saddle(
+        sp.Smooth(lambda x: 0.1 * x + 5.0 * (np.tanh(8.0 * (x - 3.0)) + 1.0) - 5.0, mu=0.1, L=None),
+        sp.Quadratic(1.0, np.ones(4)),
+        0.1 * np.eye(4),
+    )
+
+
+def test_a_corrected_estimate_survives(tmp_path):
+    whole = sp.solve(steep(), method="dippa", tol=1e-8)
+    assert whole.provenance["corrections"]
+    for budget in range(5, max(whole.calls.values()), 17):
+        sp.solve(steep(), method="dippa", tol=1e-8, max_calls=budget, checkpoint=tmp_path / "run")
+    resumed = sp.solve(steep(), method="dippa", tol=1e-8, checkpoint=tmp_path / "run")
+    assert_same(resumed, whole)
+    assert resumed.provenance["corrections"] == whole.provenance["corrections"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_float32_goes_on(dtype, tmp_path):
+    rng = np.random.default_rng(0)
+    P, A = np.geomspace(0.05, 1, 20).astype(dtype), rng.standard_normal((20, 20)).astype(dtype)
+    f = sp.Saddle(sp.Quadratic(P, P), sp.Quadratic(P, P), A)
+    whole = sp.solve(f, method="anderson-lpd-gs", tol=1e-3)
+    for budget in (10, 50):
+        sp.solve(f, method="anderson-lpd-gs", tol=1e-3, max_calls=budget, checkpoint=tmp_path / "run")
+    resumed = sp.solve(f, method="anderson-lpd-gs", tol=1e-3, checkpoint=tmp_path / "run")
+    assert resumed.x.dtype == dtype
+    assert_same(resumed, whole)
+
+
+@pytest.mark.parametrize(
+    ("library", "method"),
+    [("torch", "krylov"), ("torch", "catalyst-dippa"), ("jax", "lpd-gs"), ("array-api-strict", "anderson-lpd-gs")],
+)
+def test_other_libraries_go_on(library, method, tmp_path):
+    from test_arrays import LIBRARIES, moved
+
+    try:
+        f = moved(case("balanced")[0], LIBRARIES[library]())
+    except ImportError as error:
+        pytest.skip(str(error))
+    for budget in (20, 60):
+        sp.solve(f, method=method, tol=1e-8, max_calls=budget, checkpoint=tmp_path / "run")
+    result = sp.solve(f, method=method, tol=1e-8, checkpoint=tmp_path / "run")
+    assert result.solved
+    assert type(result.x) is type(f.space.zeros(1))
+
+
+# -- what a second call may change ------------------------------------------------------------------------------------
+
+
+def test_a_finished_run_returns_at_once(tmp_path):
+    f = case("balanced")[0]
+    first = sp.solve(f, method="dippa", tol=1e-8, checkpoint=tmp_path / "run")
+    again = sp.solve(f, method="dippa", tol=1e-8, checkpoint=tmp_path / "run")
+    assert_same(again, first)
+
+
+def test_a_smaller_tol_goes_on_and_is_what_one_run_would_have_found(tmp_path):
+    f = case("balanced")[0]
+    coarse = sp.solve(f, method="dippa", tol=1e-3, checkpoint=tmp_path / "run")
+    fine = sp.solve(f, method="dippa", tol=1e-9, checkpoint=tmp_path / "run")
+    assert coarse.calls["A"] < fine.calls["A"]
+    assert_same(fine, sp.solve(f, method="dippa", tol=1e-9))
+
+
+def test_time_goes_on_too(tmp_path):
+    f = random_quadratic(150, 100, 1e6, 1e6, 1e6, seed=0)
+    file = tmp_path / "run"
+    first = sp.solve(f, method="aipfb", tol=1e-12, max_seconds=0.3, checkpoint=file)
+    assert first.status == "out of time"
+    assert f"raise max_seconds and call again to go on from {file}" in first.message
+    again = sp.solve(f, method="aipfb", tol=1e-12, max_seconds=0.3, checkpoint=file)
+    assert again.status == "out of time"
+    assert again.iterations <= first.iterations + 1
+    more = sp.solve(f, method="aipfb", tol=1e-12, max_seconds=0.6, checkpoint=file)
+    assert more.iterations > first.iterations
+
+
+def test_the_bill_has_the_queries_that_know_the_problem_again(tmp_path):
+    f = case("balanced")[0]
+    plain = sp.solve(f, method="dippa")
+    kept = sp.solve(f, method="dippa", checkpoint=tmp_path / "run")
+    assert {name: n + 1 for name, n in plain.setup_calls.items()} == kept.setup_calls
+
+
+# -- signals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_returns_the_best_point(number, tmp_path):
+    f = case("logistic")[0]
+    whole = sp.solve(f, method="dippa", tol=1e-9)
+    before, calls = signal.getsignal(signal.SIGTERM), []
+
+    def grad(x):
+        calls.append(1)
+        if len(calls) == 100:
+            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), signal.SIGTERM) if number == signal.SIGTERM else None  # one more changes nothing
+        return f.g.grad(x)
+
+    g = sp.Smooth(grad, mu=f.mu_x, L=f.L_x, space=f.g.space)
+    part = sp.solve(sp.Saddle(g, f.h, f.A), method="dippa", tol=1e-9, checkpoint=tmp_path / "run")
+    assert part.status == "interrupted"
+    assert part.certificate.distance < np.inf
+    assert f"call again to go on from {tmp_path / 'run'}" in part.message
+    assert ("SIGTERM" in part.message) == (part.provenance["signal"] == "SIGTERM") == (number == signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+    rest = sp.solve(sp.Saddle(g, f.h, f.A), method="dippa", tol=1e-9, checkpoint=tmp_path / "run")
+    assert rest.solved
+    assert rest.x.tobytes() == whole.x.tobytes()
+
+
+def test_without_a_checkpoint_nobody_handles_sigterm():
+    seen = []
+    sp.solve(case("balanced")[0], callback=lambda _: seen.append(signal.getsignal(signal.SIGTERM)))
+    assert set(seen) == {signal.getsignal(signal.SIGTERM)}
+
+
+def test_a_thread_leaves_signals_alone(tmp_path):
+    seen, f = [], case("balanced")[0]
+    before = signal.getsignal(signal.SIGTERM)
+
+    def work():
+        result = sp.solve(
+            f, checkpoint=tmp_path / "run", callback=lambda _: seen.append(signal.getsignal(signal.SIGTERM))
+        )
+        seen.append(result.solved)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert set(seen) == {before, True}
+
+
+# -- files that do not fit --------------------------------------------------------------------------------------------
+
+
+def written(folder, **options):
+    """A problem, and its checkpoint with an older one beside it."""
+    f, file = case("balanced")[0], folder / "run"
+    sp.solve(f, tol=1e-9, max_calls=30, checkpoint=file, **({"method": "dippa"} | options))
+    sp.solve(f, tol=1e-9, max_calls=90, checkpoint=file, **({"method": "dippa"} | options))
+    assert store.older(file).exists()
+    return f, file
+
+
+def other(f, **parts):
+    return sp.Saddle(parts.get("g", f.g), parts.get("h", f.h), parts.get("A", f.A.A))
+
+
+def changed(A):
+    A = A.copy()
+    A[3, 2] *= 1.0 + 1e-9
+    return A
+
+
+REFUSALS = {
+    "is a run of dippa, and aipfb was asked for": lambda f: (f, {"method": "aipfb"}),
+    "is a run of dippa, and auto was asked for": lambda f: (f, {"method": "auto"}),
+    "is a run of dippa with other options": lambda f: (f, {"method": sp.DIPPA("paper")}),
+    "is a run with storage None, not float32": lambda f: (f, {"storage": "float32"}),
+    "is of a problem of shape [14, 10], and this one is 10 x 14": lambda f: (other(f, g=f.h, h=f.g, A=f.A.A.T), {}),
+    "is of a problem in numpy float64, and this one is in numpy float32": lambda f: (
+        sp.Saddle(*(sp.Quadratic(1.0) for _ in "gh"), f.A.A.astype(np.float32)),
+        {},
+    ),
+    "is of a problem with L of g": lambda f: (other(f, g=sp.Smooth(f.g.grad, mu=f.mu_x, L=2 * f.L_x)), {}),
+    "is of a problem with mu of h": lambda f: (other(f, h=sp.Smooth(f.h.grad, mu=f.mu_y / 2, L=f.L_y)), {}),
+    "is of a problem with |A|": lambda f: (other(f, A=2 * f.A.A), {}),
+    "the product with A at a probe differs": lambda f: (other(f, A=changed(f.A.A)), {}),
+    "the gradient of g at a probe differs": lambda f: (
+        other(f, g=sp.Smooth(lambda x: f.g.grad(x) + 1e-6, mu=f.mu_x, L=f.L_x)),
+        {},
+    ),
+    "the gradient of h at a probe differs": lambda f: (
+        other(f, h=sp.Smooth(lambda y: f.h.grad(y) * (1 + 1e-9), mu=f.mu_y, L=f.L_y)),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSALS)
+def test_a_checkpoint_of_another_run_is_refused(sentence, tmp_path):
+    f, file = written(tmp_path)
+    g, options = REFUSALS[sentence](f)
+    kept = file.read_bytes()
+    with pytest.raises(sp.ProblemError) as caught:
+        sp.solve(g, tol=1e-9, checkpoint=file, **({"method": "dippa"} | options))
+    assert sentence in str(caught.value)
+    assert str(caught.value).endswith("delete it to begin anew, or name another file")
+    assert file.read_bytes() == kept
+
+
+def rewritten(file, change):
+    """The same file with something else told, and a sum that is right."""
+    told, arrays = store.read(file, 1 << 30)
+    change(told)
+    store.write(file, store.Content(told, arrays), 1 << 30)
+
+
+def test_another_version_is_refused_and_another_patch_is_not(tmp_path):
+    f, file = written(tmp_path)
+    rewritten(file, lambda told: told["identity"].update(version="99.1.0"))
+    store.older(file).unlink()
+    with pytest.raises(sp.ProblemError, match=r"was written by saddlepoint 99\.1\.0, and this is"):
+        sp.solve(f, method="dippa", checkpoint=file)
+    series = ".".join(sp.__version__.split(".")[:2])
+    rewritten(file, lambda told: told["identity"].update(version=f"{series}.99"))
+    assert sp.solve(f, method="dippa", checkpoint=file).solved
+    rewritten(file, lambda told: told["identity"].update(format=2))
+    store.older(file).unlink()
+    with pytest.raises(sp.ProblemError, match="has format 2; this version reads 1"):
+        sp.solve(f, method="dippa", checkpoint=file)
+
+
+def test_the_older_file_is_offered_where_it_fits(tmp_path):
+    f, file = written(tmp_path)
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(sp.ProblemError, match="is damaged: it is cut off") as caught:
+        sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
+    assert f"but {store.older(file)} is whole and fits: rename it to run to go on from there" in str(caught.value)
+    os.replace(store.older(file), file)
+    assert_same(sp.solve(f, method="dippa", tol=1e-9, checkpoint=file), sp.solve(f, method="dippa", tol=1e-9))
+
+
+def test_a_kill_between_two_names_loses_nothing(tmp_path):
+    f, file = written(tmp_path)
+    os.replace(file, store.older(file))  # the old one has gone, the new one has not come
+    (tmp_path / "run.new").write_bytes(b"half")
+    assert_same(sp.solve(f, method="dippa", tol=1e-9, checkpoint=file), sp.solve(f, method="dippa", tol=1e-9))
+    assert not (tmp_path / "run.new").exists()
+
+
+def test_every_cut_and_every_changed_byte_is_found_out(tmp_path):
+    f, file = written(tmp_path)
+    data = file.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in [0, 1, 22, 23, 30, 60, len(data) // 2, len(data) - 1, *rng.integers(0, len(data), 60).tolist()]:
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << int(rng.integers(8))
+        for bad in (bytes(flipped), data[:at]):
+            file.write_bytes(bad)
+            with pytest.raises(sp.ProblemError, match=r"is damaged|is not a checkpoint"):
+                store.read(file, 1 << 30)
+    file.write_bytes(data + b"x")
+    with pytest.raises(sp.ProblemError, match="is damaged"):
+        sp.solve(f, method="dippa", checkpoint=file)
+
+
+@given(st.binary(max_size=300))
+def test_rubbish_behind_a_right_sum_is_refused(tmp_path_factory, body):
+    import hashlib
+
+    file = tmp_path_factory.mktemp("rubbish") / "run"
+    file.write_bytes(store.MAGIC + hashlib.sha256(body).digest() + body)
+    with pytest.raises(sp.ProblemError, match="is not a checkpoint"):
+        sp.solve(case("balanced")[0], method="dippa", checkpoint=file)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
+        ["float", "tuple", "dict", "array", "number", "rows", "most", "random", "of", "with", "function", "foreign"]
+    ), inner, max_size=3),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON, st.sampled_from(["standing", "state", "identity", "history"]))
+def test_other_things_where_a_run_should_stand_are_refused(tmp_path_factory, rubbish, where):
+    f, file = written(tmp_path_factory.mktemp("rubbish"))
+    rewritten(file, lambda told: told.update({where: rubbish}))
+    os.remove(store.older(file))
+    if rubbish is None and where == "state":
+        assert sp.solve(f, method="dippa", tol=1e-9, checkpoint=file).solved  # from the start of the method
+        return
+    with pytest.raises(sp.ProblemError):
+        sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
+
+
+def test_a_huge_file_is_not_read(tmp_path):
+    file = tmp_path / "run"
+    with open(file, "wb") as handle:
+        handle.truncate(1 << 40)
+    with pytest.raises(sp.ProblemError, match=r"above the limit of 0\.0643 GiB for a problem of this size"):
+        sp.solve(case("balanced")[0], checkpoint=file)
+
+
+def test_names_are_looked_up_and_never_imported(tmp_path):
+    f, file = written(tmp_path)
+    for name in ("os:system", "subprocess:Popen", "builtins:eval", "saddlepoint.problem:Saddle", "pathlib:Path"):
+        rewritten(file, lambda told, name=name: told.update(state={"of": name, "with": {}}))
+        with pytest.raises(sp.ProblemError, match="holds no state of this method"):
+            sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
+
+
+BAD = [
+    (3, "checkpoint is 3; expected a file name"),
+    (b"run", "checkpoint is b'run'; expected a file name"),
+    ("a\0b", "expected a file name"),
+    ("/", "which is a folder; expected a file name"),
+    ("/nowhere/run", "is in the folder /nowhere, which does not exist; make it first"),
+    ("/dev/null", "is not a file"),
+    ("x" * 300, "File name too long"),
+]
+
+
+@pytest.mark.parametrize(("path", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
+def test_bad_names_are_refused(path, sentence):
+    with pytest.raises(sp.ProblemError, match=sentence):
+        sp.solve(case("balanced")[0], checkpoint=path)
+
+
+@pytest.mark.parametrize("every", [-1, float("nan"), "often", None])
+def test_bad_intervals_are_refused(every, tmp_path):
+    with pytest.raises(sp.ProblemError, match=r"checkpoint_every is .*; expected seconds, 0 or more"):
+        sp.solve(case("balanced")[0], checkpoint=tmp_path / "run", checkpoint_every=every)
+
+
+def test_a_link_is_followed_to_its_file(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "run")
+    sp.solve(case("balanced")[0], checkpoint=tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "deep" / "run").is_file()
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+class Nested(NamedTuple):
+    a: object
+    b: object = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    c: object
+
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | st.floats()
+    | st.lists(st.floats()).map(np.array)
+    | st.lists(st.integers(-5, 5)).map(lambda items: np.array(items, np.int32))
+    | st.floats(width=32).map(np.float32)
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.builds(Nested, inner, inner)
+        | st.builds(Frozen, inner)
+        | st.dictionaries(st.text(), inner, max_size=3)
+    ),
+)
+
+
+def bits(value):
+    """Something to compare by: types and bits."""
+    if isinstance(value, np.ndarray | np.generic):
+        return type(value), value.dtype, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return "nan" if value != value else value.hex()
+    if isinstance(value, Frozen):
+        return Frozen, bits(value.c)
+    if isinstance(value, tuple | list):
+        return type(value), [bits(item) for item in value]
+    if isinstance(value, dict):
+        return {name: bits(item) for name, item in value.items()}
+    return type(value), value
+
+
+def through_a_file(value, folder):
+    packer = Packer(known_classes(Frozen(0), Nested(0)))
+    store.write(folder / "value", store.Content({"value": packer.pack(value)}, packer.arrays), 1 << 30)
+    told, arrays = store.read(folder / "value", 1 << 30)
+    return Unpacker(packer.classes, arrays, NUMPY64, 1 << 30).unpack(told["value"])
+
+
+@given(VALUES)
+def test_values_come_back_to_the_bit(tmp_path_factory, value):
+    assert bits(through_a_file(value, tmp_path_factory.mktemp("values"))) == bits(value)
+
+
+def test_rows_orders_and_random_states_come_back(tmp_path):
+    rows = Rows.empty(5, np.zeros(3)).append(np.arange(3.0)).append(np.ones(3))
+    again = through_a_file(rows, tmp_path)
+    assert again.count == 2
+    assert again.buffer.shape == (5, 3)
+    np.testing.assert_array_equal(again.matrix, rows.matrix)
+    fortran = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    back = through_a_file(fortran, tmp_path)
+    assert back.flags.f_contiguous
+    np.testing.assert_array_equal(back, fortran)
+    for bits_ in (np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64):
+        rng = np.random.Generator(bits_(3))
+        rng.standard_normal(7)
+        twin = through_a_file(rng, tmp_path)
+        np.testing.assert_array_equal(twin.standard_normal(5), rng.standard_normal(5))
+
+
+class Wandering(NamedTuple):
+    x: np.ndarray
+    y: np.ndarray
+    seed: int
+    k: int
+
+
+class Wander(sp.Method):
+    """Extragradient with noise of its own, from a seed in its state."""
+
+    def init(self, f, x, y):
+        return Wandering(x, y, 7, 0)
+
+    def step(self, f, s):
+        rng = np.random.default_rng((s.seed, s.k))
+        t = 0.5 / (f.L + f.norm)
+        Fx, Fy = f.field(s.x, s.y)
+        Fx, Fy = f.field(s.x - t * Fx, s.y - t * Fy)
+        x = s.x - t * Fx
+        return Wandering(x + 1e-9 * rng.standard_normal(x.shape), s.y - t * Fy, s.seed, s.k + 1)
+
+
+def test_a_method_of_ones_own_goes_on(tmp_path):
+    f = case("balanced")[0]
+    whole = sp.solve(f, method=Wander(), tol=1e-4)
+    for budget in (30, 200):
+        sp.solve(f, method=Wander(), tol=1e-4, max_calls=budget, checkpoint=tmp_path / "run")
+    assert_same(sp.solve(f, method=Wander(), tol=1e-4, checkpoint=tmp_path / "run"), whole)
+
+
+def test_a_state_that_cannot_be_written_is_refused_at_once(tmp_path):
+    class Odd(Wander):
+        def step(self, f, s):
+            return Wandering(s.x, s.y, object(), 0)
+
+    with pytest.raises(sp.ProblemError, match="a checkpoint cannot hold a builtins:object; let the state"):
+        sp.solve(case("balanced")[0], method=Odd(), checkpoint=tmp_path / "run")
+
+
+def test_the_text_of_a_file_is_plain(tmp_path):
+    _, file = written(tmp_path)
+    data = file.read_bytes()
+    start = len(store.MAGIC) + store.SUM
+    length = int.from_bytes(data[start : start + store.LENGTH], "big")
+    told = json.loads(data[start + store.LENGTH :][:length])
+    assert told["told"]["identity"]["label"] == "dippa"
+    assert b"pickle" not in data
+
+
+def test_time_that_is_up_before_a_factor_is_made_again(tmp_path):
+    f = random_quadratic(60, 40, 1e5, 1e5, 1e5, seed=0)
+    method = sp.DIPPA(coupling="factor")
+    first = sp.solve(f, method=method, tol=1e-12, max_calls=300, checkpoint=tmp_path / "run")
+    assert first.status == "out of calls"
+    again = sp.solve(f, method=method, tol=1e-12, max_seconds=1e-6, checkpoint=tmp_path / "run")
+    assert again.status == "out of time"
+    assert again.certificate == first.certificate

@@ -1,0 +1,259 @@
+"""The same input gives the same bits; a result says where it comes from, can be cited, saved and read again."""
+
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import scipy
+from cases import case, gradient_methods, prox_methods, quadratic_methods
+
+import saddlepoint as sp
+from saddlepoint.citations import BEHIND, WORKS, citations
+from saddlepoint.provenance import described
+
+METHODS = {"auto": "auto", "newton": "newton"} | gradient_methods() | prox_methods() | quadratic_methods()
+
+
+def fingerprint(result):
+    """Of everything but the clock."""
+    clock = sp.Record._fields.index("seconds")
+    parts = [
+        result.x.tobytes(),
+        result.y.tobytes(),
+        np.delete(result.history.array, clock, axis=1).tobytes(),
+        repr((result.status, result.message, result.certificate, result.calls, result.passes, result.iterations)),
+        repr((result.method, result.parameters, result.monitor_calls, result.setup_calls)),
+    ]
+    return hashlib.sha256(b"".join(part if isinstance(part, bytes) else part.encode() for part in parts)).hexdigest()
+
+
+def all_fingerprints():
+    found = {}
+    for name, method in METHODS.items():
+        f = case("mu_x < mu_y")[0] if name in ("auto", "newton") or name in quadratic_methods() else case("balanced")[0]
+        found[name] = fingerprint(sp.solve(f, method=method, tol=1e-7))
+    return found
+
+
+def test_the_same_input_gives_the_same_bits_here_and_in_another_process():
+    first = all_fingerprints()
+    assert all_fingerprints() == first
+    script = "import json; from test_provenance import all_fingerprints; print(json.dumps(all_fingerprints()))"
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=__file__.rpartition("/")[0], capture_output=True, text=True, check=True
+    )
+    assert json.loads(run.stdout) == first
+
+
+def test_provenance_holds_what_one_needs_to_run_again():
+    f = case("logistic")[0]
+    result = sp.solve(f, method=sp.Catalyst(sp.DIPPA("certified")), tol=1e-7)
+    told = result.provenance
+    assert told["versions"] == {
+        "saddlepoint": sp.__version__,
+        "python": sys.version.split()[0],
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "platform": told["versions"]["platform"],
+    }
+    assert told["method"] == {
+        "name": "catalyst",
+        "inner": {"name": "dippa", "inner": "certified", "coupling": "auto"},
+        "beta": None,
+    }
+    assert told["parameters"] == result.parameters
+    assert (told["tol"], told["dtype"], told["shape"], told["seed"]) == (1e-7, "float64", [14, 10], 0)
+    assert told["constants"]["mu_x"] == f.mu_x
+    assert told["constants"]["norm"]["upper"] == f.norm
+    assert told["constants"]["estimated"] == []
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", told["started"])
+    assert (told["corrections"], told["resumed"], told["storage"], told["signal"]) == ([], 0, None, "")
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_an_estimated_constant_is_named():
+    f = sp.Saddle(sp.Smooth(lambda x: x + np.tanh(x), mu=1.0, L=None), sp.Quadratic(1.0), np.eye(3))
+    assert sp.solve(f, np.ones(3)).provenance["constants"]["estimated"] == ["L of g"]
+
+
+def test_the_method_that_ended_the_run_is_the_one_that_is_told():
+    result = sp.solve(case("balanced")[0])
+    assert result.provenance["method"]["name"] == result.method
+
+
+def test_other_libraries_are_named():
+    torch = pytest.importorskip("torch")
+    f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), torch.eye(2, dtype=torch.float64))
+    assert sp.solve(f, torch.ones(2, dtype=torch.float64)).provenance["versions"]["torch"] == torch.__version__
+
+
+# -- citations --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"auto"}))
+def test_every_method_cites_what_its_reference_names(name):
+    method = sp.make_method(name) if isinstance(METHODS[name], str) else METHODS[name]
+    entries = citations(method)
+    assert next(iter(entries)) == "saddlepoint"
+    assert len(entries) > 1
+    text = "\n".join(entries.values())
+    for work in re.split("; | with | on the lifting of |, with sliding as in ", method.reference):
+        year = re.search(r"\d{4}", work)
+        if year is None:
+            continue
+        author = re.match(r"[A-Z][a-z]+", work)[0]
+        assert any(author in entry and f"year = {{{year[0]}}}" in entry for entry in entries.values()), (work, text)
+
+
+def test_every_registered_name_is_covered():
+    for info in sp.methods():
+        made = sp.make_method(info.name)
+        while made is not None:
+            assert made.name in BEHIND
+            made = getattr(made, "inner", None) if isinstance(getattr(made, "inner", None), sp.Method) else None
+    assert {key for keys in BEHIND.values() for key in keys} | {"higham2022"} == set(WORKS)
+
+
+@pytest.mark.parametrize("key", WORKS)
+def test_the_bibtex_is_well_formed(key):
+    entry = WORKS[key].bibtex(key)
+    assert re.match(rf"@(article|inproceedings|misc)\{{{key},\n", entry)
+    assert entry.count("{") == entry.count("}")
+    assert str(WORKS[key].year) == key[-4:]
+    for name in ("author", "title", "year"):
+        assert re.search(rf"^  {name} = \{{.+\}},$", entry, re.MULTILINE)
+    assert entry.isascii()
+
+
+def test_cite_is_what_a_bib_file_needs():
+    text = sp.solve(case("balanced")[0], method="anderson-condat-vu").cite()
+    assert text.startswith("@software{saddlepoint,")
+    for key in ("anderson1965", "walker2011", "zhang2020", "condat2013", "vu2013", "chambolle2016"):
+        assert text.count(f"{{{key},") == 1
+    stored = sp.solve(case("balanced")[0], method="lpd-gs", storage="float32", tol=1e-3)
+    assert "{higham2022," in stored.cite()
+
+
+class Own(sp.Extragradient):
+    name = "own"
+    reference = "Somebody 2030"
+
+
+def test_a_method_of_ones_own_is_cited_by_its_reference():
+    assert "note = {Somebody 2030}" in sp.solve(case("balanced")[0], method=Own()).cite()
+    assert described(Own())["name"] == "own"
+
+
+# -- on disk ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_result_comes_back(tmp_path):
+    result = sp.solve(case("logistic")[0], method="dippa", tol=1e-7)
+    result.save(tmp_path / "answer")
+    again = sp.load_result(tmp_path / "answer")
+    assert again.x.tobytes() == result.x.tobytes()
+    assert again.y.tobytes() == result.y.tobytes()
+    assert again.to_dict() == result.to_dict()
+    assert again.history[:] == result.history[:]
+    assert again.certificate == result.certificate
+    assert again.status is result.status
+    assert again.cite() == result.cite()
+    assert repr(again) == repr(result)
+    again.plot(tmp_path / "run.png")
+
+
+def test_a_result_without_proof_comes_back(tmp_path):
+    f = sp.Saddle(sp.Smooth(lambda x: 2.0 * x, mu=None, L=2.0), sp.Quadratic(1.0, np.ones(3)), np.eye(3))
+    result = sp.solve(f, np.ones(3), history=False)
+    result.save(tmp_path / "answer")
+    again = sp.load_result(tmp_path / "answer")
+    assert again.certificate.distance == np.inf
+    assert len(again.history) == 0
+    assert repr(again) == repr(result)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    sp.solve(case("balanced")[0]).save(tmp_path / "answer.npz")
+    return tmp_path / "answer.npz"
+
+
+def rewritten(path, **arrays):
+    with np.load(path) as file:
+        parts = dict(file) | arrays
+    np.savez(path, **{name: part for name, part in parts.items() if part is not None})
+
+
+def told(path, **changes):
+    with np.load(path) as file:
+        summary = json.loads(str(file["summary"]))
+    rewritten(path, summary=np.array(json.dumps(summary | changes)))
+
+
+CHANGES = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-30]),
+    "flipped": lambda path: path.write_bytes(path.read_bytes().replace(b"NUMPY", b"NUMPI", 1)),
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("hello"),
+    "no x": lambda path: rewritten(path, x=None),
+    "x is a matrix": lambda path: rewritten(path, x=np.ones((3, 3))),
+    "x is text": lambda path: rewritten(path, x=np.array(["a"])),
+    "history is narrow": lambda path: rewritten(path, history=np.ones((4, 2))),
+    "history is not finite": lambda path: rewritten(path, history=np.full((1, 9), np.nan)),
+    "summary is no JSON": lambda path: rewritten(path, summary=np.array("{")),
+    "summary is a list": lambda path: rewritten(path, summary=np.array("[1]")),
+    "summary is deep": lambda path: rewritten(path, summary=np.array("[" * 100_000)),
+    "unknown status": lambda path: told(path, status="perfect"),
+    "no certificate": lambda path: told(path, certificate={}),
+    "calls are a number": lambda path: told(path, calls=3),
+    "seconds are text": lambda path: told(path, seconds="many"),
+    "passes are infinite": lambda path: told(path, passes=float("inf")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_damaged_result_is_refused_in_a_sentence(change, saved):
+    CHANGES[change](saved)
+    with pytest.raises(sp.ProblemError, match=r"answer\.npz is not a result that was saved: ."):
+        sp.load_result(saved)
+
+
+def test_pickles_are_not_loaded(saved):
+    class Bomb:
+        def __reduce__(self):
+            return print, ("bang",)
+
+    rewritten(saved, x=np.array([Bomb()], dtype=object))
+    with pytest.raises(sp.ProblemError, match="is not a result that was saved"):
+        sp.load_result(saved)
+
+
+def test_a_header_that_declares_too_much_and_a_packed_file_are_refused(saved, tmp_path):
+    x = io.BytesIO()
+    np.lib.format.write_array_header_1_0(x, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(tmp_path / "bomb.npz", "w") as new:
+        for info in old.infolist():
+            new.writestr(info.filename, x.getvalue() if info.filename == "x.npy" else old.read(info))
+    with pytest.raises(sp.ProblemError, match="x has dtype float64 and shape"):
+        sp.load_result(tmp_path / "bomb.npz")
+    with np.load(saved) as file:
+        np.savez_compressed(tmp_path / "packed.npz", **file)
+    with pytest.raises(sp.ProblemError, match="packed in another way"):
+        sp.load_result(tmp_path / "packed.npz")
+    with pytest.raises(sp.ProblemError, match="above the memory limit of 100"):
+        sp.load_result(saved, memory_limit=100)
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [("nowhere", "is not a file"), (".", "is not a file"), (3, "expected a file name"), ("\0", "is not a file")],
+)
+def test_a_path_that_is_none_is_refused(path, sentence):
+    with pytest.raises(sp.ProblemError, match=sentence):
+        sp.load_result(path)
