@@ -23,8 +23,11 @@ SECTIONS = {
     "table1": ("Table 1, measured", "1"),
     "applications": ("Applications", "1"),
     "fused_cpu": ("One pass over A on a CPU", str(os.cpu_count())),
+    "streamed": ("A larger than memory", "1"),
     "batch": ("Many problems in one call", str(os.cpu_count())),
     "inner_rules": ("DIPPA's inner rules", str(os.cpu_count())),
+    "dask_rounds": ("A round on Dask", "1"),
+    "scaling": ("Past these machines", "1"),
 }
 
 

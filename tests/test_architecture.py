@@ -12,6 +12,7 @@ LAYERS = [  # from the ground up; a module may import its own layer and those be
     {"theory"},
     {"coupling"},
     {"functions"},
+    {"sharded"},
     {"problem"},
     {"transforms", "watch", "oracle", "audit"},
     {"methods"},

@@ -96,7 +96,7 @@ BAD = [
     (["solve", "problem.toml", "--tol", "small"], "Invalid value for '--tol'"),
     (["solve", "problem.toml", "--max-calls", "-3"], "max_calls is -3"),
     (["solve", "problem.toml", "--max-seconds", "0"], "max_seconds is 0.0"),
-    (["solve", "problem.toml", "--memory-limit", "lots"], "memory limit 'lots'; expected a size such as 8GB"),
+    (["solve", "problem.toml", "--memory-limit", "lots"], "--memory-limit is 'lots'; expected a size such as 2GB"),
     (["solve", "problem.toml", "--out", "."], ". is a folder; expected a file name"),
     (["solve", "problem.toml", "--out", "problem.toml/r.npz"], "problem.toml is not a folder"),
     (["solve", "problem.toml", "--speed", "3"], "No such option: --speed"),

@@ -37,6 +37,7 @@ def test_readme_python(monkeypatch, tmp_path, capsys):
         "docs/arrays.md",
         "docs/check.md",
         "docs/trust.md",
+        *(f"docs/scaling/{name}.md" for name in ("dask", "index", "jax", "streamed")),
         *sorted(f"docs/applications/{p.name}" for p in (ROOT / "docs/applications").glob("*.md")),
     ],
 )
@@ -103,7 +104,7 @@ def test_pages_name_files_that_exist():
         "docs/arrays.md",
         "docs/check.md",
         "docs/trust.md",
-        *(f"docs/applications/{path.name}" for path in (ROOT / "docs/applications").glob("*.md")),
+        *(f"docs/{room}/{p.name}" for room in ("applications", "scaling") for p in (ROOT / "docs" / room).glob("*.md")),
     ):
         text = (ROOT / page).read_text()
         for link in re.findall(r"\]\(([^)#]+)\)", text):

@@ -12,6 +12,7 @@ from saddlepoint.check import Finding, Report, check
 from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.driver import solve
 from saddlepoint.errors import AssumptionError, InfeasibleError, ProblemError
+from saddlepoint.files.stores import stream
 from saddlepoint.functions import (
     Entropy,
     GroupHuber,
@@ -129,5 +130,6 @@ __all__ = [
     "register",
     "solve",
     "solve_many",
+    "stream",
     "theory",
 ]

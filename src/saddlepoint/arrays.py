@@ -21,11 +21,32 @@ Array: TypeAlias = npt.NDArray[Any]  # or its like in another library
 
 
 class Space(NamedTuple):
-    """A library (its namespace), a real dtype of it, and a device."""
+    """A library (its namespace), a real dtype of it, and a device.
+
+    Where A is split over several devices, ``device`` is a copy on each of them and ``sides`` says how the vectors of x
+    and of y are split; or they are two spaces, where x lives elsewhere than y.
+    """
 
     xp: Any
     dtype: Any
     device: Any = None
+    sides: tuple[Any, Any] | None = None
+
+    @property
+    def of_x(self) -> Space:
+        """Where the vectors of x lie."""
+        return self._side(0)
+
+    @property
+    def of_y(self) -> Space:
+        """Where the vectors of y lie."""
+        return self._side(1)
+
+    def _side(self, which: int) -> Space:
+        if self.sides is None:
+            return self
+        side = self.sides[which]
+        return side._replace(dtype=self.dtype) if isinstance(side, Space) else self._replace(device=side)
 
     @property
     def is_numpy(self) -> bool:
@@ -33,9 +54,14 @@ class Space(NamedTuple):
         return self.xp is np
 
     @property
+    def spread(self) -> bool:
+        """Whether the arrays are spread over shards, and to look at a number of theirs is a journey."""
+        return bool(self.xp.__name__ == "sharded")
+
+    @property
     def on_host(self) -> bool:
         """Whether to look at a number of these arrays is cheap: NumPy, and other libraries on the CPU."""
-        return self.is_numpy or "cpu" in str(self.device).lower()
+        return self.is_numpy or "cpu" in str(_devices(self.device)).lower()
 
     @property
     def eps(self) -> float:
@@ -76,6 +102,11 @@ class Space(NamedTuple):
         same: Array = array if array.dtype == self.dtype else self.xp.astype(array, self.dtype)
         return same
 
+    def placed(self, array: Any) -> Array:
+        """``cast``, and split over the devices as is usual here."""
+        found = self.cast(array)
+        return found if _mesh(self.device) is None else _put(found, self.device)
+
     def exact_products(self) -> AbstractContextManager[Any]:
         """Within it, products have the precision of the dtype. On a GPU, JAX gives them fewer bits otherwise."""
         if self.xp.__name__.startswith("jax"):
@@ -87,16 +118,20 @@ class Space(NamedTuple):
         return {} if self.device is None else {"device": self.device}
 
     def __reduce__(self) -> Any:
-        return _space, (self.xp.__name__, self.dtype, self.device)  # a module is sent to another process by its name
+        return _space, (self.xp.__name__, *self[1:])  # a module is sent to another process by its name
 
     def __str__(self) -> str:
         name = str(self.xp.__name__).removeprefix("array_api_compat.").partition(".")[0]
-        place = "" if self.device is None else f" on {self.device}"
+        mesh = _mesh(self.device)
+        where = self.device if mesh is None else f"a mesh of {mesh.size} ({_devices(self.device)[0].platform})"
+        place = "" if self.device is None else f" on {where}"
+        if self.is_numpy and self.sides is not None:
+            place = " in shards"
         return f"{name} {str(self.dtype).rpartition('.')[2]}{place}"
 
 
-def _space(library: str, dtype: Any, device: Any) -> Space:
-    return Space(import_module(library), dtype, device)
+def _space(library: str, *where: Any) -> Space:
+    return Space(import_module(library), *where)
 
 
 NUMPY64 = Space(np, np.dtype(np.float64))
@@ -125,7 +160,8 @@ def space_of(array: Any) -> Space:
     """Where an array lives."""
     if isinstance(array, np.ndarray):
         return Space(np, array.dtype)
-    return Space(namespace(array), array.dtype, _compat().device(array))
+    device = _compat().device(array)
+    return Space(namespace(array), array.dtype, device if _mesh(device) is None else _on_mesh(device))
 
 
 def common_space(parts: dict[str, Any]) -> Space | None:
@@ -143,12 +179,91 @@ def common_space(parts: dict[str, Any]) -> Space | None:
         if found is None:
             found, first = space, name
             continue
-        if space.xp is not found.xp or space.device != found.device:
+        if space.xp is not found.xp or not _together(space.device, found.device):
             raise ProblemError(
                 f"{first} is {found} and {name} is {space}; expected arrays of one library on one device: convert one"
             )
-        found = found._replace(dtype=found.xp.result_type(found.dtype, space.dtype))
+        wider = found.xp.result_type(found.dtype, space.dtype)
+        found = (found if found.sides or _mesh(found.device) is not None else space)._replace(dtype=wider)
     return found
+
+
+# -- several devices: JAX's arrays on a mesh ---------------------------------------------------------------------------
+
+
+def _mesh(device: Any) -> Any:
+    """The mesh over which arrays are split, where the device is no single one."""
+    return getattr(device, "mesh", None)
+
+
+def _devices(device: Any) -> list[Any]:
+    mesh = _mesh(device)
+    return [device] if mesh is None else list(mesh.devices.flat)
+
+
+def _together(a: Any, b: Any) -> bool:
+    """Whether arrays on them can meet: on one device, on one mesh, or on a device of the other's mesh."""
+    if _mesh(a) is None and _mesh(b) is None:
+        return bool(a == b)
+    if _mesh(a) is not None and _mesh(b) is not None:
+        return bool(_mesh(a) == _mesh(b))
+    return bool({*_devices(a)} & {*_devices(b)})  # JAX itself moves an array that was not put where it is
+
+
+def _on_mesh(device: Any, *axes: Any) -> Any:
+    sharding = import_module("jax.sharding")
+    return sharding.NamedSharding(device.mesh, sharding.PartitionSpec(*axes))
+
+
+def split_sides(A: Any) -> tuple[Any, tuple[Any, Any]] | None:
+    """Of a matrix on a mesh: where copies of a vector lie, and vectors that are split as its rows and columns are."""
+    device: Any = getattr(A, "sharding", None)
+    if _mesh(device) is None:
+        return None
+    rows, columns = (*device.spec, None, None)[:2]
+    return _on_mesh(device), (_on_mesh(device, rows), _on_mesh(device, columns))
+
+
+def split_like(array: Array, other: Array) -> Array:
+    """The array, split over devices as the other is."""
+    device: Any = getattr(other, "sharding", None)
+    return array if _mesh(device) is None else _put(array, device)
+
+
+def _put(array: Array, device: Any) -> Array:
+    placed: Array = import_module("jax").device_put(array, device)
+    return placed
+
+
+def rows_like(vector: Array, count: int) -> Array:
+    """A matrix of zeros for rows that are like the vector."""
+    space = space_of(vector)
+    zeros: Array = space.xp.zeros((count, vector.shape[0]), dtype=space.dtype, **space._where())
+    device: Any = getattr(vector, "sharding", None)
+    if _mesh(device) is None:
+        return zeros
+    return _put(zeros, _on_mesh(device, None, *device.spec))
+
+
+def automatic(array: Any) -> Any:
+    """The same array; a mesh whose axes are explicit, as JAX says, is labelled as automatic.
+
+    With explicit axes JAX asks for a decision wherever a sum runs over several devices.
+    """
+    device: Any = getattr(array, "sharding", None)
+    if _mesh(device) is None:
+        return array
+    sharding: Any = import_module("jax.sharding")
+    if _explicit(sharding.get_abstract_mesh()):
+        raise ProblemError("jax.set_mesh has set a mesh with explicit axes; solve outside of it: A's own mesh decides")
+    if not _explicit(device.mesh):
+        return array
+    mesh = sharding.Mesh(device.mesh.devices, device.mesh.axis_names)
+    return _put(array, sharding.NamedSharding(mesh, device.spec))
+
+
+def _explicit(mesh: Any) -> bool:
+    return any("Explicit" in str(kind) for kind in mesh.axis_types)
 
 
 def eps_of(array: Array) -> float:
@@ -184,7 +299,7 @@ def to_host(array: Any) -> Array:
 def concat(arrays: Any) -> Array:
     """Vectors one after the other."""
     parts = list(arrays)
-    xp = namespace(parts[0])
+    xp = namespace(next((part for part in parts if not isinstance(part, np.ndarray)), parts[0]))
     joined: Array = np.concatenate(parts) if xp is np else xp.concat(parts)
     return joined
 
@@ -212,6 +327,13 @@ def _careful_norm(a: Array, square: float) -> float:
     unit = power_of_two(largest)
     scaled = space.wide.cast(a) * (1.0 / unit)
     return unit * math.sqrt(inner(scaled, scaled))
+
+
+def squared_together(*vectors: Array) -> None:
+    """Tell vectors whose numbers are far away that all their norms will be asked for, so that one journey does."""
+    square = getattr(vectors[0], "squared_together", None)
+    if square is not None:
+        square(vectors)
 
 
 def max_abs(a: Array) -> float:

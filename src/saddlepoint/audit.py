@@ -90,8 +90,8 @@ class Audit:
         before = dict(self.noise)
         with np.errstate(all="ignore"):
             for name, watch in self.watches.items():
-                point = x if name == "g" else y
-                point = self.f.space.wide.cast(point) if self.f.space.is_numpy else point  # as for a certificate
+                point, wide = (x, self.f.space.wide.of_x) if name == "g" else (y, self.f.space.wide.of_y)
+                point = wide.cast(point) if self.f.space.is_numpy else point  # as for a certificate
                 try:
                     self._function(watch, getattr(self.f, name), point, thoroughly)
                 except (AssumptionError, ProblemError):

@@ -30,6 +30,9 @@ STRONG_IF_DEAR = 0.2  # and from here where a gradient costs
 DEAR = 5.0  # times as much as a product
 LARGE = 500  # the larger side from which a problem is not factorised as a whole
 MEMORY = 3_000_000  # numbers that Anderson may remember
+LEAST = 20  # steps that Anderson remembers, at least,
+ROUNDS = 10  # and on shards only where reading them takes as long as this many rounds, at
+BANDWIDTH = 5e9  # bytes a second
 PATIENCE = 500, 20_000  # calls without progress, at least and at most, until the next method is tried
 
 
@@ -55,9 +58,11 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     unknown = [name for name, function in (("g", f.g), ("h", f.h)) if math.isnan(function.mu)]
     if unknown:
         return Plan((make_method("rapd"),), f"mu of {' and '.join(unknown)} is unknown")
+    if f.space.of_x.spread:
+        return on_shards(f)
     kx, ky, c = f.numbers
     strength, dear = c / math.sqrt(kx) / math.sqrt(ky), gradient_cost(costs)
-    window = int(min(100, max(20, MEMORY / (2 * sum(f.shape)))))
+    window = int(min(100, max(LEAST, MEMORY / (2 * sum(f.shape)))))
     uneven = math.sqrt(max(kx, ky) / min(kx, ky))
     sweep, imex = Anderson(CondatVu(), window), Anderson(IMEX(stride_for(strength, uneven)), window)
     quadratic = f.g.quadratic and f.h.quadratic
@@ -76,6 +81,21 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     else:
         first, rest, reason = sweep, (*quick, LPDGS()), recommend(kx, ky, c)[1]
     return Plan((first, *rest), reason)
+
+
+def on_shards(f: Saddle) -> Plan:
+    """The methods where x is spread over shards: a step of LPD-GS is one round, and Anderson adds seven to a sweep.
+
+    These are worth it where reading A takes longer than the rounds. That depends on nothing but A and the kind of
+    engine, so the choice repeats. Anderson's memory takes no more than half the room of A.
+    """
+    engine, (m, n) = f.A.engine, f.shape
+    window = min(LEAST, n // 4)
+    reading = m * n * f.A.dtype.itemsize / engine.shards / BANDWIDTH
+    if window < 5 or reading < ROUNDS * engine.latency:
+        return Plan((LPDGS(),), "x is spread over shards, and its steps take the fewest rounds")
+    sweep = Anderson(CondatVu(), window)
+    return Plan((sweep, LPDGS()), "x is spread over shards, and to read them takes longer than the rounds")
 
 
 def is_strong(kx: float, ky: float, c: float) -> bool:

@@ -98,6 +98,8 @@ def check(f: Saddle, x0: Any = None, y0: Any = None, *, points: int = 3, seed: i
     """
     if not isinstance(f, Saddle):
         raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
+    if f.space.of_x.spread:
+        raise ProblemError("check looks at all of x in one place, but A is in shards; check a problem of fewer rows")
     points, seed = as_count(points, "points"), as_count(seed, "seed", 0)
     m, n = f.shape
     findings: list[Finding] = []

@@ -48,7 +48,7 @@ def compiled(method: Method, raw: Saddle, before: Any, after: Any) -> Steps | No
             kept: Loops = raw.__dict__.setdefault("_loops", Loops())
             key = (method, raw.mu_x, raw.L_x, raw.mu_y, raw.L_y, raw.norm)
             if key not in kept:
-                kept[key] = _jax_loop(method, f, after)
+                kept[key] = JaxLoop(method, f, after)
             return kept[key]
         if library.endswith("torch") and "cuda" in str(f.space.device):
             return _CudaGraph(method, f, after)
@@ -57,27 +57,37 @@ def compiled(method: Method, raw: Saddle, before: Any, after: Any) -> Steps | No
     return None
 
 
-def _jax_loop(method: Method, f: Saddle, state: Any) -> Steps:
-    jax: Any = import_module("jax")
-    as_function = import_module("jax.extend.core").jaxpr_as_fun
+class JaxLoop:
+    """Steps as one loop that JAX compiles."""
 
-    def step(*leaves: Any) -> Any:
-        return list(arrays(method.step(f, with_arrays(state, leaves))))
+    def __init__(self, method: Method, f: Saddle, state: Any) -> None:
+        jax: Any = import_module("jax")
+        as_function = import_module("jax.extend.core").jaxpr_as_fun
 
-    # A, and the data of g and h, become arguments: as constants they would be compiled into the loop.
-    closed = jax.make_jaxpr(step)(*arrays(state))
+        def step(*leaves: Any) -> Any:
+            return list(arrays(method.step(f, with_arrays(state, leaves))))
 
-    def loop(constants: Any, leaves: Any, count: Any) -> Any:
-        once = as_function(closed.replace(consts=constants))
-        return jax.lax.fori_loop(0, count, lambda _, now: once(*now), leaves)
+        # A, and the data of g and h, become arguments: as constants they would be compiled into the loop.
+        closed = jax.make_jaxpr(step)(*arrays(state))
 
-    run = jax.jit(loop)
+        def loop(constants: Any, leaves: Any, count: Any) -> Any:
+            once = as_function(closed.replace(consts=constants))
+            return jax.lax.fori_loop(0, count, lambda _, now: once(*now), leaves)
 
-    def steps(now: Any, count: int) -> Any:
-        return with_arrays(now, run(closed.consts, list(arrays(now)), count))
+        self.constants = closed.consts
+        leaves: list[Any] = list(arrays(state))
+        where = {"out_shardings": [leaf.sharding for leaf in leaves]} if f.space.sides else {}  # on a mesh, as before
+        self.run = jax.jit(loop, **where)
+        self(state, 0)  # an error shows here
 
-    steps(state, 0)  # an error shows here
-    return steps
+    def __call__(self, state: Any, count: int) -> Any:
+        """The state after so many steps."""
+        return with_arrays(state, self.run(self.constants, list(arrays(state)), count))
+
+    def program(self, state: Any) -> str:
+        """What XLA made of it, as text: the collectives of one step stand in the body of its ``while``."""
+        text: str = self.run.lower(self.constants, list(arrays(state)), 1).compile().as_text()
+        return text
 
 
 def _plain_step(method: Method, f: Saddle, state: Any) -> Leaves:

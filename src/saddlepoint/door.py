@@ -15,6 +15,7 @@ from saddlepoint.problem import Saddle
 from saddlepoint.vectors import Array, as_number, as_vector, shown
 
 REACTIONS = ("raise", "adapt")  # to a constant that the run refutes
+FACTORISING = ("direct", "newton")  # methods that need all of A in one place
 EXTREME = 1e152  # condition numbers beyond this have squares that are no floating-point numbers
 
 
@@ -72,8 +73,8 @@ def start(f: Saddle, x0: Any, y0: Any) -> tuple[Array, Array]:
               ((x0, "x0", m), (y0, "y0", n))]  # fmt: skip
     for name, point in zip(("x0", "y0"), starts, strict=True):
         common_space({"the problem": f.space, name: point})
-    x, y = (f.space.zeros(size) if point is None else f.space.cast(copied(point))
-            for point, size in zip(starts, (m, n), strict=True))  # fmt: skip
+    x, y = (space.zeros(size) if point is None else space.placed(copied(point))
+            for space, point, size in zip((f.space.of_x, f.space.of_y), starts, (m, n), strict=True))  # fmt: skip
     return x, y
 
 
@@ -83,7 +84,7 @@ def check_oracle(f: Saddle, x: Array, y: Array) -> float:
     Returns the seconds that they took.
     """
     seconds = 0.0
-    for name, function, point in (("g", f.g, x), ("h", f.h, y)):
+    for name, function, point, space in (("g", f.g, x, f.space.of_x), ("h", f.h, y, f.space.of_y)):
         began = time.perf_counter()
         gradient = function.grad(copied(point))
         seconds += time.perf_counter() - began
@@ -92,7 +93,7 @@ def check_oracle(f: Saddle, x: Array, y: Array) -> float:
                 f"the gradient of {name} returned {_describe(gradient)} for a point of shape {point.shape}; "
                 "expected an array of the same shape"
             )
-        common_space({"the problem": f.space, f"the gradient of {name}": gradient})
+        common_space({"the problem": space, f"the gradient of {name}": gradient})
         if not namespace(gradient).isdtype(gradient.dtype, "real floating"):
             raise ProblemError(f"the gradient of {name} has dtype {gradient.dtype}; expected float32 or float64")
         if not all_finite(gradient):
@@ -125,6 +126,11 @@ def check_method(f: Saddle, method: Method) -> None:
         raise ProblemError(
             f"{method.label} needs mu of {name}, which is unknown; give mu to Smooth, or use auto, rapd or agraal, "
             "which do without but certify no distance"
+        )
+    if f.space.of_x.spread and method.name in FACTORISING:
+        raise ProblemError(
+            f"{method.label} factorises A with the Hessian of g, but A is in {f.A.engine.shards} shards; every other "
+            "method leaves them where they are: use auto, lpd-gs or krylov"
         )
     for name, function in (("g", f.g), ("h", f.h)):
         if method.uses_prox(name) and not function.has_prox:

@@ -15,7 +15,7 @@ from saddlepoint.errors import ProblemError
 from saddlepoint.methods.base import Method
 from saddlepoint.oracle import Meter
 from saddlepoint.problem import Saddle
-from saddlepoint.progress import make_progress
+from saddlepoint.progress import make_progress, show_reading
 from saddlepoint.result import Result
 from saddlepoint.run import Run, Wishes
 from saddlepoint.stored import Stored
@@ -92,8 +92,10 @@ def solve(
     asked = "auto" if auto else door.as_method(method)
     x, y = door.start(f, x0, y0)
     seconds = door.check_oracle(f, x, y)
-    door.check_numbers(f)
-    timed = auto and costs is None and seconds >= MEASURABLE
+    with show_reading(progress, f.A.reading, "estimating |A|"):
+        door.check_numbers(f)
+    engine = f.A.engine
+    timed = auto and costs is None and seconds >= MEASURABLE and engine is None
     if timed:
         costs = door.measured_costs(f, x, y, seconds)
     plan = choose(f, costs) if isinstance(asked, str) else Plan((asked,), "")
@@ -104,6 +106,7 @@ def solve(
         every = door.as_seconds(checkpoint_every, "checkpoint_every")
         keeper = Keeper(door.as_path(checkpoint, "checkpoint"), every, f, asked, storage)
     saved = None if keeper is None else keeper.find()
-    with make_progress(progress, wishes.tol, plan.methods[0].label) as bar, sigterm_raises(keeper is not None):
-        meter = Meter(max_calls, max_seconds, bar.tick)
+    wanted = keeper is not None and (engine is None or engine.alone)  # an engine of several processes has its own way
+    with make_progress(progress, wishes.tol, plan.methods[0].label, f.A.reading) as bar, sigterm_raises(wanted):
+        meter = Meter(max_calls, max_seconds, bar.tick, f.clock)
         return Run(f, plan, x, y, wishes, meter, bar, stored, int(timed), keeper).go(saved)

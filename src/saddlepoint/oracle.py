@@ -48,13 +48,15 @@ class Meter:
         max_calls: int | Mapping[str, int] | None = None,
         max_seconds: float | None = None,
         tick: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.calls = dict.fromkeys(ORACLES + PROXES, 0)
         self.examined = dict.fromkeys(ORACLES, 0)
         self.watches: dict[str, Watch | ProductWatch] = {}
         self.passes = 0
         self.limits = _limits(max_calls)
-        self.deadline = None if max_seconds is None else time.perf_counter() + max_seconds
+        self.clock = clock
+        self.deadline = None if max_seconds is None else clock() + max_seconds
         self.tick = tick
 
     def charge(self, name: str, times: int = 1) -> None:
@@ -62,7 +64,7 @@ class Meter:
         count = self.calls[name] + times
         if count > self.limits[name]:
             raise OutOfCalls(name)
-        if self.deadline is not None and time.perf_counter() > self.deadline:
+        if self.deadline is not None and self.clock() > self.deadline:
             raise OutOfTime
         self.calls[name] = count
         if self.tick is not None:
@@ -84,11 +86,13 @@ def metered(f: Saddle, meter: Meter) -> Saddle:
     if watch is not None:
         meter.watches["A"] = watch
     A = MeteredCoupling(f.A, meter, watch=watch)
-    return Saddle.of(_counted(f.g, "g", f.space, meter), _counted(f.h, "h", f.space, meter), A, f.space)
+    g, h = _counted(f.g, "g", f.space.of_x, meter), _counted(f.h, "h", f.space.of_y, meter)
+    return Saddle.of(g, h, A, f.space)
 
 
 def _counted(f: Smooth, name: str, space: Space, meter: Meter) -> Smooth:
     raw, oracle, charge, dtype = f.grad, f"grad_{name}", meter.charge, space.dtype
+    looked = not space.spread  # over shards: what is not finite there is seen in the next A'x
     watch = None if f.proven else Watch(name, f.mu, f.L, raw, meter.note)
     if watch is not None:
         meter.watches[name] = watch
@@ -98,7 +102,7 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter) -> Smooth:
         p = raw(x)
         if p.dtype is not dtype:
             p = space.cast(p)
-        if not math.isfinite(inner(p, p)) and not all_finite(p):  # the cheap test first; it can overflow
+        if looked and not math.isfinite(inner(p, p)) and not all_finite(p):  # the cheap test first; it can overflow
             raise NotFinite
         if watch is not None:
             watch.see(x, p)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.arrays import Space, common_space, eps_of, is_array, is_foreign, smallest_of
+from saddlepoint.arrays import Space, common_space, eps_of, is_array, is_foreign, smallest_of, squared_together
 from saddlepoint.coupling import Coupling, as_coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.constants import estimate_smoothness
@@ -61,6 +63,8 @@ class Saddle:
             if not isinstance(function, Smooth):
                 raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
         coupling = as_coupling(A)
+        if g.dim in (None, coupling.shape[0]):
+            g = coupling.of_x(g)
         space = common_space({"A": coupling, "g": g, "h": h})
         assert space is not None
         self.estimated: dict[str, int] = {}  # the functions whose L was not given, and the gradients its estimate took
@@ -92,7 +96,7 @@ class Saddle:
         if not math.isnan(f.L):
             return f
         with np.errstate(all="ignore"):
-            L, calls = estimate_smoothness(f.grad, size, space)
+            L, calls = estimate_smoothness(f.grad, size, space.of_x if name == "g" else space.of_y)
         self.estimated[name] = calls
         return _with_smoothness(f, L)
 
@@ -114,6 +118,12 @@ class Saddle:
     def dtype(self) -> Any:
         """Of x and y."""
         return self.space.dtype
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The clock by which a run on the problem decides."""
+        clock: Callable[[], float] = time.perf_counter if self.A.engine is None else self.A.engine.clock
+        return clock
 
     @property
     def norm(self) -> float:
@@ -161,11 +171,13 @@ class Saddle:
         """What one query at (x, y), made in float64, proves; infinite if mu is unknown or the field is not finite."""
         wide = self.space.wide
         x, y = self._point(x, "x", self.shape[0]), self._point(y, "y", self.shape[1])
-        x64, y64 = wide.cast(x), wide.cast(y)
+        x64, y64 = wide.of_x.cast(x), wide.of_y.cast(y)
         with np.errstate(all="ignore"), self.space.exact_products():
             Ay, Atx = self.A.both(x64, y64)
             gx, hy = (self._gradient(*of) for of in ((self.g, x, x64), (self.h, y, y64)))
-            Fx, Fy = norm(gx + Ay), norm(hy - Atx)
+            residual = gx + Ay
+            squared_together(residual, gx, Ay, x64)
+            Fx, Fy = norm(residual), norm(hy - Atx)
             at = norm(x64), norm(y64)
             size_x = norm(gx) + norm(Ay) + self.L_x * at[0] + self.A.rounding_scale(y64)
             size_y = norm(hy) + norm(Atx) + self.L_y * at[1] + self.A.T.rounding_scale(x64)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from saddlepoint.arrays import to_host
 from saddlepoint.audit import Audit
 from saddlepoint.auto import Guard, Plan
 from saddlepoint.checkpoint import Keeper, Saved, Terminated
@@ -25,6 +26,7 @@ from saddlepoint.problem import Certificate, Saddle
 from saddlepoint.progress import Progress
 from saddlepoint.provenance import provenance
 from saddlepoint.result import History, Record, Result, Status
+from saddlepoint.sharded.seam import ShardsLost
 from saddlepoint.standing import NOTHING, Correction, Standing, recall, restore, standing_of
 from saddlepoint.stored import Stored
 from saddlepoint.transforms import Units, View, in_units, tame_units
@@ -104,6 +106,8 @@ class Run:
         self.corrections: dict[tuple[str, str], Correction] = {}
         self.spent, self.signal, self.resumed = "", "", 0
         self.start, self.units = (x, y), Units()
+        self.fragile = f.A.engine is not None and f.A.engine.fragile
+        self.safe = self.best  # what is left of it when shards are lost
         self.counted: Saddle | None = None
         self.noted: tuple[Standing, Any] | None = None  # between two steps, with the state of the method
 
@@ -122,6 +126,8 @@ class Run:
                 return self.attempts(saved)
         except (KeyboardInterrupt, Terminated) as signal:
             return self.end(signal)
+        except ShardsLost as lost:
+            return self.end_without_shards(lost)
         except BaseException as error:
             with suppress(Exception):
                 self.keep()
@@ -224,6 +230,8 @@ class Run:
         except StopIteration:
             status = Status.STOPPED
         self.keep()
+        if status is Status.INTERRUPTED and self.f.A.reading is not None:
+            latest = None  # a certificate would be another pass over the disk, and who interrupts does not want to wait
         if latest is not None and self.merit(self.certify(*back(latest))) <= self.tol and self.holds():
             status = self.success
         worth = status is Status.OUT_OF_CALLS and self.meter.total >= EXPLAINED
@@ -316,13 +324,15 @@ class Run:
         if not self.f.space.on_host:
             float(x[0])  # the steps are under way still, and theirs is the time until here
         began = time.perf_counter()
-        x, y = self.f.space.cast(x), self.f.space.cast(y)  # what will be returned
+        x, y = self.f.space.of_x.cast(x), self.f.space.of_y.cast(y)  # what will be returned
         certificate = self.audit.certificate(x, y)
         self.looks += 1
         if self.merit(certificate) < 0.9 * self.merit(self.best[2]):
             self.improved = self.looks, self.meter.total
         if self.merit(certificate) < self.merit(self.best[2]):
             self.best = (x, y, certificate)
+            if self.fragile:
+                self.safe = (to_host(x), y, certificate)
         self.looking += time.perf_counter() - began
         calls = self.meter.calls
         record = Record(
@@ -419,6 +429,17 @@ class Run:
         self.keep()
         return self.result(Status.INTERRUPTED)
 
+    def end_without_shards(self, lost: ShardsLost) -> Result:
+        """The last point of which there is a copy here, from which the checkpoint goes on."""
+        if self.safe[2] is NOTHING:
+            raise lost
+        self.best, self.start, self.units = self.safe, self.safe[:2], Units()
+        self.why = f"{self.why}; {lost}" if self.why else str(lost)
+        if self.keeper is not None:
+            self.noted = standing_of(self), None
+            self.keep()
+        return self.result(Status.INTERRUPTED)
+
     def hand_over(self, error: BaseException) -> None:
         """Give the best point to an exception on its way out, unless nothing is known yet."""
         refuted = isinstance(error, AssumptionError)
@@ -433,6 +454,8 @@ class Run:
     def result(self, status: Status) -> Result:
         """The best certified point so far, with the bill."""
         x, y, certificate = self.best
+        if self.f.space.of_x.spread and status is not Status.RUNNING:
+            x = to_host(x)
         timed, known_again = self.setup
         calls = {name: count for name, count in self.meter.calls.items() if count or name not in PROXES}
         products = self.f.A.norm_estimate.products + self.f.A.probes + timed

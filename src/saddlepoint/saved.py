@@ -81,7 +81,7 @@ def _arrays(data: bytes) -> dict[str, Array]:
 def _array(data: bytes, name: str, kind: str) -> Array:
     """One .npy file, whose header is checked against its size before anything is made of it."""
     file = io.BytesIO(data)
-    shape, dtype = npy_header(file, name)
+    shape, dtype, _ = npy_header(file, name)
     if dtype.kind != kind or dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError(f"{name} has dtype {dtype} and shape {shape} in {len(data)} bytes")
     file.seek(0)

@@ -128,9 +128,10 @@ def restore(run: Run, saved: Saved) -> None:
     run.meter.passes = was.passes
     run.iterations, run.looks, run.next_look = was.iterations, was.looks, was.next_look
     run.setup, run.resumed = was.setup, was.resumed + 1
-    run.start, run.units = was.start, was.units
+    (x, y), of_x = was.start, run.f.space.of_x  # a copy that was saved when the shards were lost goes back to them
+    run.start, run.units = (of_x.cast(x), y), was.units
     run.sound, run.explained, run.audit.noise = was.sound, was.explained, dict(was.noise)
-    x, y = was.best
+    x, y = of_x.cast(was.best[0]), was.best[1]
     run.best = x, y, run.audit.certificate(x, y) if was.looks else NOTHING
     for name, watch in run.audit.all_watches.items():
         vars(watch).update(was.audits.get(name, {}))

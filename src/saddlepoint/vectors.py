@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.arrays import Array, all_finite, inner, is_foreign, namespace, norm, space_of
+from saddlepoint.arrays import Array, all_finite, automatic, inner, is_foreign, namespace, norm, rows_like
 from saddlepoint.errors import ProblemError
 
 __all__ = [
@@ -116,7 +116,7 @@ def _as_foreign(value: Any, name: str) -> Array:
             f"{name} is of a library without float64, in which certificates are taken; for JAX call "
             'jax.config.update("jax_enable_x64", True) first'
         )
-    array: Array = value
+    array: Array = automatic(value)
     return array
 
 
@@ -162,9 +162,7 @@ class Rows:
     @classmethod
     def empty(cls, most: int, like: Array) -> Rows:
         """No rows yet, and ``most`` at most; they will have the length, dtype and library of ``like``."""
-        space = space_of(like)
-        where = {} if space.device is None else {"device": space.device}
-        return cls(space.xp.zeros((most, like.shape[0]), dtype=space.dtype, **where))
+        return cls(rows_like(like, most))
 
     @property
     def matrix(self) -> Array:

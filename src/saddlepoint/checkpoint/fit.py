@@ -81,9 +81,9 @@ def probes(f: Saddle) -> tuple[tuple[float, float], ...]:
     """The length of each oracle's answer at a random point, and its product with a random unit vector."""
     rng = np.random.default_rng(0)
     (x, u), (y, v) = (rng.standard_normal((2, size)) for size in f.shape)
-    cast = f.space.cast
+    x, y = f.space.of_x.cast(x), f.space.of_y.cast(y)
     asked = ((f.g.grad, x, u), (f.h.grad, y, v), (f.A.mul, y, u), (f.A.tmul, x, v))
-    return tuple(_probe(oracle, cast(point), along / norm(along)) for oracle, point, along in asked)
+    return tuple(_probe(oracle, point, along / norm(along)) for oracle, point, along in asked)
 
 
 def _probe(oracle: Any, point: Array, along: Array) -> tuple[float, float]:

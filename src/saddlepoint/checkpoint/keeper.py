@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +37,8 @@ class Keeper:
     """
 
     def __init__(self, path: Path, every: float, f: Saddle, asked: str | Method, storage: str | None) -> None:
-        self.path, self.every, self.space = path, every, f.space
+        self.path, self.every, self.space, self.clock = path, every, f.space, f.clock
+        self.once: Callable[[Callable[[], Any]], Any] = _call if f.A.engine is None else f.A.engine.once
         self.limit = SLACK + VECTORS * 8 * sum(f.shape)
         self.classes: Classes = known_classes(asked)
         label, options = (asked, None) if isinstance(asked, str) else (asked.label, described(asked))
@@ -50,13 +50,14 @@ class Keeper:
     def find(self) -> Saved | None:
         """The run to go on with, or None if there is no file; one that does not fit is refused."""
         old = older(self.path)
-        if not self.path.exists() and not old.exists():
+        there = self.once(lambda: [path for path in (self.path, old) if path.exists()])
+        if not there:
             return None
         try:
-            found = self._read(self.path if self.path.exists() else old)  # a process may be killed between two names
+            found = self._read(there[0])  # a process may be killed between two names
         except ProblemError as error:
             raise ProblemError(f"{error}; {self._offer(old)}") from None
-        self.written, self.due_at = found.standing, time.perf_counter() + self.every
+        self.written, self.due_at = found.standing, self.clock() + self.every
         return found
 
     def _offer(self, old: Path) -> str:
@@ -67,7 +68,7 @@ class Keeper:
         return f"but {old} is whole and fits: rename it to {self.path.name} to go on from there"
 
     def _read(self, path: Path) -> Saved:
-        told, arrays = read(path, self.limit)
+        told, arrays = self.once(lambda: read(path, self.limit))
         try:
             self.identity.refuse_unlike(told["identity"], str(path))
             standing = self._unpacker(arrays, None).unpack(told["standing"])
@@ -95,7 +96,7 @@ class Keeper:
     @property
     def due(self) -> bool:
         """Whether the time has come to write."""
-        return time.perf_counter() >= self.due_at
+        return self.clock() >= self.due_at
 
     def check(self, state: Any) -> None:
         """Refuse, early, a state that cannot be written."""
@@ -114,7 +115,7 @@ class Keeper:
         }
         first = self.due_at == 0.0
         try:
-            write(self.path, Content(told, packer.arrays), self.limit)
+            self.once(lambda: write(self.path, Content(told, packer.arrays), self.limit))
             self.written, self.lost = standing, ""
         except OSError as error:
             reason = error.strerror or str(error)
@@ -128,7 +129,11 @@ class Keeper:
                 )
             self.lost = reason
         finally:
-            self.due_at = time.perf_counter() + self.every
+            self.due_at = self.clock() + self.every
+
+
+def _call(function: Callable[[], Any]) -> Any:
+    return function()
 
 
 def _first_line(error: Exception) -> str:

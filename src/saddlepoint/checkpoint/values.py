@@ -80,12 +80,12 @@ class Packer:
             return {"array": self._add(value)}
         if isinstance(value, np.generic):
             return {"number": self._add(np.asarray(value))}
-        if is_foreign(value):
-            return {"foreign": self._add(to_host(value))}
         if kind is Rows:
             return {"rows": self.pack(value.matrix), "most": int(value.buffer.shape[0])}
         if kind is np.random.Generator:
             return self._generator(value)
+        if _name(kind) not in self.classes and is_foreign(value):
+            return {"foreign": self._add(to_host(value))}
         if _name(kind) in self.classes:
             return {"of": _name(kind), "with": {name: self.pack(item) for name, item in _record(value).items()}}
         if callable(value):
@@ -140,7 +140,8 @@ class Unpacker:
             return self.arrays[content][()]
         if kind == "foreign":
             array = self.arrays[content]
-            return self.space._replace(dtype=getattr(self.space.xp, str(array.dtype))).cast(array)
+            space = self.space.of_x if self.space.is_numpy else self.space
+            return space._replace(dtype=getattr(space.xp, str(array.dtype))).cast(array)
         if kind == "rows":
             used, most = self.unpack(content), dict(rest)["most"]
             if not used.shape[0] <= most <= self.limit // max(8, 8 * used.shape[1]):
@@ -165,6 +166,8 @@ class Unpacker:
 
 def _rows(used: Array, most: int) -> Rows:
     """Rows with room for ``most``, of which some are used."""
+    if hasattr(used, "buffer"):  # they lie in several places
+        return Rows(used.buffer(most), used.shape[0])
     rows = Rows.empty(most, space_of(used).zeros(used.shape[1]))
     for i in range(used.shape[0]):
         rows = rows.append(used[i, :])

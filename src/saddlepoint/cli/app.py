@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import traceback
@@ -20,12 +19,14 @@ from saddlepoint import __version__
 from saddlepoint.check import check as check_problem
 from saddlepoint.checkpoint import older
 from saddlepoint.cli import show
+from saddlepoint.coupling.streamed import as_bytes
 from saddlepoint.driver import solve as solve_problem
 from saddlepoint.errors import AssumptionError, ProblemError
 from saddlepoint.files import load_problem
 from saddlepoint.methods.base import make_method, methods
 from saddlepoint.prediction import predict as make_prediction
 from saddlepoint.result import Result, Status
+from saddlepoint.sharded.opened import opened
 
 app = typer.Typer(
     help="Certified first-order solvers for min_x max_y g(x) + <x, A y> - h(y).",
@@ -162,6 +163,16 @@ def solve(
         str, typer.Option(help="When the run refutes a constant: raise an error, or adapt it and go on.")
     ] = "raise",
     memory_limit: Annotated[str, typer.Option(help="Most memory for FILE and its arrays, such as 8GB.")] = "4GiB",
+    engine: Annotated[
+        str, typer.Option(help="Where the rows of A are: local, dask, or mpi (started by mpiexec).")
+    ] = "local",
+    workers: Annotated[int | None, typer.Option(help="Of the engine: threads (local) or processes (dask).")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786 (default: start one).")
+    ] = None,
+    tls_ca: Annotated[Path | None, typer.Option(help="For tls://: the authority's certificate.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="For tls://: your certificate.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="For tls://: its key.")] = None,
     progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
     as_json: Json = False,
 ) -> None:
@@ -169,27 +180,34 @@ def solve(
 
     The exit code is 0 only if it is solved, 130 after Ctrl-C and, with a checkpoint, 143 after SIGTERM.
     """
-    _check_target(out)
-    _check_checkpoint(checkpoint, resume)
-    _check_picture(plot)
-    f, settings = load_problem(file, _bytes(memory_limit))
-    given = {"method": method, "tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
-    settings |= {name: value for name, value in given.items() if value is not None}
-    settings["options"] = settings.get("options", {}) | dict(_option(text) for text in option or [])
-    options = settings.pop("options")
-    if options:
-        if settings.get("method", "auto") == "auto":
-            raise ProblemError("options need a method to belong to; add --method")
-        settings["method"] = make_method(settings["method"], **options)
-    bar = progress if progress is not None else sys.stderr.isatty() and not as_json
-    settings |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "on_violation": on_violation}
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
-        result = solve_problem(f, progress=bar, **settings)
-    if out is not None:
-        result.save(out)
-    if plot is not None:
-        result.plot(plot)
+    files = tuple(pem for pem in (tls_ca, tls_cert, tls_key) if pem is not None)
+    with opened(engine, workers, scheduler, files) as ready:
+        if ready.dashboard:
+            print(f"Dask's dashboard: {ready.dashboard}", file=sys.stderr)
+        with ready.agreed():
+            _check_target(out)
+            _check_checkpoint(checkpoint, resume)
+            _check_picture(plot)
+            f, settings = load_problem(
+                file, as_bytes(memory_limit, "--memory-limit"), ready.split if ready.make else None
+            )
+        given = {"method": method, "tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
+        settings |= {name: value for name, value in given.items() if value is not None}
+        settings["options"] = settings.get("options", {}) | dict(_option(text) for text in option or [])
+        options = settings.pop("options")
+        if options:
+            if settings.get("method", "auto") == "auto":
+                raise ProblemError("options need a method to belong to; add --method")
+            settings["method"] = make_method(settings["method"], **options)
+        bar = progress if progress is not None else sys.stderr.isatty() and not as_json
+        settings |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "on_violation": on_violation}
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+            result = solve_problem(f, progress=bar and ready.leader, **settings)
+        if out is not None and ready.leader:
+            result.save(out)
+        if plot is not None and ready.leader:
+            result.plot(plot)
     typer.echo(json.dumps(result.to_dict()) if as_json else repr(result))
     if checkpoint is not None and not result.solved:
         print(f"the run is in {checkpoint}; the same command with --resume goes on from there", file=sys.stderr)
@@ -385,16 +403,6 @@ def _check_picture(path: Path | None) -> None:
     if find_spec("matplotlib") is None:
         raise ProblemError("a picture needs matplotlib: pip install 'saddlepoint[plot]'")
     _check_target(path)
-
-
-def _bytes(text: str) -> int:
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
-    size = 0.0
-    if match is not None:
-        size = float(match[1]) * (1024 if match[3] else 1000) ** " KMGT".index(match[2].upper() or " ")
-    if not 1.0 <= size < 2.0**63:
-        raise ProblemError(f"memory limit {text!r}; expected a size such as 8GB")
-    return int(size)
 
 
 def _option(text: str) -> tuple[str, Any]:

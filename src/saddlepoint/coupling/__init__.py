@@ -13,26 +13,44 @@ from saddlepoint.coupling.base import Coupling, Norm
 from saddlepoint.coupling.dense import DenseCoupling
 from saddlepoint.coupling.operator import OperatorCoupling
 from saddlepoint.coupling.sparse import SparseCoupling
+from saddlepoint.coupling.streamed import MEMORY_LIMIT, StreamedCoupling, streamed_map
 from saddlepoint.errors import ProblemError
 from saddlepoint.vectors import as_float_array, finite, shown
 
-__all__ = ["ArrayCoupling", "Coupling", "DenseCoupling", "Norm", "OperatorCoupling", "SparseCoupling", "as_coupling"]
+__all__ = [
+    "ArrayCoupling",
+    "Coupling",
+    "DenseCoupling",
+    "Norm",
+    "OperatorCoupling",
+    "SparseCoupling",
+    "StreamedCoupling",
+    "as_coupling",
+]
 
 
 def as_coupling(A: Any, name: str = "A") -> Coupling:
     """``A`` as a coupling.
 
-    ``A`` may be an array of any supported library, a SciPy sparse array, a LinearOperator, or anything with ``@`` and
-    ``.T``.
+    ``A`` may be an array of any supported library, a SciPy sparse array, a Dask array, a LinearOperator, or anything
+    with ``@`` and ``.T``. A ``np.memmap`` of more than MEMORY_LIMIT bytes stays on disk (see ``sp.stream``).
     """
     if isinstance(A, Coupling):
         return A
+    if isinstance(A, np.memmap) and A.nbytes > MEMORY_LIMIT:
+        on_disk = streamed_map(A, name)
+        if on_disk is not None:
+            return on_disk
     if issparse(A):
         _check_shape(A.shape, name)
         csr = A.tocsr()
         _check_indices(csr, name)
         data = finite(as_float_array(csr.data, f"the data of {name}"), f"the data of {name}")
         return SparseCoupling(csr if data.dtype == csr.dtype else csr.astype(data.dtype))
+    if type(A).__module__.partition(".")[0] == "dask":
+        from saddlepoint.sharded.dask import dask_coupling
+
+        return dask_coupling(A, name)
     if is_foreign(A):
         array = as_float_array(A, name)
         _check_shape(array.shape, name)

@@ -9,6 +9,7 @@ from typing import Any
 
 from saddlepoint.arrays import Array, Space, norm, space_of
 from saddlepoint.coupling.base import Coupling
+from saddlepoint.errors import ProblemError
 
 BLOCK = 1 << 24  # entries converted at a time when a narrow A meets a wide vector
 
@@ -94,8 +95,9 @@ class Mirror(Coupling):
 
     @property
     def space(self) -> Space:
-        """That of A."""
-        return self.of.space
+        """That of A, seen from the other side."""
+        space = self.of.space
+        return space if space.sides is None else space._replace(sides=(space.sides[1], space.sides[0]))
 
     def mul(self, y: Array) -> Array:
         """A' y."""
@@ -140,6 +142,16 @@ class Mirror(Coupling):
 
 def array_coupling(A: Any) -> ArrayCoupling:
     """The coupling for an array of another library than NumPy: with fused products where there is an NVIDIA GPU."""
+    sharding = getattr(A, "sharding", None)  # JAX's
+    if hasattr(sharding, "mesh"):
+        from saddlepoint.coupling.mesh import MeshCoupling
+
+        return MeshCoupling(A)
+    if sharding is not None and len(sharding.device_set) > 1:
+        raise ProblemError(
+            f"A is split over {len(sharding.device_set)} devices by a {type(sharding).__name__}; expected a "
+            "NamedSharding: jax.device_put(A, NamedSharding(mesh, PartitionSpec('rows', None)))"
+        )
     if "cuda" in str(space_of(A).device).lower() or type(A).__module__.startswith("cupy"):
         from saddlepoint.coupling import triton_kernels
 

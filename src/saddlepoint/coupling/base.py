@@ -37,12 +37,22 @@ class Coupling(ABC):
     fused: bool = False  # True where `both` and `through` read A once,
     fused_compiled: bool = False  # and where they do so within many steps that are compiled as one
     proven: bool = False  # True where products with A and A' are made of the same entries, so that none needs a watch
+    engine: Any = None  # where A is in shards, what reaches them
     probes = 0  # products each way that were spent on examining A at the door
+    reading: Any = None  # how reading A gets on, where it is on disk: a `Reading`
 
     @property
     def space(self) -> Space:
         """Library, dtype and device of the vectors that A takes and gives."""
         return Space(np, self.dtype)
+
+    def of_x(self, g: Any) -> Any:
+        """The function g of x as it acts on the vectors that A gives: itself, unless they are spread over shards."""
+        return g
+
+    def of_rows(self, loss: Any, **constants: Any) -> Any:
+        """y -> scale loss(A y) + l2/2 |y|^2, where A is in shards that have the loss of their own rows; else None."""
+        return None
 
     @abstractmethod
     def mul(self, y: Array) -> Array:
@@ -92,7 +102,7 @@ class Coupling(ABC):
 
     def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
         """A unit, and bounds on the largest eigenvalue of A'A/unit^2: 1, unless the squares overflow or underflow."""
-        n, space = self.shape[1], self.space
+        n, space = self.shape[1], self.space.of_y
         found = largest_eigenvalue(lambda v: self.through(v)[1], n, space=space)
         tame = space.largest**0.4
         if 1.0 / tame <= found.lower <= tame:

@@ -24,16 +24,20 @@ class DenseCoupling(Coupling):
 
     With Numba, ``both`` reads a large contiguous array once, and so does ``through`` if the array is ``fused``: not if
     contiguous rows are very long, or contiguous columns many.
+
+    Args:
+        A: the array.
+        least: bytes of A from which that pays.
     """
 
     proven = True
 
-    def __init__(self, A: Array) -> None:
-        self.A = A
+    def __init__(self, A: Array, least: int | None = None) -> None:
+        self.A, self.least = A, FUSE_BYTES if least is None else least
         self.shape = (A.shape[0], A.shape[1])
         self.dtype = A.dtype
         self._in_rows = A.flags.c_contiguous
-        worth = A.nbytes >= FUSE_BYTES and min(A.shape) * A.itemsize >= FUSE_SIDE_BYTES
+        worth = A.nbytes >= self.least and min(A.shape) * A.itemsize >= FUSE_SIDE_BYTES
         plain = A.dtype in (np.float32, np.float64) and (self._in_rows or A.flags.f_contiguous)
         self._streamed = worth and plain and _compiled()
         fits = A.shape[1] * A.itemsize <= FUSE_ROW_BYTES if self._in_rows else A.shape[1] <= FUSE_COLUMNS
@@ -50,7 +54,7 @@ class DenseCoupling(Coupling):
         return self.T.mul(x)
 
     def _transpose(self) -> Coupling:
-        return DenseCoupling(self.A.T)
+        return DenseCoupling(self.A.T, self.least)
 
     def _widened(self, y: Array) -> Array:
         """A y in the precision of y, a block at a time: the plain product would copy all of A."""
@@ -116,7 +120,8 @@ class DenseCoupling(Coupling):
     def _column_norms(self) -> Array:
         squares: Array = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
         norms = np.sqrt(squares)
-        for j in np.flatnonzero(~((squares > 1e-280) & (squares < math.inf))):  # these may have overflowed
+        odd = np.flatnonzero(~((squares > 1e-280) & (squares < math.inf)))  # these may have overflowed, or are zero
+        for j in odd[np.asarray(self.A.any(axis=0))[odd]] if len(odd) else odd:
             norms[j] = norm(self.A[:, j])
         return norms
 

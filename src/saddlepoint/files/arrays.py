@@ -28,19 +28,22 @@ HEADER = 1 << 20  # bytes that are read in one go of a .npy file's header, or of
 DIRECTORY = 20  # bytes in memory for a byte of such a directory
 
 
-def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT) -> Any:
+def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT, mapped: bool = False) -> Any:
     """The array (or sparse array) that ``reference`` names, relative to ``folder``; a ProblemError names the file.
 
-    ``memory`` is a limit in bytes, or a ``Memory`` that other arrays have shares of.
+    ``memory`` is a limit in bytes, or a ``Memory`` that other arrays have shares of. With ``mapped``, a .npy file of
+    float32 or float64 is not read, but mapped into memory.
     """
     memory = memory if isinstance(memory, Memory) else Memory(memory)
     try:
-        path, part = _split(reference, folder)
+        path, part = split_reference(reference, folder)
         suffix = path.suffix.lower()
         size = file_size(path)
         if suffix == ".npy":
             _refuse_part(path, part)
-            with _Cautious(path, HEADER) as file:
+            with Cautious(path, HEADER) as file:
+                if mapped:
+                    return _mapped_npy(file, size, path)
                 return _read_npy(file, size, str(path), memory)
         if suffix == ".npz":
             return _read_npz(path, part, memory)
@@ -54,7 +57,7 @@ def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT
     raise ProblemError(f"{path} has an unknown ending; expected .npy, .npz, .mtx, .libsvm or .svm")
 
 
-class _Cautious(io.BufferedReader):
+class Cautious(io.BufferedReader):
     """A file that refuses to read more than ``most`` bytes in one go: what NumPy and zipfile do with damaged sizes."""
 
     def __init__(self, path: Path, most: int) -> None:
@@ -62,12 +65,13 @@ class _Cautious(io.BufferedReader):
         self.path, self.most = path, most
 
     def read(self, size: int | None = -1, /) -> bytes:
+        """As always, but for that."""
         if size is not None and size > self.most:
             raise ProblemError(f"{self.path} is damaged: it declares {size} bytes where {self.most} at most are sound")
         return super().read(size)
 
 
-def _split(reference: str, folder: Path) -> tuple[Path, str | None]:
+def split_reference(reference: str, folder: Path) -> tuple[Path, str | None]:
     """Path and part: the text behind the last colon is a part only if the whole is not itself a file."""
     whole = folder / reference
     head, colon, tail = reference.rpartition(":")
@@ -83,7 +87,7 @@ def _refuse_part(path: Path, part: str | None) -> None:
 
 def _read_npy(file: IO[bytes], size: int, what: str, memory: Memory) -> Array:
     """One .npy stream of ``size`` bytes, its header checked against them first."""
-    shape, dtype = npy_header(file, what)
+    shape, dtype, _ = npy_header(file, what)
     if dtype.hasobject:
         raise ProblemError(f"{what} holds pickled Python objects, which are never loaded; save plain numbers instead")
     if dtype.kind not in "fiub":
@@ -99,11 +103,27 @@ def _read_npy(file: IO[bytes], size: int, what: str, memory: Memory) -> Array:
     try:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     except ValueError as error:  # too many dimensions
-        raise ProblemError(f"{what} is not a valid .npy file: {_line(error)}") from None
+        raise ProblemError(f"{what} is not a valid .npy file: {one_line(error)}") from None
 
 
-def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and dtype of a .npy stream, which is then at its numbers; a ProblemError says that ``what`` is none."""
+def _mapped_npy(file: IO[bytes], size: int, path: Path) -> Array:
+    """A .npy file as a memory map, its header checked against its size."""
+    shape, dtype, _ = npy_header(file, str(path))
+    if dtype not in (np.float32, np.float64):
+        raise ProblemError(f"{path} has dtype {dtype}; expected float32 or float64, so that it can be read in parts")
+    declared = math.prod(shape) * dtype.itemsize
+    if declared != size - file.tell():
+        raise ProblemError(
+            f"{path} declares {declared} bytes of data (shape {shown(shape)}) but holds {size - file.tell()}"
+        )
+    return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    """Shape and dtype of a .npy stream, and whether it is stored by columns; it is then at its numbers.
+
+    A ProblemError says that ``what`` is none.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of headers of Python 2, which NumPy would guess at
@@ -111,18 +131,18 @@ def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[An
             if version not in ((1, 0), (2, 0), (3, 0)):
                 raise ValueError(f"its version is {version}")
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(file)
+            shape, by_columns, dtype = read(file)
     except (OSError, ProblemError):
         raise
     except Exception as error:  # NumPy's parser meets texts that it was not made for in many ways
-        raise ProblemError(f"{what} is not a valid .npy file: {_line(error)}") from None
-    return shape, dtype
+        raise ProblemError(f"{what} is not a valid .npy file: {one_line(error)}") from None
+    return shape, dtype, by_columns
 
 
 def _read_npz(path: Path, part: str | None, memory: Memory) -> Array:
     try:
         with (
-            _Cautious(path, max(HEADER, memory.room // DIRECTORY)) as file,
+            Cautious(path, max(HEADER, memory.room // DIRECTORY)) as file,
             zipfile.ZipFile(file) as archive,
         ):
             names = [" ".join(name.removesuffix(".npy").split()) for name in archive.namelist()]  # fit for complaints
@@ -142,7 +162,7 @@ def _read_npz(path: Path, part: str | None, memory: Memory) -> Array:
     except (OSError, ProblemError):
         raise
     except Exception as error:  # zipfile and zlib meet damaged files in many ways
-        raise ProblemError(f"{path} is not a valid .npz file, or damaged: {_line(error)}") from None
+        raise ProblemError(f"{path} is not a valid .npz file, or damaged: {one_line(error)}") from None
 
 
 def _read_libsvm(path: Path, part: str | None, memory: Memory) -> Any:
@@ -186,6 +206,6 @@ def _read_libsvm(path: Path, part: str | None, memory: Memory) -> Any:
     return csr_array((np.array(values), np.array(columns), np.array(rows)), shape=(len(labels), width))
 
 
-def _line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """The first line of what an error says, or its name."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -54,6 +54,25 @@ def read_matrix_market(path: Path, size: int, memory: Memory) -> Any:
             raise ProblemError(f"{path} is not a valid Matrix Market file: {error}") from None
 
 
+def matrix_market_header(path: Path) -> Header:
+    """What the first lines of a file say."""
+    try:
+        with path.open("rb") as file:
+            return _header(file)
+    except OSError as error:
+        raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
+    except _Invalid as error:
+        raise ProblemError(f"{path} is not a valid Matrix Market file: {error}") from None
+
+
+def matrix_market_bytes(header: Header) -> int:
+    """Bytes of memory that reading a file takes."""
+    if header.layout == "array":
+        return DENSE_ENTRY * header.rows * header.columns
+    folded = 1 if header.symmetry == "general" else 3
+    return SPARSE_ENTRY * folded * header.entries + 16 * (header.rows + header.columns)
+
+
 class _Invalid(Exception):  # noqa: N818 - a signal within this file
     """What is wrong, to which the name of the file is added."""
 
@@ -95,12 +114,8 @@ def _line(file: IO[bytes]) -> str:
 
 def _check_size(header: Header, size: int, what: str, memory: Memory) -> None:
     """Refuse what is too large, or cannot be in a file of this size: a number takes two bytes at least."""
-    folded = 1 if header.symmetry == "general" else 3
-    if header.layout == "array":
-        memory.take(DENSE_ENTRY * header.rows * header.columns, what)
-    else:
-        sides = 16 * (header.rows + header.columns)
-        memory.take(SPARSE_ENTRY * folded * header.entries + sides, f"{what} with {header.entries} entries")
+    entries = "" if header.layout == "array" else f" with {header.entries} entries"
+    memory.take(matrix_market_bytes(header), f"{what}{entries}")
     if 2 * header.width * header.entries > size:
         raise _Invalid(f"it declares {header.entries} entries, more than its {size} bytes can hold")
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from saddlepoint.coupling import Coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.files.arrays import read_array
 from saddlepoint.files.reading import MEMORY_LIMIT, Memory, as_path, read_text
+from saddlepoint.files.stores import stored_reference, stream
 from saddlepoint.functions import (
     Entropy,
     GroupHuber,
@@ -62,12 +64,16 @@ class ProblemFile(NamedTuple):
     solve: dict[str, Any]
 
 
-def load_problem(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> ProblemFile:
+def load_problem(
+    path: str | Path, memory_limit: int = MEMORY_LIMIT, split: Callable[[Any], Coupling] | None = None
+) -> ProblemFile:
     """Read a problem file; a ProblemError names the file and the key that is wrong.
 
     Args:
         path: the file.
-        memory_limit: bytes that it and the arrays that it names may take together.
+        memory_limit: bytes that it and the arrays that it names may take together. An A that is too large for that, or
+            is stored in blocks, stays on disk, and has what is left.
+        split: makes a coupling of A, which is then mapped into memory where it is a .npy file, and not read.
     """
     path = as_path(path)
     reader = _Reader(path, Memory(memory_limit))
@@ -76,13 +82,15 @@ def load_problem(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> ProblemF
     for key in ("A", "g", "h"):
         if key not in document:
             reader.fail(key, "is missing")
-    A = reader.array(document["A"], "A")
+    A = None if split is None and reader.on_disk(document["A"]) else reader.array(document["A"], "A", split is not None)
     g, h = (reader.function(document[name], name) for name in ("g", "h"))
+    settings = reader.settings(document.get("solve", {}))
+    A = reader.streamed(document["A"]) if A is None else A
     try:
-        problem = Saddle(g, h, A)
+        problem = Saddle(g, h, A if split is None else split(A))
     except ProblemError as error:
         raise ProblemError(f"{path}: {error}") from None
-    return ProblemFile(problem, reader.settings(document.get("solve", {})))
+    return ProblemFile(problem, settings)
 
 
 class _Reader:
@@ -110,16 +118,34 @@ class _Reader:
             if key not in allowed:
                 self.fail(f"{prefix}{key}", f"is unknown; expected {', '.join(allowed)}{nearest(key, allowed)}")
 
-    def array(self, value: Any, key: str) -> Any:
+    def array(self, value: Any, key: str, mapped: bool = False) -> Any:
         """A file reference, a number, or numbers in place."""
         if not isinstance(value, str):
             if isinstance(value, bool) or not isinstance(value, int | float | list):
                 self.fail(key, f"is {shown(value)}; expected a file name or numbers")
             return value
         try:
-            return read_array(value, self.path.parent, self.memory)
+            return read_array(value, self.path.parent, self.memory, mapped)
         except ProblemError as error:
             raise ProblemError(f"{self.path}: key {key!r}: {error}") from None
+
+    def on_disk(self, value: Any) -> bool:
+        """Whether A is to stay where it is."""
+        return isinstance(value, dict) or (
+            isinstance(value, str) and stored_reference(value, self.path.parent, self.memory.room)
+        )
+
+    def streamed(self, value: Any) -> Coupling:
+        """A as a table {stream = "A.npy", norm = 3.0}, or the name alone, with the memory that is left."""
+        table = value if isinstance(value, dict) else {"stream": value}
+        self.only(table, ("stream", "norm"), "A.")
+        if not isinstance(table.get("stream"), str):
+            self.fail("A.stream", f"is {shown(table.get('stream'))}; expected the name of a file or folder")
+        norm = self.number(table["norm"], "A.norm") if "norm" in table else None
+        try:
+            return stream(self.path.parent / table["stream"], max(1, self.memory.room), norm=norm)
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key 'A': {error}") from None
 
     def number(self, value: Any, key: str) -> float:
         return as_number(value, f"{self.path}: key {key!r}")

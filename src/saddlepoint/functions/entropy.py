@@ -28,7 +28,17 @@ class Entropy(Smooth):
         self.low, self.high = _constant(low, "low of Entropy"), _constant(high, "high of Entropy")
         if not 0.0 < self.low < self.high:
             raise ProblemError(f"low = {self.low:g} and high = {self.high:g} of Entropy; expected 0 < low < high")
-        super().__init__(self._gradient, mu=1.0 / self.high, L=1.0 / self.low, value=self._value, hessian=self._hessian)
+        super().__init__(
+            self._gradient,
+            mu=1.0 / self.high,
+            L=1.0 / self.low,
+            value=self._value,
+            hessian=self._hessian,
+            part=self._part,
+        )
+
+    def _part(self, rows: slice) -> Entropy:
+        return self
 
     def _gradient(self, x: Array) -> Array:
         t = between(x, self.low, self.high)

@@ -57,6 +57,7 @@ class Quadratic(Smooth):
             space=space,
             quadratic=True,
             hessian=self._matrix if space is None or space.is_numpy else None,
+            part=None if isinstance(self.P, Coupling) else self._part,
         )
         self.proven = proven
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
@@ -69,6 +70,10 @@ class Quadratic(Smooth):
         if isinstance(self.P, Coupling):
             return self.P.matrix()
         return np.diag(np.full(x.shape[0], self.P) if isinstance(self.P, float) else self.P)
+
+    def _part(self, rows: slice) -> Quadratic:
+        P = self.P if isinstance(self.P, float) else self.P[rows]  # type: ignore[index]
+        return Quadratic(P, None if self.b is None else self.b[rows])
 
     def _gradient(self, x: Array) -> Array:
         Px = self.hessian_times(x)

@@ -16,7 +16,7 @@ from saddlepoint.arrays import between, cast_like, choose, common_space, namespa
 from saddlepoint.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.constants import gram_bounds
-from saddlepoint.functions.smooth import Prox, Smooth, _constant, plus_identity
+from saddlepoint.functions.smooth import Part, Prox, Smooth, _constant, plus_identity
 from saddlepoint.vectors import Array, as_vector, inner
 
 
@@ -40,24 +40,32 @@ class Risk(Smooth):
         *,
         curvature: tuple[float, float],
         prox: Prox | None = None,
+        part: Part | None = None,
         quadratic: bool = False,
     ) -> None:
         name = type(self).__name__
         self.l2 = l2 = _constant(l2, f"l2 of {name}")
-        self.D: Coupling | None = None if D is None else as_coupling(D, f"D of {name}")
+        self.D: Coupling | None = _as_data(D, name)
         rows = None if self.D is None else self.D.shape[0]
         self.t: Array | None = None if t is None else as_vector(t, f"t of {name}", rows)
-        low, high = (1.0, 1.0) if self.D is None else (bound / self.D.shape[0] for bound in gram_bounds(self.D))
-        mu = l2 + curvature[0] * low
+        self.curvature = curvature
+        gram = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
+        scale = 1.0 if self.D is None else 1.0 / self.D.shape[0]
+        mu = l2 + scale * curvature[0] * gram[0]
+        elsewhere = None if self.D is None else self.D.of_rows(
+            Smooth(self._gradient, mu=0.0, L=curvature[1], value=self._value, quadratic=quadratic, part=self._losses),
+            scale=scale, l2=l2, curvature=curvature, gram=gram,
+        )  # fmt: skip
         super().__init__(
-            self._gradient,
+            self._gradient if elsewhere is None else elsewhere.grad,
             mu=mu,
-            L=max(mu, l2 + curvature[1] * high),
-            value=self._value,
+            L=max(mu, l2 + scale * curvature[1] * gram[1]),
+            value=self._value if elsewhere is None else elsewhere.value,
             prox=prox if self.D is None else None,
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
-            space=common_space({f"D of {name}": self.D, f"t of {name}": self.t}),
+            space=common_space({f"D of {name}": None if self.D is None else self.D.space.of_y, f"t of {name}": self.t}),
             quadratic=quadratic,
+            part=part if self.D is None else None,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
         )
 
@@ -69,6 +77,14 @@ class Risk(Smooth):
 
     def _bend(self, r: Array) -> Array:
         raise NotImplementedError
+
+    def _losses(self, rows: slice) -> Smooth:
+        """The sum of the losses of some rows, as a function of their part of D x."""
+        own = object.__new__(type(self))
+        held = {name: value for name, value in vars(self).items() if name in ("t", "labels", "delta", "width")}
+        sliced = {name: held[name][rows] for name in ("t", "labels") if held.get(name) is not None}
+        vars(own).update({**held, **sliced, "D": None, "l2": 0.0})
+        return Smooth(own._gradient, mu=0.0, L=self.curvature[1], value=own._value)
 
     def _residual(self, x: Array) -> Array:
         Dx = x if self.D is None else self.D.mul(x)
@@ -120,6 +136,7 @@ class Logistic(Risk):
     """mean_i log(1 + exp(-label_i d_i'x)) + l2/2 |x|^2 with labels +1 and -1."""
 
     def __init__(self, D: Any, labels: Any, l2: float = 0.0) -> None:
+        D = _as_data(D, "Logistic")
         self.labels = _as_labels(D, labels, "Logistic")
         super().__init__(D, None, l2, curvature=(0.0, 0.25))
 
@@ -141,6 +158,7 @@ class SmoothedHinge(Risk):
     """
 
     def __init__(self, D: Any, labels: Any, l2: float = 0.0, width: float = 1.0) -> None:
+        D = _as_data(D, "SmoothedHinge")
         self.labels = _as_labels(D, labels, "SmoothedHinge")
         self.width = w = _constant(width, "width of SmoothedHinge")
         if w == 0.0:
@@ -160,10 +178,14 @@ class SmoothedHinge(Risk):
         return choose((short > 0.0) & (short < w), 0.0 * r + 1.0 / w, 0.0 * r)
 
 
-def _as_labels(D: Any, labels: Any, name: str) -> Array:
+def _as_data(D: Any, name: str) -> Coupling | None:
+    return None if D is None else as_coupling(D, f"D of {name}")
+
+
+def _as_labels(D: Coupling | None, labels: Any, name: str) -> Array:
     if D is None:
         raise ProblemError(f"{name} needs data D, one row a sample")
-    s = as_vector(labels, f"labels of {name}", as_coupling(D, f"D of {name}").shape[0])
+    s = as_vector(labels, f"labels of {name}", D.shape[0])
     xp = namespace(s)
     if not bool(xp.all(xp.abs(s) == 1.0)):
         odd = float(s[xp.abs(s) != 1.0][0])
@@ -181,7 +203,7 @@ class Huber(Risk):
         self.delta = d = _constant(delta, "delta of Huber")
         if d == 0.0:
             raise ProblemError("delta of Huber is 0; expected a positive number")
-        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._shrink)
+        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._shrink, part=self._part)
 
     def _loss(self, r: Array) -> Array:
         d = self.delta
@@ -192,6 +214,9 @@ class Huber(Risk):
 
     def _bend(self, r: Array) -> Array:
         return choose(abs(r) <= self.delta, 0.0 * r + 1.0, 0.0 * r)
+
+    def _part(self, rows: slice) -> Huber:
+        return Huber(None, None if self.t is None else self.t[rows], self.l2, self.delta)
 
     def _shrink(self, v: Array, t: float) -> Array:
         """Of clip(u - c, -d, d) + l2 u + (u - v)/t = 0: solve both branches, and keep the one that fits."""
@@ -209,7 +234,7 @@ class LogCosh(Risk):
     """
 
     def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0) -> None:
-        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._newton)
+        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._newton, part=self._part)
 
     def _loss(self, r: Array) -> Array:
         return abs(r) + softplus(-2.0 * abs(r)) - math.log(2.0)
@@ -219,6 +244,9 @@ class LogCosh(Risk):
 
     def _bend(self, r: Array) -> Array:
         return 1.0 - tanh(r) ** 2
+
+    def _part(self, rows: slice) -> LogCosh:
+        return LogCosh(None, None if self.t is None else self.t[rows], self.l2)
 
     def _newton(self, v: Array, t: float) -> Array:
         """Of tanh(u - c) + l2 u + (u - v)/t = 0 by Newton steps in a shrinking bracket, halved where Newton is slow."""

@@ -20,6 +20,7 @@ Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
 Prox: TypeAlias = Callable[[Array, float], Array]
 Hessian: TypeAlias = Callable[[Array], Any]
+Part: TypeAlias = Callable[[slice], "Smooth"]
 
 UNKNOWN = ", or None if it is unknown"
 
@@ -39,6 +40,8 @@ class Smooth:
         space: library, dtype and device of that data, whatever the library is.
         quadratic: True if the gradient is affine; methods for quadratic problems need to know.
         hessian: x -> the Hessian at x, an array or a SciPy sparse array. Optional: only methods that factorise need it.
+        part: a slice of coordinates -> the function of these alone, where the function is a sum over the coordinates.
+            Optional: only vectors that are spread over several places need it.
         proven: True if mu and L follow from what the function is made of, as those of the ready functions do. What is
             only claimed is looked into before a run is called solved.
 
@@ -65,10 +68,12 @@ class Smooth:
         space: Space | None = None,
         quadratic: bool = False,
         hessian: Hessian | None = None,
+        part: Part | None = None,
         proven: bool = False,
     ) -> None:
         name = type(self).__name__
-        for what, function in (("grad", grad), ("value", value), ("prox", prox), ("hessian", hessian)):
+        given = (("grad", grad), ("value", value), ("prox", prox), ("hessian", hessian), ("part", part))
+        for what, function in given:
             if function is not None and not callable(function):
                 raise ProblemError(f"{what} of {name} is {shown(function)}; expected a function")
         self.grad = grad
@@ -84,6 +89,7 @@ class Smooth:
         self.space = Space(np, _as_dtype(dtype, name)) if space is None and dtype is not None else space
         self.quadratic = quadratic
         self.hessian = hessian
+        self.part = part
         if proven:
             self.proven = True
 
@@ -115,6 +121,7 @@ class Smooth:
             return NotImplemented
         f, g = self, other
         F, G = f.hessian, g.hessian
+        part_f, part_g = f.part, g.part
         if f.dim is not None and g.dim is not None and f.dim != g.dim:
             raise ProblemError(f"cannot add a function of {f.dim} variables and one of {g.dim}")
         return Smooth(
@@ -127,6 +134,7 @@ class Smooth:
             space=common_space({"the one function": f, "the other": g}),
             quadratic=f.quadratic and g.quadratic,
             hessian=None if F is None or G is None else partial(_sum, F, G),
+            part=None if part_f is None or part_g is None else partial(_sum, part_f, part_g),
             proven=f.proven and g.proven,
         )
 
@@ -134,7 +142,7 @@ class Smooth:
         c = _constant(factor, "the factor of a function")
         if c == 0.0:
             raise ProblemError("a function can only be multiplied by a positive number; got 0")
-        f, F = self, self.hessian
+        f, F, part = self, self.hessian, self.part
         return Smooth(
             partial(_multiple, c, f.grad),
             mu=known(c * f.mu),
@@ -145,6 +153,7 @@ class Smooth:
             space=f.space,
             quadratic=f.quadratic,
             hessian=None if F is None else partial(_multiple, c, F),
+            part=None if part is None else partial(_multiple, c, part),
             proven=f.proven,
         )
 
@@ -166,11 +175,11 @@ class Smooth:
 # Not lambdas, so that sums and multiples of functions can be sent to other processes.
 
 
-def _sum(f: Callable[[Array], Any], g: Callable[[Array], Any], x: Array) -> Any:
+def _sum(f: Callable[[Any], Any], g: Callable[[Any], Any], x: Any) -> Any:
     return f(x) + g(x)
 
 
-def _multiple(c: float, f: Callable[[Array], Any], x: Array) -> Any:
+def _multiple(c: float, f: Callable[[Any], Any], x: Any) -> Any:
     return c * f(x)
 
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from saddlepoint.arrays import concat, is_array, space_of, to_host
+from saddlepoint.arrays import concat, is_array, space_of, split_like, to_host
 from saddlepoint.errors import ProblemError
 from saddlepoint.methods.base import Method, number, register_as
 from saddlepoint.methods.condat_vu import CondatVu
@@ -149,8 +149,9 @@ class Anderson(Method):
         """The weight of every entry of the flat state."""
         weights = self.inner.weights(f)
         return concat(
-            f.space.full(sum(array.shape[0] for array in arrays(field)), weights.get(name, 0.0))
+            space_of(array).full(array.shape[0], weights.get(name, 0.0))
             for name, field in named(state)
+            for array in arrays(field)
         )
 
     def parameters(self, f: Saddle) -> dict[str, float]:
@@ -200,5 +201,7 @@ def flat(state: Any) -> Array:
 
 def unflat(vector: Array, like: Any) -> Any:
     """The state that has the arrays of ``vector``, and everything else from ``like``."""
-    ends = list(accumulate(array.shape[0] for array in arrays(like)))
-    return with_arrays(like, (vector[start:end] for start, end in pairwise([0, *ends])))
+    old = list(arrays(like))
+    ends = [0, *accumulate(array.shape[0] for array in old)]
+    new = (vector[start:end] for start, end in pairwise(ends))
+    return with_arrays(like, map(split_like, new, old))

@@ -1,0 +1,188 @@
+"""What a round on Dask costs beyond the work of the shards, what it moves, and how it scales from one worker to two.
+
+The work of the shards alone is timed on the workers, in the same rounds; of a round that is the slowest worker's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import saddlepoint as sp
+from saddlepoint.methods.base import make_method
+from saddlepoint.sharded.coupling import ShardedCoupling
+from saddlepoint.sharded.dask import DaskEngine, Holder
+from saddlepoint.sharded.dask_array import rows_from
+from saddlepoint.sharded.dask_cluster import Cluster
+from saddlepoint.sharded.local import even_bounds
+
+COLUMNS = 1024
+SHARDS = 16
+
+
+def read(start: int, stop: int) -> Any:
+    return np.random.default_rng(start).standard_normal((stop - start, COLUMNS))
+
+
+def busy(dask_worker: Any) -> float:
+    """Seconds that the shards of a worker have worked."""
+    return sum(actor.busy for actor in dask_worker.state.actors.values() if isinstance(actor, Holder))
+
+
+def seconds(call: Callable[[], Any], times: int, warm: bool = True) -> list[float]:
+    if warm:
+        call()
+    found = []
+    for _ in range(times):
+        began = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - began)
+    return found
+
+
+def shard_task(block: Any, y: Any) -> Any:
+    return block.T @ (block @ y)
+
+
+def worker_task(y: Any, *blocks: Any) -> Any:
+    return sum(shard_task(block, y) for block in blocks)
+
+
+def by_tasks(client: Any, engine: DaskEngine, y: Any, each_shard: bool) -> Callable[[], Any]:
+    """The same sums as tasks of the scheduler instead of calls of actors."""
+
+    def call() -> Any:
+        futures = []
+        for actor, numbers in zip(engine.actors, engine.numbers, strict=True):
+            blocks = [engine.blocks[k] for k in numbers]
+            pinned = {"workers": [actor.worker], "pure": False}
+            if each_shard:
+                futures += [client.submit(shard_task, block, y, **pinned) for block in blocks]
+            else:
+                futures.append(client.submit(worker_task, y, *blocks, **pinned))
+        return sum(client.gather(futures, direct=True))
+
+    return call
+
+
+def ms(values: list[float]) -> float:
+    return 1e3 * float(np.median(values))
+
+
+def told(values: list[float]) -> str:
+    return f"{ms(values):.1f} ms ({1e3 * min(values):.1f})"
+
+
+class Measured:
+    """A matrix on so many workers, and what was measured there."""
+
+    def __init__(self, workers: int, rows: int, rounds: int, tasks: bool = False) -> None:
+        distributed = import_module("distributed")
+        with (
+            distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit="3GiB"
+            ) as local,
+            distributed.Client(local, direct_to_workers=True) as client,
+        ):
+            engine = DaskEngine(rows_from(read, even_bounds(rows, SHARDS), COLUMNS, "float64"), Cluster(client))
+            A, y = ShardedCoupling(engine), np.ones(COLUMNS)
+            self.rounds, self.alone, worked = [], [], client.run(busy)
+            for number in range(rounds + 1):
+                (took,) = seconds(lambda: A.through(y), 1, warm=False)
+                before, worked = worked, client.run(busy)
+                if number:  # the first compiles the loops
+                    self.rounds.append(took)
+                    self.alone.append(max(worked[worker] - before[worker] for worker in worked))
+            self.more = [whole - pure for whole, pure in zip(self.rounds, self.alone, strict=True)]
+            self.tasks = (
+                [seconds(by_tasks(client, engine, y, each), rounds // 3) for each in (False, True)] if tasks else []
+            )
+            self.proxied = self._proxied(distributed, local, rows, y, rounds) if tasks else []
+            self.iteration(A, rounds)
+            engine.close()
+
+    def _proxied(self, distributed: Any, local: Any, rows: int, y: Any, rounds: int) -> list[float]:
+        """By the scheduler, as with a client that cannot reach the workers; on a small matrix."""
+        with distributed.Client(local, set_as_default=False) as client:
+            engine = DaskEngine(rows_from(read, even_bounds(SHARDS, SHARDS), COLUMNS, "float64"), Cluster(client))
+            A = ShardedCoupling(engine)
+            found = seconds(lambda: A.through(y), rounds)
+            engine.close()
+        with distributed.Client(local, set_as_default=False, direct_to_workers=True) as client:
+            engine = DaskEngine(rows_from(read, even_bounds(SHARDS, SHARDS), COLUMNS, "float64"), Cluster(client))
+            A = ShardedCoupling(engine)
+            self.straight = seconds(lambda: A.through(y), rounds)
+            engine.close()
+        return found
+
+    def iteration(self, A: ShardedCoupling, steps: int) -> None:
+        """Rounds, bytes and time of iterations of Condat-Vu."""
+        engine, (m, n) = A.engine, A.shape
+        A.__dict__["norm_estimate"] = A.T.__dict__["norm_estimate"] = sp.coupling.Norm(0.0, 2.0 * m**0.5, 0.0, 0)
+        f = sp.Saddle(sp.Huber(None, np.ones(m), l2=1.0), sp.Quadratic(1.0, np.ones(n)), A)
+        method = make_method("condat-vu")
+        view = method.normal(f)
+        state = method.init(view.problem, *view.to(f.space.of_x.zeros(m), f.space.of_y.zeros(n)))
+        state = method.step(view.problem, method.step(view.problem, state))
+        before = np.array([engine.rounds, engine.out, engine.back, engine.kept, wire()])
+        self.steps = []
+        for _ in range(steps):
+            began = time.perf_counter()
+            state = method.step(view.problem, state)
+            self.steps.append(time.perf_counter() - began)
+        after = np.array([engine.rounds, engine.out, engine.back, engine.kept, wire()])
+        self.moved = (after - before) / steps
+
+
+def wire() -> float:
+    """Bytes that this machine has sent to itself."""
+    return float(import_module("psutil").net_io_counters(pernic=True)["lo"].bytes_sent)
+
+
+def main(gigabytes: float = 1.0, rounds: int = 60) -> None:
+    rows = int(gigabytes * 2**30 / 8 / COLUMNS)
+    two, one = Measured(2, rows, rounds, tasks=True), Measured(1, rows, rounds)
+    half = Measured(1, rows // 2, rounds)
+
+    print(
+        f"A is {rows} x {COLUMNS} float64, {gigabytes:g} GiB in {SHARDS} shards; workers are processes with one thread."
+    )
+    print(f"Times are medians of {rounds} rounds, and in brackets the fastest; the load of the machine was")
+    print(f"{os.getloadavg()[0]:.1f} at the end, on {os.cpu_count()} cores.\n")
+    print("| workers | a round | the shards alone | overhead | ratio |\n|---|---|---|---|---|")
+    for workers, found in ((2, two), (1, one)):
+        ratio = float(np.median(np.divide(found.rounds, found.alone)))
+        print(f"| {workers} | {told(found.rounds)} | {told(found.alone)} | {told(found.more)} | {ratio:.3f} |")
+    print("\n## One message a worker\n\n| on 2 workers | a round |\n|---|---|")
+    print(f"| one call of an actor for each worker | {told(two.rounds)} |")
+    print(f"| one task for each worker (two plain products) | {told(two.tasks[0])} |")
+    print(f"| one task for each shard (two plain products) | {told(two.tasks[1])} |")
+    print(f"| actors, a matrix of {SHARDS} rows: the messages alone | {told(two.straight)} |")
+    print(f"| the same by the scheduler (`direct_to_workers` not set) | {told(two.proxied)} |")
+    print("\n## What an iteration of Condat-Vu moves\n")
+    print("| workers | rounds | bytes out | by theory | bytes back | by theory | copies | on the wire, all told |")
+    print("|---|---|---|---|---|---|---|---|")
+    for workers, found in ((2, two), (1, one)):
+        theory, (count, out, back, kept, wired) = workers * 8 * COLUMNS, found.moved
+        print(f"| {workers} | {count:g} | {out:g} | {theory} | {back:g} | {theory} | {kept:.0f} | {wired:.0f} |")
+    print(
+        "\nCopies are those of the stores, taken for the case that a worker dies. On the wire is all that crossed the"
+    )
+    print("loopback interface meanwhile: headers, heartbeats, and whatever else the machine said to itself.")
+    print("\n## Scaling\n\n| | 1 worker | 2 workers | speed-up or efficiency |\n|---|---|---|---|")
+    for kind, single in ((f"strong, {gigabytes:g} GiB", one), (f"weak, {gigabytes / 2:g} GiB a worker", half)):
+        for name in ("rounds", "alone", "steps"):
+            a, b = (getattr(found, name) for found in (single, two))
+            what = {"rounds": "a round", "alone": "the shards alone", "steps": "an iteration"}[name]
+            gain = f"{ms(a) / ms(b):.2f} ({min(a) / min(b):.2f})"
+            print(f"| {kind}: {what} | {told(a)} | {told(b)} | {gain} |")
+
+
+if __name__ == "__main__":
+    main(*((0.125, 12) if "--quick" in sys.argv else ()))

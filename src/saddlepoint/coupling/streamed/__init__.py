@@ -1,0 +1,19 @@
+"""A that is larger than memory: read from disk block by block, one pass for both products."""
+
+from saddlepoint.coupling.streamed.budget import MEMORY_LIMIT, as_bytes, told_bytes
+from saddlepoint.coupling.streamed.coupling import StreamedCoupling, streamed, streamed_map
+from saddlepoint.coupling.streamed.reading import Reading
+from saddlepoint.coupling.streamed.store import Block, RawStore, Store
+
+__all__ = [
+    "MEMORY_LIMIT",
+    "Block",
+    "RawStore",
+    "Reading",
+    "Store",
+    "StreamedCoupling",
+    "as_bytes",
+    "streamed",
+    "streamed_map",
+    "told_bytes",
+]

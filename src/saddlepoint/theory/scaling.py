@@ -1,0 +1,253 @@
+r"""What a round costs when A is split by rows over many workers, and how long a solve takes.
+
+Model:      time per round = read + talk + overhead.
+            read = (bytes of A on the busiest worker)/(bytes a second from memory, or from disk where they do not fit),
+                   times 1 + s sqrt(2 log K) for K workers whose times scatter by the share s: the mean of the largest
+                   of K normal variables is at most sqrt(2 log K) standard deviations above theirs.
+            talk = a broadcast of y and a reduction of A' x, n numbers each, over a tree of fan-in f and depth
+                   ceil(log_f K). A message of b bytes takes latency + b/network, and the f children of a node share
+                   its link: latency + f b/network a level. With f >= K the tree is a star.
+            time to solution = rounds (read + talk + overhead) + gradients * gradient + scalars * (talk of one number).
+Floor:      a round is never shorter than one read of A, bytes/(K bandwidth), nor than twice the latency.
+Reference:  R. Hockney, The communication challenge for MPP: Intel Paragon and Meiko CS-2, Parallel Computing 1994
+            (latency and bandwidth of a message); R. Thakur, R. Rabenseifner and W. Gropp, Optimization of collective
+            communication operations in MPICH, IJHPCA 2005; H. David and H. Nagaraja, Order Statistics, 2003.
+
+Everything is in seconds, bytes, and bytes a second.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from saddlepoint.errors import ProblemError
+from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
+from saddlepoint.theory.dippa import cg_steps, dippa_K, dippa_K1, dippa_K2_cg
+from saddlepoint.theory.gradient import condat_vu_steps, field_lipschitz, ogda_eta
+from saddlepoint.theory.lower import forced_rounds
+from saddlepoint.theory.lpd import lpd_gs_rho, lpd_parameters, lpd_slide_rho
+from saddlepoint.vectors import as_count, as_number, nearest, positive
+
+SLIDE_ACCURACY = 0.1  # LPD-slide's inner residual, relative to the move
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Workers alike, and the network between them.
+
+    Attributes:
+        workers: how many.
+        memory: bytes of A, and of the data of g and h, that a worker can keep; if its part is larger, all is on disk.
+        memory_bandwidth: bytes a second at which it reads what it keeps, in one pass of both products,
+        disk_bandwidth: and what it does not.
+        latency: seconds from the sending of a short message to its arrival.
+        network: bytes a second of a worker's link.
+        fan_in: children of a node of the tree; as many as there are workers for a star.
+        overhead: seconds of a round that are none of these: the engine's own.
+        scatter: standard deviation of the workers' times, relative to their mean.
+    """
+
+    workers: int
+    memory_bandwidth: float
+    disk_bandwidth: float
+    latency: float
+    network: float
+    memory: float = math.inf
+    fan_in: int = 2
+    overhead: float = 0.0
+    scatter: float = 0.0
+
+    def __post_init__(self) -> None:
+        as_count(self.workers, "workers")
+        as_count(self.fan_in, "fan_in", 2)
+        for name in ("memory_bandwidth", "disk_bandwidth", "network"):
+            positive(getattr(self, name), name)
+        for name in ("memory", "latency", "overhead", "scatter"):
+            if not as_number(getattr(self, name), name) >= 0.0:
+                raise ProblemError(f"{name} is {getattr(self, name)}; expected a number >= 0")
+
+    @property
+    def depth(self) -> int:
+        """Levels of the tree; 1 for a single worker, whose answers travel too."""
+        return tree_depth(self.workers, self.fan_in)
+
+
+@dataclass(frozen=True)
+class Job:
+    """The sizes of a problem.
+
+    Attributes:
+        size: bytes of A.
+        vector: bytes of a vector of y, which is what travels each way.
+        gradient_size: bytes that a pair of gradients reads, over all workers together: the data of g and h.
+        gradient_vector: bytes that a pair of gradients sends and gets; 0 where g and h are sums over what is split.
+    """
+
+    size: float
+    vector: float
+    gradient_size: float = 0.0
+    gradient_vector: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive(self.size, "size")
+        positive(self.vector, "vector")
+        for name in ("gradient_size", "gradient_vector"):
+            if not 0.0 <= as_number(getattr(self, name), name) < math.inf:
+                raise ProblemError(f"{name} is {getattr(self, name)}; expected a number >= 0")
+
+
+class Round(NamedTuple):
+    """Seconds of one round: one pass over A, a broadcast and a reduction."""
+
+    read: float
+    broadcast: float
+    reduction: float
+    overhead: float
+
+    @property
+    def total(self) -> float:
+        """Of the round."""
+        return self.read + self.broadcast + self.reduction + self.overhead
+
+    @property
+    def efficiency(self) -> float:
+        """The share of it in which A is read."""
+        return self.read / self.total
+
+
+def tree_depth(workers: int, fan_in: int) -> int:
+    """The levels of a tree with so many leaves, in which a node has at most ``fan_in`` children; at least one."""
+    depth, reached = 1, fan_in
+    while reached < workers:
+        depth, reached = depth + 1, reached * fan_in
+    return depth
+
+
+def tree_seconds(vector: float, cluster: Cluster) -> float:
+    """A broadcast, or a reduction, of a vector of so many bytes: latency + min(f, K) bytes/network a level."""
+    together = min(cluster.fan_in, cluster.workers)
+    return cluster.depth * (cluster.latency + together * vector / cluster.network)
+
+
+def fits(job: Job, cluster: Cluster) -> bool:
+    """Whether a worker can keep its part of A and of the data of g and h in memory."""
+    return (job.size + job.gradient_size) / cluster.workers <= cluster.memory
+
+
+def read_seconds(size: float, cluster: Cluster, from_memory: bool = True) -> float:
+    """The slowest worker's pass over its part of so many bytes."""
+    speed = cluster.memory_bandwidth if from_memory else cluster.disk_bandwidth
+    return size / cluster.workers / speed * (1.0 + cluster.scatter * math.sqrt(2.0 * math.log(cluster.workers)))
+
+
+def round_seconds(job: Job, cluster: Cluster) -> Round:
+    """One ``through`` or ``both``: y goes out, every worker reads its rows once, the parts of A' x are summed."""
+    talk = tree_seconds(job.vector, cluster)
+    return Round(read_seconds(job.size, cluster, fits(job, cluster)), talk, talk, cluster.overhead)
+
+
+def gradient_seconds(job: Job, cluster: Cluster) -> float:
+    """A pair of gradients, each worker on its part of the data."""
+    seconds = read_seconds(job.gradient_size, cluster, fits(job, cluster))
+    if job.gradient_vector:
+        seconds += 2.0 * tree_seconds(job.gradient_vector, cluster) + cluster.overhead
+    return seconds
+
+
+def scalar_seconds(cluster: Cluster) -> float:
+    """A number that all workers add up, and are told: a norm of x, for a method that looks at it."""
+    return 2.0 * tree_seconds(8.0, cluster) + cluster.overhead
+
+
+def best_workers(job: Job, cluster: Cluster) -> float:
+    """About how many workers make the shortest round over a star, sqrt(size network/(2 vector bandwidth)).
+
+    There reading, size/(K bandwidth), has come down to what sending K vectors out and back costs, 2 K vector/network.
+    With a tree the sum grows with log K only, and more workers help as long as the read is longer than a level.
+    """
+    return math.sqrt(job.size * cluster.network / (2.0 * job.vector * cluster.memory_bandwidth))
+
+
+# -- rounds ------------------------------------------------------------------------------------------------------------
+
+
+class Counts(NamedTuple):
+    """Oracle calls of a solve.
+
+    Attributes:
+        rounds: passes over A, with a product each way.
+        gradients: pairs of gradients.
+        scalars: numbers of x that are added up on their own, because the next step waits for them.
+    """
+
+    rounds: float
+    gradients: float
+    scalars: float = 0.0
+
+
+METHODS = ("condat-vu", "condat-vu, prox", "ogda", "lpd", "lpd-gs", "lpd-slide", "dippa", "aipfb", "lower bound")
+
+
+def promised_counts(method: str, kx: float, ky: float, c: float, tol: float) -> Counts:
+    """What shrinks the distance by ``tol``, by the rates of the theorems.
+
+    Single loops by their rate alone, without the constant before it. The inner loops of ``lpd-slide``, ``dippa`` and
+    ``aipfb`` at the worst that their theorems allow; runs need several times less (the constants are those of proofs).
+
+    Args:
+        method: a name of ``METHODS``; "condat-vu, prox" is Condat-Vu with both proxes, which must be cheap.
+        kx, ky, c: the condition numbers and |A|/sqrt(mu_x mu_y).
+        tol: the factor on the distance.
+    """
+    if method not in METHODS:
+        raise ProblemError(f"there is no count for {method!r}{nearest(method, METHODS)}; known: {', '.join(METHODS)}")
+    if not (min(kx, ky) >= 1.0 and c >= 0.0 and 0.0 < tol < 1.0):
+        raise ProblemError(f"kx = {kx}, ky = {ky}, c = {c}, tol = {tol}; expected kx, ky >= 1, c >= 0, 0 < tol < 1")
+    if method == "lower bound":
+        forced = float(forced_rounds(kx, ky, c, tol))
+        return Counts(forced, forced)
+    squares = -2.0 * math.log(tol)  # the theorems are about squared distances
+    if method == "lpd-slide":
+        rho = lpd_slide_rho(kx, ky)
+        outer = squares / math.log1p(rho)
+        rounds = outer * (1 + cg_steps(rho / (1.0 + rho) * c, (1.0 + rho) / SLIDE_ACCURACY))
+        return Counts(rounds, outer, rounds)
+    if method == "dippa":
+        kappa, nu = max(kx, ky), c / math.pow(kx * ky, 0.25)
+        outer = dippa_K(kappa, nu, 1.0, tol)
+        return Counts(outer * (1.0 + dippa_K2_cg(kappa, nu)), outer * float(dippa_K1(kappa, nu)))
+    if method == "aipfb":
+        outer = aipfb_K(c, 1.0, 1.0, 1.0, tol)
+        return Counts(float(outer), outer * float(max(aipfb_K1(ky, c), aipfb_K2(kx, c))))
+    steps = (
+        squares
+        / {
+            "condat-vu": -math.log(condat_vu_steps(kx, ky, c).theta),
+            "condat-vu, prox": -math.log(condat_vu_steps(1.0, 1.0, c).theta),
+            "ogda": -math.log1p(-ogda_eta(field_lipschitz(kx, ky, c))),
+            "lpd": -math.log(lpd_parameters(kx, ky, c).theta),
+            "lpd-gs": math.log1p(lpd_gs_rho(kx, ky, c)),
+        }[method]
+    )
+    return Counts(steps, 0.0 if method == "condat-vu, prox" else steps)
+
+
+def solution_seconds(counts: Counts, job: Job, cluster: Cluster) -> float:
+    """rounds * round + gradients * gradient + scalars * scalar."""
+    return (
+        counts.rounds * round_seconds(job, cluster).total
+        + counts.gradients * gradient_seconds(job, cluster)
+        + counts.scalars * scalar_seconds(cluster)
+    )
+
+
+def even_gradient(one: Counts, other: Counts, round_: float, scalar: float = 0.0) -> float:
+    """The seconds of a gradient at which two methods take the same time; infinite or negative where one always wins.
+
+    The one with fewer gradients wins above it.
+    """
+    rounds = (one.rounds - other.rounds) * round_ + (one.scalars - other.scalars) * scalar
+    gradients = other.gradients - one.gradients
+    return rounds / gradients if gradients else math.copysign(math.inf, rounds)

@@ -1,0 +1,122 @@
+"""One rank of an MPI job; tests/test_mpi.py starts it with mpiexec.
+
+Usage: python on_ranks.py FOLDER cli ARGUMENTS...   the command line, with the pid of every rank in FOLDER
+       python on_ranks.py FOLDER SCENARIO           a scenario of this file; rank 0 prints what it found as JSON
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+import saddlepoint as sp
+from saddlepoint.sharded import ShardedCoupling, mpi
+
+COMM = MPI.COMM_WORLD
+RANK = COMM.Get_rank()
+M, N = 90, 11
+
+
+def problem(part=None, y=None):
+    rng = np.random.default_rng(1)
+    A, b, c, d = rng.standard_normal((M, N)) / 3.0, rng.standard_normal(M), rng.standard_normal(N), np.linspace(1, 4, M)
+    engine = mpi.MPIEngine(A)
+    whole = sp.Quadratic(d, b)
+    g = sp.Smooth(whole.grad, mu=1.0, L=4.0, part=part or whole.part, proven=True)
+    return sp.Saddle(g, sp.Quadratic(1.0, c if y is None else y(c)), ShardedCoupling(engine)), engine
+
+
+def solved(**options):
+    f, engine = problem()
+    before = engine.rounds, engine.sent
+    steps = sp.solve(f, method="condat-vu", tol=1e-8, **options)
+    return {
+        "x": [value.hex() for value in steps.x],
+        "y": [value.hex() for value in steps.y],
+        "status": str(steps.status),
+        "iterations": steps.iterations,
+        "looks": steps.monitor_calls,
+        "rounds": engine.rounds - before[0],
+        "gathered": engine.gathered,
+    }
+
+
+def steps():
+    """What ten steps move."""
+    f, engine = problem()
+    method = sp.make_method("lpd-gs")
+    f.norm  # noqa: B018 - estimated before the steps
+    state = method.init(f, f.space.of_x.zeros(M), np.zeros(N))
+    reduced, allreduce = [], engine._allreduce
+    engine._allreduce = lambda buffer, *op: (reduced.append(buffer.size), allreduce(buffer, *op))
+    before = engine.rounds, engine.sent
+    for _ in range(10):
+        state = method.step(f, state)
+    return {
+        "rounds": engine.rounds - before[0],
+        "numbers": (engine.sent - before[1]) / 8,
+        "allreduces": len(reduced),
+        "pieces": sum(map(len, engine.pieces)),
+        "largest": f.space.of_x.xp.max(state.x),
+    }
+
+
+def unordered():
+    mpi.ORDERED = 0
+    return solved() | {"norm": sp.vectors.norm(problem()[0].space.of_x.cast(1e-200 * np.arange(M)))}
+
+
+def one_rank_fails():
+    """A gradient on rank 1 raises; all ranks leave."""
+    calls = []
+
+    def part(rows):
+        def grad(x):
+            calls.append(rows)
+            if RANK == 1 and len(calls) > 40:
+                raise ArithmeticError("the disk is gone")
+            return x
+
+        return sp.Smooth(grad, mu=1.0, L=4.0)
+
+    try:
+        sp.solve(problem(part)[0], method="condat-vu", tol=1e-9)
+    except (ArithmeticError, RuntimeError) as error:
+        return {"error": COMM.allgather(f"{type(error).__name__}: {error}"), "result": error.result is not None}
+
+
+def ranks_disagree():
+    """Rank 1 has another h, and so another y."""
+    try:
+        sp.solve(problem(y=lambda c: c * (1.0 + 1e-9 * RANK))[0], method="condat-vu")
+    except sp.ProblemError as error:
+        return {"error": str(error)}
+
+
+def clocks_differ():
+    """Rank 1 believes that an hour has passed; rank 0 decides."""
+    if RANK == 1:
+        ahead = time.perf_counter
+        time.perf_counter = lambda: ahead() + 3600.0
+    return solved(max_seconds=100.0)
+
+
+def main():
+    folder, scenario, *arguments = sys.argv[1:]
+    if scenario == "cli":
+        from saddlepoint.cli import main as command_line
+
+        Path(folder, f"pid-{RANK}").write_text(str(os.getpid()))
+        sys.argv = ["saddlepoint", *arguments]
+        command_line()
+    found = globals()[scenario]()
+    if RANK == 0:
+        print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,506 @@
+"""A in shards: the same answers, one round a step, and x never moves."""
+
+import json
+import os
+import pickle
+import signal
+import threading
+
+import numpy as np
+import pytest
+from cases import CASES
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from typer.testing import CliRunner
+
+import saddlepoint as sp
+from saddlepoint.auto import choose
+from saddlepoint.cli.app import app
+from saddlepoint.coupling import DenseCoupling, SparseCoupling
+from saddlepoint.door import FACTORISING
+from saddlepoint.methods.base import make_method, method_names
+from saddlepoint.result import Status
+from saddlepoint.sharded import LocalEngine, Sharded, ShardedCoupling, ShardsLost
+from saddlepoint.sharded.functions import ShardedRisk
+from saddlepoint.sharded.seam import fold, joined, total
+
+M, N = 60, 12
+RNG = np.random.default_rng(7)
+A = RNG.standard_normal((M, N)) / 3.0
+B, C, D = RNG.standard_normal(M), RNG.standard_normal(N), np.linspace(1.0, 4.0, M)
+ON_SHARDS = [name for name in method_names() if name not in FACTORISING]
+
+
+def diagonal():
+    return sp.Quadratic(D, B)
+
+
+def spread(g=None, shards=4, matrix=A, engine=LocalEngine, **options):
+    made = engine(matrix, shards, **options)
+    return sp.Saddle(diagonal() if g is None else g, sp.Quadratic(1.0, C), ShardedCoupling(made)), made
+
+
+def whole(g=None, matrix=A):
+    return sp.Saddle(diagonal() if g is None else g, sp.Quadratic(1.0, C), matrix)
+
+
+# -- the tree ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 40), st.integers(1, 7), st.randoms(use_true_random=False))
+def test_sums_do_not_depend_on_who_holds_the_shards(shards, workers, random):
+    answers = {
+        k: [np.array([random.uniform(-1, 1) * 10.0 ** random.randint(-9, 9)]), np.array([k])] for k in range(shards)
+    }
+    reductions = ("sum", "max")
+    alone = total([fold(answers, reductions, shards)], reductions, shards)
+    owner = [random.randrange(workers) for _ in range(shards)]
+    pieces = [fold({k: a for k, a in answers.items() if owner[k] == w}, reductions, shards) for w in range(workers)]
+    again = total([joined(pieces[:2], reductions, shards), *pieces[2:]], reductions, shards)
+    assert again[0] == alone[0]
+    assert again[1] == shards - 1
+
+
+def test_neighbours_fold_to_one_piece():
+    answers = {k: [np.ones(3)] for k in range(8, 16)}
+    (piece,) = fold(answers, ("sum",), 16).items()
+    assert piece[0] == (8, 16)
+    assert (piece[1][0] == 8.0).all()
+
+
+# -- the same answers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ON_SHARDS)
+def test_every_method_finds_the_same_point(name):
+    f, _ = spread()
+    plain = sp.solve(whole(), method=name, tol=1e-7)
+    found = sp.solve(f, method=name, tol=1e-7)
+    assert found.solved
+    assert isinstance(found.x, np.ndarray)
+    assert np.abs(found.x - plain.x).max() <= 2e-7
+    assert abs(found.iterations - plain.iterations) <= 1
+    assert found.calls == plain.calls or found.iterations != plain.iterations
+
+
+@pytest.mark.parametrize("name", ["lpd-gs", "condat-vu", "extragradient", "aipfb", "apdg"])
+def test_one_shard_is_numpy_to_the_bit(name):
+    f, _ = spread(sp.Huber(t=B, l2=0.5) + 2.0 * diagonal(), shards=1)
+    found = sp.solve(f, method=name)
+    plain = sp.solve(whole(sp.Huber(t=B, l2=0.5) + 2.0 * diagonal()), method=name)
+    assert (found.x == plain.x).all()
+    assert (found.y == plain.y).all()
+    assert (found.certificate.Fx, found.certificate.Fy) == (plain.certificate.Fx, plain.certificate.Fy)
+
+
+def test_threads_change_no_bit():
+    results = []
+    for workers in (1, 2, 3):
+        f, engine = spread(shards=8, workers=workers)
+        results.append(sp.solve(f, method="condat-vu"))
+        engine.close()
+    assert all((r.x == results[0].x).all() for r in results)
+    assert threading.active_count() == 1
+
+
+SEPARABLE = {
+    name: f
+    for name, make in CASES.items()
+    for f in [make()]
+    if f.g.part is not None and isinstance(f.A, DenseCoupling | SparseCoupling)
+}
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_the_awkward_problems(name):
+    f = SEPARABLE[name]
+    engine = LocalEngine(f.A.A, min(3, f.shape[0]))
+    found = sp.solve(sp.Saddle(f.g, f.h, ShardedCoupling(engine)), tol=1e-6)
+    assert found.solved, found.message
+    plain = f.certificate(found.x, found.y)
+    assert plain.distance <= 1e-6 * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_dtypes_and_sparse_rows(kind, dtype):
+    g, h = sp.Quadratic(D.astype(dtype), B.astype(dtype)), sp.Quadratic(1.0, C.astype(dtype))
+    f = sp.Saddle(g, h, ShardedCoupling(LocalEngine(kind(A.astype(dtype)), 5)))
+    found = sp.solve(f, tol=1e-4)
+    assert found.solved
+    assert found.x.dtype == found.y.dtype == dtype
+    assert sp.Saddle(g, h, A.astype(dtype)).certificate(found.x, found.y).distance <= 1.1e-4
+
+
+def test_a_start_of_the_callers():
+    f, _ = spread()
+    near = sp.solve(whole(), tol=1e-10)
+    found = sp.solve(f, near.x, near.y, tol=1e-8)
+    assert found.iterations == 0
+    assert f.certificate(near.x, near.y).distance == pytest.approx(whole().certificate(near.x, near.y).distance)
+
+
+# -- what moves --------------------------------------------------------------------------------------------------------
+
+ROUNDS = {"lpd-gs": 1, "condat-vu": 1, "lpd": 1, "apdg": 1, "ogda": 1, "extragradient": 2, "jst": 2, "ag-eg": 2}
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_step_moves_n_numbers_each_way_in_each_round(name):
+    f, engine = spread()
+    method = make_method(name)
+    view = method.normal(f)
+    state = method.init(view.problem, *view.to(f.space.of_x.zeros(M), np.zeros(N)))
+    for _ in range(3):
+        state = method.step(view.problem, state)
+    before = engine.rounds, engine.sent, engine.received, engine.gathered
+    for _ in range(10):
+        state = method.step(view.problem, state)
+    steps = 10 * ROUNDS[name]
+    assert (engine.rounds, engine.sent, engine.received) == tuple(
+        now + steps * numbers for now, numbers in zip(before, (1, 8 * N, 8 * N), strict=False)
+    )
+    assert engine.gathered == before[3]
+
+
+def test_a_certificate_takes_two_rounds():
+    f, engine = spread()
+    x, y = f.space.of_x.full(M, 1.0), np.ones(N)
+    f.certificate(x, y)
+    before = engine.rounds
+    f.certificate(2.0 * x, y)
+    assert engine.rounds - before == 2
+
+
+def test_x_is_gathered_once_and_shards_forget_what_nobody_asks_for():
+    held = []
+
+    class Watched(LocalEngine):
+        def _round(self, program, broadcast):
+            answers = super()._round(program, broadcast)
+            held.append(len(self.workers[0].stores[0]))
+            return answers
+
+    f, engine = spread(engine=Watched)
+    assert sp.solve(f, method="lpd-gs", tol=1e-9).iterations > 50
+    assert engine.gathered == 8 * M
+    assert max(held) <= 24  # the state, the best point, and what a certificate needs
+
+
+def test_a_line_that_nobody_asks_for_does_not_grow():
+    f, engine = spread()
+    x = mean = f.space.of_x.full(M, 1.0)
+    for k in range(3000):  # deeper than Python recurses, were it not formed on the way
+        x = 0.5 * x + f.A.mul(np.ones(N))
+        mean = mean + (1.0 / (k + 2.0)) * (x - mean)
+        f.A.tmul(x)
+    assert np.isfinite(np.asarray(mean)).all()
+    assert engine.gathered == 8 * M
+
+
+# -- vectors -----------------------------------------------------------------------------------------------------------
+
+VECTORS = st.lists(st.floats(-1e3, 1e3), min_size=M, max_size=M).map(np.array)
+
+
+@given(VECTORS, VECTORS, st.floats(-10, 10))
+def test_arithmetic_is_numpys(a, b, c):
+    f, _ = spread()
+    u, v = f.space.of_x.cast(a), f.space.of_x.cast(b)
+    for made, expected in (
+        (c * u - v, c * a - b),
+        (-(u + c * v) * 2.0, -(a + c * b) * 2.0),
+        (u * v - 0.0, a * b),
+        (u / 3.0, a / 3.0),
+        (0.0 + u, a),
+        (0.0 - u, -a),
+        (sum([u, v]), a + b),
+    ):
+        assert (np.asarray(made) == expected).all()
+    assert u @ v == pytest.approx(a @ b, rel=1e-12, abs=1e-12 * np.linalg.norm(a) * np.linalg.norm(b))
+    assert sp.vectors.norm(u) == pytest.approx(np.linalg.norm(a), rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_norms_whose_squares_are_no_numbers(scale):
+    f, _ = spread()
+    assert sp.vectors.norm(f.space.of_x.cast(scale * B)) == pytest.approx(scale * np.linalg.norm(B), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "asked", [lambda x: x[0], lambda x: x + B, lambda x: B @ x, lambda x: x @ B, lambda x: B * x, lambda x: x / x]
+)
+def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
+    f, _ = spread()
+    with pytest.raises(sp.ProblemError, match="but x is spread over 4 shards; use auto, lpd-gs"):
+        asked(f.space.of_x.full(M, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        (lambda: spread(sp.Quadratic(np.eye(M))), "g is a Quadratic that joins coordinates of x of different shards"),
+        (lambda: spread(sp.Huber(np.eye(M), l2=1.0)), "a sum of functions of single coordinates"),
+        (lambda: spread(sp.Smooth(lambda x: x, mu=1.0, L=1.0)), "or a Smooth with part="),
+        (lambda: spread(sp.Quadratic(1.0, np.ones(3))), "g has 3 variables but A has 60 rows"),
+        (lambda: sp.solve(spread()[0], method="newton"), "newton factorises A .* use auto, lpd-gs or krylov"),
+        (lambda: sp.solve(spread()[0], method="direct"), "direct factorises A"),
+        (lambda: sp.solve(spread()[0], storage="float32"), "storage needs the entries of A"),
+        (lambda: spread(shards=M + 1), "61 shards of a matrix with 60 rows"),
+        (lambda: spread(shards=0), "shards is 0"),
+        (lambda: sp.check(spread()[0]), "check looks at all of x in one place"),
+        (lambda: pickle.dumps(spread()[0]), "cannot be sent to another process"),
+        (lambda: sp.Smooth(lambda x: x, mu=1.0, L=1.0, part=3), "part of Smooth is 3; expected a function"),
+    ],
+)
+def test_refusals(broken, sentence):
+    with pytest.raises(sp.ProblemError, match=sentence):
+        broken()
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+FUNCTIONS = {
+    "number": sp.Quadratic(2.0, B),
+    "diagonal": sp.Quadratic(D),
+    "huber": sp.Huber(t=B, l2=0.1, delta=0.3),
+    "log-cosh": sp.LogCosh(t=B, l2=0.1),
+    "entropy": sp.Entropy(),
+    "sum": 0.5 * sp.Huber(l2=0.2) + sp.Quadratic(1.0, B),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_parts_are_the_function_on_their_coordinates(name):
+    g, x = FUNCTIONS[name], RNG.standard_normal(M)
+    rows = [slice(0, 25), slice(25, 26), slice(26, M)]
+    assert (np.concatenate([g.part(r).grad(x[r]) for r in rows]) == g.grad(x)).all()
+    assert sum(g.part(r)(x[r]) for r in rows) == pytest.approx(g(x))
+    if g.has_prox:
+        assert np.concatenate([g.part(r).prox(x[r], 0.7) for r in rows]) == pytest.approx(g.prox(x, 0.7), rel=1e-13)
+    f, _ = spread(g)
+    assert f.g(x) == pytest.approx(g(x))
+
+
+def box(mu, L):
+    return sp.Smooth(lambda x: D * x + B, mu=mu, L=L, part=lambda r: sp.Smooth(lambda x: D[r] * x + B[r], mu=mu, L=L))
+
+
+@pytest.mark.parametrize(("mu", "L", "wrong"), [(2.0, 4.0, "mu of g is too large"), (1.0, 2.0, "L of g is too small")])
+def test_a_black_box_in_parts_is_watched(mu, L, wrong):
+    with pytest.raises(sp.AssumptionError, match=wrong):
+        sp.solve(spread(box(mu, L))[0], method="lpd-gs")
+
+
+@pytest.mark.parametrize("L", [4.0, None])
+def test_a_black_box_in_parts_is_solved(L):
+    assert sp.solve(spread(box(1.0, L))[0], tol=1e-8).solved
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run():
+    g = sp.Smooth(
+        lambda x: D * x + B,
+        mu=1.0,
+        L=4.0,
+        proven=True,
+        part=lambda r: sp.Smooth(lambda x: np.where(abs(x) > 0.0, np.nan, D[r] * x + B[r]), mu=1.0, L=4.0),
+    )
+    assert sp.solve(spread(g)[0], method="lpd-gs").status is Status.DIVERGED
+
+
+def test_a_risk_over_shards():
+    t, y = RNG.standard_normal(M), RNG.standard_normal(N)
+    data = ShardedCoupling(LocalEngine(A, 4))
+    gram = np.linalg.eigvalsh(A.T @ A)[[0, -1]]
+    loss = ShardedRisk(
+        sp.Huber(t=t), data.library, scale=1.0 / M, l2=0.2, curvature=(0.0, 1.0), gram=(float(gram[0]), float(gram[1]))
+    )
+    plain = sp.Huber(A, t, 0.2)
+    before = data.engine.rounds
+    assert loss.grad(y) == pytest.approx(plain.grad(y), rel=1e-12)
+    assert data.engine.rounds == before + 1
+    assert loss(y) == pytest.approx(plain(y))
+    assert (loss.mu, loss.L) == pytest.approx((plain.mu, plain.L))
+
+
+# -- runs that end, and go on ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lpd-gs", "anderson-condat-vu", "krylov", "catalyst-dippa"])
+def test_a_run_goes_on_to_the_same_bits(name, tmp_path):
+    file = tmp_path / "run"
+    through = sp.solve(spread()[0], method=name, tol=1e-9)
+    cut = sp.solve(spread()[0], method=name, tol=1e-9, max_calls=20, checkpoint=file)
+    assert not cut.solved
+    found = sp.solve(spread()[0], method=name, tol=1e-9, checkpoint=file)
+    assert found.provenance["resumed"] == 1
+    assert (found.x == through.x).all()
+    assert found.calls == through.calls
+
+
+def test_a_run_goes_on_with_another_number_of_shards(tmp_path):
+    file = tmp_path / "run"
+    sp.solve(spread(shards=4)[0], method="lpd-gs", tol=1e-9, max_calls=20, checkpoint=file)
+    found = sp.solve(spread(shards=7)[0], method="lpd-gs", tol=1e-9, checkpoint=file)
+    assert found.solved
+    with pytest.raises(sp.ProblemError, match="is of a problem in numpy float64 in shards, and this one is in numpy"):
+        sp.solve(whole(), method="lpd-gs", tol=1e-9, checkpoint=file)
+
+
+class Mortal(LocalEngine):
+    """Loses all its shards after some rounds."""
+
+    fragile = True
+    end = 10**9
+
+    def _round(self, program, broadcast):
+        if self.rounds >= self.end:
+            raise ShardsLost("all workers are gone")
+        return super()._round(program, broadcast)
+
+    def _gather(self, name):
+        if self.rounds >= self.end:
+            raise ShardsLost("all workers are gone")
+        return super()._gather(name)
+
+
+def test_when_all_shards_are_lost_the_best_point_is_here(tmp_path):
+    file = tmp_path / "run"
+    f, engine = spread(engine=Mortal)
+    f.norm  # noqa: B018 - estimated before the end
+    engine.end = engine.rounds + 60
+    found = sp.solve(f, method="lpd-gs", tol=1e-9, checkpoint=file)
+    assert found.status is Status.INTERRUPTED
+    assert "all workers are gone" in found.message
+    assert found.certificate.distance < 1.0
+    assert whole().certificate(found.x, found.y).distance == pytest.approx(found.certificate.distance)
+    again = sp.solve(spread()[0], method="lpd-gs", tol=1e-9, checkpoint=file)
+    assert again.solved
+    assert again.history[0].distance > again.certificate.distance
+    assert again.iterations > found.iterations
+
+
+def test_shards_that_are_lost_before_anything_is_known():
+    f, engine = spread(engine=Mortal)
+    f.norm  # noqa: B018
+    engine.end = engine.rounds
+    with pytest.raises(ShardsLost, match="all workers are gone"):
+        sp.solve(f, method="lpd-gs")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_in_the_middle_of_a_round(tmp_path):
+    calls = []
+
+    def gradient(x, rows):
+        calls.append(rows)
+        if len(calls) == 150:
+            os.kill(os.getpid(), signal.SIGINT)
+        return D[rows] * x + B[rows]
+
+    def part(rows):
+        return sp.Smooth(lambda x: gradient(x, rows), mu=1.0, L=4.0)
+
+    g = sp.Smooth(lambda x: D * x + B, mu=1.0, L=4.0, part=part, proven=True)
+    found = sp.solve(spread(g)[0], method="lpd-gs", tol=1e-12, checkpoint=tmp_path / "run")
+    assert found.status is Status.INTERRUPTED
+    assert len(calls) % 4 == 0  # the round came to its end on all shards
+    again = sp.solve(spread(g)[0], method="lpd-gs", tol=1e-9, checkpoint=tmp_path / "run")
+    assert again.solved
+
+
+def test_an_exception_of_a_shard_has_the_best_point():
+    calls = []
+
+    def gradient(x, rows):
+        calls.append(rows)
+        if len(calls) > 150:
+            raise ArithmeticError("no more")
+        return D[rows] * x + B[rows]
+
+    part = lambda rows: sp.Smooth(lambda x: gradient(x, rows), mu=1.0, L=4.0)  # noqa: E731
+    g = sp.Smooth(lambda x: D * x + B, mu=1.0, L=4.0, part=part, proven=True)
+    with pytest.raises(ArithmeticError, match="no more") as caught:
+        sp.solve(spread(g)[0], method="lpd-gs", tol=1e-12)
+    assert caught.value.result.certificate.distance < 100.0
+    assert isinstance(caught.value.result.x, np.ndarray)
+
+
+# -- auto --------------------------------------------------------------------------------------------------------------
+
+
+def test_auto_saves_rounds_or_passes():
+    engine = LocalEngine(RNG.standard_normal((M, 40)) / 8.0, 4)
+    f = sp.Saddle(diagonal(), sp.Quadratic(1.0), ShardedCoupling(engine))
+    assert choose(f).methods[0].label == "lpd-gs"
+    engine.latency = 1e-12
+    assert choose(f).methods[0].label == "anderson-condat-vu"
+    assert choose(f).methods[-1].label == "lpd-gs"
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+PROBLEM = """A = {A}
+[g]
+kind = "quadratic"
+P = {P}
+b = "b.npy"
+[h]
+kind = "quadratic"
+P = 1.0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    np.save(tmp_path / "A.npy", A)
+    np.save(tmp_path / "b.npy", B)
+    np.save(tmp_path / "whole.npy", np.ones((M, 2), dtype=int))
+    np.save(tmp_path / "P.npy", np.eye(M))
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "A.npy").read_bytes()[:-8])
+    np.save(tmp_path / "empty.npy", np.ones((0, 2)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command_line(folder, *arguments, A='"A.npy"', P="1.0"):
+    (folder / "p.toml").write_text(PROBLEM.format(A=A, P=P))
+    return CliRunner().invoke(app, ["solve", "p.toml", *arguments])
+
+
+def test_the_local_engine_on_the_command_line(folder):
+    plain, split = (command_line(folder, "--method", "lpd-gs", "--json", *more) for more in ((), ("--workers", "2")))
+    assert plain.exit_code == split.exit_code == 0
+    left, right = (json.loads(done.stdout) for done in (plain, split))
+    assert left["calls"] == right["calls"]
+    assert threading.active_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "sentence"),
+    [
+        (("--engine", "mqi"), {}, "expected one of local, dask, mpi; did you mean 'mpi'?"),
+        (("--scheduler", "tcp://here:1"), {}, "a scheduler belongs to the dask engine, and local was asked for"),
+        (("--engine", "dask", "--tls-ca", "a.pem"), {}, "three files: --tls-ca, --tls-cert and --tls-key"),
+        (("--workers", "0"), {}, "workers is 0"),
+        (("--workers", "2"), {"A": '"b.npy"'}, "A has shape (60,); expected a matrix"),
+        (("--workers", "2"), {"A": '"whole.npy"'}, "whole.npy has dtype int64; expected float32 or float64"),
+        (("--workers", "2"), {"A": '"cut.npy"'}, "declares 5760 bytes of data (shape (60, 12)) but holds 5752"),
+        (("--workers", "2"), {"A": '"empty.npy"'}, "A has shape (0, 2); expected a matrix"),
+        (("--workers", "2"), {"P": '"P.npy"'}, "joins coordinates of x of different shards"),
+        (("--workers", "2", "--method", "newton"), {}, "newton factorises A"),
+    ],
+)
+def test_complaints_about_engines(arguments, given, sentence, folder):
+    done = command_line(folder, *arguments, **given)
+    assert isinstance(done.exception, sp.ProblemError)
+    assert sentence in str(done.exception)
+
+
+def test_a_vector_tells_what_it_is():
+    f, _ = spread()
+    x = f.space.of_x.zeros(M)
+    assert isinstance(x, Sharded)
+    assert repr(x) == "Sharded(60 numbers, float64, 4 shards)"
+    assert x.nbytes == 8 * M
