@@ -95,13 +95,13 @@ def test_one_shard_is_numpy_to_the_bit(name):
 
 
 def test_threads_change_no_bit():
-    results = []
+    results, before = [], threading.active_count()
     for workers in (1, 2, 3):
         f, engine = spread(shards=8, workers=workers)
         results.append(sp.solve(f, method="condat-vu"))
         engine.close()
     assert all((r.x == results[0].x).all() for r in results)
-    assert threading.active_count() == 1
+    assert threading.active_count() <= before
 
 
 SEPARABLE = {
@@ -470,11 +470,12 @@ def command_line(folder, *arguments, A='"A.npy"', P="1.0"):
 
 
 def test_the_local_engine_on_the_command_line(folder):
+    before = threading.active_count()
     plain, split = (command_line(folder, "--method", "lpd-gs", "--json", *more) for more in ((), ("--workers", "2")))
     assert plain.exit_code == split.exit_code == 0
     left, right = (json.loads(done.stdout) for done in (plain, split))
     assert left["calls"] == right["calls"]
-    assert threading.active_count() == 1
+    assert threading.active_count() <= before
 
 
 @pytest.mark.parametrize(

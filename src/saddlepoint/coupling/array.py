@@ -9,6 +9,7 @@ from typing import Any
 
 from saddlepoint.arrays import Array, Space, norm, space_of
 from saddlepoint.coupling.base import Coupling
+from saddlepoint.coupling.turned import Turned
 from saddlepoint.errors import ProblemError
 
 BLOCK = 1 << 24  # entries converted at a time when a narrow A meets a wide vector
@@ -84,39 +85,15 @@ class ArrayCoupling(Coupling):
         return norm(self._column_norms) * (1.0 + 4.0 * self.space.eps * math.sqrt(size))  # Frobenius
 
 
-class Mirror(Coupling):
-    """The transpose of a coupling where A.T would be a copy: JAX has no views."""
-
-    proven = True
-
-    def __init__(self, of: ArrayCoupling) -> None:
-        self.of = of
-        self.shape, self.dtype = (of.shape[1], of.shape[0]), of.dtype
-
-    @property
-    def space(self) -> Space:
-        """That of A, seen from the other side."""
-        space = self.of.space
-        return space if space.sides is None else space._replace(sides=(space.sides[1], space.sides[0]))
+class Mirror(Turned):
+    """The transpose where A.T would be a copy: JAX has no views."""
 
     def mul(self, y: Array) -> Array:
         """A' y."""
         if y.dtype == self.dtype:
-            return self.of.tmul(y)
+            return super().mul(y)
         product: Array = sum(y[part] @ block for part, block in self.of._blocks(y.dtype))
         return product
-
-    def tmul(self, x: Array) -> Array:
-        """A x."""
-        return self.of.mul(x)
-
-    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """(A' y, A x)."""
-        Ax, Aty = self.of.both(y, x)
-        return Aty, Ax
-
-    def _transpose(self) -> Coupling:
-        return self.of
 
     def matrix(self) -> Any:
         """A', which is a copy."""
@@ -135,9 +112,6 @@ class Mirror(Coupling):
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the rows of A."""
         return norm(self._column_norms * y)
-
-    def _norm_ceiling(self) -> float:
-        return self.of._norm_ceiling()
 
 
 def array_coupling(A: Any) -> ArrayCoupling:

@@ -9,11 +9,12 @@ import numpy as np
 
 from saddlepoint.arrays import Space
 from saddlepoint.coupling.base import Coupling
+from saddlepoint.coupling.turned import Turned
 from saddlepoint.functions.smooth import Smooth
 from saddlepoint.sharded.functions import ShardedFunction, ShardedRisk
 from saddlepoint.sharded.seam import Engine
 from saddlepoint.sharded.vectors import Library, Sharded
-from saddlepoint.vectors import Array, norm
+from saddlepoint.vectors import Array
 
 
 class ShardedCoupling(Coupling):
@@ -84,41 +85,10 @@ class ShardedCoupling(Coupling):
         raise self.library.refusal("A")
 
 
-class ShardedTranspose(Coupling):
+class ShardedTranspose(Turned):
     """A' of a ``ShardedCoupling``: it takes vectors of the shards and gives NumPy's."""
 
     fused = True
-    proven = True
-
-    def __init__(self, of: ShardedCoupling) -> None:
-        self.of = of
-        self.shape, self.dtype = (of.shape[1], of.shape[0]), of.dtype
-
-    @property
-    def space(self) -> Space:
-        """That of A, seen from the other side."""
-        space = self.of.space
-        return Space(np, self.dtype, sides=(space.of_y, space.of_x))
-
-    def mul(self, y: Any) -> Array:
-        """A'y."""
-        return self.of.tmul(y)
-
-    def tmul(self, x: Array) -> Any:
-        """A x."""
-        return self.of.mul(x)
-
-    def both(self, x: Array, y: Any) -> Any:
-        """(A'y, A x)."""
-        Ax, Aty = self.of.both(y, x)
-        return Aty, Ax
-
-    def rounding_scale(self, y: Any) -> float:
-        """|A| |y|."""
-        return self.of.norm * norm(y)
-
-    def _transpose(self) -> Coupling:
-        return self.of
 
 
 def _sent(y: Any) -> Array:

@@ -20,6 +20,7 @@ from saddlepoint.coupling.sparse import SparseCoupling
 from saddlepoint.coupling.streamed.budget import MEMORY_LIMIT, as_bytes, plan, told_bytes
 from saddlepoint.coupling.streamed.reading import Reading, passing
 from saddlepoint.coupling.streamed.store import Block, RawStore, Store
+from saddlepoint.coupling.turned import Turned
 from saddlepoint.errors import ProblemError
 from saddlepoint.spectrum import Eigenvalue, largest_of_starts
 from saddlepoint.vectors import Array, norm, positive
@@ -159,7 +160,7 @@ class StreamedCoupling(Coupling):
         return self._lengths
 
     def _transpose(self) -> Coupling:
-        return Turned(self)
+        return StreamedTranspose(self)
 
     # -- the norm ------------------------------------------------------------------------------------------------------
 
@@ -241,38 +242,10 @@ class StreamedCoupling(Coupling):
         return super().__getstate__() | {"_resident": {}, "_spare": []}  # read again where it is needed
 
 
-class Turned(Coupling):
+class StreamedTranspose(Turned):
     """The transpose of a coupling on disk. ``both`` takes one pass; ``through`` two, since A' x must be whole first."""
 
-    def __init__(self, of: StreamedCoupling) -> None:
-        self.of = of
-        self.shape, self.dtype, self.proven = (of.shape[1], of.shape[0]), of.dtype, of.proven
-        self.reading = of.reading
-
-    def mul(self, y: Array) -> Array:
-        """A' y."""
-        return self.of.tmul(y)
-
-    def tmul(self, x: Array) -> Array:
-        """A x."""
-        return self.of.mul(x)
-
-    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """(A' y, A x)."""
-        Ax, Aty = self.of.both(y, x)
-        return Aty, Ax
-
-    def _transpose(self) -> Coupling:
-        return self.of
-
-    @property
-    def norm_estimate(self) -> Norm:
-        """That of A."""
-        return self.of.norm_estimate
-
-    def estimated_norm(self) -> Norm:
-        """That of A, made anew."""
-        return self.of.estimated_norm()
+    of: StreamedCoupling
 
     def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
         return self.of._gram_eigenvalue()
