@@ -230,7 +230,7 @@ API = [
     ("seed negative", lambda: random_quadratic(3, 3, 10, 10, 1, seed=-1), "seed is -1; expected a whole number from 0 to"),
     # -- paths
     ("path a number", lambda: load_problem(3), "the path of a file is 3; expected a text or a Path"),
-    ("path with NUL", lambda: load_problem("a\0b"), "is no name of a file: embedded null"),
+    ("path with NUL", lambda: load_problem("a\0b"), "is no name of a file: .*embedded null"),
     ("path too long", lambda: load_problem("a" * 5000), "cannot be read: File name too long"),
     ("memory limit negative", lambda: load_problem("p.toml", -1), "memory_limit is -1; expected a positive number of bytes"),
     ("memory limit a text", lambda: load_problem("p.toml", "4GB"), "memory_limit is '4GB'; expected a number of bytes"),
@@ -412,7 +412,7 @@ TEXTS = [
     ("a folder for A", document('"."'), "expected blocks of .npy, .parquet or .mtx alone"),
     ("a device for A", document('"/dev/zero"'), "is not a file; expected a regular one"),
     ("no file for A", document('"A.npy"'), "file .*A.npy does not exist"),
-    ("NUL in a name", document('"A\\u0000.npy"'), "is no name of a file: embedded null"),
+    ("NUL in a name", document('"A\\u0000.npy"'), "is no name of a file: .*embedded null"),
     ("a name too long", document(f'"{"a" * 5000}.npy"'), "cannot be read: File name too long"),
     ("an absolute name", document('"/nowhere/A.npy"'), "file /nowhere/A.npy does not exist"),
     ("a name that climbs", document('"../nowhere/A.npy"'), "file .*/../nowhere/A.npy does not exist"),
