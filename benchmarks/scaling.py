@@ -2,7 +2,7 @@
 
 1. Rounds of one and two worker processes over TCP: bandwidth and latency are measured apart (passes over A without
    talk, pings), and the model predicts rounds of other sizes. Then the same over links between network namespaces
-   that hold every packet back, and with the Dask engine. Of many rounds the least counts.
+   that hold every packet back, and with the engines of Dask and MPI. Of many rounds the least counts.
 2. Rounds and gradients of the methods on the hardest chain for given condition numbers: they depend on these alone,
    not on the size of A.
 3. Tables for 1 TB to 1 PB on 10 to 10 000 workers, which method wins where, and the picture docs/scaling/scaling.png.
@@ -25,7 +25,8 @@ from importlib import import_module
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import network
 import numpy as np
@@ -98,52 +99,32 @@ def _places(quick: bool) -> Iterator[tuple[str, Any]]:
         yield f"namespace, {delay:g} ms each way", _linked(workers, 1e-3 * delay)
 
 
-def with_dask(quick: bool) -> Iterator[str]:
-    """The same for the Dask engine, and for whole solves: a small and a large A calibrate it, others are predicted."""
-    try:
-        da: Any = import_module("dask.array")
-        from saddlepoint.sharded.dask import dask_coupling
-        from saddlepoint.sharded.dask_cluster import connect
-    except ImportError as error:
-        yield f"Dask is not here: {error}"
-        return
+COLUMNS = 1000
 
-    def tried(sizes: tuple[int, ...], cluster: Any) -> list[tuple[float, int, float]]:
-        """The least seconds of a round, in turns, and the rounds and seconds of a solve."""
-        couplings = []
-        for rows in sizes:
-            D = da.random.default_rng(0).standard_normal((rows, n), chunks=(rows // 8, n)) / math.sqrt(rows + n)
-            couplings.append(dask_coupling(D, "A", cluster))
-        taken = [[_round(A) for A in couplings] for _ in range(TIMES)]
-        found = []
-        for A, least in zip(couplings, map(min, zip(*taken, strict=True)), strict=True):
-            f = sp.Saddle(sp.Quadratic(1.0, np.ones(A.shape[0])), sp.Quadratic(1.0, np.ones(n)), A)
-            before, watch = A.engine.rounds, time.perf_counter()
-            sp.solve(f, method="lpd-gs", tol=1e-10)
-            found.append((least, A.engine.rounds - before, time.perf_counter() - watch))
-            A.engine.close()
-        return found
 
-    n, sizes = 1000, (64, 8000, 4000, 2000) if quick else (64, 64_000, 32_000, 16_000)
-    yield "With the Dask engine: milliseconds of a round, and seconds of a solve with its certificates. The overhead is"
-    yield "that of an A of no size, the bandwidth that of the largest:"
-    yield from (
-        "",
-        "| workers | A | predicted | a round | off by | rounds of a solve | predicted | took | off by |",
-        "|" + "---|" * 9,
-    )
-    for workers in (1, 2):
-        with connect(None, workers, None) as cluster:
-            (overhead, *_), (speed, *_), *others = tried(sizes, cluster)
-        where = Cluster(workers, 8.0 * sizes[1] * n / workers / (speed - overhead), 1.0, 0.0, 1e300, overhead=overhead)
-        for rows, (measured, rounds, took) in zip(sizes[2:], others, strict=True):
-            predicted = scaling.round_seconds(Job(8.0 * rows * n, 8.0 * n), where).total
-            whole = scaling.solution_seconds(Counts(rounds, 0.0), Job(8.0 * rows * n, 8.0 * n), where)
-            yield (
-                f"| {workers} | {8e-6 * rows * n:.0f} MB | {1e3 * predicted:.1f} | {1e3 * measured:.1f} "
-                f"| {100 * (predicted / measured - 1):+.0f} % | {rounds} | {whole:.2f} | {took:.2f} "
-                f"| {100 * (whole / took - 1):+.0f} % |"
-            )
+class Tried(NamedTuple):
+    """One A on an engine: a round, the least of many and the median, and a whole solve."""
+
+    rows: int
+    least: float
+    usual: float
+    rounds: int
+    took: float
+
+
+def tried(couplings: list[Any]) -> list[Tried]:
+    """Rounds of several matrices in turns, some at a time as in a solve, then a solve with each."""
+    taken = [[[_round(A) for _ in range(12)][2:] for A in couplings] for _ in range(TIMES // 10)]
+    found = []
+    for A, turns in zip(couplings, zip(*taken, strict=True), strict=True):
+        all_of_it = [one for turn in turns for one in turn]
+        m, n = A.shape
+        f = sp.Saddle(sp.Quadratic(1.0, np.ones(m)), sp.Quadratic(1.0, np.ones(n)), A)
+        before, watch = A.engine.rounds, time.perf_counter()
+        sp.solve(f, method="lpd-gs", tol=1e-10)
+        took = time.perf_counter() - watch
+        found.append(Tried(m, min(all_of_it), median(all_of_it), A.engine.rounds - before, took))
+    return found
 
 
 def _round(A: Any) -> float:
@@ -151,6 +132,78 @@ def _round(A: Any) -> float:
     began = time.perf_counter()
     np.asarray(A.through(y, 0.5)[1])
     return time.perf_counter() - began
+
+
+def with_engines(quick: bool) -> Iterator[str]:
+    """The same for the engines, and for whole solves: a small and a large A calibrate each, others are predicted."""
+    sizes = (64, 8000, 4000, 2000) if quick else (64, 64_000, 32_000, 16_000)
+    yield "With the engines: milliseconds of a round (the least), and seconds of a solve with its certificates, from"
+    yield "median rounds. The overhead is that of an A of no size, the bandwidth that of the largest:"
+    head = "| engine | workers | A | predicted | a round | off by | rounds of a solve | predicted | took | off by |"
+    yield from ("", head, "|" + "---|" * 10)
+    for name, engine in {"Dask": _on_dask, "MPI": _on_ranks}.items():
+        for workers in (1, 2):
+            try:
+                small, large, *others = engine(workers, sizes)
+            except ImportError as error:
+                yield f"| {name} | {workers} | not here: {error} |" + " |" * 7
+                continue
+            least, usual = (_calibrated(workers, small, large, kind) for kind in ("least", "usual"))
+            for one in others:
+                job = Job(8.0 * one.rows * COLUMNS, 8.0 * COLUMNS)
+                predicted = scaling.round_seconds(job, least).total
+                whole = scaling.solution_seconds(Counts(one.rounds, 0.0), job, usual)
+                yield (
+                    f"| {name} | {workers} | {job.size / 1e6:.0f} MB | {1e3 * predicted:.2f} | {1e3 * one.least:.2f} "
+                    f"| {100 * (predicted / one.least - 1):+.0f} % | {one.rounds} | {whole:.2f} | {one.took:.2f} "
+                    f"| {100 * (whole / one.took - 1):+.0f} % |"
+                )
+
+
+def _calibrated(workers: int, small: Tried, large: Tried, kind: str) -> Cluster:
+    overhead, slow = getattr(small, kind), getattr(large, kind)
+    bandwidth = 8.0 * large.rows * COLUMNS / workers / (slow - overhead)
+    return Cluster(workers, bandwidth, bandwidth, 0.0, 1e300, overhead=overhead)
+
+
+def _on_dask(workers: int, sizes: tuple[int, ...]) -> list[Tried]:
+    da: Any = import_module("dask.array")
+    from saddlepoint.sharded.dask import dask_coupling
+    from saddlepoint.sharded.dask_cluster import connect
+
+    with connect(None, workers, None) as cluster:
+        couplings = []
+        for rows in sizes:
+            D = da.random.default_rng(0).standard_normal((rows, COLUMNS), chunks=(rows // 8, COLUMNS))
+            couplings.append(dask_coupling(D / math.sqrt(rows + COLUMNS), "A", cluster))
+        found = tried(couplings)
+        for A in couplings:
+            A.engine.close()
+    return found
+
+
+def _on_ranks(workers: int, sizes: tuple[int, ...]) -> list[Tried]:
+    """In a job of its own, since this process is none of its ranks."""
+    import_module("mpi4py")
+    beside = Path(sys.executable).with_name("mpiexec")
+    command = [str(beside) if beside.exists() else "mpiexec", "-n", str(workers), sys.executable, __file__, "--rank"]
+    with TemporaryDirectory() as folder:
+        for rows in sizes:
+            A = np.random.default_rng(0).standard_normal((rows, COLUMNS)) / math.sqrt(rows + COLUMNS)
+            np.save(Path(folder, f"{rows}.npy"), A)
+        files = [str(Path(folder, f"{rows}.npy")) for rows in sizes]
+        answer = subprocess.run([*command, *files], check=True, capture_output=True, text=True).stdout
+    return [Tried(*row) for row in json.loads(answer)]
+
+
+def rank(files: list[str]) -> None:
+    """What every rank of that job does; the first prints what it found."""
+    from saddlepoint.sharded import ShardedCoupling
+    from saddlepoint.sharded.mpi import MPIEngine, world
+
+    found = tried([ShardedCoupling(MPIEngine(np.load(file, mmap_mode="r"))) for file in files])
+    if world().Get_rank() == 0:
+        print(json.dumps(found))
 
 
 @contextmanager
@@ -368,7 +421,7 @@ def _draw_winners(axes: Any, counts: dict[str, dict[float, Counts]], colormap: A
 
 def main(quick: bool) -> None:
     """Print the page."""
-    for part in (here(quick), with_dask(quick)):
+    for part in (here(quick), with_engines(quick)):
         for line in part:
             print(line, flush=True)
         print()
@@ -385,4 +438,7 @@ def main(quick: bool) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
-    main("--quick" in sys.argv)
+    if "--rank" in sys.argv:
+        rank(sys.argv[sys.argv.index("--rank") + 1 :])
+    else:
+        main("--quick" in sys.argv)

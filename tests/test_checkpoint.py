@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from cases import case, gradient_methods, prox_methods, quadratic_methods
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import saddlepoint as sp
@@ -413,6 +413,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@example(rubbish=None, where="history")
 @given(JSON, st.sampled_from(["standing", "state", "identity", "history"]))
 def test_other_things_where_a_run_should_stand_are_refused(tmp_path_factory, rubbish, where):
     f, file = written(tmp_path_factory.mktemp("rubbish"))

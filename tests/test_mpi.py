@@ -76,6 +76,21 @@ def test_the_command_line(problem):
     assert answers[0].x == pytest.approx(plain.x, rel=1e-10, abs=1e-12)
 
 
+def test_each_rank_reads_its_own_rows_of_a_store(problem):
+    A = np.load(problem / "A.npy")
+    (problem / "rows").mkdir()
+    for k, rows in enumerate(np.array_split(A, 4)):
+        np.save(problem / "rows" / f"{k}.npy", rows)
+    text = (problem / "problem.toml").read_text()
+    answers = []
+    for name in ("A.npy", "rows"):
+        (problem / "problem.toml").write_text(text.replace("A.npy", name))
+        done = run(2, problem, *SOLVE, "--max-calls", "100", "--out", "answer.npz", "--json")
+        assert done.returncode == 1, done.stderr
+        answers.append(sp.load_result(problem / "answer.npz"))
+    assert (answers[0].x == answers[1].x).all()
+
+
 def test_without_a_fixed_order_answers_agree_to_rounding(tmp_path):
     one, four = told(1, tmp_path, "solved"), told(4, tmp_path, "unordered")
     for name in ("x", "y"):

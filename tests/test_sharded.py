@@ -18,7 +18,10 @@ import saddlepoint as sp
 from saddlepoint.auto import choose
 from saddlepoint.cli.app import app
 from saddlepoint.coupling import DenseCoupling, SparseCoupling
+from saddlepoint.coupling.streamed import StoredRows
 from saddlepoint.door import FACTORISING
+from saddlepoint.files.arrays import split_reference
+from saddlepoint.files.stores import open_store
 from saddlepoint.methods.base import make_method, method_names
 from saddlepoint.result import Status
 from saddlepoint.sharded import LocalEngine, Sharded, ShardedCoupling, ShardsLost
@@ -458,6 +461,7 @@ def folder(tmp_path, monkeypatch):
     np.save(tmp_path / "b.npy", B)
     np.save(tmp_path / "whole.npy", np.ones((M, 2), dtype=int))
     np.save(tmp_path / "P.npy", np.eye(M))
+    np.save(tmp_path / "columns.npy", np.asfortranarray(A))
     (tmp_path / "cut.npy").write_bytes((tmp_path / "A.npy").read_bytes()[:-8])
     np.save(tmp_path / "empty.npy", np.ones((0, 2)))
     monkeypatch.chdir(tmp_path)
@@ -478,6 +482,60 @@ def test_the_local_engine_on_the_command_line(folder):
     assert threading.active_count() <= before
 
 
+@pytest.fixture
+def stores(folder):
+    """The same rows in other kinds of files."""
+    import h5py
+    import pyarrow
+    import pyarrow.parquet
+    import zarr
+    from scipy.io import mmwrite
+    from scipy.sparse import coo_array
+
+    zarr.save(str(folder / "A.zarr"), A)
+    with h5py.File(folder / "A.h5", "w") as file:
+        file.create_dataset("A", data=A, chunks=(7, A.shape[1]))
+    table = pyarrow.table({f"c{j}": A[:, j] for j in range(A.shape[1])})
+    pyarrow.parquet.write_table(table, folder / "A.parquet", row_group_size=11)
+    (folder / "blocks").mkdir()
+    for k, rows in enumerate(np.array_split(A, 5)):
+        np.save(folder / "blocks" / f"{k}.npy", rows)
+    (folder / "texts").mkdir()
+    for k, rows in enumerate(np.array_split(A, 3)):
+        mmwrite(folder / "texts" / f"{k}.mtx", coo_array(rows), precision=17)
+    return folder
+
+
+KINDS = ("A.zarr", "A.h5:A", "A.parquet", "blocks", "texts")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_engines_take_a_from_other_files(kind, engine, stores):
+    if engine == "dask" and kind not in ("A.zarr", "texts"):
+        pytest.skip("a cluster of its own for each kind takes long, and their rows are read alike")
+    given = ("--method", "lpd-gs", "--json", "--engine", engine, "--workers", "1")
+    done = command_line(stores, *given, A=f'"{kind}"')
+    assert done.exit_code == 0, done.output
+    plain = command_line(stores, "--method", "lpd-gs", "--json")
+    left, right = (json.loads(found.stdout) for found in (done, plain))
+    assert left["calls"] == right["calls"]
+    assert left["provenance"]["coupling"] == "ShardedCoupling"
+
+
+def test_rows_of_a_store(stores):
+    for kind in KINDS:
+        rows = StoredRows(open_store(*split_reference(kind, stores))[0])
+        assert rows.shape == A.shape
+        for start, stop in ((0, M), (5, 6), (17, 52), (59, 60)):
+            found = rows[start:stop]
+            np.testing.assert_array_equal(found.toarray() if hasattr(found, "toarray") else found, A[start:stop])
+        bounds = rows.bounds(4)
+        assert bounds[0] == 0
+        assert bounds[-1] == M
+        assert sorted({*bounds}) == bounds
+
+
 @pytest.mark.parametrize(
     ("arguments", "given", "sentence"),
     [
@@ -489,6 +547,14 @@ def test_the_local_engine_on_the_command_line(folder):
         (("--workers", "2"), {"A": '"whole.npy"'}, "whole.npy has dtype int64; expected float32 or float64"),
         (("--workers", "2"), {"A": '"cut.npy"'}, "declares 5760 bytes of data (shape (60, 12)) but holds 5752"),
         (("--workers", "2"), {"A": '"empty.npy"'}, "A has shape (0, 2); expected a matrix"),
+        (
+            ("--workers", "2"),
+            {"A": '{stream = "A.npy", norm = 2.0}'},
+            "key 'A.norm' is for an A that is read from disk",
+        ),
+        (("--workers", "2"), {"A": '{stream = "columns.npy"}'}, "key 'A' is stored by columns; expected rows"),
+        (("--workers", "2"), {"A": '"none.zarr"'}, "none.zarr does not exist"),
+        (("--engine", "dask", "--workers", "1"), {"A": "[[1.0], [2.0]]"}, "expected .npy, Zarr, HDF5, Parquet"),
         (("--workers", "2"), {"P": '"P.npy"'}, "joins coordinates of x of different shards"),
         (("--workers", "2", "--method", "newton"), {}, "newton factorises A"),
     ],

@@ -72,14 +72,14 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     rest: tuple[Method, ...]
     if dear < DEAR and quadratic and small and max(f.shape) <= rounds(f):
         first, rest, reason = Direct(), (Krylov(), LPDGS()), "g and h are quadratic, and their matrices are small"
-    elif is_strong(kx, ky, c):
-        first, rest, reason = imex, (*quick, DIPPA(), LPDGS()), recommend(kx, ky, c)[1]
-    elif strength >= STRONG_IF_DEAR and dear >= DEAR:
-        first, rest, reason = imex, (*quick, DIPPA(), LPDGS()), f"a gradient costs {dear:.3g} products"
-    elif quadratic and strength <= WEAK:
-        first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
     else:
-        first, rest, reason = sweep, (*quick, LPDGS()), recommend(kx, ky, c)[1]
+        name, reason = recommend(kx, ky, c, dear)
+        if name == imex.label:
+            first, rest = imex, (*quick, DIPPA(), LPDGS())
+        elif quadratic and strength <= WEAK:
+            first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
+        else:
+            first, rest = sweep, (*quick, LPDGS())
     return Plan((first, *rest), reason)
 
 
@@ -116,12 +116,14 @@ def stride_for(strength: float, uneven: float) -> float:
     return 3.0 if strength >= 5.0 else 1.9
 
 
-def recommend(kx: float, ky: float, c: float) -> tuple[str, str]:
-    """What ``choose`` takes first when no more is known than the three numbers, and why."""
-    strength = f"|A|/sqrt(L_x L_y) = {c / math.sqrt(kx) / math.sqrt(ky):.3g}"
+def recommend(kx: float, ky: float, c: float, dear: float = 1.0) -> tuple[str, str]:
+    """What ``choose`` takes first when no more is known than the three numbers and a gradient's cost, and why."""
+    strength = c / math.sqrt(kx) / math.sqrt(ky)
     if is_strong(kx, ky, c):
-        return "anderson-imex", f"the coupling is strong, {strength}"
-    return "anderson-condat-vu", f"the coupling is mild, {strength}"
+        return "anderson-imex", f"the coupling is strong, |A|/sqrt(L_x L_y) = {strength:.3g}"
+    if strength >= STRONG_IF_DEAR and dear >= DEAR:
+        return "anderson-imex", f"a gradient costs {dear:.3g} products"
+    return "anderson-condat-vu", f"the coupling is mild, |A|/sqrt(L_x L_y) = {strength:.3g}"
 
 
 def gradient_cost(costs: Mapping[str, float] | None) -> float:

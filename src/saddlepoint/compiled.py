@@ -134,7 +134,8 @@ class _CudaGraph:
     def captured(self, count: int) -> Any:
         """So many steps from what is held, and the end held again."""
         graph, own = self.torch.cuda.CUDAGraph(), {leaf.data_ptr() for leaf in self.held}
-        with self.torch.cuda.graph(graph):
+        # What other threads do meanwhile, such as JAX's, is not recorded and need not fail.
+        with self.torch.cuda.graph(graph, capture_error_mode="thread_local"):
             now = self.held
             for _ in range(count):
                 now = self.step(now)

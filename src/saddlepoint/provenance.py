@@ -55,6 +55,7 @@ def provenance(
         "tol": tol,
         "dtype": str(f.dtype).rpartition(".")[2],
         "shape": list(f.shape),
+        "coupling": type(f.A).__name__,
         "constants": {
             "mu_x": f.mu_x,
             "L_x": f.L_x,

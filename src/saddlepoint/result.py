@@ -64,7 +64,7 @@ class History(Sequence[Record]):
         kinds = get_type_hints(Record).values()
         try:
             return cls([Record(*(kind(cell) for kind, cell in zip(kinds, row, strict=True))) for row in array.tolist()])
-        except (TypeError, ValueError, OverflowError):
+        except (AttributeError, TypeError, ValueError, OverflowError):
             raise ProblemError("the history has a row that is no record; expected what a run has written") from None
 
     @property

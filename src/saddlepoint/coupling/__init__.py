@@ -29,11 +29,12 @@ __all__ = [
 ]
 
 
-def as_coupling(A: Any, name: str = "A") -> Coupling:
+def as_coupling(A: Any, name: str = "A", least: int | None = None) -> Coupling:
     """``A`` as a coupling.
 
     ``A`` may be an array of any supported library, a SciPy sparse array, a Dask array, a LinearOperator, or anything
-    with ``@`` and ``.T``. A ``np.memmap`` of more than MEMORY_LIMIT bytes stays on disk (see ``sp.stream``).
+    with ``@`` and ``.T``. A ``np.memmap`` of more than MEMORY_LIMIT bytes stays on disk (see ``sp.stream``). A dense
+    array is read once for two products from ``least`` bytes on, if given (see ``DenseCoupling``).
     """
     if isinstance(A, Coupling):
         return A
@@ -63,7 +64,7 @@ def as_coupling(A: Any, name: str = "A") -> Coupling:
         return operator
     array = as_float_array(A, name)
     _check_shape(array.shape, name)
-    return DenseCoupling(finite(array, name))
+    return DenseCoupling(finite(array, name), least)
 
 
 def _is_opaque(A: Any) -> bool:

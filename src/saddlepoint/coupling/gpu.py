@@ -38,7 +38,8 @@ class CudaCoupling(ArrayCoupling):
         if not self.fused:
             return super().both(x, y)
         if _traced(y):
-            return jax_kernels.both(self.A, x, y) if self.fused_compiled else super().both(x, y)
+            fuses = self.fused_compiled and jax_kernels.fuses(self.A, "both", y.dtype)
+            return jax_kernels.both(self.A, x, y) if fuses else super().both(x, y)
         Ay, Atx = kernels.both(self._torch, kernels.as_torch(x), kernels.as_torch(y))
         return kernels.like(Ay, y), kernels.like(Atx, x)
 
@@ -47,7 +48,8 @@ class CudaCoupling(ArrayCoupling):
         if not self.fused:
             return super().through(y, s, e)
         if _traced(y):
-            return jax_kernels.through(self.A, y, s, e) if self.fused_compiled else super().through(y, s, e)
+            fuses = self.fused_compiled and jax_kernels.fuses(self.A, "through", y.dtype)
+            return jax_kernels.through(self.A, y, s, e) if fuses else super().through(y, s, e)
         lent = None if e is None else kernels.as_torch(e)
         t, u = kernels.through(self._torch, kernels.as_torch(y), s, lent)
         return kernels.like(t, y), kernels.like(u, y)

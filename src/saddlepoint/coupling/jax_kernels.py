@@ -28,9 +28,9 @@ def available() -> bool:
             os.environ["TRITON_CACHE_DIR"] = folder
 
 
-def fuses(A: Any, kind: kernels.Kind) -> bool:
-    """True where ``both`` or ``through`` reads A, a JAX array on a GPU, once."""
-    return available() and _plan(A, kind) is not None
+def fuses(A: Any, kind: kernels.Kind, vectors: Any = None) -> bool:
+    """True where ``both`` or ``through`` reads A, a JAX array on a GPU, once; ``vectors`` as in ``kernels.fuses``."""
+    return available() and _plan(A, kind, vectors) is not None
 
 
 def both(A: Any, x: Array, y: Array) -> tuple[Array, Array]:
@@ -43,23 +43,24 @@ def through(A: Any, y: Array, s: float, e: Array | None) -> tuple[Array, Array]:
     return _run(A, "through", y, e, s)
 
 
-def _plan(A: Any, kind: kernels.Kind) -> kernels.Plan | None:
-    plan = kernels.plan(kernels.as_torch(A), kind)
+def _plan(A: Any, kind: kernels.Kind, vectors: Any) -> kernels.Plan | None:
+    plan = kernels.plan(kernels.as_torch(A), kind, getattr(kernels.torch, str(vectors), None))
     return None if plan is None or plan.waits else plan
 
 
 def _run(A: Any, kind: kernels.Kind, y: Array, x: Array | None, s: float) -> tuple[Array, Array]:
     jax: Any = import_module("jax")
-    plan = _plan(A, kind)
+    plan = _plan(A, kind, y.dtype)
     assert plan is not None
     (m, n), (rows, width, members, teams, stages, _) = A.shape, plan
+    sum_type = jax.numpy.result_type(A.dtype, y.dtype, jax.numpy.float32)  # A may be stored in half precision
     dots, sums = import_module("jax_triton").triton_call(
         A,
         y,
         y if x is None else x,
-        jax.numpy.full(1, s, A.dtype),
+        jax.numpy.full(1, s, sum_type),
         kernel=kernels.alone,
-        out_shape=[jax.ShapeDtypeStruct(shape, A.dtype) for shape in ((members, m), (teams, n))],
+        out_shape=[jax.ShapeDtypeStruct(shape, sum_type) for shape in ((members, m), (teams, n))],
         grid=teams * members,
         num_warps=plan.warps,
         row_stride=n,

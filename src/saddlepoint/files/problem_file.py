@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from saddlepoint.coupling import Coupling
+from saddlepoint.coupling.streamed import StoredRows
 from saddlepoint.errors import ProblemError
-from saddlepoint.files.arrays import read_array
+from saddlepoint.files.arrays import read_array, split_reference
 from saddlepoint.files.reading import MEMORY_LIMIT, Memory, as_path, read_text
-from saddlepoint.files.stores import stored_reference, stream
+from saddlepoint.files.stores import open_store, stored_reference, stream
 from saddlepoint.functions import (
     Entropy,
     GroupHuber,
@@ -73,7 +75,8 @@ def load_problem(
         path: the file.
         memory_limit: bytes that it and the arrays that it names may take together. An A that is too large for that, or
             is stored in blocks, stays on disk, and has what is left.
-        split: makes a coupling of A, which is then mapped into memory where it is a .npy file, and not read.
+        split: makes a coupling of A, which is then not read: a .npy file is mapped into memory, and of what is stored
+            in blocks ``split`` gets ``StoredRows``.
     """
     path = as_path(path)
     reader = _Reader(path, Memory(memory_limit))
@@ -82,10 +85,12 @@ def load_problem(
     for key in ("A", "g", "h"):
         if key not in document:
             reader.fail(key, "is missing")
-    A = None if split is None and reader.on_disk(document["A"]) else reader.array(document["A"], "A", split is not None)
+    on_disk = reader.on_disk(document["A"], split is not None)
+    A = None if on_disk else reader.array(document["A"], "A", split is not None)
     g, h = (reader.function(document[name], name) for name in ("g", "h"))
     settings = reader.settings(document.get("solve", {}))
-    A = reader.streamed(document["A"]) if A is None else A
+    if A is None:
+        A = reader.streamed(document["A"]) if split is None else reader.stored(document["A"])
     try:
         problem = Saddle(g, h, A if split is None else split(A))
     except ProblemError as error:
@@ -129,18 +134,35 @@ class _Reader:
         except ProblemError as error:
             raise ProblemError(f"{self.path}: key {key!r}: {error}") from None
 
-    def on_disk(self, value: Any) -> bool:
-        """Whether A is to stay where it is."""
-        return isinstance(value, dict) or (
-            isinstance(value, str) and stored_reference(value, self.path.parent, self.memory.room)
-        )
+    def on_disk(self, value: Any, mapped: bool) -> bool:
+        """Whether A is to stay where it is; if a .npy file can be mapped, that is no reason."""
+        room = math.inf if mapped else self.memory.room
+        return isinstance(value, dict) or (isinstance(value, str) and stored_reference(value, self.path.parent, room))
 
-    def streamed(self, value: Any) -> Coupling:
-        """A as a table {stream = "A.npy", norm = 3.0}, or the name alone, with the memory that is left."""
+    def table(self, value: Any) -> dict[str, Any]:
+        """A as a table {stream = "A.npy", norm = 3.0}, or the name alone."""
         table = value if isinstance(value, dict) else {"stream": value}
         self.only(table, ("stream", "norm"), "A.")
         if not isinstance(table.get("stream"), str):
             self.fail("A.stream", f"is {shown(table.get('stream'))}; expected the name of a file or folder")
+        return table
+
+    def stored(self, value: Any) -> StoredRows:
+        """The rows of such an A, for shards."""
+        table = self.table(value)
+        if "norm" in table:
+            self.fail("A.norm", "is for an A that is read from disk all along; leave it out for shards")
+        try:
+            store, by_columns = open_store(*split_reference(table["stream"], self.path.parent))
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key 'A': {error}") from None
+        if by_columns:
+            self.fail("A", "is stored by columns; expected rows: np.save(np.ascontiguousarray(A))")
+        return StoredRows(store)
+
+    def streamed(self, value: Any) -> Coupling:
+        """A with the memory that is left."""
+        table = self.table(value)
         norm = self.number(table["norm"], "A.norm") if "norm" in table else None
         try:
             return stream(self.path.parent / table["stream"], max(1, self.memory.room), norm=norm)

@@ -100,7 +100,7 @@ def open_store(path: Path, part: str | None = None) -> tuple[Store, bool]:
     raise ProblemError(f"{path} cannot be streamed; expected {', '.join(ENDINGS)}, or a folder of such files")
 
 
-def stored_reference(reference: str, folder: Path, room: int) -> bool:
+def stored_reference(reference: str, folder: Path, room: float) -> bool:
     """Whether a reference is to a folder, Zarr, HDF5 or Parquet, or to a .npy file that takes more than ``room``."""
     path, _ = split_reference(reference, folder)
     suffix = path.suffix.lower()

@@ -31,7 +31,18 @@ from saddlepoint.sharded.coupling import ShardedCoupling
 from saddlepoint.sharded.dask_array import checked, row_bounds
 from saddlepoint.sharded.dask_cluster import Cluster, library, present
 from saddlepoint.sharded.local import even_bounds
-from saddlepoint.sharded.seam import MATRIX, Answers, Engine, Piece, Program, Shards, ShardsLost, joined, total
+from saddlepoint.sharded.seam import (
+    FUSE_BYTES,
+    MATRIX,
+    Answers,
+    Engine,
+    Piece,
+    Program,
+    Shards,
+    ShardsLost,
+    joined,
+    total,
+)
 from saddlepoint.vectors import Array
 
 FAN = 8  # actors to which the driver, and every actor, passes a message on
@@ -110,7 +121,7 @@ class Holder:
                     f"shard {k} of A is {_told(block.shape, block.dtype)}; expected {_told(shape, dtype)}, as the Dask "
                     "array says: correct the meta data that it was made with"
                 )
-            stores[k] = {MATRIX: as_coupling(_opened(block), f"shard {k} of A")}
+            stores[k] = {MATRIX: as_coupling(_opened(block), f"shard {k} of A", FUSE_BYTES)}
         self.stores, self.shards = stores, shards
         self.below: tuple[Actor, ...] = ()
         self.busy = 0.0

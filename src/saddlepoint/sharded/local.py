@@ -11,7 +11,7 @@ import numpy as np
 
 from saddlepoint.coupling import as_coupling
 from saddlepoint.errors import ProblemError
-from saddlepoint.sharded.seam import MATRIX, Answers, Engine, Program, Shards, total
+from saddlepoint.sharded.seam import FUSE_BYTES, MATRIX, Answers, Engine, Program, Shards, total
 from saddlepoint.vectors import Array, as_count
 
 
@@ -37,7 +37,7 @@ class LocalEngine(Engine):
             raise ProblemError(f"{shards} shards of a matrix with {m} rows; expected one row a shard at least")
         bounds = even_bounds(m, min(wanted, m))
         rows = A.tocsr() if hasattr(A, "tocsr") else np.asarray(A)
-        parts = [as_coupling(rows[start:stop]) for start, stop in pairwise(bounds)]
+        parts = [as_coupling(rows[start:stop], least=FUSE_BYTES) for start, stop in pairwise(bounds)]
         super().__init__(bounds, n, parts[0].dtype)
         groups = even_bounds(self.shards, min(workers, self.shards))
         self.workers = [

@@ -19,9 +19,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from saddlepoint.coupling import as_coupling
+from saddlepoint.coupling.streamed import StoredRows
 from saddlepoint.errors import ProblemError
 from saddlepoint.sharded.local import even_bounds
 from saddlepoint.sharded.seam import (
+    FUSE_BYTES,
     MATRIX,
     REDUCTIONS,
     Answers,
@@ -68,7 +70,8 @@ class MPIEngine(Engine):
     number of them. Beyond, MPI adds up in an order of its own, and they agree to rounding.
 
     Args:
-        A: an array, of which each rank reads its own rows (so that it may be a memory map), or a SciPy sparse array.
+        A: an array, of which each rank reads its own rows (so that it may be a memory map, or ``StoredRows``), or a
+            SciPy sparse array.
         comm: the communicator; that of the whole job if left out.
         shards: how many, over all ranks.
     """
@@ -80,7 +83,7 @@ class MPIEngine(Engine):
         self.comm = world() if comm is None else comm
         self.rank, ranks = self.comm.Get_rank(), self.comm.Get_size()
         sparse = hasattr(A, "tocsr")
-        array = A.tocsr() if sparse else A if isinstance(A, np.ndarray) else np.asarray(A)
+        array = A.tocsr() if sparse else A if isinstance(A, np.ndarray | StoredRows) else np.asarray(A)
         if array.ndim != 2 or array.shape[0] < ranks:
             raise ProblemError(
                 f"A has shape {array.shape} and there are {ranks} ranks; expected a matrix with a row a rank at least"
@@ -91,7 +94,10 @@ class MPIEngine(Engine):
         own = range(self.groups[self.rank], self.groups[self.rank + 1])
         parts, wrong = {}, ""
         try:
-            parts = {k: as_coupling(_read(array[bounds[k] : bounds[k + 1]])) for k in own}
+            first, mine = bounds[own.start], array[bounds[own.start] : bounds[own.stop]]
+            for k in own:
+                part = mine[bounds[k] - first : bounds[k + 1] - first]
+                parts[k] = as_coupling(_read(part), least=FUSE_BYTES)
         except ProblemError as error:
             wrong = str(error)
         agree(self.comm, wrong)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.coupling import Coupling
+from saddlepoint.coupling.streamed import StoredRows
 from saddlepoint.errors import AssumptionError, ProblemError
 from saddlepoint.sharded.coupling import ShardedCoupling
 from saddlepoint.sharded.local import LocalEngine, even_bounds
@@ -93,7 +94,10 @@ def opened(
 
 @contextmanager
 def _local(workers: int | None, *_: Any) -> Iterator[Opened]:
-    yield Opened() if workers is None else Opened(lambda A: LocalEngine(A, workers=workers))
+    if workers is None:
+        yield Opened()
+    else:
+        yield Opened(lambda A: LocalEngine(A[:] if isinstance(A, StoredRows) else A, workers=workers))
 
 
 @contextmanager
@@ -128,11 +132,16 @@ def _dask(workers: int | None, scheduler: str | None, certificates: tuple[Any, .
     with clusters.connect(scheduler, workers, security) as cluster:
 
         def make(A: Any) -> Engine:
-            if not isinstance(A, np.memmap) or A.filename is None:
-                raise ProblemError("the dask engine reads A from a .npy file that its workers can open; save it as one")
+            if not isinstance(A, StoredRows | np.memmap):
+                raise ProblemError(
+                    "the dask engine reads A from files that its workers can open; expected .npy, Zarr, HDF5, Parquet, "
+                    "or a folder of such files"
+                )
             m, n = A.shape
-            wanted = max(LEAST, -(-A.nbytes // SHARD))
-            return DaskEngine(rows_from(Rows(Path(A.filename)), even_bounds(m, min(m, wanted)), n, A.dtype), cluster)
+            wanted = min(m, max(LEAST, -(-A.nbytes // SHARD)))
+            if isinstance(A, StoredRows):
+                return DaskEngine(rows_from(A.read, A.bounds(wanted), n, A.dtype), cluster)
+            return DaskEngine(rows_from(Rows(Path(str(A.filename))), even_bounds(m, wanted), n, A.dtype), cluster)
 
         yield Opened(make, dashboard=cluster.dashboard)
 

@@ -28,6 +28,7 @@ from saddlepoint.vectors import Array
 T = TypeVar("T")
 
 MATRIX = 0  # the name under which every shard holds its rows of A, a ``Coupling``
+FUSE_BYTES = 1 << 22  # of a shard from which one pass pays: between two rounds the other shards have used the cache
 
 Store: TypeAlias = dict[int, Any]
 Answers: TypeAlias = list[Array]  # of one shard, or added up over several

@@ -3,6 +3,7 @@
 from saddlepoint.coupling.streamed.budget import MEMORY_LIMIT, as_bytes, told_bytes
 from saddlepoint.coupling.streamed.coupling import StreamedCoupling, streamed, streamed_map
 from saddlepoint.coupling.streamed.reading import Reading
+from saddlepoint.coupling.streamed.rows import StoredRows
 from saddlepoint.coupling.streamed.store import Block, RawStore, Store
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "RawStore",
     "Reading",
     "Store",
+    "StoredRows",
     "StreamedCoupling",
     "as_bytes",
     "streamed",
