@@ -1,5 +1,5 @@
 # `make demo` and `make test` need nothing but Python >= 3.11 and make: they build their own environment in .venv once.
-.PHONY: help demo test lint types bench bench-peers clean
+.PHONY: help demo test lint types docs bench bench-peers release clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python,\
@@ -14,7 +14,9 @@ export MPLBACKEND ?= Agg
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"
 	@echo "make test   set up, lint, check types, run the whole suite"
-	@echo "make bench  measure what the docs report, peers included (hours)"
+	@echo "make docs   set up, build the site with its gallery: out/site/index.html"
+	@echo "make bench  measure what the docs report, peers included (hours), and put it on one page: out/bench.html"
+	@echo "make release  build sdist and wheel, install them in empty environments, try them"
 	@echo "make clean  remove the environment and everything that was written"
 
 $(VENV)/bin/python:
@@ -45,8 +47,16 @@ types: $(VENV)/dev.stamp
 test: lint types
 	$(RUN)/pytest -n $(JOBS)
 
+docs: $(VENV)/dev.stamp
+	$(RUN)/sphinx-build -q -W --keep-going -b html docs out/site
+	@echo "written: out/site/index.html"
+
 bench: $(VENV)/dev.stamp bench-peers
 	$(RUN)/python benchmarks/run.py
+	$(RUN)/python benchmarks/report.py
+
+release: $(VENV)/dev.stamp
+	$(RUN)/python tools/release.py
 
 # The peers have an environment of their own; what their JSON files hold already is not measured again.
 $(VENV)-peers/stamp: benchmarks/peers/requirements.txt pyproject.toml
@@ -60,4 +70,5 @@ bench-peers: $(VENV)-peers/stamp
 
 clean:
 	rm -rf $(VENV) $(VENV)-peers out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/repository docs/gallery docs/api/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
-"""The examples run, say something, and draw a picture."""
+"""The gallery: its scripts run, prove what they say and draw a picture, and can be read as pages and as notebooks."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,25 +11,82 @@ import pytest
 import saddlepoint as sp
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = ROOT / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("*/*.py"))
+PROOF = re.compile(r"Certificate\(|certificate  |exploitability  ")
+
+every_script = pytest.mark.parametrize("script", SCRIPTS, ids=[f"{path.parent.name}/{path.stem}" for path in SCRIPTS])
 
 
-@pytest.mark.parametrize("example", [path.stem for path in EXAMPLES])
-def test_example(example, tmp_path):
-    picture = tmp_path / "picture.png"
-    command = [sys.executable, "-W", "error", ROOT / "examples" / f"{example}.py", picture]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"MPLBACKEND": "Agg"})
+@every_script
+def test_script(script, tmp_path):
+    """In a process of its own, with warnings as errors. The time limit only ends what hangs."""
+    command = [sys.executable, "-W", "error", ROOT / "docs/applications/draw.py", script, "--out", tmp_path]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # small products are slower on two threads than on one
+    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.strip()
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert PROOF.search(run.stdout), run.stdout
+    pictures = sorted(tmp_path.glob("*.png"))
+    assert pictures
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
+    assert sorted(tmp_path.iterdir()) == pictures  # and nothing else is left behind
+
+
+@every_script
+def test_story(script):
+    """A title, a question, sections, an answer; short enough to be read."""
+    from sphinx_gallery.gen_rst import extract_intro_and_title
+    from sphinx_gallery.py_source_parser import split_code_and_text_blocks
+
+    text = script.read_text()
+    assert 40 <= len(text.splitlines()) <= 120
+    assert "saddlepoint" in text
+    _, blocks = split_code_and_text_blocks(str(script))
+    assert blocks[0].type == "text"
+    intro, title = extract_intro_and_title(str(script), blocks[0].content)
+    underline = blocks[0].content.strip().splitlines()[1]
+    assert underline == "=" * len(title)
+    assert "?" in intro
+    prose = [block.content for block in blocks[1:] if block.type == "text"]
+    assert len(prose) >= 3
+    assert any("The answer\n----------" in block for block in prose)
+    assert sum(block.type == "code" for block in blocks) >= 3
+
+
+@every_script
+def test_page_and_notebook(script, tmp_path):
+    """The text is reST without a complaint, and the notebook has the same code and no reST left in its text."""
+    from docutils.core import publish_doctree
+    from sphinx_gallery.gen_gallery import DEFAULT_GALLERY_CONF
+    from sphinx_gallery.notebook import jupyter_notebook
+    from sphinx_gallery.py_source_parser import split_code_and_text_blocks
+
+    _, blocks = split_code_and_text_blocks(str(script))
+    prose = "\n\n".join(block.content for block in blocks if block.type == "text")
+    publish_doctree(prose, settings_overrides={"halt_level": 2, "report_level": 5, "_disable_config": True})
+    cells = jupyter_notebook(blocks, dict(DEFAULT_GALLERY_CONF), str(tmp_path))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert [part.strip() for part in code] == [block.content.strip() for block in blocks if block.type == "code"]
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            assert not re.search(r":\w+:`|^\.\. ", "".join(cell["source"]), re.MULTILINE)
+
+
+def test_every_folder_of_the_gallery_has_its_header():
+    for folder in (EXAMPLES, EXAMPLES / "applications", EXAMPLES / "ideas"):
+        title, underline = (folder / "GALLERY_HEADER.rst").read_text().splitlines()[:2]
+        assert underline in ("=" * len(title), "-" * len(title))
+    assert not list(EXAMPLES.glob("*.py"))  # each script is in one of them
 
 
 def test_every_application_has_its_page_picture_example_and_benchmark():
     pages = {path.stem for path in (ROOT / "docs/applications").glob("*.md")}
-    assert pages == {path.stem for path in EXAMPLES}
+    assert pages == {path.stem for path in SCRIPTS if path.parent.name == "applications"}
     for name in pages:
+        text = (ROOT / f"docs/applications/{name}.md").read_text()
         assert (ROOT / f"docs/applications/{name}.png").stat().st_size < 200_000
-        assert f"{name}.png" in (ROOT / f"docs/applications/{name}.md").read_text()
+        assert f"{name}.png" in text
+        assert f"examples/applications/{name}.py" in text
     benchmarks = {path.stem for path in (ROOT / "benchmarks/apps").glob("*.py")}
     assert benchmarks == pages - {"matrix_game", "poker"} | {"games"}
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from saddlepoint.arrays import Space, namespace
-from saddlepoint.coupling import Coupling, Norm
+from saddlepoint.arrays import namespace
+from saddlepoint.coupling import Coupling
 from saddlepoint.coupling.triton_kernels import jit, torch
+from saddlepoint.coupling.wrapped import Wrapped
 from saddlepoint.functions.smooth import Smooth
 from saddlepoint.problem import Saddle
 
@@ -193,20 +194,12 @@ def term(vector: Tensor) -> Combination:
     return Combination([(vector, 1.0)])
 
 
-class _Symbolic(Coupling):
+class _Symbolic(Wrapped):
     """A coupling for symbolic vectors."""
 
     def __init__(self, A: Coupling, form: Former) -> None:
-        self.A, self.form = A, form
-        self.shape, self.dtype, self.fused = A.shape, A.dtype, A.fused
-
-    @property
-    def space(self) -> Space:
-        return self.A.space
-
-    @property
-    def norm_estimate(self) -> Norm:
-        return self.A.norm_estimate
+        super().__init__(A)
+        self.form = form
 
     def mul(self, y: Any) -> Any:
         return self._terms(self.A.mul(self.form.one(y)))[0]

@@ -33,6 +33,10 @@ class SingularError(ArithmeticError):
     """A matrix that should be positive definite is not, to working precision: the method cannot go on."""
 
 
+class Terminated(BaseException):
+    """SIGTERM came, to this process or to another that runs the same solve."""
+
+
 class AssumptionError(RuntimeError):
     """The run proved something wrong that was said of the problem.
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.arrays import Array, Space, all_finite, inner
-from saddlepoint.coupling import Coupling, Norm
+from saddlepoint.coupling import Coupling
+from saddlepoint.coupling.wrapped import Wrapped
 from saddlepoint.errors import ProblemError
 from saddlepoint.functions.smooth import Smooth, known
 from saddlepoint.problem import Saddle
@@ -129,19 +130,14 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter) -> Smooth:
     )
 
 
-class MeteredCoupling(Coupling):
+class MeteredCoupling(Wrapped):
     """A coupling that counts its products and its passes over A, and shows the products to a watch if there is one."""
 
     def __init__(
         self, A: Coupling, meter: Meter, names: tuple[str, str] = ("A", "At"), watch: ProductWatch | None = None
     ) -> None:
-        self.A, self.meter, self.names, self.watch = A, meter, names, watch
-        self.shape, self.dtype, self.fused, self.proven = A.shape, A.dtype, A.fused, A.proven
-
-    @property
-    def space(self) -> Space:
-        """That of A."""
-        return self.A.space
+        super().__init__(A)
+        self.meter, self.names, self.watch = meter, names, watch
 
     def mul(self, y: Array) -> Array:
         """A y, counted."""
@@ -184,10 +180,6 @@ class MeteredCoupling(Coupling):
             self.watch.see(self.names[1], s * t if e is None else s * t + e, u)
         return t, u
 
-    def rounding_scale(self, y: Array) -> float:
-        """That of A."""
-        return self.A.rounding_scale(y)
-
     def gram(self) -> Any:
         """A'A, counted as the n products each way that the oracle would need for it."""
         self._charge_pair(self.shape[1])
@@ -201,11 +193,6 @@ class MeteredCoupling(Coupling):
 
     def _transpose(self) -> Coupling:
         return MeteredCoupling(self.A.T, self.meter, (self.names[1], self.names[0]), self.watch)
-
-    @property
-    def norm_estimate(self) -> Norm:
-        """That of the coupling, made once for all runs; its products are reported apart, as ``Result.setup_calls``."""
-        return self.A.norm_estimate
 
 
 def _limits(max_calls: int | Mapping[str, int] | None) -> dict[str, float]:

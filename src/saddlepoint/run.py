@@ -16,10 +16,10 @@ from typing import Any
 from saddlepoint.arrays import to_host
 from saddlepoint.audit import Audit
 from saddlepoint.auto import Guard, Plan
-from saddlepoint.checkpoint import Keeper, Saved, Terminated
+from saddlepoint.checkpoint import Keeper, Saved
 from saddlepoint.compiled import Steps, compiled
 from saddlepoint.corrections import corrected
-from saddlepoint.errors import AssumptionError, ProblemError, SingularError
+from saddlepoint.errors import AssumptionError, ProblemError, SingularError, Terminated
 from saddlepoint.messages import Ending, sentence
 from saddlepoint.oracle import ORACLES, PROXES, Meter, MeteredCoupling, NotFinite, OutOfCalls, OutOfTime, metered
 from saddlepoint.problem import Certificate, Saddle

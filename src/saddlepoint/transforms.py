@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from saddlepoint.arrays import Space
 from saddlepoint.coupling import Coupling, Norm
+from saddlepoint.coupling.wrapped import Wrapped
 from saddlepoint.functions.smooth import Smooth, known, stretched
 from saddlepoint.functions.smooth import anchored as anchored_function
 from saddlepoint.problem import Saddle
@@ -162,17 +162,12 @@ def _in_units(f: Smooth, a: int, t: int) -> Smooth:
     )
 
 
-class ScaledCoupling(Coupling):
+class ScaledCoupling(Wrapped):
     """c A."""
 
     def __init__(self, A: Coupling, c: float) -> None:
-        self.A, self.c = A, c
-        self.shape, self.dtype, self.fused, self.proven = A.shape, A.dtype, A.fused, A.proven
-
-    @property
-    def space(self) -> Space:
-        """That of A."""
-        return self.A.space
+        super().__init__(A)
+        self.c = c
 
     def mul(self, y: Array) -> Array:
         """c A y."""
@@ -208,6 +203,10 @@ class ScaledCoupling(Coupling):
         """c^2 A'A."""
         return self.c * self.c * self.A.gram()
 
+    def rounding_scale(self, y: Array) -> float:
+        """That of A, scaled."""
+        return abs(self.c) * self.A.rounding_scale(y)
+
     def _transpose(self) -> Coupling:
         return ScaledCoupling(self.A.T, self.c)
 
@@ -218,20 +217,15 @@ class ScaledCoupling(Coupling):
         return Norm(c * n.lower, c * n.upper, n.failure, n.products)
 
 
-class UnitCoupling(Coupling):
+class UnitCoupling(Wrapped):
     """2^(a+b) A. Its products are taken in the old units, in which both a vector and A times the vector are finite."""
 
     def __init__(self, A: Coupling, units: Units) -> None:
-        self.A, self.units = A, units
-        self.shape, self.dtype, self.proven = A.shape, A.dtype, A.proven
+        super().__init__(A)
+        self.units, self.fused = units, False
         a, b, t = units
         self.c = 2.0 ** (a + b)
         self.x, self.y, self.Fx, self.Fy = (2.0**e for e in (a + t, b + t, a - t, b - t))
-
-    @property
-    def space(self) -> Space:
-        """That of A."""
-        return self.A.space
 
     def mul(self, y: Array) -> Array:
         """2^(a+b) A y."""
@@ -246,6 +240,10 @@ class UnitCoupling(Coupling):
         Ay, Atx = self.A.both(self.x * x, self.y * y)
         return self.Fx * Ay, self.Fy * Atx
 
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """By two products, each in its own units."""
+        return Coupling.through(self, y, s, e)
+
     def normal_solver(self, a: float) -> Callable[[Array], Array]:
         """That of A with the step 2^(a+b) a, unless that overflows."""
         step = self.c * a
@@ -259,6 +257,10 @@ class UnitCoupling(Coupling):
         """2^(2a+2b) A'A."""
         matrix = self.matrix()
         return matrix.T @ matrix
+
+    def rounding_scale(self, y: Array) -> float:
+        """That of A, scaled."""
+        return self.c * self.A.rounding_scale(y)
 
     def _transpose(self) -> Coupling:
         a, b, t = self.units

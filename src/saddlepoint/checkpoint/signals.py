@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-
-class Terminated(BaseException):
-    """SIGTERM came."""
+from saddlepoint.errors import Terminated
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import sys
 import traceback
 import warnings
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,8 @@ import typer
 from saddlepoint import __version__
 from saddlepoint.check import check as check_problem
 from saddlepoint.checkpoint import older
-from saddlepoint.cli import show
+from saddlepoint.cli import pages, show
+from saddlepoint.cli.targets import check_picture, check_target
 from saddlepoint.coupling.streamed import as_bytes
 from saddlepoint.driver import solve as solve_problem
 from saddlepoint.errors import AssumptionError, ProblemError
@@ -42,7 +42,6 @@ Methods = Annotated[
 ]
 Tol = Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")]
 
-PICTURES = (".png", ".svg", ".pdf", ".jpg")
 LINE = 2000  # characters of a complaint
 
 
@@ -130,7 +129,7 @@ def demo(
     from saddlepoint.generators import demo as demo_problem
     from saddlepoint.plots.convergence import plot_convergence
 
-    _check_picture(plot)
+    check_picture(plot)
     f = demo_problem()
     if not as_json:
         show.problem(f)
@@ -185,9 +184,9 @@ def solve(
         if ready.dashboard:
             print(f"Dask's dashboard: {ready.dashboard}", file=sys.stderr)
         with ready.agreed():
-            _check_target(out)
+            check_target(out)
             _check_checkpoint(checkpoint, resume)
-            _check_picture(plot)
+            check_picture(plot)
             f, settings = load_problem(
                 file, as_bytes(memory_limit, "--memory-limit"), ready.split if ready.make else None
             )
@@ -227,7 +226,7 @@ def _check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
         if resume:
             raise ProblemError("--resume needs a file to go on from; add --checkpoint FILE")
         return
-    _check_target(checkpoint)
+    check_target(checkpoint)
     there = [path for path in (checkpoint, older(checkpoint)) if path.exists()]
     if there and not resume:
         raise ProblemError(f"{there[0]} exists already; add --resume to go on from it, or delete it to begin anew")
@@ -249,7 +248,7 @@ def game(
     """Solve a two-player zero-sum game in extensive form. Exit code 0 only if its exploitability is within TOL."""
     from saddlepoint.apps import ExtensiveGame
 
-    _check_picture(plot)
+    check_picture(plot)
     played = ExtensiveGame.load(name)
     bar = progress if progress is not None else sys.stderr.isatty() and not as_json
     found = played.solve(tol=tol, method=method, max_seconds=max_seconds, progress=bar)
@@ -359,7 +358,7 @@ def figure(
     names = _known(method)
     targets = out or [Path("figure1.png"), Path("figure1.svg")]
     for target in targets:
-        _check_picture(target)
+        check_picture(target)
     make_prediction(kx=kx, ky=ky, coupling=1.0, tol=tol)  # refuses numbers that make no problem
     with show.running("Figure 1", as_json) as tell:
         data = figure_data(kx, ky, tol, names, points, max_seconds, tell)
@@ -378,33 +377,6 @@ def _known(names: list[str] | None) -> list[str] | None:
     return names
 
 
-def _check_target(path: Path | None) -> None:
-    """Complain about an unwritable target before the work, not after it."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise ProblemError(f"{path} is a folder; expected a file name")
-    if path.is_fifo():
-        raise ProblemError(f"{path} is a pipe; expected a file name")
-    parent = path.parent
-    if parent.exists() and not parent.is_dir():
-        raise ProblemError(f"{parent} is not a folder")
-    parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(path if path.exists() else parent, os.W_OK):
-        raise ProblemError(f"{path} cannot be written: there is no permission")
-
-
-def _check_picture(path: Path | None) -> None:
-    """Likewise for a picture, whose format follows the ending."""
-    if path is None:
-        return
-    if path.suffix.lower() not in PICTURES:
-        raise ProblemError(f"{path} has an unknown ending; expected {', '.join(PICTURES)}")
-    if find_spec("matplotlib") is None:
-        raise ProblemError("a picture needs matplotlib: pip install 'saddlepoint[plot]'")
-    _check_target(path)
-
-
 def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
@@ -413,3 +385,6 @@ def _option(text: str) -> tuple[str, Any]:
         return name, float(value)
     except ValueError:
         return name, value
+
+
+pages.add_to(app)

@@ -57,7 +57,7 @@ def problem(f: Saddle) -> None:
 
 def comparison(results: Mapping[str, Result]) -> None:
     """The methods side by side, then the best one's certificate."""
-    table = _table("method", "status", "certified", "grad g", "grad h", "A", "A'", "seconds")
+    table = _compact("method", "status", "certified", "grad g", "grad h", "A", "A'", "seconds")
     for column in table.columns[2:]:
         column.justify = "right"
     for name, result in results.items():

@@ -20,7 +20,7 @@ import numpy as np
 
 from saddlepoint.coupling import as_coupling
 from saddlepoint.coupling.streamed import StoredRows
-from saddlepoint.errors import ProblemError
+from saddlepoint.errors import ProblemError, Terminated
 from saddlepoint.sharded.local import even_bounds
 from saddlepoint.sharded.seam import (
     FUSE_BYTES,
@@ -199,8 +199,6 @@ class MPIEngine(Engine):
                 "the same kind of processor and libraries"
             )
         if votes[TERMINATIONS]:
-            from saddlepoint.checkpoint import Terminated
-
             raise Terminated
         if votes[INTERRUPTS]:
             raise KeyboardInterrupt

@@ -1,0 +1,85 @@
+"""What the register knows about methods: ``{methods-table}``, and the page of one method for the API reference."""
+
+import sys
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import saddlepoint as sp
+
+
+def reference(target: str, shown: nodes.Node) -> nodes.Node:
+    """A link to what the API reference has of ``target``."""
+    link = addnodes.pending_xref("", shown, refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
+    link["refwarn"] = True
+    return link
+
+
+def table(head: list[str], rows: list[list[nodes.Node]], widths: list[int]) -> nodes.table:
+    """A table of inline nodes."""
+    group = nodes.tgroup(cols=len(head))
+    group += [nodes.colspec(colwidth=width) for width in widths]
+
+    def row(cells: list[nodes.Node]) -> nodes.row:
+        return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells))
+
+    group += [nodes.thead("", row([nodes.Text(word) for word in head])), nodes.tbody("", *map(row, rows))]
+    return nodes.table("", group, classes=["methods"])
+
+
+def class_of(method: Any) -> str:
+    """Where the reference has the class of a registered method."""
+    return f"saddlepoint.{type(method).__name__}"
+
+
+class MethodsTable(SphinxDirective):
+    """``sp.methods()`` as a table."""
+
+    def run(self) -> list[nodes.Node]:
+        """A row each."""
+        rows = []
+        for info in sp.methods():
+            name = reference(class_of(sp.make_method(info.name)), nodes.literal(info.name, info.name))
+            rows.append([name, nodes.Text(info.oracle), code(info.complexity), nodes.Text(info.reference)])
+        return [table(["name", "oracle", "calls, without logarithms", "reference"], rows, [18, 12, 40, 30])]
+
+
+def code(text: str) -> nodes.literal:
+    """As it would be typed."""
+    return nodes.literal(text, text)
+
+
+class MethodPage(SphinxDirective):
+    """What a method's class and the head of its file say."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Names in the register, options, and the page of the paper."""
+        cls = getattr(sp, self.arguments[0])
+        found: list[nodes.Node] = []
+        known = [info for info in sp.methods() if type(sp.make_method(info.name)) is cls]
+        for info in known:
+            words = [
+                nodes.Text("In the register as "),
+                code(info.name),
+                nodes.Text(f"; oracle: {info.oracle}; calls: "),
+            ]
+            found.append(nodes.paragraph("", "", *words, code(info.complexity)))
+        options = [option for option in fields(cls) if "doc" in option.metadata] if is_dataclass(cls) else []
+        if options:
+            rows = [[code(o.name), code(repr(o.default)), nodes.Text(o.metadata["doc"])] for o in options]
+            found.append(table(["option", "default", "meaning"], rows, [15, 15, 70]))
+        text = (sys.modules[cls.__module__].__doc__ or "").strip()
+        return [*found, nodes.rubric("", "The page of its paper"), nodes.literal_block(text, text, language="text")]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the directives."""
+    app.add_directive("methods-table", MethodsTable)
+    app.add_directive("method-page", MethodPage)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,1 @@
+"""Pages for a browser: self-contained files that need no server and no network."""

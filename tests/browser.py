@@ -1,0 +1,42 @@
+"""A real Chromium for the tests of pages: `from browser import chromium, page` makes both fixtures known."""
+
+import shutil
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="module")  # not longer: while it runs, nothing else in the process can have an event loop
+def chromium():
+    executable = next(filter(None, map(shutil.which, NAMES)), None)
+    if executable is None:
+        pytest.skip("there is no Chromium; on Debian: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium):
+    """A page that may not complain, nor ask for anything but the file itself."""
+    context = chromium.new_context(offline=True, viewport={"width": 1100, "height": 900})
+    context.set_default_timeout(10_000)
+    page = context.new_page()
+    complaints = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda asked: None if asked.url.startswith("file:") else complaints.append(asked.url))
+    yield page
+    context.close()
+    assert not complaints
+
+
+def accessible(page):
+    """Complain about what axe-core finds wrong."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    assert not found, [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"]]) for one in found]

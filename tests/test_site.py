@@ -1,0 +1,165 @@
+"""The site, built with warnings as errors: every link and anchor leads somewhere, and nothing public is left out.
+
+The gallery's scripts are not run here (`make docs` and `tests/test_examples.py` do that).
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+from browser import chromium, page  # noqa: F401 - fixtures
+
+import saddlepoint as sp
+from saddlepoint import generators
+from saddlepoint.cli.app import app as cli
+
+ROOT = Path(__file__).parent.parent
+typer = pytest.importorskip("typer")
+pytest.importorskip("sphinx_gallery")
+pytest.importorskip("pydata_sphinx_theme")
+
+MADE = shutil.ignore_patterns("repository", "gallery", "generated", "__pycache__")
+
+
+def build(folder):
+    """Build a copy, for a build writes into docs/."""
+    repo = folder / "repo"
+    repo.mkdir(parents=True)
+    for name in ("docs", "examples"):
+        shutil.copytree(ROOT / name, repo / name, ignore=MADE)
+    for path in ROOT.iterdir():
+        if path.name in ("src", "tests", "benchmarks") or path.is_file():
+            (repo / path.name).symlink_to(path)
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-D", "plot_gallery=0"]
+    done = subprocess.run([*command, "docs", str(folder / "html")], cwd=repo, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Built once, however many processes run the tests."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with open(base / "site.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder, done = base / "site", base / "site" / "done"
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            build(folder)
+            done.touch()
+    return folder / "html"
+
+
+class Page(HTMLParser):
+    """What a page links to, loads, names and says."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loaded, self.ids, self.words = [], [], set(), []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids |= {given[name] for name in ("id", "name") if given.get(name)}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        elif (tag == "link" and given.get("href")) or given.get("src"):
+            self.loaded.append(given.get("src") or given["href"])
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join("".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    found = {path.relative_to(site).as_posix(): path for path in sorted(site.rglob("*.html"))}
+    return {name: Page(path) for name, path in found.items() if not name.startswith("_static/")}
+
+
+def test_every_link_and_anchor_leads_somewhere(site, pages):
+    broken = []
+    for name, one in pages.items():
+        for link in [*one.links, *one.loaded]:
+            if re.match(r"(https?|data|mailto):", link):
+                continue
+            target, anchor = urldefrag(unquote(link))
+            path = (site / name).parent / target.partition("?")[0] if target else site / name
+            path = Path(os.path.normpath(path))
+            if not path.is_file():
+                broken.append(f"{name}: {link}")
+            elif anchor and path.suffix == ".html" and anchor not in pages[path.relative_to(site).as_posix()].ids:
+                broken.append(f"{name}: {link} (no such anchor)")
+    assert not broken
+
+
+def test_nothing_is_loaded_from_a_network(site, pages):
+    assert not [(name, url) for name, one in pages.items() for url in one.loaded if re.match(r"(https?:)?//", url)]
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_every_public_name_has_an_entry(pages):
+    ids = set().union(*(one.ids for name, one in pages.items() if name.startswith("api/")))
+    homes = {"saddlepoint": sp.__all__, "saddlepoint.theory": sp.theory.__all__, "saddlepoint.apps": sp.apps.__all__}
+    homes["saddlepoint.generators"] = [
+        name for name, thing in vars(generators).items() if getattr(thing, "__module__", "") == generators.__name__
+    ]
+    names = {f"{home}.{name}" for home, public in homes.items() for name in public if not name.startswith("_")}
+    assert len(names) > 150
+    assert not {name for name in names if name not in ids and f"module-{name}" not in ids}
+
+
+def test_every_method_has_its_page_of_the_paper(pages):
+    table = pages["api/methods.html"]
+    for info in sp.methods():
+        assert info.name in table.text
+        kind = type(sp.make_method(info.name)).__name__
+        shown = pages[f"api/generated/saddlepoint.{kind}.html"].text
+        assert info.name in shown
+        assert "Recursion:" in shown
+        assert "Reference:" in shown
+
+
+def test_every_command_and_option_has_its_place(pages):
+    shown = pages["command-line.html"]
+    commands = typer.main.get_command(cli).commands
+    assert {"solve", "explorer", "report"} <= set(commands)
+    for name, command in commands.items():
+        assert f"saddlepoint-{name}" in shown.ids
+        for param in command.params:
+            for option in param.opts if param.param_type_name == "option" else []:
+                assert option in shown.text, f"{name} {option}"
+
+
+def test_measurements_and_the_front_page(site, pages):
+    for path in (ROOT / "benchmarks/results").glob("*.md"):
+        assert f"repository/benchmarks/results/{path.stem}.html" in pages
+    front = pages["index.html"].text
+    assert "solved: certified distance" in front  # printed when the page was built
+    assert "saddlepoint" in (site / "explorer-page.html").read_text(encoding="utf-8")
+
+
+def test_names_in_code_type_are_links(pages):
+    assert "repository/src/saddlepoint/problem.py.html" in pages["paper.html"].links
+    assert any(link.endswith("saddlepoint.LPDGS.html#saddlepoint.LPDGS") for link in pages["methods.html"].links)
+    assert "command-line.html" in pages["explorer.html"].links
+
+
+def test_the_search_works_from_a_file(site, page):  # noqa: F811
+    page.goto(f"{(site / 'search.html').as_uri()}?q=certificate")
+    page.wait_for_selector("#search-results li")
+    assert page.locator("#search-results li").count() > 5
+    page.locator("#search-results li a").first.click()
+    assert "certificate" in page.locator("article").inner_text().lower()
