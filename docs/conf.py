@@ -62,6 +62,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "download_all_examples": True,
+    "within_subsection_order": "gallery_order.place",
 }
 
 html_theme = "pydata_sphinx_theme"
