@@ -1,10 +1,10 @@
 """The order of the gallery's pages: what comes first is read first."""
 
-PAGES = """
-matrix_game poker risk auc policy regression
-certificate which_method two_proximal_steps dear_gradients wrappers
-your_own_function watch_and_resume larger_than_memory many_problems own_method
-""".split()
+PAGES = [
+    *("matrix_game", "poker", "risk", "auc", "policy", "regression"),
+    *("certificate", "which_method", "two_proximal_steps", "dear_gradients", "wrappers"),
+    *("your_own_function", "watch_and_resume", "larger_than_memory", "many_problems", "own_method"),
+]
 
 
 def place(filename: str) -> int:
