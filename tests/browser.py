@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages: `from browser import chromium, page` makes both fixtures known."""
+"""A real Chromium for the tests of pages."""
 
 import shutil
 

@@ -1,5 +1,7 @@
 import os
 
+from browser import chromium, page  # noqa: F401 - fixtures for all tests, as is the next
+from command_line import run  # noqa: F401
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(

@@ -7,7 +7,6 @@ import shlex
 from functools import lru_cache
 from itertools import product
 
-import browser
 import numpy as np
 import pytest
 from browser import accessible
@@ -19,8 +18,6 @@ from saddlepoint.pages import explorer
 from saddlepoint.pages.explorer import explorer_page
 from saddlepoint.pages.javascript import TranslationError, as_function, javascript
 from saddlepoint.theory.table1 import BALANCED, LOWER_BOUND, ROWS, SINCE, TABLE1, regime
-
-chromium, page = browser.chromium, browser.page
 
 # -- the translator ----------------------------------------------------------------------------------------------------
 

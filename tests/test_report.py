@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import accessible, chromium, page  # noqa: F401 - fixtures
+from browser import accessible
+from command_line import PROBLEM
 
 import saddlepoint as sp
-from saddlepoint.cli import app as cli
 from saddlepoint.cli import pages
 from saddlepoint.errors import ProblemError
 from saddlepoint.generators import random_logistic, random_quadratic
@@ -147,37 +147,15 @@ def test_there_must_be_a_result():
 
 # -- the commands -----------------------------------------------------------------------------------------------------
 
-PROBLEM = """
-A = [[1.0, 2.0], [0.0, 1.0]]
-
-[g]
-kind = "quadratic"
-P = [1.0, 3.0]
-b = [1.0, 1.0]
-
-[h]
-kind = "log-cosh"
-l2 = 0.5
-"""
-
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run the command line in a folder with a problem and a result: (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "problem.toml").write_text(PROBLEM)
+def run(run, tmp_path):
+    """The command line in a folder with a problem and results."""
     f = sp.Saddle(sp.Quadratic([1.0, 3.0], [1.0, 1.0]), sp.Quadratic(2.0), [[1.0, 2.0], [0.0, 1.0]])
     (tmp_path / "runs").mkdir()
     for name in ("lpd-gs", "dippa"):
         sp.solve(f, method=name).save(tmp_path / "runs" / f"{name}.npz")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["saddlepoint", *map(str, words)])
-        code = cli.run()
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    return run
 
 
 def test_report_of_files_and_folders(run, tmp_path):
@@ -266,12 +244,12 @@ def test_bench_takes_the_settings_of_the_file(run, tmp_path):
 
 
 @pytest.fixture
-def opened(page, results, tmp_path):  # noqa: F811
+def opened(page, results, tmp_path):
     """The report of `results` in a browser."""
     return shown(page, report_page(results), tmp_path)
 
 
-def shown(page, text, folder):  # noqa: F811
+def shown(page, text, folder):
     target = folder / "report.html"
     target.write_text(text, encoding="utf-8")
     page.goto(target.as_uri())
@@ -288,7 +266,7 @@ DRAWN = """() => {
 }"""
 
 
-def drawn(page):  # noqa: F811
+def drawn(page):
     """The lines, read from pixels by the labels of the axes, of which the upright one is logarithmic: (n, 2) arrays."""
     seen = page.evaluate(DRAWN)
     (left, low), (right, high) = seen["across"][0], seen["across"][-1]
@@ -374,7 +352,7 @@ def test_tables_sort_numbers_as_numbers(opened, results):
     assert head.get_attribute("aria-sort") is None
 
 
-def test_what_is_missing_comes_last_both_ways(page, results, tmp_path):  # noqa: F811
+def test_what_is_missing_comes_last_both_ways(page, results, tmp_path):
     shown(page, report_page({"bad": odd_ones(results["auto"])["diverged"]} | results), tmp_path)
     table = page.locator("table.sortable").first
     heads = table.locator("thead th").all_text_contents()
@@ -454,7 +432,7 @@ def test_on_paper_everything_is_open(opened, results):
     opened.locator("#run-1 pre").wait_for(state="hidden")
 
 
-def test_odd_results_in_a_browser(page, results, tmp_path):  # noqa: F811
+def test_odd_results_in_a_browser(page, results, tmp_path):
     odd = odd_ones(results["auto"])
     long = odd.pop("long")
     shown(page, report_page(odd, title="All of them"), tmp_path)
@@ -483,7 +461,7 @@ def bench_html(tmp_path_factory):
     return target
 
 
-def test_the_page_of_the_benchmarks(bench_html, page):  # noqa: F811
+def test_the_page_of_the_benchmarks(bench_html, page):
     page.goto(bench_html.as_uri())
     sources = [*(ROOT / "benchmarks" / "results").glob("*.md"), ROOT / "benchmarks" / "peers" / "RESULTS.md"]
     measured = page.locator("details.measured")

@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from browser import chromium, page  # noqa: F401 - fixtures
 
 import saddlepoint as sp
 from saddlepoint import generators
@@ -157,7 +156,7 @@ def test_names_in_code_type_are_links(pages):
     assert "command-line.html" in pages["explorer.html"].links
 
 
-def test_the_search_works_from_a_file(site, page):  # noqa: F811
+def test_the_search_works_from_a_file(site, page):
     page.goto(f"{(site / 'search.html').as_uri()}?q=certificate")
     page.wait_for_selector("#search-results li")
     assert page.locator("#search-results li").count() > 5
