@@ -1,5 +1,6 @@
 """Dask arrays as couplings and as data: the same answers, the bytes of the theory, and workers that die."""
 
+import gc
 import logging
 import os
 import re
@@ -129,6 +130,26 @@ def _none():
 def _clusters():
     """Dask clusters of this process that run."""
     return [cluster for cluster in distributed.LocalCluster._instances if cluster.status.name == "running"]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # that queue does not wait for the jobs it has ended,
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_of_a_job_queue(files, answer, tmp_path):
+    """dask-jobqueue's own stand-in for a queue, which runs the job scripts here."""
+    jobqueue = pytest.importorskip("dask_jobqueue.local")
+    jobs = {"cores": 1, "memory": "1GiB", "processes": 1, "n_workers": 2, "log_directory": str(tmp_path)}
+    with (
+        jobqueue.LocalCluster(**jobs, scheduler_options={"dashboard_address": ":0"}) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        client.wait_for_workers(2, timeout=60)
+        A = dask_coupling(loaded(files), cluster=Cluster(client))
+        result = sp.solve(sp.Saddle(*functions(), A), method=METHOD, tol=TOL)
+        assert A.engine.workers == 2
+        A.engine.close()
+    assert np.array_equal(result.x, answer.x)
+    del cluster
+    gc.collect()  # which is to be noticed here, and not in the next test
 
 
 def test_actors_in_a_chain_give_the_same_bits(client, files, answer, monkeypatch):
