@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.sparse import block_diag, csr_array
+from scipy.sparse import block_diag, coo_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.feature_extraction.image import grid_to_graph
@@ -78,7 +78,7 @@ def cancer_groups() -> list[list[int]]:
 
 def bends(features: int) -> Norms:
     """Second differences of the weights of neighbouring bins."""
-    return Norms(csr_array(block_diag([np.diff(np.eye(20), 2, axis=0)] * features)), 0.03, 0.01)
+    return Norms(block_diag([coo_array(np.diff(np.eye(20), 2, axis=0))] * features, format="csr"), 0.03, 0.01)
 
 
 def in_bins() -> tuple[Any, Array]:

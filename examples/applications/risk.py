@@ -8,7 +8,7 @@ curve has a weight for each of its bins, and 200 weights follow the noise of 442
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.sparse import block_diag, csr_array
+from scipy.sparse import block_diag, coo_array
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
@@ -34,7 +34,7 @@ print(f"{D.shape[0]} patients, {D.shape[1]} bins")
 
 features = data.data.shape[1]
 neighbours = [(f * BINS + k, f * BINS + k + 1) for f in range(features) for k in range(BINS - 1)]
-bends = csr_array(block_diag([np.diff(np.eye(BINS), 2, axis=0)] * features))
+bends = block_diag([coo_array(np.diff(np.eye(BINS), 2, axis=0))] * features, format="csr")
 graph = RiskRegressor(l2=1e-3, structure=Graph(neighbours), tol=TOL)
 trend = RiskRegressor(l2=1e-3, structure=Norms(bends, width=0.01), tol=TOL, method="lpd-gs")
 searches = {

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import block_diag
+from scipy.sparse import block_diag, coo_array
 
 from saddlepoint.arrays import Array, Space, norm, space_of
 from saddlepoint.coupling import ArrayCoupling, Coupling, DenseCoupling, Norm
@@ -74,7 +74,7 @@ class BatchedCoupling(Coupling):
 
     def _diagonal(self, blocks: Any) -> Any:
         if self.space.is_numpy:
-            return block_diag(list(blocks), format="csr")
+            return block_diag([coo_array(block) for block in blocks], format="csr")
         xp, (B, m, n) = self.space.xp, blocks.shape
         eye = xp.eye(B, dtype=self.dtype, device=self.space.device)
         return xp.reshape(eye[:, None, :, None] * blocks[:, :, None, :], (B * m, B * n))
