@@ -217,7 +217,7 @@ def test_time_goes_on_too(tmp_path):
     assert f"raise max_seconds and call again to go on from {file}" in first.message
     again = sp.solve(f, method="aipfb", tol=1e-12, max_seconds=0.3, checkpoint=file)
     assert again.status == "out of time"
-    assert again.iterations <= first.iterations + 1
+    assert again.iterations < 1.5 * first.iterations  # as many again, if it had its seconds anew
     more = sp.solve(f, method="aipfb", tol=1e-12, max_seconds=0.6, checkpoint=file)
     assert more.iterations > first.iterations
 

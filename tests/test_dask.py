@@ -136,7 +136,10 @@ def _clusters():
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_of_a_job_queue(files, answer, tmp_path):
     """dask-jobqueue's own stand-in for a queue, which runs the job scripts here."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     jobqueue = pytest.importorskip("dask_jobqueue.local")
+    for number, handler in handlers.items():  # which importing it has replaced
+        signal.signal(number, handler)
     jobs = {"cores": 1, "memory": "1GiB", "processes": 1, "n_workers": 2, "log_directory": str(tmp_path)}
     with (
         jobqueue.LocalCluster(**jobs, scheduler_options={"dashboard_address": ":0"}) as cluster,
