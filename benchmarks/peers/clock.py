@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from types import SimpleNamespace
 
-from saddlepoint import door, oracle, run
+from saddlepoint import door, oracle, problem, run, standing
 
 now = time.process_time
 
 
 def use_for_ours() -> None:
     """Let the driver and its meter read the same clock; the limits of time are CPU seconds then as well."""
-    for module in (door, run, oracle):
-        setattr(module, "time", SimpleNamespace(perf_counter=now))  # noqa: B010 - they do not export it
+    for module in (door, oracle, problem, run, standing):
+        setattr(module, "time", SimpleNamespace(perf_counter=now, time=time.time))  # noqa: B010 - they do not export it
