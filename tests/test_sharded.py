@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -534,6 +535,23 @@ def test_rows_of_a_store(stores):
         assert bounds[0] == 0
         assert bounds[-1] == M
         assert sorted({*bounds}) == bounds
+
+
+def test_little_is_read_beyond_the_rows(stores, monkeypatch):
+    for kind, unit in (("A.npy", 1), ("A.h5:A", 7), ("A.parquet", 11), ("blocks", 1)):  # rows that are stored together
+        store = open_store(*split_reference(kind, stores))[0]
+        rows, seen, opened = StoredRows(store), [], store.opened
+
+        @contextmanager
+        def counted(opened=opened, seen=seen):
+            with opened() as read:
+                yield lambda block, into: (seen.append(block.last - block.first), read(block, into))[1]
+
+        monkeypatch.setattr(store, "opened", counted)
+        for start, stop in ((0, 40), (13, 53)):
+            seen.clear()
+            rows[start:stop]
+            assert stop - start <= sum(seen) <= 1.25 * (stop - start) + 2 * unit
 
 
 @pytest.mark.parametrize(

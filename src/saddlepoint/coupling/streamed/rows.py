@@ -10,7 +10,8 @@ from scipy.sparse import issparse, vstack
 
 from saddlepoint.coupling.streamed.store import Store
 
-PIECE = 1 << 26  # bytes that are read at a time
+PIECE = 1 << 26  # bytes that are read at a time, at most,
+PIECES = 8  # and reads at least, so that little beyond the rows is read where the store can be divided so
 
 
 class StoredRows:
@@ -32,8 +33,9 @@ class StoredRows:
     def read(self, start: int, stop: int) -> Any:
         """These rows, of all the blocks in which they are."""
         parts = []
+        size = self.store.expansion * (stop - start) * self.store.row_bytes // PIECES
         with self.store.opened() as read:
-            for block in self.store.blocks(PIECE):
+            for block in self.store.blocks(min(PIECE, max(1, size))):
                 first, last = max(start, block.first), min(stop, block.last)
                 if first < last:
                     parts.append(read(block, None)[first - block.first : last - block.first])
