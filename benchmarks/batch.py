@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.batch import solve_many
+from saddlepoint.uses.batch import solve_many
 
 Move = Callable[[Any], Any]  # a NumPy array to another library
 

@@ -16,11 +16,12 @@ import numpy as np
 
 import saddlepoint as sp
 from saddlepoint.methods.base import make_method
-from saddlepoint.sharded.coupling import ShardedCoupling
-from saddlepoint.sharded.dask import DaskEngine, Holder
-from saddlepoint.sharded.dask_array import rows_from
-from saddlepoint.sharded.dask_cluster import Cluster
-from saddlepoint.sharded.local import even_bounds
+from saddlepoint.parts.coupling import Norm
+from saddlepoint.parts.sharded.coupling import ShardedCoupling
+from saddlepoint.parts.sharded.dask import DaskEngine, ShardActor
+from saddlepoint.parts.sharded.dask_array import rows_from
+from saddlepoint.parts.sharded.dask_cluster import Cluster
+from saddlepoint.parts.sharded.local import even_bounds
 
 COLUMNS = 1024
 SHARDS = 16
@@ -32,7 +33,7 @@ def read(start: int, stop: int) -> Any:
 
 def busy(dask_worker: Any) -> float:
     """Seconds that the shards of a worker have worked."""
-    return sum(actor.busy for actor in dask_worker.state.actors.values() if isinstance(actor, Holder))
+    return sum(actor.busy for actor in dask_worker.state.actors.values() if isinstance(actor, ShardActor))
 
 
 def seconds(call: Callable[[], Any], times: int, warm: bool = True) -> list[float]:
@@ -124,10 +125,10 @@ class Measured:
     def iteration(self, A: ShardedCoupling, steps: int) -> None:
         """Rounds, bytes and time of iterations of Condat-Vu."""
         engine, (m, n) = A.engine, A.shape
-        A.__dict__["norm_estimate"] = A.T.__dict__["norm_estimate"] = sp.coupling.Norm(0.0, 2.0 * m**0.5, 0.0, 0)
+        A.__dict__["norm_estimate"] = A.T.__dict__["norm_estimate"] = Norm(0.0, 2.0 * m**0.5, 0.0, 0)
         f = sp.Saddle(sp.Huber(None, np.ones(m), l2=1.0), sp.Quadratic(1.0, np.ones(n)), A)
         method = make_method("condat-vu")
-        view = method.normal(f)
+        view = method.normal_form(f)
         state = method.init(view.problem, *view.to(f.space.of_x.zeros(m), f.space.of_y.zeros(n)))
         state = method.step(view.problem, method.step(view.problem, state))
         before = np.array([engine.rounds, engine.out, engine.back, engine.kept, wire()])

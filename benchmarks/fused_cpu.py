@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse as scipy_sparse
 
 import saddlepoint as sp
-from saddlepoint.coupling import Coupling, cpu_kernels, dense, sparse
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.coupling import Coupling, cpu_kernels, dense, sparse
 
 DENSE = [  # rows, columns, type of A, type of the vectors, order
     (20_000, 5_000, "f8", "f8", "C"),

@@ -15,8 +15,8 @@ from itertools import product
 from typing import Any
 
 import saddlepoint as sp
-from saddlepoint.compiled import compiled
-from saddlepoint.coupling import ArrayCoupling, as_coupling
+from saddlepoint.parts.coupling import ArrayCoupling, as_coupling
+from saddlepoint.solving.compiled import compiled
 
 torch: Any = import_module("torch")
 
@@ -84,7 +84,7 @@ def steps(m: int, n: int, dtype: Any, bandwidth: float) -> Iterator[str]:
     gradients = in_graph(lambda: (f.g.grad(x), f.h.grad(y)))
     for name, kind in (("condat-vu", "through"), ("lpd-gs", "through"), ("lpd", "both"), ("ogda", "both")):
         method = sp.make_method(name)
-        view = method.normal(f)
+        view = method.normal_form(f)
         before = method.init(view.problem, *view.to(x, y))
         state = method.step(view.problem, before)
         many = compiled(method, f, before, state)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.generators import random_logistic, random_quadratic
+from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 LIMIT = 1800.0  # seconds for one run
 
@@ -27,7 +27,7 @@ LIMIT = 1800.0  # seconds for one run
 def paper_bill(f: sp.Saddle, tol: float, quadratic: bool) -> tuple[int, int, str]:
     """Gradients and products of the paper's rule, and how they were counted."""
     paper = sp.DIPPA("paper", "apfb")
-    cost = paper.cost(paper.normal(f).problem)
+    cost = paper.cost(paper.normal_form(f).problem)
     assert cost is not None
     if cost["A"] < 500 and min(f.shape) <= 500:
         result = sp.solve(f, method=paper, tol=tol, max_seconds=120)

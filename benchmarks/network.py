@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.coupling import as_coupling
+from saddlepoint.parts.coupling import as_coupling
 
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 MTU = 60_000

@@ -24,7 +24,7 @@ given to this library. The numbers on this page are written by
 $ python benchmarks/others.py
 ```
 
-and `tests/test_others.py` holds each of them to a tolerance. *Through* says what a problem is handed to:
+and `tests/test_reference_problems.py` holds each of them to a tolerance. *Through* says what a problem is handed to:
 
 - `solve`: it is smooth and strongly convex as it stands. The answer has a certificate.
 - `ConstrainedGame`: linear constraints, and costs that need not be strongly convex. Variables are shifted to be
@@ -84,7 +84,8 @@ def main() -> str:
         HEAD,
         "## Saddle problems of DSP\n",
         *case_rows(list(saddle_programs.cases())),
-        "\nWhere dsp-cvxpy is installed (with CVXPY 1.7 or older), `tests/test_others.py` compares with DSP itself.",
+        "\nWhere dsp-cvxpy is installed (with CVXPY 1.7 or older), `tests/test_reference_problems.py` compares "
+        "with DSP itself.",
         "\nThese do not fit:\n",
         *outside_rows(saddle_programs.OUTSIDE),
         "\n## Quadratic programs\n",

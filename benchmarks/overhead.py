@@ -8,12 +8,12 @@ import time
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.generators import random_logistic, random_quadratic
+from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 
 def bare(f: sp.Saddle, method: sp.Method, steps: int) -> float:
     """Seconds of ``steps`` steps without counting, watching or certifying."""
-    view = method.normal(f)
+    view = method.normal_form(f)
     m, n = f.shape
     began = time.process_time()
     state = method.init(view.problem, *view.to(np.zeros(m), np.zeros(n)))

@@ -19,10 +19,10 @@ import numpy as np
 from scipy.sparse import random_array
 
 import saddlepoint as sp
-from saddlepoint.bench.measure import hard_chain
-from saddlepoint.generators import demo, random_logistic
-from saddlepoint.pages.report import Group, assembled
-from saddlepoint.pages.report_table import MISSING, Cell, number, table, told
+from saddlepoint.problems.generators import demo, random_logistic
+from saddlepoint.uses.bench.measure import hard_chain
+from saddlepoint.uses.pages.report import Group, assembled
+from saddlepoint.uses.pages.report_table import MISSING, Cell, number, table, told
 
 HERE = Path(__file__).parent
 TOL = 1e-6

@@ -32,8 +32,8 @@ import network
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.generators import chain, chain_solution
 from saddlepoint.methods import LPDSlide
+from saddlepoint.problems.generators import chain, chain_solution
 from saddlepoint.theory import scaling
 from saddlepoint.theory.scaling import Cluster, Counts, Job
 
@@ -168,8 +168,8 @@ def _calibrated(workers: int, small: Tried, large: Tried, kind: str) -> Cluster:
 
 def _on_dask(workers: int, sizes: tuple[int, ...]) -> list[Tried]:
     da: Any = import_module("dask.array")
-    from saddlepoint.sharded.dask import dask_coupling
-    from saddlepoint.sharded.dask_cluster import connect
+    from saddlepoint.parts.sharded.dask import dask_coupling
+    from saddlepoint.parts.sharded.dask_cluster import connect
 
     with connect(None, workers, None) as cluster:
         couplings = []
@@ -198,8 +198,8 @@ def _on_ranks(workers: int, sizes: tuple[int, ...]) -> list[Tried]:
 
 def rank(files: list[str]) -> None:
     """What every rank of that job does; the first prints what it found."""
-    from saddlepoint.sharded import ShardedCoupling
-    from saddlepoint.sharded.mpi import MPIEngine, world
+    from saddlepoint.parts.sharded import ShardedCoupling
+    from saddlepoint.parts.sharded.mpi import MPIEngine, world
 
     found = tried([ShardedCoupling(MPIEngine(np.load(file, mmap_mode="r"))) for file in files])
     if world().Get_rank() == 0:
@@ -367,7 +367,7 @@ def draw(counts: dict[str, dict[float, Counts]]) -> None:
     """The picture: rounds against workers, and who wins."""
     from matplotlib.colors import ListedColormap
 
-    from saddlepoint.plots.style import COLOURS, RC, pyplot, save
+    from saddlepoint.uses.plots.style import COLOURS, RC, pyplot, save
 
     plt = pyplot()
     with plt.rc_context(RC):
@@ -388,7 +388,7 @@ def draw(counts: dict[str, dict[float, Counts]]) -> None:
 
 
 def _draw_winners(axes: Any, counts: dict[str, dict[float, Counts]], colormap: Any) -> None:
-    from saddlepoint.plots.style import COLOURS
+    from saddlepoint.uses.plots.style import COLOURS
 
     where, job = cluster(1000, "InfiniBand and MPI"), Job(1e14, VECTOR)
     one, scalar = scaling.round_seconds(job, where).total, scaling.scalar_seconds(where)

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.coupling.streamed import StreamedCoupling
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.coupling.streamed import StreamedCoupling
 
 BLOCK = 1 << 22
 
@@ -189,7 +189,7 @@ def solves(folder: Path, quick: bool) -> Iterator[str]:
 class TwoProducts(sp.Coupling):
     """The same A, one product at a time."""
 
-    proven = True
+    trusted = True
 
     def __init__(self, A: sp.Coupling) -> None:
         self.A, self.shape, self.dtype, self.reading = A, A.shape, A.dtype, A.reading

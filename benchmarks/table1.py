@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from saddlepoint.bench.table import measured_table
+from saddlepoint.uses.bench.table import measured_table
 
 
 def main(quick: bool = False) -> str:

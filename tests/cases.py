@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import saddlepoint as sp
-from saddlepoint.generators import random_logistic, random_quadratic
+from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 M, N = 14, 10
 

@@ -16,9 +16,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import saddlepoint as sp
-from saddlepoint.arrays import to_host
-from saddlepoint.compiled import compiled
-from saddlepoint.coupling import ArrayCoupling, array, mesh
+from saddlepoint.ground.arrays import to_host
+from saddlepoint.parts.coupling import ArrayCoupling, array, mesh
+from saddlepoint.solving.compiled import compiled
 
 M, N = 64, 24
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
@@ -101,7 +101,7 @@ def body(text):
 def collectives(f, name):
     """The collectives of one step between two certificates."""
     method = sp.make_method(name)
-    view = method.normal(f)
+    view = method.normal_form(f)
     before = method.init(view.problem, *view.to(f.space.of_x.zeros(M), f.space.of_y.zeros(N)))
     state = method.step(view.problem, before)
     found = dict.fromkeys(COLLECTIVES, 0)

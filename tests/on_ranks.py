@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 import saddlepoint as sp
-from saddlepoint.sharded import ShardedCoupling, mpi
+from saddlepoint.parts.sharded import ShardedCoupling, mpi
 
 COMM = MPI.COMM_WORLD
 RANK = COMM.Get_rank()
@@ -26,7 +26,7 @@ def problem(part=None, y=None):
     A, b, c, d = rng.standard_normal((M, N)) / 3.0, rng.standard_normal(M), rng.standard_normal(N), np.linspace(1, 4, M)
     engine = mpi.MPIEngine(A)
     whole = sp.Quadratic(d, b)
-    g = sp.Smooth(whole.grad, mu=1.0, L=4.0, part=part or whole.part, proven=True)
+    g = sp.Smooth(whole.grad, mu=1.0, L=4.0, restrict=part or whole.restrict, trusted=True)
     return sp.Saddle(g, sp.Quadratic(1.0, c if y is None else y(c)), ShardedCoupling(engine)), engine
 
 
@@ -108,7 +108,7 @@ def clocks_differ():
 def main():
     folder, scenario, *arguments = sys.argv[1:]
     if scenario == "cli":
-        from saddlepoint.cli import main as command_line
+        from saddlepoint.commands import main as command_line
 
         Path(folder, f"pid-{RANK}").write_text(str(os.getpid()))
         sys.argv = ["saddlepoint", *arguments]

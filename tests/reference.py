@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import expit
 
 import saddlepoint as sp
-from saddlepoint.coupling import DenseCoupling, SparseCoupling
-from saddlepoint.functions.group import GroupHuberConjugate
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling
+from saddlepoint.parts.functions.group import GroupHuberConjugate
 
 
 def dense(A):

@@ -41,17 +41,20 @@ def test_every_exception_is_needed():
 @pytest.mark.parametrize(
     ("code", "found"),
     [
-        ("from saddlepoint.run import Run", [("run", False)]),
+        ("from saddlepoint.solving.run import Run", [("run", False)]),
         ("from saddlepoint import run, __version__", [("run", False), ("__version__", False)]),
-        ("import saddlepoint.run as r, numpy", [("run", False)]),
+        ("import saddlepoint.solving.run as r, numpy", [("run", False)]),
         ("import saddlepoint", [("saddlepoint", False)]),
         ("from ..run import Run", [("run", False)]),
         ("from . import base", [("methods", False)]),
-        ("try:\n  from saddlepoint.run import Run\nexcept ImportError: pass", [("run", False)]),
-        ("class A:\n  from saddlepoint.run import Run", [("run", False)]),
-        ("def f():\n  if f:\n    from saddlepoint.run import Run", [("run", True)]),
-        ("if TYPE_CHECKING:\n  from saddlepoint.run import Run", []),
-        ("if typing.TYPE_CHECKING:\n  import saddlepoint.run\nelse:\n  import saddlepoint.oracle", [("oracle", False)]),
+        ("try:\n  from saddlepoint.solving.run import Run\nexcept ImportError: pass", [("run", False)]),
+        ("class A:\n  from saddlepoint.solving.run import Run", [("run", False)]),
+        ("def f():\n  if f:\n    from saddlepoint.solving.run import Run", [("run", True)]),
+        ("if TYPE_CHECKING:\n  from saddlepoint.solving.run import Run", []),
+        (
+            "if typing.TYPE_CHECKING:\n  import saddlepoint.solving.run\nelse:\n  import saddlepoint.problems.oracle",
+            [("oracle", False)],
+        ),
         ("from saddlepoints.run import Run", []),
     ],
 )

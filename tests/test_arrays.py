@@ -8,9 +8,9 @@ import pytest
 from cases import CASES, case, gradient_methods
 
 import saddlepoint as sp
-from saddlepoint.arrays import Space, common_space, is_foreign, space_of, to_host
-from saddlepoint.compiled import compiled
-from saddlepoint.coupling import ArrayCoupling
+from saddlepoint.ground.arrays import Space, common_space, is_foreign, space_of, to_host
+from saddlepoint.parts.coupling import ArrayCoupling
+from saddlepoint.solving.compiled import compiled
 
 
 def jax():
@@ -292,7 +292,7 @@ def test_steps_that_differ_are_not_compiled(method):
     f, *_ = case("balanced")
     g = moved(f, jax())
     made = sp.make_method(method)
-    view = made.normal(g)
+    view = made.normal_form(g)
     before = made.init(view.problem, *view.to(g.space.zeros(f.shape[0]), g.space.zeros(f.shape[1])))
     after = made.step(view.problem, before)
     assert compiled(made, g, before, after) is None

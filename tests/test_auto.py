@@ -12,8 +12,8 @@ from test_theorems import saddles
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.auto import Guard, choose
-from saddlepoint.generators import chain, random_logistic, random_quadratic
+from saddlepoint.problems.generators import chain, random_logistic, random_quadratic
+from saddlepoint.solving.auto import Guard, choose
 
 
 @pytest.mark.parametrize("problem", CASES)

@@ -9,10 +9,10 @@ from scipy import sparse
 from test_arrays import jax, moved, xp  # noqa: F401 - xp is a fixture
 
 import saddlepoint as sp
-from saddlepoint.arrays import is_foreign, to_host
-from saddlepoint.batch import Batch, solve_many
-from saddlepoint.batch.coupling import BatchedCoupling
-from saddlepoint.generators import random_quadratic
+from saddlepoint.ground.arrays import is_foreign, to_host
+from saddlepoint.problems.generators import random_quadratic
+from saddlepoint.uses.batch import Batch, solve_many
+from saddlepoint.uses.batch.coupling import BatchedCoupling
 
 M, N, ROWS = 6, 4, 9
 TOGETHER = "solved together"
@@ -322,8 +322,10 @@ def test_float32_is_certified_in_float64(xp):  # noqa: F811
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_jax_compiles_the_steps_of_a_batch(dtype, monkeypatch):
     compiled = []
-    original = sp.run.compiled
-    monkeypatch.setattr("saddlepoint.run.compiled", lambda *args: compiled.append(original(*args)) or compiled[-1])
+    original = sp.solving.run.compiled
+    monkeypatch.setattr(
+        "saddlepoint.solving.run.compiled", lambda *args: compiled.append(original(*args)) or compiled[-1]
+    )
     fs = [moved(f, jax(), dtype) for f in problems("logistic", count=3)]
     assert all(result.solved for result in solve_many(fs, tol=1e-3, method="lpd-gs"))
     assert len(compiled) == 1

@@ -8,11 +8,11 @@ from test_theorems import ROUNDING, in_normal_form, saddles
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.generators import chain, chain_solution, random_quadratic
+from saddlepoint.problems.generators import chain, chain_solution, random_quadratic
 
 METHODS = gradient_methods() | prox_methods() | quadratic_methods()
 PROBE = random_quadratic(3, 2, 4.0, 4.0, 1.0)
-BOUNDED = [name for name, m in METHODS.items() if m.bound(m.normal(PROBE).problem, 1) is not None]
+BOUNDED = [name for name, m in METHODS.items() if m.bound(m.normal_form(PROBE).problem, 1) is not None]
 
 
 def weighted(f, x, y, xs, ys):

@@ -14,8 +14,8 @@ import pytest
 from cases import CASES, case
 
 import saddlepoint as sp
-from saddlepoint.coupling import dense
-from saddlepoint.generators import random_logistic, random_quadratic
+from saddlepoint.parts.coupling import dense
+from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 
 class Mishap(Exception):
@@ -303,7 +303,7 @@ def test_forked_workers_after_every_thread_pool_was_used(tmp_path):
         import multiprocessing, os, sys
         import numpy as np
         import saddlepoint as sp
-        from saddlepoint.coupling import cpu_kernels, dense
+        from saddlepoint.parts.coupling import cpu_kernels, dense
 
         dense.FUSE_BYTES = dense.FUSE_SIDE_BYTES = 0
         cpu_kernels.PART_BYTES = 1 << 14

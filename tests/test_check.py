@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 from cases import BLACK_BOX, CASES, case
-from lies import LIES, problem
 from reference import dense
+from wrong_assumptions import LIES, problem
 
 import saddlepoint as sp
-from saddlepoint.cli import app as cli
+from saddlepoint.commands import app as cli
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -164,7 +164,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert code == 0
     assert json.loads(out)["ok"] is True
     wrong = sp.Report((sp.Finding("mu of g", "1", "<= 0.5", False, "give mu <= 0.5"),), {"A": 1e-6})
-    monkeypatch.setattr("saddlepoint.cli.app.check_problem", lambda f, **how: wrong)
+    monkeypatch.setattr("saddlepoint.commands.app.check_problem", lambda f, **how: wrong)
     code, out = run()
     assert code == 1
     assert "mu of g: give mu <= 0.5" in out

@@ -14,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import saddlepoint as sp
-from saddlepoint.arrays import NUMPY64
-from saddlepoint.checkpoint import store
-from saddlepoint.checkpoint.values import Packer, Unpacker, known_classes
-from saddlepoint.generators import random_logistic, random_quadratic
-from saddlepoint.vectors import Rows
+from saddlepoint.ground.arrays import NUMPY64
+from saddlepoint.ground.linalg import Rows
+from saddlepoint.problems.generators import random_logistic, random_quadratic
+from saddlepoint.solving.checkpoint import store
+from saddlepoint.solving.checkpoint.values import Packer, Unpacker, known_classes
 
 OTHERS = {
     "auto": "auto",
@@ -436,7 +436,13 @@ def test_a_huge_file_is_not_read(tmp_path):
 
 def test_names_are_looked_up_and_never_imported(tmp_path):
     f, file = written(tmp_path)
-    for name in ("os:system", "subprocess:Popen", "builtins:eval", "saddlepoint.problem:Saddle", "pathlib:Path"):
+    for name in (
+        "os:system",
+        "subprocess:Popen",
+        "builtins:eval",
+        "saddlepoint.problems.saddle:Saddle",
+        "pathlib:Path",
+    ):
         rewritten(file, lambda told, name=name: told.update(state={"of": name, "with": {}}))
         with pytest.raises(sp.ProblemError, match="holds no state of this method"):
             sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import PROBLEM
 
-from saddlepoint.bench.measure import chain_methods
+from saddlepoint.uses.bench.measure import chain_methods
 
 
 def test_solve_prints_the_certificate(run):
@@ -198,7 +198,7 @@ def test_help_and_version(run):
 
 def test_as_a_real_program(tmp_path):
     (tmp_path / "problem.toml").write_text(PROBLEM)
-    command = [sys.executable, "-c", "from saddlepoint.cli import main; main()"]
+    command = [sys.executable, "-c", "from saddlepoint.commands import main; main()"]
     done = subprocess.run(
         [*command, "solve", "problem.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -209,10 +209,10 @@ def test_as_a_real_program(tmp_path):
 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch, capsys):
-    import saddlepoint.cli as package
+    import saddlepoint.commands as package
 
     monkeypatch.setitem(sys.modules, "typer", None)
-    monkeypatch.delitem(sys.modules, "saddlepoint.cli.app")
+    monkeypatch.delitem(sys.modules, "saddlepoint.commands.app")
     with pytest.raises(SystemExit) as end:
         package.main()
     assert end.value.code == 2

@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddlepoint as sp
-from saddlepoint.coupling.dense import BLOCK
-from saddlepoint.spectrum import lanczos_steps, largest_eigenvalue
-from saddlepoint.transforms import scaled_coupling
+from saddlepoint.ground.spectrum import lanczos_steps, largest_eigenvalue
+from saddlepoint.parts.coupling.dense import BLOCK
+from saddlepoint.problems.transforms import scaled_coupling
 
 
 class Duck:

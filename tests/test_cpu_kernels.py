@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import saddlepoint as sp
-from saddlepoint.coupling import DenseCoupling, SparseCoupling, cpu_kernels, dense
-from saddlepoint.coupling import sparse as sparse_coupling
-from saddlepoint.oracle import Meter, metered
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, cpu_kernels, dense
+from saddlepoint.parts.coupling import sparse as sparse_coupling
+from saddlepoint.problems.oracle import Meter, metered
 
 pytestmark = pytest.mark.skipif(not cpu_kernels.AVAILABLE, reason="needs Numba")
 
@@ -488,7 +488,7 @@ def test_everything_works_without_numba():
 def test_a_forked_process_makes_its_own_threads():
     run_python(
         "import os, warnings, numpy as np, saddlepoint as sp\n"
-        "from saddlepoint.coupling import cpu_kernels\n"
+        "from saddlepoint.parts.coupling import cpu_kernels\n"
         "cpu_kernels.threads = lambda: 2\n"
         "C = sp.as_coupling(np.ones((2900, 2900)))\n"
         "ones = np.ones(2900)\n"

@@ -17,15 +17,16 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint.methods.base import make_method
-from saddlepoint.sharded import LocalEngine, ShardedCoupling
+from saddlepoint.parts import functions as ready
+from saddlepoint.parts.sharded import LocalEngine, ShardedCoupling
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 
-from saddlepoint.sharded import dask as engine_module  # noqa: E402
-from saddlepoint.sharded import dask_array, dask_cluster  # noqa: E402
-from saddlepoint.sharded.dask import DaskEngine, dask_coupling  # noqa: E402
-from saddlepoint.sharded.dask_cluster import Cluster, certificates, connect  # noqa: E402
+from saddlepoint.parts.sharded import dask as engine_module  # noqa: E402
+from saddlepoint.parts.sharded import dask_array, dask_cluster  # noqa: E402
+from saddlepoint.parts.sharded.dask import DaskEngine, dask_coupling  # noqa: E402
+from saddlepoint.parts.sharded.dask_cluster import Cluster, certificates, connect  # noqa: E402
 
 ROWS, COLUMNS = 96, 12
 METHOD = "condat-vu"
@@ -194,7 +195,7 @@ def test_an_array_that_is_persisted_stays_where_it_is(client, files):
 def test_functions_over_dask_arrays(client, kind):
     D = matrix()
     t = np.where(np.random.default_rng(4).random(ROWS) < 0.5, -1.0, 1.0)
-    make = getattr(sp, kind, None) or getattr(sp.functions, kind)
+    make = getattr(sp, kind, None) or getattr(ready, kind)
     here, there = (make(data, labels, l2=0.1) for data, labels in
                    ((D, t), (da.from_array(D, chunks=(20, COLUMNS)), da.from_array(t, chunks=20))))  # fmt: skip
     engine, y = there.D.engine, np.random.default_rng(5).standard_normal(COLUMNS)
@@ -237,7 +238,7 @@ def test_an_iteration_is_a_round(client, files, method):
     f = sp.Saddle(*functions(), loaded(files))
     engine, steps = f.A.engine, 10
     method = make_method(method)
-    view = method.normal(f)
+    view = method.normal_form(f)
     start = f.space.of_x.zeros(ROWS), f.space.of_y.zeros(COLUMNS)
     state = method.init(view.problem, *view.to(*start))
     state = method.step(view.problem, method.step(view.problem, state))
@@ -307,7 +308,7 @@ def test_a_worker_is_killed_in_the_middle_of_a_round(client, files, tmp_path, fa
 
             return sp.Smooth(grad, mu=1.0, L=2.0)
 
-        return sp.Smooth(lambda x: np.tanh(x) + x, mu=1.0, L=2.0, part=part)
+        return sp.Smooth(lambda x: np.tanh(x) + x, mu=1.0, L=2.0, restrict=part)
 
     h = functions()[1]
     couplings = [dask_coupling(loaded(files)), ShardedCoupling(LocalEngine(matrix(), 8))]
@@ -514,7 +515,7 @@ def test_shards_that_are_not_what_the_array_says(client, block, complaint):
 def test_a_function_that_cannot_be_sent(client, files):
     lock = threading.Lock()
     g = sp.Smooth(
-        lambda x: x, mu=1.0, L=1.0, part=lambda rows: sp.Smooth(lambda x: x if lock else 0.0 * x, mu=1.0, L=1.0)
+        lambda x: x, mu=1.0, L=1.0, restrict=lambda rows: sp.Smooth(lambda x: x if lock else 0.0 * x, mu=1.0, L=1.0)
     )
     with pytest.raises(sp.ProblemError, match="cannot be sent to the Dask workers"):
         sp.Saddle(g, functions()[1], loaded(files))
@@ -524,7 +525,7 @@ def test_a_gradient_that_fails_on_a_worker(client, files):
     def fail(x):
         raise ZeroDivisionError("of a shard")
 
-    g = sp.Smooth(lambda x: x, mu=1.0, L=1.0, part=lambda rows: sp.Smooth(fail, mu=1.0, L=1.0))
+    g = sp.Smooth(lambda x: x, mu=1.0, L=1.0, restrict=lambda rows: sp.Smooth(fail, mu=1.0, L=1.0))
     f = sp.Saddle(g, functions()[1], loaded(files))
     with pytest.raises(ZeroDivisionError, match="of a shard"):
         sp.solve(f, method=METHOD)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import saddlepoint as sp
-from saddlepoint.cli import app as cli
+from saddlepoint.commands import app as cli
 
 ROOT = Path(__file__).parent.parent
 

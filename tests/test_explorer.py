@@ -12,12 +12,12 @@ import pytest
 from browser import accessible
 
 import saddlepoint as sp
-from saddlepoint.auto import gradient_cost, recommend
-from saddlepoint.errors import ProblemError
-from saddlepoint.pages import explorer
-from saddlepoint.pages.explorer import explorer_page
-from saddlepoint.pages.javascript import TranslationError, as_function, javascript
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.solving.auto import gradient_cost, recommend
 from saddlepoint.theory.table1 import BALANCED, LOWER_BOUND, ROWS, SINCE, TABLE1, regime
+from saddlepoint.uses.pages import explorer
+from saddlepoint.uses.pages.explorer import explorer_page
+from saddlepoint.uses.pages.javascript import TranslationError, as_function, javascript
 
 # -- the translator ----------------------------------------------------------------------------------------------------
 
@@ -692,7 +692,7 @@ def test_what_is_copied_runs(opened):
         exec(text, room)
         assert room.pop("result").solved
     testing = pytest.importorskip("typer.testing")
-    from saddlepoint.cli.app import app
+    from saddlepoint.commands.app import app
 
     program, *words = shlex.split(command)
     assert program == "saddlepoint"
@@ -752,7 +752,7 @@ def test_on_paper_it_says_what_was_set(opened):
 
 def test_the_command_writes_it(tmp_path):
     testing = pytest.importorskip("typer.testing")
-    from saddlepoint.cli.app import app
+    from saddlepoint.commands.app import app
 
     path = tmp_path / "new" / "explorer.html"
     answer = testing.CliRunner().invoke(app, ["explorer", "-o", str(path)])

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import saddlepoint as sp
-from saddlepoint.arrays import norm
-from saddlepoint.generators import random_quadratic
+from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.base import method_names
-from saddlepoint.result import Status
+from saddlepoint.problems.generators import random_quadratic
+from saddlepoint.problems.transforms import Units, in_units, tame_units
+from saddlepoint.solving.result import Status
 from saddlepoint.theory import lpd_gs_calls
 from saddlepoint.theory.counts import MOST, countable
-from saddlepoint.transforms import Units, in_units, tame_units
 
 METHODS = [*method_names(), "auto"]
 HONEST = {Status.SOLVED, Status.STALLED, Status.OUT_OF_CALLS}

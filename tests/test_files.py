@@ -11,8 +11,8 @@ from scipy import sparse
 from scipy.io import mmwrite
 
 import saddlepoint as sp
-from saddlepoint.files import load_problem
-from saddlepoint.files.arrays import read_array
+from saddlepoint.problems.files import load_problem
+from saddlepoint.problems.files.arrays import read_array
 
 RNG = np.random.default_rng(0)
 D, A = RNG.standard_normal((12, 4)), RNG.standard_normal((4, 3))

@@ -11,8 +11,8 @@ from scipy import sparse
 from scipy.optimize import check_grad
 
 import saddlepoint as sp
-from saddlepoint.arrays import NUMPY64
-from saddlepoint.functions.constants import DENSE, eigenvalue_bounds, estimate_smoothness
+from saddlepoint.ground.arrays import NUMPY64
+from saddlepoint.parts.functions.constants import DENSE, eigenvalue_bounds, estimate_smoothness
 
 rng = np.random.default_rng(0)
 D = rng.standard_normal((20, 6))

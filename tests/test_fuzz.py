@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
 import saddlepoint as sp
-from saddlepoint.files import load_problem
+from saddlepoint.problems.files import load_problem
 
 sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saddlepoint as sp
-from saddlepoint.coupling import jax_kernels
-from saddlepoint.coupling import triton_kernels as kernels
+from saddlepoint.parts.coupling import jax_kernels
+from saddlepoint.parts.coupling import triton_kernels as kernels
 
 gpu = pytest.mark.skipif(not kernels.available(), reason="needs PyTorch, Triton and a CUDA GPU")
 torch = kernels.torch

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import saddlepoint as sp
-from saddlepoint.files import problem_file
 from saddlepoint.methods import base
+from saddlepoint.parts import functions
+from saddlepoint.problems.files import problem_file
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -80,7 +81,7 @@ def test_the_table_of_statuses_has_them_all():
 
 def test_the_table_of_ready_functions_has_them_all():
     table = (DOCS / "start.md").read_text().partition("## Your g and h")[2].partition("**Sums")[0]
-    for name in sp.functions.__all__:
+    for name in functions.__all__:
         assert name in ("Smooth", "Risk") or f"`sp.{name}(" in table, name
 
 

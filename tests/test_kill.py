@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import saddlepoint as sp
-from saddlepoint.checkpoint import store
-from saddlepoint.generators import random_logistic
+from saddlepoint.problems.generators import random_logistic
+from saddlepoint.solving.checkpoint import store
 
 HERE = Path(__file__).parent
 KILLS = 50
@@ -56,7 +56,7 @@ b = "P.npy"
 kind = "quadratic"
 P = 1e-5
 """
-COMMAND = [sys.executable, "-c", "from saddlepoint.cli import main; main()", "solve", "problem.toml"]
+COMMAND = [sys.executable, "-c", "from saddlepoint.commands import main; main()", "solve", "problem.toml"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -127,7 +127,7 @@ def test_a_full_disk_loses_the_new_checkpoint_and_never_the_old(tmp_path):
     script = textwrap.dedent("""
         import resource, signal, sys, warnings
         import saddlepoint as sp
-        from saddlepoint.generators import random_logistic
+        from saddlepoint.problems.generators import random_logistic
 
         f = random_logistic(30, 20, 1000, 300, 30, seed=5)
         first = sp.solve(f, method="dippa", tol=1e-7, max_calls=200, checkpoint="run")

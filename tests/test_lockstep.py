@@ -7,10 +7,10 @@ import pytest
 from cases import case
 
 import saddlepoint as sp
-from saddlepoint.functions.smooth import anchored
 from saddlepoint.methods.agd import minimise
 from saddlepoint.methods.resolvent import Start, by_apfb, by_cg, by_factor
-from saddlepoint.transforms import (
+from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.problems.transforms import (
     balanced,
     equal_smoothness,
     equal_smoothness_keeping_norm,
@@ -32,7 +32,7 @@ class ExactDIPPA(sp.DIPPA):
 
 def trajectory(method, f, x, y, steps):
     """The points of a run in the variables of f."""
-    view = method.normal(f)
+    view = method.normal_form(f)
     state = method.init(view.problem, *view.to(x, y))
     points = []
     for _ in range(steps):

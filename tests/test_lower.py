@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.bench.measure import chain_length, chain_methods, forced_on_chain, hard_chain, measure
-from saddlepoint.generators import chain, chain_solution
 from saddlepoint.methods import make_method, method_names
-from saddlepoint.oracle import Meter, metered
+from saddlepoint.problems.generators import chain, chain_solution
+from saddlepoint.problems.oracle import Meter, metered
+from saddlepoint.uses.bench.measure import chain_length, chain_methods, forced_on_chain, hard_chain, measure
 
 CASES = [(1000.0, 1000.0, 1.0), (4.0, 4.0, 60.0), (400.0, 400.0, 20.0), (1e4, 10.0, 42.4)]
 kappas = st.floats(0.0, 12.0).map(lambda e: 10.0**e)
@@ -237,7 +237,7 @@ def steps(name, f, limit):
     """The points of a method from zero, with the calls made so far, until these could reach the far end."""
     meter = Meter()
     method = make_method(name)
-    view = method.normal(metered(f, meter))
+    view = method.normal_form(metered(f, meter))
     state = method.init(view.problem, *view.to(np.zeros(f.shape[0]), np.zeros(f.shape[1])))
     for _ in range(limit):
         calls = meter.calls

@@ -9,7 +9,7 @@ from reference import distance
 
 import saddlepoint as sp
 from saddlepoint.methods.base import method_names
-from saddlepoint.oracle import Meter, metered
+from saddlepoint.problems.oracle import Meter, metered
 
 GRADIENT = gradient_methods()
 PROX = prox_methods()
@@ -140,7 +140,7 @@ def _exact(f):
 
 def _declares(method):
     f, *_ = case("balanced")
-    return method.cost(method.normal(f).problem) is not None
+    return method.cost(method.normal_form(f).problem) is not None
 
 
 @pytest.mark.parametrize("problem", ["balanced", "L_x << L_y", "mu_x > mu_y", "wide"])
@@ -148,7 +148,7 @@ def _declares(method):
 def test_declared_cost_is_the_measured_cost(method, problem):
     made = (GRADIENT | PROX)[method]
     meter = Meter()
-    view = made.normal(metered(case(problem)[0], meter))
+    view = made.normal_form(metered(case(problem)[0], meter))
     cost = made.cost(view.problem)
     m, n = view.problem.shape
     state = made.init(view.problem, np.ones(m), np.ones(n))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import saddlepoint as sp
-from saddlepoint.files import load_problem
+from saddlepoint.problems.files import load_problem
 
 pytest.importorskip("mpi4py", reason="mpi4py is not installed")
 BESIDE = Path(sys.executable).with_name("mpiexec")
@@ -161,7 +161,7 @@ def test_what_is_wrong_is_said_once(arguments, sentence, problem):
 
 
 def test_without_mpi4py(tmp_path):
-    code = "import sys; sys.modules['mpi4py'] = None; from saddlepoint.cli import main; main()"
+    code = "import sys; sys.modules['mpi4py'] = None; from saddlepoint.commands import main; main()"
     (tmp_path / "p.toml").write_text("")
     done = subprocess.run(
         [sys.executable, "-c", code, "solve", "p.toml", "--engine", "mpi"],

@@ -10,12 +10,12 @@ from reference import dense, distance, hessian
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.bench.measure import measure
-from saddlepoint.functions.smooth import anchored
-from saddlepoint.generators import random_logistic, random_quadratic
 from saddlepoint.methods.minimax_appa import stationary
 from saddlepoint.methods.rhss import Pair, RHSSState, conjugate_gradients, hessian_times
+from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.problems.generators import random_logistic, random_quadratic
 from saddlepoint.theory.rhss import PROVEN, HssGoal
+from saddlepoint.uses.bench.measure import measure
 
 KAPPAS = (1.0, 1.5, 10.0, 1e3, 1e6)
 QUADRATIC = [name for name in CASES if case(name)[0].g.quadratic and case(name)[0].h.quadratic]
@@ -24,7 +24,7 @@ OTHER = [name for name in CASES if name not in QUADRATIC]
 
 def states(method, f, steps):
     """A problem in the method's normal form, and the states of a run on it."""
-    view = method.normal(f)
+    view = method.normal_form(f)
     state = method.init(view.problem, *view.to(np.full(f.shape[0], 0.3), np.full(f.shape[1], -0.5)))
     run = [state]
     for _ in range(steps):
@@ -167,7 +167,7 @@ def test_pbr_with_exact_inner_solves_is_appa():
 def test_minimax_appa_stays_under_the_theorem_of_catalyst(problem):
     f, xs, ys = case(problem)
     f, run = states(sp.MinimaxAPPA(), f, 400)
-    us, _ = sp.MinimaxAPPA().normal(case(problem)[0]).to(xs, ys)
+    us, _ = sp.MinimaxAPPA().normal_form(case(problem)[0]).to(xs, ys)
     q = theory.appa_q(theory.minimax_appa_parameters(f.L_x, f.L_y, f.mu_x, f.norm).kappa)
     for before, after in pairwise(run):
         if after.k > before.k:
@@ -193,7 +193,7 @@ def test_pbr_proves_its_gaps_and_its_best_responses_contract(problem, betas):
 
 def test_both_weights_are_one_where_mu_x_is_mu_y():
     f, *_ = case("balanced")
-    view = sp.PBR().normal(f)
+    view = sp.PBR().normal_form(f)
     scaled, paper = (states(sp.PBR(betas), f, 60)[1] for betas in ("scaled", "paper"))
     for a, b in zip(scaled, paper, strict=True):
         np.testing.assert_allclose(view.back(a.x, a.y)[0], b.x, rtol=1e-6, atol=1e-9)

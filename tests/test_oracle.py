@@ -7,8 +7,8 @@ import pytest
 from cases import CASES, case, gradient_methods
 
 import saddlepoint as sp
-from saddlepoint.generators import random_logistic, random_quadratic
-from saddlepoint.oracle import Meter, OutOfCalls, metered
+from saddlepoint.problems.generators import random_logistic, random_quadratic
+from saddlepoint.problems.oracle import Meter, OutOfCalls, metered
 
 METHODS = gradient_methods()
 

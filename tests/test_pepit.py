@@ -8,9 +8,9 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.functions.smooth import anchored
 from saddlepoint.methods.agd import AGD
 from saddlepoint.methods.dppa import DPPAState
+from saddlepoint.parts.functions.smooth import anchored
 
 PEPit = pytest.importorskip("PEPit")
 functions = pytest.importorskip("PEPit.functions")

@@ -6,9 +6,9 @@ from reference import dense, saddle_point
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.functions.smooth import anchored
-from saddlepoint.generators import random_logistic
 from saddlepoint.methods.agd import minimise
+from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.problems.generators import random_logistic
 
 SEEDS = range(4)
 
@@ -107,7 +107,7 @@ def test_apfb_proof_6_7_8(seed):
 def test_dppa_saddle_prox1_prox2_and_its_contraction(seed):
     method = sp.DPPA()
     raw, *solution = proximal_problem(seed)
-    view = method.normal(raw)
+    view = method.normal_form(raw)
     f, (xs, ys) = view.problem, view.to(*solution)
     A, alpha, eta = dense(f.A), theory.dppa_alpha(f.L, f.mu), theory.dppa_contraction(f.L / f.mu)
     np.testing.assert_allclose(f.g.grad(xs) + A @ ys, 0.0, atol=1e-8 * (1 + f.norm))
@@ -134,7 +134,7 @@ def test_dppa_saddle_prox1_prox2_and_its_contraction(seed):
 def test_dippa_proof_out_and_prox2(seed, steps):
     """With a proximal point that is off by eps, and with the coupling solved for exactly."""
     raw, *solution = proximal_problem(seed)
-    view = sp.DIPPA().normal(raw)
+    view = sp.DIPPA().normal_form(raw)
     f, (xs, ys) = view.problem, view.to(*solution)
     A, alpha, root = dense(f.A), theory.dppa_alpha(f.L, f.mu), np.sqrt(f.L / f.mu)
     zs = xs - alpha * A @ ys

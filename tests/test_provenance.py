@@ -14,8 +14,8 @@ import scipy
 from cases import case, gradient_methods, prox_methods, quadratic_methods
 
 import saddlepoint as sp
-from saddlepoint.citations import BEHIND, WORKS, citations
-from saddlepoint.provenance import described
+from saddlepoint.solving.citations import BEHIND, WORKS, citations
+from saddlepoint.solving.provenance import described
 
 METHODS = {"auto": "auto", "newton": "newton"} | gradient_methods() | prox_methods() | quadratic_methods()
 

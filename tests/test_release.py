@@ -55,7 +55,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built, tmp_path):
     wheel = Path(shutil.copy(built[1], tmp_path))
     assert release.wheel_faults(wheel) == []
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"saddlepoint/py.typed", "saddlepoint/apps/games/kuhn.json", "saddlepoint/pages/assets/style.css"} <= {
+    assert {"saddlepoint/py.typed", "saddlepoint/apps/games/kuhn.json", "saddlepoint/uses/pages/assets/style.css"} <= {
         *names
     }
     with zipfile.ZipFile(wheel, "a") as archive:

@@ -15,16 +15,16 @@ from browser import accessible
 from command_line import PROBLEM
 
 import saddlepoint as sp
-from saddlepoint.cli import pages
-from saddlepoint.errors import ProblemError
-from saddlepoint.generators import random_logistic, random_quadratic
-from saddlepoint.pages.report import by_problem, report_page
-from saddlepoint.pages.report_data import MOST, as_csv, thinned, unique
-from saddlepoint.pages.report_table import told
-from saddlepoint.pages.report_words import proof, rounds, verdict
-from saddlepoint.problem import Certificate
-from saddlepoint.result import History, Record, Status
+from saddlepoint.commands import pages
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.problems.generators import random_logistic, random_quadratic
+from saddlepoint.problems.saddle import Certificate
+from saddlepoint.solving.result import History, Record, Status
 from saddlepoint.theory.certificate import distance_bound, gap_bound
+from saddlepoint.uses.pages.report import by_problem, report_page
+from saddlepoint.uses.pages.report_data import MOST, as_csv, thinned, unique
+from saddlepoint.uses.pages.report_table import told
+from saddlepoint.uses.pages.report_words import proof, rounds, verdict
 
 ROOT = Path(__file__).parent.parent
 HOSTILE = "<script>document.title='hacked'</script>\"'><img src=x onerror=\"document.title='hacked'\">"
@@ -246,10 +246,10 @@ def test_bench_takes_the_settings_of_the_file(run, tmp_path):
 @pytest.fixture
 def opened(page, results, tmp_path):
     """The report of `results` in a browser."""
-    return shown(page, report_page(results), tmp_path)
+    return short_repr(page, report_page(results), tmp_path)
 
 
-def shown(page, text, folder):
+def short_repr(page, text, folder):
     target = folder / "report.html"
     target.write_text(text, encoding="utf-8")
     page.goto(target.as_uri())
@@ -353,7 +353,7 @@ def test_tables_sort_numbers_as_numbers(opened, results):
 
 
 def test_what_is_missing_comes_last_both_ways(page, results, tmp_path):
-    shown(page, report_page({"bad": odd_ones(results["auto"])["diverged"]} | results), tmp_path)
+    short_repr(page, report_page({"bad": odd_ones(results["auto"])["diverged"]} | results), tmp_path)
     table = page.locator("table.sortable").first
     heads = table.locator("thead th").all_text_contents()
     for _ in range(2):
@@ -435,17 +435,17 @@ def test_on_paper_everything_is_open(opened, results):
 def test_odd_results_in_a_browser(page, results, tmp_path):
     odd = odd_ones(results["auto"])
     long = odd.pop("long")
-    shown(page, report_page(odd, title="All of them"), tmp_path)
+    short_repr(page, report_page(odd, title="All of them"), tmp_path)
     assert page.title() == "All of them"  # nothing was executed
     assert "diverged" in page.locator(".none").first.text_content()
     page.evaluate("document.querySelectorAll('details.run').forEach((one) => { one.open = true; })")
     assert page.locator("h3", has_text="<script>").count() == 1
     accessible(page)
     for name in ("no history", "diverged"):
-        shown(page, report_page({name: odd[name]}), tmp_path)
+        short_repr(page, report_page({name: odd[name]}), tmp_path)
         assert page.locator("h1").text_content() == f"Report on {name}"
         assert page.locator("figure.screen svg").count() == 0
-    shown(page, report_page({"long": long}), tmp_path)
+    short_repr(page, report_page({"long": long}), tmp_path)
     assert len(drawn(page)["long"]) <= MOST
     assert page.locator(".history summary").text_content() == f"History, {MOST - 1} of 9998 records"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saddlepoint as sp
-from saddlepoint.generators import chain
+from saddlepoint.problems.generators import chain
 from saddlepoint.theory import scaling
 from saddlepoint.theory.scaling import Cluster, Counts, Job
 

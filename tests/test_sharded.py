@@ -16,18 +16,18 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import saddlepoint as sp
-from saddlepoint.auto import choose
-from saddlepoint.cli.app import app
-from saddlepoint.coupling import DenseCoupling, SparseCoupling
-from saddlepoint.coupling.streamed import StoredRows
-from saddlepoint.door import FACTORISING
-from saddlepoint.files.arrays import split_reference
-from saddlepoint.files.stores import open_store
+from saddlepoint.commands.app import app
 from saddlepoint.methods.base import make_method, method_names
-from saddlepoint.result import Status
-from saddlepoint.sharded import LocalEngine, Sharded, ShardedCoupling, ShardsLost
-from saddlepoint.sharded.functions import ShardedRisk
-from saddlepoint.sharded.seam import fold, joined, total
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling
+from saddlepoint.parts.coupling.streamed import StoredRows
+from saddlepoint.parts.sharded import LocalEngine, Sharded, ShardedCoupling, ShardsLost
+from saddlepoint.parts.sharded.engine import fold, joined, total
+from saddlepoint.parts.sharded.functions import ShardedRisk
+from saddlepoint.problems.files.arrays import split_reference
+from saddlepoint.problems.files.stores import open_store
+from saddlepoint.solving.auto import choose
+from saddlepoint.solving.door import FACTORISING
+from saddlepoint.solving.result import Status
 
 M, N = 60, 12
 RNG = np.random.default_rng(7)
@@ -112,7 +112,7 @@ SEPARABLE = {
     name: f
     for name, make in CASES.items()
     for f in [make()]
-    if f.g.part is not None and isinstance(f.A, DenseCoupling | SparseCoupling)
+    if f.g.restrict is not None and isinstance(f.A, DenseCoupling | SparseCoupling)
 }
 
 
@@ -154,7 +154,7 @@ ROUNDS = {"lpd-gs": 1, "condat-vu": 1, "lpd": 1, "apdg": 1, "ogda": 1, "extragra
 def test_a_step_moves_n_numbers_each_way_in_each_round(name):
     f, engine = spread()
     method = make_method(name)
-    view = method.normal(f)
+    view = method.normal_form(f)
     state = method.init(view.problem, *view.to(f.space.of_x.zeros(M), np.zeros(N)))
     for _ in range(3):
         state = method.step(view.problem, state)
@@ -246,7 +246,7 @@ def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
     [
         (lambda: spread(sp.Quadratic(np.eye(M))), "g is a Quadratic that joins coordinates of x of different shards"),
         (lambda: spread(sp.Huber(np.eye(M), l2=1.0)), "a sum of functions of single coordinates"),
-        (lambda: spread(sp.Smooth(lambda x: x, mu=1.0, L=1.0)), "or a Smooth with part="),
+        (lambda: spread(sp.Smooth(lambda x: x, mu=1.0, L=1.0)), "or a Smooth with restrict="),
         (lambda: spread(sp.Quadratic(1.0, np.ones(3))), "g has 3 variables but A has 60 rows"),
         (lambda: sp.solve(spread()[0], method="newton"), "newton factorises A .* use auto, lpd-gs or krylov"),
         (lambda: sp.solve(spread()[0], method="direct"), "direct factorises A"),
@@ -255,7 +255,7 @@ def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
         (lambda: spread(shards=0), "shards is 0"),
         (lambda: sp.check(spread()[0]), "check looks at all of x in one place"),
         (lambda: pickle.dumps(spread()[0]), "cannot be sent to another process"),
-        (lambda: sp.Smooth(lambda x: x, mu=1.0, L=1.0, part=3), "part of Smooth is 3; expected a function"),
+        (lambda: sp.Smooth(lambda x: x, mu=1.0, L=1.0, restrict=3), "restrict of Smooth is 3; expected a function"),
     ],
 )
 def test_refusals(broken, sentence):
@@ -279,16 +279,18 @@ FUNCTIONS = {
 def test_parts_are_the_function_on_their_coordinates(name):
     g, x = FUNCTIONS[name], RNG.standard_normal(M)
     rows = [slice(0, 25), slice(25, 26), slice(26, M)]
-    assert (np.concatenate([g.part(r).grad(x[r]) for r in rows]) == g.grad(x)).all()
-    assert sum(g.part(r)(x[r]) for r in rows) == pytest.approx(g(x))
+    assert (np.concatenate([g.restrict(r).grad(x[r]) for r in rows]) == g.grad(x)).all()
+    assert sum(g.restrict(r)(x[r]) for r in rows) == pytest.approx(g(x))
     if g.has_prox:
-        assert np.concatenate([g.part(r).prox(x[r], 0.7) for r in rows]) == pytest.approx(g.prox(x, 0.7), rel=1e-13)
+        assert np.concatenate([g.restrict(r).prox(x[r], 0.7) for r in rows]) == pytest.approx(g.prox(x, 0.7), rel=1e-13)
     f, _ = spread(g)
     assert f.g(x) == pytest.approx(g(x))
 
 
 def box(mu, L):
-    return sp.Smooth(lambda x: D * x + B, mu=mu, L=L, part=lambda r: sp.Smooth(lambda x: D[r] * x + B[r], mu=mu, L=L))
+    return sp.Smooth(
+        lambda x: D * x + B, mu=mu, L=L, restrict=lambda r: sp.Smooth(lambda x: D[r] * x + B[r], mu=mu, L=L)
+    )
 
 
 @pytest.mark.parametrize(("mu", "L", "wrong"), [(2.0, 4.0, "mu of g is too large"), (1.0, 2.0, "L of g is too small")])
@@ -307,8 +309,8 @@ def test_a_gradient_that_is_not_finite_ends_the_run():
         lambda x: D * x + B,
         mu=1.0,
         L=4.0,
-        proven=True,
-        part=lambda r: sp.Smooth(lambda x: np.where(abs(x) > 0.0, np.nan, D[r] * x + B[r]), mu=1.0, L=4.0),
+        trusted=True,
+        restrict=lambda r: sp.Smooth(lambda x: np.where(abs(x) > 0.0, np.nan, D[r] * x + B[r]), mu=1.0, L=4.0),
     )
     assert sp.solve(spread(g)[0], method="lpd-gs").status is Status.DIVERGED
 
@@ -406,7 +408,7 @@ def test_ctrl_c_in_the_middle_of_a_round(tmp_path):
     def part(rows):
         return sp.Smooth(lambda x: gradient(x, rows), mu=1.0, L=4.0)
 
-    g = sp.Smooth(lambda x: D * x + B, mu=1.0, L=4.0, part=part, proven=True)
+    g = sp.Smooth(lambda x: D * x + B, mu=1.0, L=4.0, restrict=part, trusted=True)
     found = sp.solve(spread(g)[0], method="lpd-gs", tol=1e-12, checkpoint=tmp_path / "run")
     assert found.status is Status.INTERRUPTED
     assert len(calls) % 4 == 0  # the round came to its end on all shards
@@ -424,7 +426,7 @@ def test_an_exception_of_a_shard_has_the_best_point():
         return D[rows] * x + B[rows]
 
     part = lambda rows: sp.Smooth(lambda x: gradient(x, rows), mu=1.0, L=4.0)  # noqa: E731
-    g = sp.Smooth(lambda x: D * x + B, mu=1.0, L=4.0, part=part, proven=True)
+    g = sp.Smooth(lambda x: D * x + B, mu=1.0, L=4.0, restrict=part, trusted=True)
     with pytest.raises(ArithmeticError, match="no more") as caught:
         sp.solve(spread(g)[0], method="lpd-gs", tol=1e-12)
     assert caught.value.result.certificate.distance < 100.0

@@ -16,8 +16,8 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 import saddlepoint as sp
-from saddlepoint import generators
-from saddlepoint.cli.app import app as cli
+from saddlepoint.commands.app import app as cli
+from saddlepoint.problems import generators
 
 ROOT = Path(__file__).parent.parent
 typer = pytest.importorskip("typer")
@@ -112,7 +112,7 @@ def test_nothing_is_loaded_from_a_network(site, pages):
 def test_every_public_name_has_an_entry(pages):
     ids = set().union(*(one.ids for name, one in pages.items() if name.startswith("api/")))
     homes = {"saddlepoint": sp.__all__, "saddlepoint.theory": sp.theory.__all__, "saddlepoint.apps": sp.apps.__all__}
-    homes["saddlepoint.generators"] = [
+    homes["saddlepoint.problems.generators"] = [
         name for name, thing in vars(generators).items() if getattr(thing, "__module__", "") == generators.__name__
     ]
     names = {f"{home}.{name}" for home, public in homes.items() for name in public if not name.startswith("_")}
@@ -151,7 +151,7 @@ def test_measurements_and_the_front_page(site, pages):
 
 
 def test_names_in_code_type_are_links(pages):
-    assert "repository/src/saddlepoint/problem.py.html" in pages["paper.html"].links
+    assert "repository/src/saddlepoint/problems/saddle.py.html" in pages["paper.html"].links
     assert any(link.endswith("saddlepoint.LPDGS.html#saddlepoint.LPDGS") for link in pages["methods.html"].links)
     assert "command-line.html" in pages["explorer.html"].links
 

@@ -14,11 +14,12 @@ import pytest
 from scipy import sparse
 
 import saddlepoint as sp
-from saddlepoint import coupling, progress
-from saddlepoint.cli import app as cli
-from saddlepoint.coupling.streamed import RawStore, Reading, StreamedCoupling, as_bytes, budget, told_bytes
-from saddlepoint.files import load_problem
-from saddlepoint.spectrum import lanczos_steps, largest_of_starts
+from saddlepoint.commands import app as cli
+from saddlepoint.ground.spectrum import lanczos_steps, largest_of_starts
+from saddlepoint.parts import coupling
+from saddlepoint.parts.coupling.streamed import RawStore, Reading, StreamedCoupling, as_bytes, budget, told_bytes
+from saddlepoint.problems.files import load_problem
+from saddlepoint.solving import progress
 
 m, n = 600, 40
 FORMATS = [

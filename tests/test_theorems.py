@@ -10,11 +10,11 @@ from reference import dense, saddle_point, squared
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.functions.smooth import anchored
-from saddlepoint.generators import random_logistic, random_quadratic
 from saddlepoint.methods.agd import AGD, minimise
 from saddlepoint.methods.dippa import DIPPAState
-from saddlepoint.transforms import balanced, smaller_mu_first
+from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.problems.generators import random_logistic, random_quadratic
+from saddlepoint.problems.transforms import balanced, smaller_mu_first
 
 ROUNDING = 1e-9  # relative to the bound at the start: the bounds are exact, the arithmetic is not
 
@@ -40,7 +40,7 @@ def saddles(draw, quadratic=None, prox=False, most=60.0):
 
 def in_normal_form(method, f, xs, ys):
     """The problem the method sees, its solution there, and a start."""
-    view = method.normal(f)
+    view = method.normal_form(f)
     m, n = f.shape
     return view.problem, *view.to(xs, ys), *view.to(np.full(m, 0.3), np.full(n, -0.5))
 

@@ -7,8 +7,8 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.bench.table import _fitted, exponent, measured_table, sweeps
-from saddlepoint.generators import chain, demo, random_quadratic
+from saddlepoint.problems.generators import chain, demo, random_quadratic
+from saddlepoint.uses.bench.table import _fitted, exponent, measured_table, sweeps
 
 GRID = [(k, nu) for k in (1.0, 1.7, 10.0, 1e3, 1e6) for nu in (0.0, 1e-3, 0.5, 1.0, 30.0, 1e4)]
 

@@ -8,8 +8,8 @@ from cases import case
 from scipy.sparse.linalg import LinearOperator, gmres
 
 import saddlepoint as sp
-from saddlepoint.generators import random_logistic, random_quadratic
-from saddlepoint.vectors import Rows
+from saddlepoint.ground.linalg import Rows
+from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 
 def unknowns(f):
@@ -25,7 +25,7 @@ def gmres_residuals(matrix, b, steps):
 
 def test_krylov_has_the_residuals_of_scipys_gmres():
     f = random_quadratic(30, 20, 300, 40, 25, L_x=10.0, seed=4)
-    view = sp.Krylov().normal(f)
+    view = sp.Krylov().normal_form(f)
     u = view.problem
     zero = np.zeros(50)
     field = lambda z: np.concatenate(u.field(z[:30], z[30:]))  # noqa: E731
@@ -136,7 +136,7 @@ class Pair(NamedTuple):
 
 
 def test_states_within_states_are_mixed_too():
-    from saddlepoint.wrappers.anderson import flat, unflat
+    from saddlepoint.methods.wrappers.anderson import flat, unflat
 
     class Outer(NamedTuple):
         x: np.ndarray

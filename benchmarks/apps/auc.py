@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from saddlepoint.apps import AUCClassifier
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
 
 cp: Any = import_module("cvxpy")  # its types know only half of it
 NAME = "AUC maximisation"

@@ -14,7 +14,7 @@ from scipy.sparse import block_array, csr_array
 
 import saddlepoint as sp
 from saddlepoint.apps import ConstrainedGame, ExtensiveGame, MatrixGame
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
 
 cp: Any = import_module("cvxpy")
 POKER, COSTS = "extensive games", "games with costs"

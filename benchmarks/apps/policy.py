@@ -16,7 +16,7 @@ from scipy.sparse.linalg import splu
 
 from saddlepoint.apps.gtd2 import gtd2
 from saddlepoint.apps.policy import PolicyEvaluation
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
 
 REPEATS = 3
 GTD2_STEPS = (0.02, 0.1, 0.5)

@@ -18,7 +18,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import HuberRegressor
 
 from saddlepoint.apps import ConstrainedHuber, RobustLeastSquares
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
 
 cp: Any = import_module("cvxpy")  # its types know only half of it
 L2 = 1e-3

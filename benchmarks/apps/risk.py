@@ -23,8 +23,8 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.structure import Graph, Groups, Norms
-from saddlepoint.functions import Quadratic
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.functions import Quadratic
 
 Fit = Callable[[], Array]  # the weights of the features
 

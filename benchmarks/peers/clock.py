@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from types import SimpleNamespace
 
-from saddlepoint import door, oracle, problem, run, standing
+from saddlepoint.problems import oracle, saddle
+from saddlepoint.solving import door, run, state
 
 now = time.process_time
 
 
 def use_for_ours() -> None:
     """Let the driver and its meter read the same clock; the limits of time are CPU seconds then as well."""
-    for module in (door, oracle, problem, run, standing):
+    for module in (door, oracle, run, saddle, state):
         setattr(module, "time", SimpleNamespace(perf_counter=now, time=time.time))  # noqa: B010 - they do not export it

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 import saddlepoint as sp
-from saddlepoint.functions import Risk
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.functions import Risk
 
 from .problems import Instance
 from .recorder import Recorder

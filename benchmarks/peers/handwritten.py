@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from saddlepoint.vectors import Array, norm
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
 
 from .problems import Instance
 from .recorder import Recorder

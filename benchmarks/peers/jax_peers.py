@@ -17,7 +17,7 @@ import numpy as np
 import optimistix as optx
 
 import saddlepoint as sp
-from saddlepoint.functions import Risk
+from saddlepoint.parts.functions import Risk
 
 from .problems import Instance
 from .recorder import Recorder

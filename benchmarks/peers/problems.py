@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import splu, svds
 
 import saddlepoint as sp
-from saddlepoint.coupling import DenseCoupling, SparseCoupling
-from saddlepoint.generators import chain, random_logistic, random_quadratic
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling
+from saddlepoint.problems.generators import chain, random_logistic, random_quadratic
 
 Argmax = Callable[[Array], Array]  # s -> argmax_y <s, y> - h(y)
 

@@ -11,7 +11,8 @@ import pyproximal
 from scipy.linalg import cho_factor, cho_solve
 
 import saddlepoint as sp
-from saddlepoint.vectors import Array, norm
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
 
 from .problems import Instance
 from .recorder import Recorder

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.problem import Saddle
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import distance_bound
-from saddlepoint.vectors import Array, norm
 
 from .clock import now
 

@@ -12,9 +12,10 @@ from scipy.sparse.linalg import spsolve
 from scipy.special import expit
 
 import saddlepoint as sp
-from saddlepoint.coupling import DenseCoupling
-from saddlepoint.functions import Risk
-from saddlepoint.vectors import Array, norm
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.coupling import DenseCoupling
+from saddlepoint.parts.functions import Risk
 
 from .problems import Instance
 

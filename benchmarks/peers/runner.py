@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.vectors import norm
+from saddlepoint.ground.linalg import norm
 
 from .clock import use_for_ours
 from .contestants import FAST, Peer

@@ -5,7 +5,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from saddlepoint import make_method
-from saddlepoint.citations import citations
+from saddlepoint.solving.citations import citations
 
 
 class BibTeX(SphinxDirective):

@@ -5,7 +5,7 @@ import re
 import typer
 from sphinx.application import Sphinx
 
-from saddlepoint.cli.app import app as cli
+from saddlepoint.commands.app import app as cli
 
 PLACE = "<!-- commands -->"
 EXTRA = re.compile(r"\s*\[([^\]]+)\]$")  # such as [default: 3; x>=1] or [required]

@@ -13,7 +13,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 import saddlepoint as sp
-from saddlepoint.cli.app import app as cli
+from saddlepoint.commands.app import app as cli
 
 CALL = re.compile(r"(?:sp|saddlepoint)\.([\w.]+?)(?:\(.*\))?$")
 COMMAND = re.compile(r"saddlepoint ([a-z]+)\b")

@@ -6,7 +6,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from saddlepoint.pages.explorer import explorer_page
+from saddlepoint.uses.pages.explorer import explorer_page
 
 FILE = "explorer-page.html"
 FRAME = f"""<p><a href="{FILE}">Open it in a window of its own</a>, or save that file: it needs nothing else.</p>

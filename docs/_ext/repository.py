@@ -28,7 +28,7 @@ HOMES = {
     "benchmarks/peers": "repository/benchmarks/peers/RESULTS.md",
     "src/saddlepoint": "api/index.rst",
     "src/saddlepoint/apps": "api/apps.rst",
-    "src/saddlepoint/functions": "api/functions.rst",
+    "src/saddlepoint/parts/functions": "api/functions.rst",
     "src/saddlepoint/methods": "api/methods.rst",
     "src/saddlepoint/theory": "api/theory.rst",
     "tests": "repository/ARCHITECTURE.md",

@@ -12,10 +12,10 @@ from PIL import Image
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.generators import chain, chain_solution, random_logistic
-from saddlepoint.plots.style import COLOURS, RC, pyplot, save
-from saddlepoint.transforms import anchored
-from saddlepoint.wrappers.catalyst import certified_gap
+from saddlepoint.methods.wrappers.catalyst import certified_gap
+from saddlepoint.problems.generators import chain, chain_solution, random_logistic
+from saddlepoint.problems.transforms import anchored
+from saddlepoint.uses.plots.style import COLOURS, RC, pyplot, save
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent.parent / "benchmarks" / "results"
@@ -125,7 +125,7 @@ def points(axis, *named):
 
 def steps(method, f, x, y, count):
     """The points (x, y) of a method, in the coordinates of f."""
-    view = method.normal(f)
+    view = method.normal_form(f)
     state = method.init(view.problem, *view.to(np.array([x]), np.array([y])))
     path = [(x, y)]
     for _ in range(count):
@@ -200,7 +200,7 @@ def _outer(axis):
 def _inner(axis):
     """The certified gap of f_k along a run, and the eps_k at which step k ends."""
     method = sp.Catalyst(sp.Extragradient())
-    f = method.normal(chain(300, 300.0, 10.0, 10.0)).problem
+    f = method.normal_form(chain(300, 300.0, 10.0, 10.0)).problem
     beta = method.weight(f)
     q = theory.catalyst_q(f.mu_x, beta)
     state = method.init(f, np.zeros(f.shape[0]), np.zeros(f.shape[1]))

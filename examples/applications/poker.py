@@ -9,7 +9,7 @@ bets and 288 information sets. How good are the strategies that gradients find, 
 import matplotlib.pyplot as plt
 
 import saddlepoint as sp
-from saddlepoint.plots.style import RC, looks
+from saddlepoint.uses.plots.style import RC, looks
 
 plt.rcParams.update(RC)
 # OpenSpiel's definitions of the games if it is installed, the files shipped with the package otherwise.

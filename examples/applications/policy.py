@@ -15,7 +15,7 @@ import numpy as np
 import saddlepoint as sp
 from saddlepoint.apps import PolicyEvaluation
 from saddlepoint.apps.gtd2 import gtd2
-from saddlepoint.plots.style import RC, looks
+from saddlepoint.uses.plots.style import RC, looks
 
 plt.rcParams.update(RC)
 STEPS, DISCOUNT, PASSES = 10_000, 0.9, 30

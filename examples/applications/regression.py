@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
 from saddlepoint.apps import ConstrainedHuber, RobustLeastSquares
-from saddlepoint.plots.style import RC, looks
+from saddlepoint.uses.plots.style import RC, looks
 
 plt.rcParams.update(RC)
 raw, y = load_diabetes(return_X_y=True, scaled=False)

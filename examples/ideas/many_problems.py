@@ -14,7 +14,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import KBinsDiscretizer
 
 import saddlepoint as sp
-from saddlepoint.plots.style import COLOURS, RC
+from saddlepoint.uses.plots.style import COLOURS, RC
 
 plt.rcParams.update(RC)
 

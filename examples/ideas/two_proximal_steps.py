@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.plots.style import COLOURS, RC
+from saddlepoint.uses.plots.style import COLOURS, RC
 
 plt.rcParams.update(RC)
 
@@ -42,7 +42,7 @@ start = np.array([2.0]), np.array([-1.0])
 # can watch it from outside.
 
 method = sp.DIPPA(inner="paper", coupling="factor")
-problem = method.normal(f).problem  # the coordinates of the theory, which are those of this problem
+problem = method.normal_form(f).problem  # the coordinates of the theory, which are those of this problem
 states = [method.init(problem, *start)]
 for _ in range(8):
     states.append(method.step(problem, states[-1]))

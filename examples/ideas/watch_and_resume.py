@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.plots.style import COLOURS, RC
+from saddlepoint.uses.plots.style import COLOURS, RC
 
 plt.rcParams.update(RC)
 

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.datasets import load_sample_image
 
 import saddlepoint as sp
-from saddlepoint.plots.style import RC
+from saddlepoint.uses.plots.style import RC
 
 plt.rcParams.update(RC)
 N = 96

@@ -7,24 +7,7 @@ result = sp.solve(f, tol=1e-8)     # the point, with a proof of how far it is fr
 """
 
 from saddlepoint import apps, theory
-from saddlepoint.batch import Batch, solve_many
-from saddlepoint.check import Finding, Report, check
-from saddlepoint.coupling import Coupling, as_coupling
-from saddlepoint.driver import solve
-from saddlepoint.errors import AssumptionError, InfeasibleError, ProblemError
-from saddlepoint.files.stores import stream
-from saddlepoint.functions import (
-    Entropy,
-    GroupHuber,
-    Huber,
-    LeastSquares,
-    LogCosh,
-    Logistic,
-    LogSumExp,
-    Quadratic,
-    Smooth,
-    SmoothedHinge,
-)
+from saddlepoint.ground.errors import AssumptionError, InfeasibleError, ProblemError
 from saddlepoint.methods import (
     AGD,
     AGEG,
@@ -57,11 +40,28 @@ from saddlepoint.methods import (
     methods,
     register,
 )
-from saddlepoint.prediction import Prediction, predict
-from saddlepoint.problem import Certificate, Saddle
-from saddlepoint.result import History, Record, Result, Status
-from saddlepoint.saved import load_result
-from saddlepoint.wrappers import Anderson, Catalyst, Restarted
+from saddlepoint.methods.wrappers import Anderson, Catalyst, Restarted
+from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.functions import (
+    Entropy,
+    GroupHuber,
+    Huber,
+    LeastSquares,
+    LogCosh,
+    Logistic,
+    LogSumExp,
+    Quadratic,
+    Smooth,
+    SmoothedHinge,
+)
+from saddlepoint.problems.check import Finding, Report, check
+from saddlepoint.problems.files.stores import stream
+from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import History, Record, Result, Status
+from saddlepoint.solving.saved import load_result
+from saddlepoint.uses.batch import Batch, solve_many
+from saddlepoint.uses.prediction import Prediction, predict
 
 __version__ = "0.1.0"
 

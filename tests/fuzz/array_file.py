@@ -33,7 +33,7 @@ SEEDS = [
 
 def check(data: bytes, folder: Path) -> None:
     """A file with this content is read as an array, or refused."""
-    from saddlepoint.files.arrays import read_array
+    from saddlepoint.problems.files.arrays import read_array
 
     ending = ENDINGS[data[0] % len(ENDINGS)] if data else "npy"
     (folder / f"A.{ending}").write_bytes(data[1:])

@@ -34,8 +34,8 @@ def seeds() -> list[bytes]:
 def check(data: bytes, folder: Path) -> None:
     """A run goes on from a checkpoint with this content, or refuses it; and it is parsed, if its sum is made right."""
     import saddlepoint as sp
-    from saddlepoint.checkpoint import Keeper
-    from saddlepoint.checkpoint.store import MAGIC, SUM, older
+    from saddlepoint.solving.checkpoint import Checkpointer
+    from saddlepoint.solving.checkpoint.store import MAGIC, SUM, older
 
     path = folder / "run.ckpt"
     older(path).unlink(missing_ok=True)
@@ -44,7 +44,7 @@ def check(data: bytes, folder: Path) -> None:
     body = data[len(MAGIC) + SUM :]
     older(path).unlink(missing_ok=True)
     path.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
-    read(lambda: Keeper(path, 60.0, problem(), sp.make_method("dippa"), None).find())
+    read(lambda: Checkpointer(path, 60.0, problem(), sp.make_method("dippa"), None).find())
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def fuzz(check: Check, seeds: Callable[[], list[bytes]]) -> None:
     with atheris.instrument_imports(include=["saddlepoint", "tomllib", "json", "zipfile"]):
         import saddlepoint
         import saddlepoint.apps
-        import saddlepoint.files  # noqa: F401
+        import saddlepoint.problems.files  # noqa: F401
     folder, corpus = (Path(tempfile.mkdtemp()) for _ in range(2))
     for i, seed in enumerate(seeds()):
         (corpus / f"seed-{i}").write_bytes(seed)

@@ -60,7 +60,7 @@ SEEDS = [LINES, KINDS, FILES]
 
 def check(data: bytes, folder: Path) -> None:
     """A problem file with this content is read, or refused."""
-    from saddlepoint.files import load_problem
+    from saddlepoint.problems.files import load_problem
 
     path = folder / "problem.toml"
     path.write_bytes(data)

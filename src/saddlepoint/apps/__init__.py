@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from saddlepoint.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError
 
 if TYPE_CHECKING:
     from saddlepoint.apps.auc import AUCClassifier

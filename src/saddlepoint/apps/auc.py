@@ -15,14 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from saddlepoint.driver import solve
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions import Quadratic, Smooth
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.spectrum import largest_eigenvalue
 from saddlepoint.methods import Method
-from saddlepoint.problem import Certificate, Saddle
-from saddlepoint.result import Result
-from saddlepoint.spectrum import largest_eigenvalue
-from saddlepoint.vectors import Array, inner
+from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import Result
 
 SMALL = 1000  # features up to which g's matrix is formed
 SINGULAR = 1e12  # kappa_x from which rounding may spoil its factors
@@ -205,7 +206,7 @@ class Pairs:
             dtype=np.float64,
             quadratic=True,
             hessian=None if P is None else lambda x: P,
-            proven=True,
+            trusted=True,
         )
 
     def times(self, x: Array) -> Array:

@@ -31,15 +31,16 @@ from scipy.sparse import csr_array, diags_array
 
 from saddlepoint.apps.penalty import Penalised, Side
 from saddlepoint.apps.polytope import Polytope
-from saddlepoint.coupling import DenseCoupling, SparseCoupling, as_coupling
-from saddlepoint.driver import solve
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions import Smooth
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner
 from saddlepoint.methods import Method
-from saddlepoint.problem import Saddle
-from saddlepoint.progress import Progress, make_progress
-from saddlepoint.result import Record, Status
-from saddlepoint.vectors import Array, inner
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.functions import Smooth
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.progress import Progress, make_progress
+from saddlepoint.solving.result import Record, Status
 
 PENALTY, PULL = 3.0, 0.03  # r and a at the start, where |A| = 1 and the strategies are about 1
 GROWTH = 1.4  # of r and of 1/a after a step

@@ -37,14 +37,15 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from saddlepoint.apps.equations import Equations, read_equations
 from saddlepoint.apps.proximal import Outcome, proximal_point
-from saddlepoint.coupling import Coupling, as_coupling
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions import Quadratic, Smooth
-from saddlepoint.functions.constants import DENSE, ROUNDING
-from saddlepoint.functions.smooth import anchored, stretched
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.methods import Method
-from saddlepoint.problem import Saddle
-from saddlepoint.vectors import Array, inner, norm
+from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.functions.constants import DENSE, ROUNDING
+from saddlepoint.parts.functions.smooth import anchored, stretched
+from saddlepoint.problems.saddle import Saddle
 
 WEIGHT = 1e-3  # of a proximal step
 STEPS = 25  # proximal steps at most; about five are usual
@@ -235,7 +236,7 @@ class Loss(NamedTuple):
 class Objective(Smooth):
     """g(w). A dense X has its columns centred if there is an intercept; for a sparse one b makes up for the means."""
 
-    proven = True
+    trusted = True
 
     def __init__(self, X: Any, y: Array, l2: float, delta: float, intercept: bool) -> None:
         rows, features = X.shape
@@ -326,7 +327,7 @@ def _whitened(g: Objective) -> tuple[Array, Smooth]:
         dim=g.dim,
         dtype=np.float64,
         hessian=lambda v: loss.hessian(v) + P,
-        proven=True,
+        trusted=True,
     )
 
 

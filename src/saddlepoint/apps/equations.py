@@ -8,8 +8,10 @@ import numpy as np
 from scipy.linalg import lstsq, qr
 from scipy.sparse import issparse
 
-from saddlepoint.errors import ProblemError
-from saddlepoint.vectors import Array, as_float_array, as_vector, finite, norm
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
 DEPENDENT = 1e-9  # an equation this close to the span of others is a consequence of them, or contradicts them
 

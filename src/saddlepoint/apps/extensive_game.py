@@ -29,12 +29,13 @@ from scipy.sparse import csr_array
 from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
 from saddlepoint.apps.openspiel import read_openspiel
 from saddlepoint.apps.sequences import Sequences
-from saddlepoint.errors import ProblemError
-from saddlepoint.files.efg_file import read_efg
-from saddlepoint.files.game_file import read_game, write_game
-from saddlepoint.files.game_tree import SequenceForm
-from saddlepoint.files.reading import MEMORY_LIMIT, as_path
-from saddlepoint.vectors import Array, as_vector, finite
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_vector, finite
+from saddlepoint.problems.files.efg_file import read_efg
+from saddlepoint.problems.files.game_file import read_game, write_game
+from saddlepoint.problems.files.game_tree import SequenceForm
+from saddlepoint.problems.files.reading import MEMORY_LIMIT, as_path
 
 SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # and what OpenSpiel calls them
 GAMES = Path(__file__).parent / "games"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from saddlepoint.apps.policy import PolicyEvaluation
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
 
 
 def gtd2(task: PolicyEvaluation, *, step: float = 0.5, ratio: float = 1.0, seed: int = 0) -> Iterator[Array]:

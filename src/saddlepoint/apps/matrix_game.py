@@ -15,12 +15,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from saddlepoint.driver import solve
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions import Quadratic, Smooth
-from saddlepoint.problem import Saddle
-from saddlepoint.result import Result
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import Result
 
 
 @dataclass(frozen=True)

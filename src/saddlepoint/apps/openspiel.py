@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from saddlepoint.errors import ProblemError
-from saddlepoint.files.game_tree import ROOT, SequenceForm, TreeWalk, after, check_probabilities
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.problems.files.game_tree import ROOT, SequenceForm, TreeWalk, after, check_probabilities
 
 
 def read_openspiel(game: Any, max_nodes: int) -> SequenceForm:

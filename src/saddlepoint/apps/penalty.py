@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from saddlepoint.coupling import as_coupling
-from saddlepoint.functions import Smooth
-from saddlepoint.vectors import Array, inner, norm
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.functions import Smooth
 
 ROUNDS = 10  # of equilibration
 
@@ -94,7 +95,7 @@ class Penalised(Smooth):
             value=value if cost is None or cost.value else None,
             dim=centre.shape[0],
             hessian=hessian if cost is None or cost.hessian else None,
-            proven=cost is None or cost.proven,
+            trusted=cost is None or cost.trusted,
         )
 
 
@@ -119,5 +120,5 @@ def scaled(cost: Smooth, d: Array, unit: float) -> Smooth:
         L=cost.L * float(d.max()) ** 2 / unit,
         value=None if cost.value is None else lambda v: cost(d * v) / unit,
         hessian=None if H is None else lambda v: diags_array(d) @ H(d * v) @ diags_array(d) / unit,
-        proven=cost.proven,
+        trusted=cost.trusted,
     )

@@ -43,15 +43,17 @@ from saddlepoint.apps.transitions import (
     scaled_rows,
     tabulated,
 )
-from saddlepoint.coupling import DenseCoupling, SparseCoupling, as_coupling
-from saddlepoint.driver import solve
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions import LeastSquares, Quadratic, Smooth
-from saddlepoint.functions.constants import eigenvalue_bounds
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods import Method
-from saddlepoint.problem import Certificate, Saddle
-from saddlepoint.result import Result
-from saddlepoint.vectors import Array, as_vector, inner
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
+from saddlepoint.parts.functions.constants import eigenvalue_bounds
+from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import Result
 
 DENSE = 2500  # up to this size the closed form works with dense matrices
 FORMING = 16.0  # rounds of products that forming sparse M and C may cost

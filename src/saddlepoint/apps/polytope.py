@@ -10,9 +10,10 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, diags_array, eye_array, hstack
 from scipy.sparse.linalg import lsqr
 
-from saddlepoint.coupling import DenseCoupling, SparseCoupling, as_coupling
-from saddlepoint.errors import InfeasibleError, ProblemError
-from saddlepoint.vectors import Array, as_vector
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import InfeasibleError, ProblemError
+from saddlepoint.ground.validation import as_vector
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 
 FEASIBLE = 1e-9  # distance to E v = e, relative to e, that counts as none
 

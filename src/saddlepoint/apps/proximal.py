@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.coupling import as_coupling
-from saddlepoint.driver import solve
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions.smooth import Smooth, anchored
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
 from saddlepoint.methods import Method
-from saddlepoint.problem import Saddle
-from saddlepoint.vectors import Array, norm
+from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.functions.smooth import Smooth, anchored
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.driver import solve
 
 
 @dataclass

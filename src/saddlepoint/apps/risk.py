@@ -28,14 +28,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from saddlepoint.apps.structure import Structure, positive
-from saddlepoint.coupling import Coupling, as_coupling
-from saddlepoint.driver import solve
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.methods import Method
-from saddlepoint.problem import Saddle
-from saddlepoint.result import Result
-from saddlepoint.vectors import Array, inner, norm
+from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import Result
 
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # made by scikit-learn at the door
 
@@ -309,7 +310,7 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
 class Shifted(Coupling):
     """D - u v' for a sparse D, which stays sparse: with u = 1 and the means of the columns as v, centred data."""
 
-    proven = True
+    trusted = True
 
     def __init__(self, D: Any, u: Array, v: Array) -> None:
         self.D, self.u, self.v = D, u, v

@@ -39,15 +39,16 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from saddlepoint.auto import is_strong
-from saddlepoint.coupling import Coupling, as_coupling
-from saddlepoint.driver import solve
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions import GroupHuber, Quadratic
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.methods import Method
-from saddlepoint.problem import Certificate, Saddle
-from saddlepoint.result import Result
-from saddlepoint.vectors import Array, inner, norm
+from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.functions import GroupHuber, Quadratic
+from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.solving.auto import is_strong
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import Result
 
 ROUNDS = 50  # about five are usual
 PATIENCE = 6  # rounds that do not halve the interval

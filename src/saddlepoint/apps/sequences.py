@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from saddlepoint.errors import ProblemError
-from saddlepoint.files.game_tree import InformationSet
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.problems.files.game_tree import InformationSet
 
 
 class Level(NamedTuple):

@@ -22,10 +22,10 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array, issparse
 from sklearn.base import BaseEstimator
 
-from saddlepoint.coupling import as_coupling
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions import GroupHuber, Quadratic, Smooth
-from saddlepoint.vectors import Array
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.functions import GroupHuber, Quadratic, Smooth
 
 
 class Structure(BaseEstimator, ABC):  # type: ignore[misc]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
-from saddlepoint.errors import ProblemError
-from saddlepoint.vectors import Array, as_float_array, as_vector, finite
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
 
 def tabulated(env: Any, policy: Any) -> tuple[Any, Array, list[int]]:

@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.ag import ag_bound, ag_epoch, ag_eta
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array
 
 
 class AGEGState(NamedTuple):
@@ -42,7 +42,7 @@ class AGEG(Method):
     complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + c"
     reference: ClassVar[str] = "Du, Gidel, Jordan and Li 2022"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""
         return unit_strength(f)
 

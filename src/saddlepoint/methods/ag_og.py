@@ -18,11 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.ag import OPTIMISM, ag_bound, ag_epoch, ag_eta
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array
 
 
 class AGOGState(NamedTuple):
@@ -48,7 +48,7 @@ class AGOG(Method):
     complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + c"
     reference: ClassVar[str] = "Li, Yuan, Gidel, Gu and Jordan 2023"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""
         return unit_strength(f)
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from saddlepoint.functions.smooth import Smooth
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.theory.agd import agd_momentum, agd_proof_steps, step_gap
-from saddlepoint.vectors import Array, norm
 
 
 class AGDState(NamedTuple):

@@ -17,10 +17,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.apd import residual, scales
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
-from saddlepoint.vectors import Array, norm
+from saddlepoint.problems.saddle import Saddle
 
 PHI = 1.5
 

@@ -19,10 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.functions.smooth import anchored
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.agd import minimise
-from saddlepoint.methods.base import Method, one_of, register
-from saddlepoint.problem import Saddle
+from saddlepoint.methods.base import Method, choice_option, register
+from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.aipfb import (
     aipfb_adaptive_eps,
     aipfb_C,
@@ -34,7 +36,6 @@ from saddlepoint.theory.aipfb import (
 )
 from saddlepoint.theory.apfb import apfb_parameters, floored
 from saddlepoint.theory.certificate import weighted_bound
-from saddlepoint.vectors import Array, norm
 
 
 class AIPFBState(NamedTuple):
@@ -55,7 +56,7 @@ class AIPFBState(NamedTuple):
 class AIPFB(Method):
     """Accelerated inexact proximal forward-backward."""
 
-    inner: str = one_of(
+    inner: str = choice_option(
         "adaptive",
         "inner accuracy: fixed K1, K2 (paper), eps_k with proofs (certified), or by progress (adaptive)",
         ("paper", "certified", "adaptive"),

@@ -20,9 +20,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.base import Method
-from saddlepoint.problem import Saddle
-from saddlepoint.vectors import Array, norm
+from saddlepoint.problems.saddle import Saddle
 
 
 class APDState(NamedTuple):

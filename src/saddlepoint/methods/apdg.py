@@ -20,11 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.apdg import apdg_bound, apdg_parameters
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array
 
 
 class APDGState(NamedTuple):
@@ -45,7 +45,7 @@ class APDG(Method):
     complexity: ClassVar[str] = "sqrt(kappa_x) + sqrt(kappa_y) + c"
     reference: ClassVar[str] = "Kovalev, Gasnikov and Richtarik 2022"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""
         return unit_strength(f)
 

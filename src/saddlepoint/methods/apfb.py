@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.apfb import apfb_parameters
-from saddlepoint.vectors import Array
 
 
 class APFBState(NamedTuple):

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from saddlepoint.errors import ProblemError
-from saddlepoint.problem import Saddle
-from saddlepoint.transforms import View
-from saddlepoint.vectors import Array, nearest, shown
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import did_you_mean, short_repr
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View
 
 
 class State(NamedTuple):
@@ -56,7 +57,7 @@ class Method(ABC):
         """The name that results and plots show; wrappers compose it."""
         return self.name
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """The problem in the coordinates that the method's theory assumes; as given unless a method says otherwise."""
         return View(f)
 
@@ -95,25 +96,25 @@ class Method(ABC):
 # -- options: default, range and doc in one place ---------------------------------------------------------------------
 
 
-def one_of(default: str, doc: str, choices: Iterable[str]) -> Any:
+def choice_option(default: str, doc: str, choices: Iterable[str]) -> Any:
     """An option with named choices."""
     allowed = tuple(choices)
 
     def check(name: str, value: object) -> None:
         if not isinstance(value, str) or value not in allowed:
-            raise ProblemError(f"{name} is {shown(value)}; expected one of {', '.join(allowed)}")
+            raise ProblemError(f"{name} is {short_repr(value)}; expected one of {', '.join(allowed)}")
 
     return field(default=default, metadata={"doc": doc, "check": check, "choices": allowed})
 
 
-def number(default: float | None, doc: str, low: float = 0.0, high: float = math.inf) -> Any:
+def float_option(default: float | None, doc: str, low: float = 0.0, high: float = math.inf) -> Any:
     """A number option with a range; None means "by theory"."""
 
     def check(name: str, value: object) -> None:
         if value is None and default is None:
             return
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise ProblemError(f"{name} is {shown(value)}; expected a number from {low:g} to {high:g}")
+            raise ProblemError(f"{name} is {short_repr(value)}; expected a number from {low:g} to {high:g}")
 
     return field(default=default, metadata={"doc": doc, "check": check, "range": (low, high)})
 
@@ -152,12 +153,12 @@ def method_names() -> list[str]:
 def make_method(name: str, **options: Any) -> Method:
     """The registered method of that name, with its options."""
     if not isinstance(name, str):
-        raise ProblemError(f"the name of a method is {shown(name)}; expected a text")
+        raise ProblemError(f"the name of a method is {short_repr(name)}; expected a text")
     if name == "agd":
         raise ProblemError("agd minimises one function and is no saddle method; use the component saddlepoint.AGD")
     if name not in _REGISTER:
         names = ["auto", *method_names()]
-        raise ProblemError(f"unknown method {name!r}; the known ones are {', '.join(names)}{nearest(name, names)}")
+        raise ProblemError(f"unknown method {name!r}; the known ones are {', '.join(names)}{did_you_mean(name, names)}")
     try:
         return _REGISTER[name](**options)
     except TypeError:

@@ -20,10 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.methods.base import Method, one_of, register
-from saddlepoint.problem import Saddle
+from saddlepoint.ground.arrays import Array
+from saddlepoint.methods.base import Method, choice_option, register
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.gradient import Sweep, condat_vu_bound, condat_vu_steps
-from saddlepoint.vectors import Array
 
 
 class CondatVuState(NamedTuple):
@@ -39,7 +39,7 @@ class CondatVuState(NamedTuple):
 class CondatVu(Method):
     """Condat-Vu in the order of Gauss and Seidel."""
 
-    prox: str = one_of("none", "sides whose prox is used instead of the gradient", ("none", "x", "y", "both"))
+    prox: str = choice_option("none", "sides whose prox is used instead of the gradient", ("none", "x", "y", "both"))
 
     name: ClassVar[str] = "condat-vu"
     complexity: ClassVar[str] = "kappa_x + kappa_y + c"

@@ -25,11 +25,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.functions.smooth import anchored
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.agd import minimise
-from saddlepoint.methods.base import Method, one_of, register
+from saddlepoint.methods.base import Method, choice_option, register
 from saddlepoint.methods.resolvent import REFRESH, SMALL, Solution, Start, by_apfb, by_cg, by_factor
-from saddlepoint.problem import Saddle
+from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, balanced
 from saddlepoint.theory.certificate import start_bound
 from saddlepoint.theory.dippa import (
     dippa_adaptive_level,
@@ -45,8 +48,6 @@ from saddlepoint.theory.dippa import (
     dippa_rho,
 )
 from saddlepoint.theory.dppa import dppa_alpha
-from saddlepoint.transforms import View, balanced
-from saddlepoint.vectors import Array, norm
 
 
 class DIPPAState(NamedTuple):
@@ -69,12 +70,12 @@ class DIPPAState(NamedTuple):
 class DIPPA(Method):
     """Double inexact proximal point algorithm."""
 
-    inner: str = one_of(
+    inner: str = choice_option(
         "adaptive",
         "inner accuracy: fixed K1, K2 (paper), eps_k and delta_k with proofs (certified), or by progress (adaptive)",
         ("paper", "certified", "adaptive"),
     )
-    coupling: str = one_of(
+    coupling: str = choice_option(
         "auto",
         "coupling subproblem: APFB as in the paper, conjugate gradients, or one factorisation; auto decides by size",
         ("auto", "apfb", "cg", "factor"),
@@ -83,7 +84,7 @@ class DIPPA(Method):
     complexity: ClassVar[str] = "|A|/mu + kappa^(3/4)  (kappa the larger one)"
     reference: ClassVar[str] = "Xie, Han and Zhang 2021, Algorithm DIPPA"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """Both functions L-smooth and mu-strongly convex with the smallest L/mu."""
         return balanced(f)
 

@@ -20,10 +20,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import block_array, issparse
 from scipy.sparse.linalg import splu
 
-from saddlepoint.errors import ProblemError, SingularError
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError, SingularError
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
-from saddlepoint.vectors import Array
+from saddlepoint.problems.saddle import Saddle
 
 SPARSE = 0.1  # the share of entries up to which a sparse factorisation is tried
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, balanced
 from saddlepoint.theory.dppa import dppa_alpha, dppa_contraction
-from saddlepoint.transforms import View, balanced
-from saddlepoint.vectors import Array
 
 
 class DPPAState(NamedTuple):
@@ -44,7 +44,7 @@ class DPPA(Method):
     complexity: ClassVar[str] = "sqrt(max(kappa_x, kappa_y)) steps, each one prox of g, of h and of the coupling"
     reference: ClassVar[str] = "Xie, Han and Zhang 2021, Algorithm DPPA"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """Both functions L-smooth and mu-strongly convex with the smallest L/mu."""
         return balanced(f)
 

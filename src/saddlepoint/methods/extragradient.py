@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from saddlepoint.methods.base import Method, State, number, register
-from saddlepoint.problem import Saddle
+from saddlepoint.ground.arrays import Array
+from saddlepoint.methods.base import Method, State, float_option, register
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.gradient import extragradient_bound, extragradient_eta, field_lipschitz
-from saddlepoint.vectors import Array
 
 
 @register
@@ -26,7 +26,7 @@ from saddlepoint.vectors import Array
 class Extragradient(Method):
     """Korpelevich's method in the variables that make both players equally strongly convex."""
 
-    eta: float | None = number(None, "step in scaled variables; None = by theory")
+    eta: float | None = float_option(None, "step in scaled variables; None = by theory")
 
     complexity: ClassVar[str] = "kappa_x + kappa_y + c"
     reference: ClassVar[str] = "Korpelevich 1976; Tseng 1995; Mokhtari, Ozdaglar and Pattathil 2020"

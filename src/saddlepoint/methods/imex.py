@@ -20,11 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.methods.base import Method, number, one_of, register
+from saddlepoint.ground.arrays import Array
+from saddlepoint.methods.base import Method, choice_option, float_option, register
 from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor
-from saddlepoint.problem import Saddle
-from saddlepoint.transforms import View, rescaled
-from saddlepoint.vectors import Array
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, rescaled
 
 LARGE = 2000  # a coupling with no smaller side is never factorised
 
@@ -44,9 +44,11 @@ class IMEXState(NamedTuple):
 class IMEX(Method):
     """Forward-backward splitting, explicit in the functions and implicit in the coupling."""
 
-    stride: float = number(1.0, "length of the step in units of 1/L, where that is at most sqrt(kappa)")
-    accuracy: float = number(0.3, "residual of the implicit step, relative to the move", 0.0, 0.5)
-    coupling: str = one_of("auto", "conjugate gradients or one factorisation; auto by size", ("auto", "cg", "factor"))
+    stride: float = float_option(1.0, "length of the step in units of 1/L, where that is at most sqrt(kappa)")
+    accuracy: float = float_option(0.3, "residual of the implicit step, relative to the move", 0.0, 0.5)
+    coupling: str = choice_option(
+        "auto", "conjugate gradients or one factorisation; auto by size", ("auto", "cg", "factor")
+    )
 
     complexity: ClassVar[str] = "gradients kappa_x + kappa_y, products (kappa_x + kappa_y) (1 + |A|/L)"
     reference: ClassVar[str] = "Lions and Mercier 1979"
@@ -55,7 +57,7 @@ class IMEX(Method):
         """sx and sy: beyond sqrt(kappa) a longer step gains nothing, and makes the coupling harder to solve for."""
         return min(self.stride, max(1.0, f.kappa_x**0.5)), min(self.stride, max(1.0, f.kappa_y**0.5))
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """L_x/sx = L_y/sy, with |A| as it was."""
         sx, sy = self.strides(f)
         ratio = (f.L_y / sy) ** 0.25 / (f.L_x / sx) ** 0.25

@@ -19,12 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.arrays import concat
-from saddlepoint.errors import ProblemError
-from saddlepoint.methods.base import Method, number, register
-from saddlepoint.problem import Saddle
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array, Rows, inner, norm
+from saddlepoint.ground.arrays import Array, concat
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import Rows, inner, norm
+from saddlepoint.methods.base import Method, float_option, register
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 
 DEPENDENT = 1e-10  # a direction this close to the span of the others is rounding
 REFRESH = 64  # steps after which the residual is computed anew, lest the rounding of its recursion add up
@@ -47,13 +47,13 @@ class KrylovState(NamedTuple):
 class Krylov(Method):
     """Generalised conjugate residuals."""
 
-    window: int = number(300, "directions that are remembered before all are forgotten", 1)
+    window: int = float_option(300, "directions that are remembered before all are forgotten", 1)
 
     oracle: ClassVar[str] = "quadratic"
     complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + c"
     reference: ClassVar[str] = "Eisenstat, Elman and Schultz 1983; Saad and Schultz 1986"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""
         return unit_strength(f)
 

@@ -19,10 +19,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.lpd import lpd_bound, lpd_parameters
-from saddlepoint.vectors import Array
 
 
 class LPDState(NamedTuple):

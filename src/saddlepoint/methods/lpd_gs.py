@@ -20,11 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, register
 from saddlepoint.methods.lpd import lifted_weights
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.lpd import lpd_gs_bound, lpd_gs_rho
-from saddlepoint.vectors import Array
 
 
 class LPDGSState(NamedTuple):

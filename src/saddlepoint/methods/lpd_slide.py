@@ -19,13 +19,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.methods.base import Method, number, one_of, register
+from saddlepoint.ground.arrays import Array
+from saddlepoint.methods.base import Method, choice_option, float_option, register
 from saddlepoint.methods.lpd import lifted_weights
 from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.lpd import lpd_slide_bound, lpd_slide_rho
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array
 
 
 class LPDSlideState(NamedTuple):
@@ -50,14 +50,16 @@ class LPDSlideState(NamedTuple):
 class LPDSlide(Method):
     """The lifted primal-dual method with an implicit coupling."""
 
-    accuracy: float = number(0.1, "residual of the inner system, relative to the move", 0.0, 0.5)
-    coupling: str = one_of("auto", "conjugate gradients or one factorisation; auto by size", ("auto", "cg", "factor"))
+    accuracy: float = float_option(0.1, "residual of the inner system, relative to the move", 0.0, 0.5)
+    coupling: str = choice_option(
+        "auto", "conjugate gradients or one factorisation; auto by size", ("auto", "cg", "factor")
+    )
 
     name: ClassVar[str] = "lpd-slide"
     complexity: ClassVar[str] = "gradients sqrt(kappa_x + kappa_y), products sqrt(kappa_x + kappa_y) + c"
     reference: ClassVar[str] = "Thekumparampil, He and Oh 2022, with sliding as in Borodich et al. 2023"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""
         return unit_strength(f)
 

@@ -21,10 +21,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.functions.smooth import Smooth, anchored
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.agd import AGD
 from saddlepoint.methods.base import Method, register
-from saddlepoint.problem import Saddle
+from saddlepoint.parts.functions.smooth import Smooth, anchored
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, equal_smoothness_keeping_norm
 from saddlepoint.theory.agd import agd_momentum, agd_proof_steps
 from saddlepoint.theory.certificate import gap_bound
 from saddlepoint.theory.minimax_appa import (
@@ -34,8 +37,6 @@ from saddlepoint.theory.minimax_appa import (
     minimax_appa_tolerance,
     reduction,
 )
-from saddlepoint.transforms import View, equal_smoothness_keeping_norm
-from saddlepoint.vectors import Array, norm
 
 
 class APPAState(NamedTuple):
@@ -60,7 +61,7 @@ class MinimaxAPPA(Method):
     complexity: ClassVar[str] = "c + sqrt(kappa_x kappa_y)"
     reference: ClassVar[str] = "Lin, Jin and Jordan 2020"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """L_x = L_y, with |A| as it is."""
         return equal_smoothness_keeping_norm(f)
 

@@ -19,13 +19,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions.smooth import plus_identity
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.base import Method, register
 from saddlepoint.methods.direct import check_numpy, solver, wide
-from saddlepoint.problem import Saddle
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array, norm
+from saddlepoint.parts.functions.smooth import plus_identity
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 
 ENOUGH, GOOD = 0.1, 0.5  # of the decrease that the linear model promises
 STIFF = 1e30  # damping beyond which rounding has the last word
@@ -50,7 +51,7 @@ class Newton(Method):
     complexity: ClassVar[str] = "a few factorisations"
     reference: ClassVar[str] = "Qi and Sun 1993"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1: there |F| is the certificate."""
         return unit_strength(f)
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.methods.base import Method, number, register
-from saddlepoint.problem import Saddle
+from saddlepoint.ground.arrays import Array
+from saddlepoint.methods.base import Method, float_option, register
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.gradient import field_lipschitz, ogda_bound, ogda_eta
-from saddlepoint.vectors import Array
 
 
 class OGDAState(NamedTuple):
@@ -35,7 +35,7 @@ class OGDAState(NamedTuple):
 class OGDA(Method):
     """Optimistic gradient descent ascent, which is Popov's method."""
 
-    eta: float | None = number(None, "step in scaled variables; None = by theory")
+    eta: float | None = float_option(None, "step in scaled variables; None = by theory")
 
     complexity: ClassVar[str] = "kappa_x + kappa_y + c"
     reference: ClassVar[str] = "Popov 1980; Mokhtari, Ozdaglar and Pattathil 2020"

@@ -23,10 +23,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.functions.smooth import anchored
-from saddlepoint.methods.base import Method, one_of, register
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+from saddlepoint.methods.base import Method, choice_option, register
 from saddlepoint.methods.minimax_appa import stationary
-from saddlepoint.problem import Saddle
+from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.catalyst import catalyst_steps
 from saddlepoint.theory.certificate import gap_bound
 from saddlepoint.theory.minimax_appa import appa_eps, appa_q, appa_theta, reduction
@@ -39,8 +42,6 @@ from saddlepoint.theory.pbr import (
     response_sweeps,
     response_theta,
 )
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array, norm
 
 
 class PBRState(NamedTuple):
@@ -67,12 +68,14 @@ class PBRState(NamedTuple):
 class PBR(Method):
     """Proximal best response."""
 
-    betas: str = one_of("scaled", "weights of the anchors: of any scale (scaled) or as printed", ("scaled", "paper"))
+    betas: str = choice_option(
+        "scaled", "weights of the anchors: of any scale (scaled) or as printed", ("scaled", "paper")
+    )
 
     complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + sqrt(c max(c, sqrt(kappa_x kappa_y)))"
     reference: ClassVar[str] = "Wang and Li 2020"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1; the paper's weights refer to the problem as it is given."""
         return View(f) if self.betas == "paper" else unit_strength(f)
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from saddlepoint.coupling import Coupling
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.parts.coupling import Coupling
 from saddlepoint.theory.apfb import apfb_steps, floored
 from saddlepoint.theory.dippa import cg_steps
-from saddlepoint.vectors import Array, inner, norm
 
 SMALL = 64  # a coupling with a side up to this is factorised
 REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up

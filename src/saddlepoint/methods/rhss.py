@@ -23,15 +23,16 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from saddlepoint.errors import ProblemError
-from saddlepoint.functions.smooth import Smooth
-from saddlepoint.methods.base import Method, number, register
-from saddlepoint.problem import Saddle
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.methods.base import Method, float_option, register
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.dippa import cg_steps
 from saddlepoint.theory.minimax_appa import reduction
 from saddlepoint.theory.rhss import PROVEN, SLACK, HssGoal, rhss_contraction, rhss_goal, rhss_parameters, rhss_steps
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array, inner, norm
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class RHSSState(NamedTuple):
 class RHSS(Method):
     """Recursive Hermitian/skew-Hermitian splitting."""
 
-    k: int = number(2, "levels of the recursion, a whole number", 1, 20)
+    k: int = float_option(2, "levels of the recursion, a whole number", 1, 20)
 
     oracle: ClassVar[str] = "quadratic"
     complexity: ClassVar[str] = "sqrt(c^2 + (kappa_x + kappa_y) (1 + c^(1/k)))"
@@ -91,7 +92,7 @@ class RHSS(Method):
         if not isinstance(self.k, int):
             raise ProblemError(f"k of rhss is {self.k!r}; expected a whole number")
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""
         return unit_strength(f)
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, register
 from saddlepoint.methods.resolvent import REFRESH, Start, by_cg
-from saddlepoint.problem import Saddle
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.sliding import sliding_accuracy, sliding_bound, sliding_parameters
-from saddlepoint.transforms import View, unit_strength
-from saddlepoint.vectors import Array
 
 
 class SlidingState(NamedTuple):
@@ -44,7 +44,7 @@ class Sliding(Method):
     complexity: ClassVar[str] = "gradients sqrt(kappa_x + kappa_y), products sqrt(kappa_x + kappa_y) + c"
     reference: ClassVar[str] = "Borodich, Kormakov, Kovalev, Beznosikov and Gasnikov 2023"
 
-    def normal(self, f: Saddle) -> View:
+    def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""
         return unit_strength(f)
 

@@ -26,8 +26,8 @@ import math
 
 import numpy as np
 
+from saddlepoint.ground.arrays import Array
 from saddlepoint.theory.counts import countable
-from saddlepoint.vectors import Array
 
 
 def chain_N(kx: float, ky: float, c: float) -> float:

@@ -22,13 +22,13 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from saddlepoint.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_count, as_number, did_you_mean, positive
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
 from saddlepoint.theory.dippa import cg_steps, dippa_K, dippa_K1, dippa_K2_cg
 from saddlepoint.theory.gradient import condat_vu_steps, field_lipschitz, ogda_eta
 from saddlepoint.theory.lower import forced_rounds
 from saddlepoint.theory.lpd import lpd_gs_rho, lpd_parameters, lpd_slide_rho
-from saddlepoint.vectors import as_count, as_number, nearest, positive
 
 SLIDE_ACCURACY = 0.1  # LPD-slide's inner residual, relative to the move
 
@@ -202,7 +202,9 @@ def promised_counts(method: str, kx: float, ky: float, c: float, tol: float) -> 
         tol: the factor on the distance.
     """
     if method not in METHODS:
-        raise ProblemError(f"there is no count for {method!r}{nearest(method, METHODS)}; known: {', '.join(METHODS)}")
+        raise ProblemError(
+            f"there is no count for {method!r}{did_you_mean(method, METHODS)}; known: {', '.join(METHODS)}"
+        )
     if not (min(kx, ky) >= 1.0 and c >= 0.0 and 0.0 < tol < 1.0):
         raise ProblemError(f"kx = {kx}, ky = {ky}, c = {c}, tol = {tol}; expected kx, ky >= 1, c >= 0, 0 < tol < 1")
     if method == "lower bound":

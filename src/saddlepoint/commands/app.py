@@ -1,0 +1,390 @@
+"""The commands. Each is a few lines: read, call the library, show."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from saddlepoint import __version__
+from saddlepoint.commands import pages, show
+from saddlepoint.commands.targets import check_picture, check_target
+from saddlepoint.ground.errors import AssumptionError, ProblemError
+from saddlepoint.methods.base import make_method, methods
+from saddlepoint.parts.coupling.streamed import as_bytes
+from saddlepoint.parts.sharded.engines import opened
+from saddlepoint.problems.check import check as check_problem
+from saddlepoint.problems.files import load_problem
+from saddlepoint.solving.checkpoint import older
+from saddlepoint.solving.driver import solve as solve_problem
+from saddlepoint.solving.result import Result, Status
+from saddlepoint.uses.prediction import predict as make_prediction
+
+app = typer.Typer(
+    help="Certified first-order solvers for min_x max_y g(x) + <x, A y> - h(y).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
+Methods = Annotated[
+    list[str] | None, typer.Option("--method", "--methods", help="Only these methods (may be repeated), or all.")
+]
+Tol = Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")]
+
+LINE = 2000  # characters of a complaint
+
+
+def run() -> int:
+    """Run the command line; the exit code. Whatever happens is told in one line, never in a traceback."""
+    _open_streams()
+    try:
+        code = int(app(standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return code
+    except (ProblemError, AssumptionError) as error:
+        return _complain(str(error), 2)
+    except (typer.Abort, KeyboardInterrupt):
+        return _complain("interrupted", 130)
+    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
+        _discard_output()
+        return 1
+    except OSError as error:
+        _discard_output()
+        return _complain(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
+    except MemoryError:
+        return _complain("there is not enough memory for this; give a smaller problem, or sparse arrays", 2)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # what typer raises for bad options
+            return _complain(error.format_message(), 2)
+        return _complain(_told(error), 3)
+
+
+def _open_streams() -> None:
+    """Where a stream was closed by whoever started the program, or cannot write a letter, it is no reason to fail."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """What is left of the output cannot be written; without this, Python would try again at the end and complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _told(error: Exception) -> str:
+    """A mistake of this program: what it is and where, to be reported."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    where = f"{Path(frame.filename).name}, line {frame.lineno}"
+    return f"a mistake in saddlepoint {__version__}, {type(error).__name__} in {where}: {error}; please report it"
+
+
+def _complain(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line[:LINE])
+    with suppress(OSError):
+        print(f"error: {line}", file=sys.stderr, flush=True)
+    return code
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"saddlepoint {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+DEMO = ("auto", "dippa", "catalyst-dippa", "aipfb", "catalyst-aipfb", "lpd-gs", "apdg")
+
+
+@app.command()
+def demo(
+    tol: Annotated[float, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")] = 1e-6,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("demo.png"),
+    as_json: Json = False,
+) -> None:
+    """Solve the default example with the default, the paper's methods and two rivals, and compare them."""
+    from saddlepoint.problems.generators import demo as demo_problem
+    from saddlepoint.uses.plots.convergence import plot_convergence
+
+    check_picture(plot)
+    f = demo_problem()
+    if not as_json:
+        show.problem(f)
+    results = {}
+    for name in DEMO:
+        results[name] = solve_problem(f, method=name, tol=tol, progress=not as_json, max_seconds=60.0)
+    plot_convergence(results, plot, title="logistic g, log-cosh h, no prox: certified distance to the saddle point")
+    if as_json:
+        typer.echo(json.dumps({name: result.to_dict() for name, result in results.items()} | {"plot": str(plot)}))
+    else:
+        show.comparison(results)
+        typer.echo(f"picture: {plot}")
+    raise typer.Exit(0 if all(result.solved for result in results.values()) else 1)
+
+
+@app.command()
+def solve(
+    file: Annotated[Path, typer.Argument(help="A problem file (TOML).", metavar="FILE")],
+    method: Annotated[str | None, typer.Option(help="A name from `saddlepoint methods`, or auto.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="An option of the method, as name=value.")] = None,
+    tol: Tol = None,
+    max_calls: Annotated[int | None, typer.Option(help="Most calls of each oracle.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write x, y, history and summary to this .npz file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Write the run to this file, to go on from it.")] = None,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = 60.0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint if it is there.")] = False,
+    on_violation: Annotated[
+        str, typer.Option(help="When the run refutes a constant: raise an error, or adapt it and go on.")
+    ] = "raise",
+    memory_limit: Annotated[str, typer.Option(help="Most memory for FILE and its arrays, such as 8GB.")] = "4GiB",
+    engine: Annotated[
+        str, typer.Option(help="Where the rows of A are: local, dask, or mpi (started by mpiexec).")
+    ] = "local",
+    workers: Annotated[int | None, typer.Option(help="Of the engine: threads (local) or processes (dask).")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786 (default: start one).")
+    ] = None,
+    tls_ca: Annotated[Path | None, typer.Option(help="For tls://: the authority's certificate.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="For tls://: your certificate.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="For tls://: its key.")] = None,
+    progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Solve the problem in FILE and print the certificate.
+
+    The exit code is 0 only if it is solved, 130 after Ctrl-C and, with a checkpoint, 143 after SIGTERM.
+    """
+    files = tuple(pem for pem in (tls_ca, tls_cert, tls_key) if pem is not None)
+    with opened(engine, workers, scheduler, files) as ready:
+        if ready.dashboard:
+            print(f"Dask's dashboard: {ready.dashboard}", file=sys.stderr)
+        with ready.agreed():
+            check_target(out)
+            _check_checkpoint(checkpoint, resume)
+            check_picture(plot)
+            f, settings = load_problem(
+                file, as_bytes(memory_limit, "--memory-limit"), ready.split if ready.make else None
+            )
+        given = {"method": method, "tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
+        settings |= {name: value for name, value in given.items() if value is not None}
+        settings["options"] = settings.get("options", {}) | dict(_option(text) for text in option or [])
+        options = settings.pop("options")
+        if options:
+            if settings.get("method", "auto") == "auto":
+                raise ProblemError("options need a method to belong to; add --method")
+            settings["method"] = make_method(settings["method"], **options)
+        bar = progress if progress is not None else sys.stderr.isatty() and not as_json
+        settings |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "on_violation": on_violation}
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+            result = solve_problem(f, progress=bar and ready.leader, **settings)
+        if out is not None and ready.leader:
+            result.save(out)
+        if plot is not None and ready.leader:
+            result.plot(plot)
+    typer.echo(json.dumps(result.to_dict()) if as_json else repr(result))
+    if checkpoint is not None and not result.solved:
+        print(f"the run is in {checkpoint}; the same command with --resume goes on from there", file=sys.stderr)
+    raise typer.Exit(_code(result))
+
+
+def _code(result: Result) -> int:
+    """0 if solved, 128 and the number of a signal if one came, else 1."""
+    if result.status is Status.INTERRUPTED:
+        return 128 + (signal.SIGTERM if result.provenance.get("signal") == "SIGTERM" else signal.SIGINT)
+    return 0 if result.solved else 1
+
+
+def _check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
+    """Neither lose an earlier run nor go on with it unasked."""
+    if checkpoint is None:
+        if resume:
+            raise ProblemError("--resume needs a file to go on from; add --checkpoint FILE")
+        return
+    check_target(checkpoint)
+    there = [path for path in (checkpoint, older(checkpoint)) if path.exists()]
+    if there and not resume:
+        raise ProblemError(f"{there[0]} exists already; add --resume to go on from it, or delete it to begin anew")
+
+
+@app.command()
+def game(
+    name: Annotated[str, typer.Argument(help="kuhn, leduc, or a game file (.json, or Gambit's .efg).", metavar="GAME")],
+    tol: Annotated[float, typer.Option(help="Exploitability to reach, in units of the payoff.")] = 1e-6,
+    method: Annotated[
+        str | None, typer.Option(help="For the subproblems; anderson-condat-vu needs gradients only.")
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    strategies: Annotated[bool, typer.Option("--strategies", help="Print both players' strategies.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
+    progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Solve a two-player zero-sum game in extensive form. Exit code 0 only if its exploitability is within TOL."""
+    from saddlepoint.apps import ExtensiveGame
+
+    check_picture(plot)
+    played = ExtensiveGame.load(name)
+    bar = progress if progress is not None else sys.stderr.isatty() and not as_json
+    found = played.solve(tol=tol, method=method, max_seconds=max_seconds, progress=bar)
+    if plot is not None:
+        from saddlepoint.uses.plots.games import plot_exploitability
+
+        plot_exploitability({name: found}, plot)
+    first, second = played.behaviour("y", found.y), played.behaviour("x", found.x)
+    if as_json:
+        told = found.to_dict() | {"game": played.title, "shape": list(played.shape)}
+        typer.echo(json.dumps(told | ({"first": first, "second": second} if strategies else {})))
+    else:
+        typer.echo(f"{played.title}: {played.shape[0]} x {played.shape[1]} sequences\n{found!r}")
+        if strategies:
+            show.strategies({"first player": first, "second player": second})
+    raise typer.Exit(0 if found.solved else 1)
+
+
+@app.command()
+def predict(
+    file: Annotated[
+        Path | None, typer.Argument(help="A problem file; or give the three numbers.", metavar="[FILE]")
+    ] = None,
+    kx: Annotated[float | None, typer.Option(help="L_x/mu_x.")] = None,
+    ky: Annotated[float | None, typer.Option(help="L_y/mu_y.")] = None,
+    coupling: Annotated[float | None, typer.Option(help="|A|/sqrt(mu_x mu_y).")] = None,
+    tol: Annotated[float, typer.Option(help="Factor by which the distance is to shrink.")] = 1e-6,
+    as_json: Json = False,
+) -> None:
+    """What theory promises for every method, and what the hardest problem forces on all of them."""
+    f = None if file is None else load_problem(file).problem
+    prediction = make_prediction(f, tol, kx=kx, ky=ky, coupling=coupling)
+    if as_json:
+        typer.echo(json.dumps(prediction.to_dict()))
+    else:
+        show.prediction(prediction)
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="A problem file (TOML).", metavar="FILE")],
+    points: Annotated[int, typer.Option(help="Points to look at.", min=1)] = 3,
+    seed: Annotated[int, typer.Option(help="Of the random numbers.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Examine the problem in FILE: gradients, constants, products. Exit code 0 only if nothing is wrong."""
+    report = check_problem(load_problem(file).problem, points=points, seed=seed)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict()))
+    else:
+        show.report(report)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+@app.command(name="methods")
+def list_methods(as_json: Json = False) -> None:
+    """Every method: its name, the oracle it needs, its complexity, its reference."""
+    if as_json:
+        typer.echo(json.dumps([info._asdict() for info in methods()]))
+    else:
+        show.methods(methods())
+
+
+@app.command()
+def table(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller problems.")] = False,
+    method: Methods = None,
+    tol: Annotated[float, typer.Option(help="Relative accuracy.")] = 1e-6,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Most seconds for one run (10, or 1 if quick).", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The paper's Table 1, measured for every method: exponents of the calls in kappa and |A|, beside theory's.
+
+    It takes about ten minutes, and half a minute with --quick.
+    """
+    from saddlepoint.uses.bench.table import measured_table
+
+    names = _known(method)
+    make_prediction(kx=1.0, ky=1.0, coupling=1.0, tol=tol)  # refuses an accuracy that makes no sense
+    with show.running("Table 1", as_json) as tell:
+        measured = measured_table(names, tol, quick, max_seconds, tell)
+    if as_json:
+        typer.echo(json.dumps(measured.to_dict()))
+    else:
+        show.table(measured)
+
+
+@app.command()
+def figure(
+    out: Annotated[list[Path] | None, typer.Option(help="Files to write (.png, .svg); may be repeated.")] = None,
+    kx: Annotated[float, typer.Option(help="L_x/mu_x.")] = 1000.0,
+    ky: Annotated[float, typer.Option(help="L_y/mu_y.")] = 30.0,
+    tol: Annotated[float, typer.Option(help="Relative accuracy.")] = 1e-6,
+    points: Annotated[
+        int, typer.Option(min=0, help="Couplings at which the methods are run; 0 for the bounds alone.")
+    ] = 8,
+    method: Methods = None,
+    max_seconds: Annotated[float, typer.Option(help="Most seconds for one run.")] = 10.0,
+    as_json: Json = False,
+) -> None:
+    """The paper's Figure 1: bounds against |A|, with the measured calls drawn on it."""
+    from saddlepoint.uses.bench.figure import figure_data
+    from saddlepoint.uses.plots.figure1 import plot_figure1
+
+    names = _known(method)
+    targets = out or [Path("figure1.png"), Path("figure1.svg")]
+    for target in targets:
+        check_picture(target)
+    make_prediction(kx=kx, ky=ky, coupling=1.0, tol=tol)  # refuses numbers that make no problem
+    with show.running("Figure 1", as_json) as tell:
+        data = figure_data(kx, ky, tol, names, points, max_seconds, tell)
+    plot_figure1(data, targets)
+    typer.echo(json.dumps(data.to_dict()) if as_json else "written: " + ", ".join(map(str, targets)))
+
+
+def _known(names: list[str] | None) -> list[str] | None:
+    """The names, every one of which is registered; all that run on the chain for "all"."""
+    from saddlepoint.uses.bench.measure import chain_methods
+
+    if names == ["all"]:
+        return chain_methods()
+    for name in names or []:
+        make_method(name)
+    return names
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ProblemError(f"option {text!r}; expected name=value")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
+
+
+pages.add_to(app)

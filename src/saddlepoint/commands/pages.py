@@ -1,0 +1,156 @@
+"""The commands that write pages for a browser."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from saddlepoint.commands import show
+from saddlepoint.commands.targets import check_target
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.methods.base import Method, make_method, method_names
+from saddlepoint.parts.coupling.streamed import as_bytes
+from saddlepoint.problems.files import load_problem
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import Result, Status
+from saddlepoint.solving.saved import load_result
+
+# The default, the paper's two, its best rival, a classic, and those that use more where there is more.
+BENCH = ("auto", "dippa", "catalyst-dippa", "lpd-gs", "anderson-condat-vu", "extragradient", "apfb", "krylov")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add them to the command line."""
+    app.command()(bench)
+    app.command()(explorer)
+    app.command()(report)
+
+
+def explorer(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes.")] = Path("explorer.html"),
+) -> None:
+    """Write the explorer: bounds of every method for your own condition numbers, in a page that needs no network."""
+    from saddlepoint.uses.pages.explorer import explorer_page
+
+    check_target(out)
+    out.write_text(explorer_page(), encoding="utf-8")
+    typer.echo(f"written: {out}")
+
+
+def report(
+    results: Annotated[
+        list[Path], typer.Argument(help="Files that `solve --out` wrote, or folders of them.", metavar="RESULT...")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "",
+) -> None:
+    """Write a report of one or more results: convergence, tables, certificates, provenance, in one page."""
+    from saddlepoint.uses.pages.report import report_page
+    from saddlepoint.uses.pages.report_data import unique
+
+    check_target(out)
+    paths = [path for given in results for path in _files(given)]
+    read = [load_result(path) for path in paths]
+    names = unique(path.stem for path in paths)
+    out.write_text(report_page(dict(zip(names, read, strict=True)), title), encoding="utf-8")
+    typer.echo(f"written: {out}")
+
+
+def _files(path: Path) -> list[Path]:
+    """A file, or the results in a folder."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.npz"))
+    if not found:
+        raise ProblemError(f"the folder {path} holds no .npz file; expected what `solve --out` writes")
+    return found
+
+
+def bench(
+    file: Annotated[Path, typer.Argument(help="A problem file (TOML).", metavar="FILE")],
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "--methods", help="Only these methods (may be repeated), or all.", metavar="NAME"),
+    ] = None,
+    tol: Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Most calls of each oracle, for a method.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Most seconds for a method (60).")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes.")] = Path("report.html"),
+    memory_limit: Annotated[str, typer.Option(help="Most memory for FILE and its arrays, such as 8GB.")] = "4GiB",
+    progress: Annotated[bool | None, typer.Option(help="Show progress bars (default: on a terminal).")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")
+    ] = False,
+) -> None:
+    """Solve the problem in FILE with several methods, compare them, and write a report.
+
+    Without --method these are auto and a few others; --method all takes every one. Methods that need more than the
+    problem has, such as a prox, are left out with a word. The exit code is 0 only if every method named is solved or,
+    where none is named, auto; 1 if not, and 130 after Ctrl-C.
+    """
+    from saddlepoint.uses.pages.report import report_page
+
+    check_target(out)
+    f, settings = load_problem(file, as_bytes(memory_limit, "--memory-limit"))
+    given = {"tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
+    settings = {"max_seconds": 60.0} | settings | {name: value for name, value in given.items() if value is not None}
+    contestants = _contestants(method, settings.pop("method", None), settings.pop("options", {}))
+    settings["progress"] = progress if progress is not None else sys.stderr.isatty() and not as_json
+    results, left_out = _solved_by_each(f, contestants, settings)
+    for reason in left_out.values():
+        print(f"left out: {reason}", file=sys.stderr)
+    title = f"{file.name}, {len(results)} method{'s' if len(results) > 1 else ''}"
+    note = f"Left out: {'; '.join(left_out.values())}." if left_out else ""
+    out.write_text(report_page(results, title, note), encoding="utf-8")
+    if as_json:
+        runs = {name: result.to_dict() for name, result in results.items()}
+        typer.echo(json.dumps({"runs": runs, "left_out": left_out, "report": str(out)}))
+    else:
+        show.problem(f)
+        show.comparison(results)
+        typer.echo(f"report: {out}")
+    if any(result.status is Status.INTERRUPTED for result in results.values()):
+        raise typer.Exit(128 + signal.SIGINT)
+    asked = [name for name in contestants if name == "auto"] if method in (None, ["all"]) else list(contestants)
+    raise typer.Exit(0 if all(name in results and results[name].solved for name in asked) else 1)
+
+
+def _contestants(asked: list[str] | None, own: str | None, options: Mapping[str, Any]) -> dict[str, str | Method]:
+    """The methods by name: those asked for; or auto, a few others, and the file's own with its options."""
+    names: list[str] = asked or [*BENCH]
+    if asked == ["all"]:
+        names = ["auto", *method_names()]
+    elif asked is None and own is not None:
+        names = [*dict.fromkeys(["auto", own, *names])]
+    return {name: "auto" if name == "auto" else make_method(name, **(options if name == own else {})) for name in names}
+
+
+def _solved_by_each(
+    f: Saddle, contestants: Mapping[str, str | Method], settings: Mapping[str, Any]
+) -> tuple[dict[str, Result], dict[str, str]]:
+    """The results, and why methods were left out; Ctrl-C ends the whole, and what is done is kept."""
+    results: dict[str, Result] = {}
+    left_out: dict[str, str] = {}
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+        for name, method in contestants.items():
+            try:
+                results[name] = solve(f, method=method, **settings)
+            except ProblemError as error:
+                if name == "auto":  # takes any problem, so something else is wrong
+                    raise
+                left_out[name] = str(error)
+                continue
+            if results[name].status is Status.INTERRUPTED:
+                break
+    if not results:
+        raise ProblemError(next(iter(left_out.values())))
+    return results, left_out

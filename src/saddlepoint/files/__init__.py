@@ -1,5 +1,0 @@
-"""Problems from files."""
-
-from saddlepoint.files.problem_file import ProblemFile, load_problem
-
-__all__ = ["ProblemFile", "load_problem"]

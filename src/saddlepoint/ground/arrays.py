@@ -1,0 +1,317 @@
+"""Where arrays live: their library, dtype and device, for NumPy and for any library of the array API standard.
+
+NumPy takes the short way everywhere. Others (PyTorch, JAX, CuPy, array-api-strict) go through array-api-compat, which
+is imported when the first such array is met.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from saddlepoint.ground.errors import ProblemError
+
+Array: TypeAlias = npt.NDArray[Any]  # or its like in another library
+
+
+class Space(NamedTuple):
+    """A library (its namespace), a real dtype of it, and a device.
+
+    Where A is split over several devices, ``device`` is a copy on each of them and ``sides`` says how the vectors of x
+    and of y are split; or they are two spaces, where x lives elsewhere than y.
+    """
+
+    xp: Any
+    dtype: Any
+    device: Any = None
+    sides: tuple[Any, Any] | None = None
+
+    @property
+    def of_x(self) -> Space:
+        """Where the vectors of x lie."""
+        return self._side(0)
+
+    @property
+    def of_y(self) -> Space:
+        """Where the vectors of y lie."""
+        return self._side(1)
+
+    def _side(self, which: int) -> Space:
+        if self.sides is None:
+            return self
+        side = self.sides[which]
+        return side._replace(dtype=self.dtype) if isinstance(side, Space) else self._replace(device=side)
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether the arrays are NumPy's."""
+        return self.xp is np
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the arrays are spread over shards, and to look at a number of theirs is a journey."""
+        return bool(self.xp.__name__ == "sharded")
+
+    @property
+    def on_host(self) -> bool:
+        """Whether to look at a number of these arrays is cheap: NumPy, and other libraries on the CPU."""
+        return self.is_numpy or "cpu" in str(_devices(self.device)).lower()
+
+    @property
+    def eps(self) -> float:
+        """The unit of rounding of the dtype."""
+        return float(self.xp.finfo(self.dtype).eps)
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number of the dtype."""
+        return float(self.xp.finfo(self.dtype).max)
+
+    @property
+    def exponent(self) -> int:
+        """The largest e for which 2^e and 2^-e are of the dtype, with room for some digits: 1000 in float64."""
+        return math.frexp(self.largest)[1] - 24
+
+    @property
+    def wide(self) -> Space:
+        """The same with float64, in which certificates are taken."""
+        return self._replace(dtype=np.dtype(np.float64) if self.is_numpy else self.xp.float64)
+
+    def zeros(self, n: int) -> Array:
+        """n zeros."""
+        return self.full(n, 0.0)
+
+    def full(self, n: int, value: float) -> Array:
+        """n times the same number."""
+        array: Array = self.xp.full(n, value, dtype=self.dtype, **self._where())
+        return array
+
+    def cast(self, array: Any) -> Array:
+        """An array of this library in this dtype; itself if it has it. NumPy arrays are brought to the device."""
+        if self.is_numpy:
+            return np.asarray(array, dtype=self.dtype)
+        if isinstance(array, np.ndarray):
+            brought: Array = self.xp.asarray(array, dtype=self.dtype, **self._where())
+            return brought
+        same: Array = array if array.dtype == self.dtype else self.xp.astype(array, self.dtype)
+        return same
+
+    def placed(self, array: Any) -> Array:
+        """``cast``, and split over the devices as is usual here."""
+        found = self.cast(array)
+        return found if _mesh(self.device) is None else _put(found, self.device)
+
+    def exact_products(self) -> AbstractContextManager[Any]:
+        """Within it, products have the precision of the dtype. On a GPU, JAX gives them fewer bits otherwise."""
+        if self.xp.__name__.startswith("jax"):
+            exact: AbstractContextManager[Any] = import_module("jax").default_matmul_precision("highest")
+            return exact
+        return nullcontext()
+
+    def _where(self) -> dict[str, Any]:
+        return {} if self.device is None else {"device": self.device}
+
+    def __reduce__(self) -> Any:
+        return _space, (self.xp.__name__, *self[1:])  # a module is sent to another process by its name
+
+    def __str__(self) -> str:
+        name = str(self.xp.__name__).removeprefix("array_api_compat.").partition(".")[0]
+        mesh = _mesh(self.device)
+        where = self.device if mesh is None else f"a mesh of {mesh.size} ({_devices(self.device)[0].platform})"
+        place = "" if self.device is None else f" on {where}"
+        if self.is_numpy and self.sides is not None:
+            place = " in shards"
+        return f"{name} {str(self.dtype).rpartition('.')[2]}{place}"
+
+
+def _space(library: str, *where: Any) -> Space:
+    return Space(import_module(library), *where)
+
+
+NUMPY64 = Space(np, np.dtype(np.float64))
+
+
+def is_array(value: Any) -> bool:
+    """Whether ``value`` is an array of a library that is supported."""
+    return isinstance(value, np.ndarray) or is_foreign(value)
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether ``value`` is an array, but not NumPy's."""
+    if isinstance(value, np.ndarray | np.generic | type):
+        return False
+    return hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] in ("torch", "cupy")
+
+
+def namespace(array: Any) -> Any:
+    """The functions of the array's library, under their standard names."""
+    if isinstance(array, np.ndarray):
+        return np
+    return _compat().array_namespace(array)
+
+
+def space_of(array: Any) -> Space:
+    """Where an array lives."""
+    if isinstance(array, np.ndarray):
+        return Space(np, array.dtype)
+    device = _compat().device(array)
+    return Space(namespace(array), array.dtype, device if _mesh(device) is None else _on_mesh(device))
+
+
+def common_space(parts: dict[str, Any]) -> Space | None:
+    """Where named arrays, couplings or functions live together, in the widest dtype of theirs; None if all are None.
+
+    A part is None, a ``Space``, an array, or has a ``space``. Arrays of two libraries or devices are refused.
+    """
+    found: Space | None = None
+    first = ""
+    for name, part in parts.items():
+        space = part if isinstance(part, Space) else part.space if hasattr(part, "space") else part
+        space = space_of(space) if is_array(space) else space
+        if space is None:
+            continue
+        if found is None:
+            found, first = space, name
+            continue
+        if space.xp is not found.xp or not _together(space.device, found.device):
+            raise ProblemError(
+                f"{first} is {found} and {name} is {space}; expected arrays of one library on one device: convert one"
+            )
+        wider = found.xp.result_type(found.dtype, space.dtype)
+        found = (found if found.sides or _mesh(found.device) is not None else space)._replace(dtype=wider)
+    return found
+
+
+# -- several devices: JAX's arrays on a mesh ---------------------------------------------------------------------------
+
+
+def _mesh(device: Any) -> Any:
+    """The mesh over which arrays are split, where the device is no single one."""
+    return getattr(device, "mesh", None)
+
+
+def _devices(device: Any) -> list[Any]:
+    mesh = _mesh(device)
+    return [device] if mesh is None else list(mesh.devices.flat)
+
+
+def _together(a: Any, b: Any) -> bool:
+    """Whether arrays on them can meet: on one device, on one mesh, or on a device of the other's mesh."""
+    if _mesh(a) is None and _mesh(b) is None:
+        return bool(a == b)
+    if _mesh(a) is not None and _mesh(b) is not None:
+        return bool(_mesh(a) == _mesh(b))
+    return bool({*_devices(a)} & {*_devices(b)})  # JAX itself moves an array that was not put where it is
+
+
+def _on_mesh(device: Any, *axes: Any) -> Any:
+    sharding = import_module("jax.sharding")
+    return sharding.NamedSharding(device.mesh, sharding.PartitionSpec(*axes))
+
+
+def split_sides(A: Any) -> tuple[Any, tuple[Any, Any]] | None:
+    """Of a matrix on a mesh: where copies of a vector lie, and vectors that are split as its rows and columns are."""
+    device: Any = getattr(A, "sharding", None)
+    if _mesh(device) is None:
+        return None
+    rows, columns = (*device.spec, None, None)[:2]
+    return _on_mesh(device), (_on_mesh(device, rows), _on_mesh(device, columns))
+
+
+def split_like(array: Array, other: Array) -> Array:
+    """The array, split over devices as the other is."""
+    device: Any = getattr(other, "sharding", None)
+    return array if _mesh(device) is None else _put(array, device)
+
+
+def _put(array: Array, device: Any) -> Array:
+    placed: Array = import_module("jax").device_put(array, device)
+    return placed
+
+
+def rows_like(vector: Array, count: int) -> Array:
+    """A matrix of zeros for rows that are like the vector."""
+    space = space_of(vector)
+    zeros: Array = space.xp.zeros((count, vector.shape[0]), dtype=space.dtype, **space._where())
+    device: Any = getattr(vector, "sharding", None)
+    if _mesh(device) is None:
+        return zeros
+    return _put(zeros, _on_mesh(device, None, *device.spec))
+
+
+def automatic(array: Any) -> Any:
+    """The same array; a mesh whose axes are explicit, as JAX says, is labelled as automatic.
+
+    With explicit axes JAX asks for a decision wherever a sum runs over several devices.
+    """
+    device: Any = getattr(array, "sharding", None)
+    if _mesh(device) is None:
+        return array
+    sharding: Any = import_module("jax.sharding")
+    if _explicit(sharding.get_abstract_mesh()):
+        raise ProblemError("jax.set_mesh has set a mesh with explicit axes; solve outside of it: A's own mesh decides")
+    if not _explicit(device.mesh):
+        return array
+    mesh = sharding.Mesh(device.mesh.devices, device.mesh.axis_names)
+    return _put(array, sharding.NamedSharding(mesh, device.spec))
+
+
+def _explicit(mesh: Any) -> bool:
+    return any("Explicit" in str(kind) for kind in mesh.axis_types)
+
+
+def eps_of(array: Array) -> float:
+    """The unit of rounding of an array."""
+    return float(namespace(array).finfo(array.dtype).eps)
+
+
+def smallest_of(array: Array) -> float:
+    """The smallest positive number of an array's dtype; outside NumPy, of those that are never flushed to zero."""
+    info = namespace(array).finfo(array.dtype)
+    return float(info.smallest_subnormal if isinstance(array, np.ndarray) else info.smallest_normal)
+
+
+def copied(array: Array) -> Array:
+    """A copy of an array, of its own library."""
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    copy: Array = namespace(array).asarray(array, copy=True)
+    return copy
+
+
+def to_host(array: Any) -> Array:
+    """An array of any library as one of NumPy's."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):  # PyTorch
+        return np.asarray(array.detach().cpu().numpy())
+    if hasattr(array, "get"):  # CuPy
+        return np.asarray(array.get())
+    return np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array)
+
+
+def concat(arrays: Any) -> Array:
+    """Vectors one after the other."""
+    parts = list(arrays)
+    xp = namespace(next((part for part in parts if not isinstance(part, np.ndarray)), parts[0]))
+    joined: Array = np.concatenate(parts) if xp is np else xp.concat(parts)
+    return joined
+
+
+def all_finite(array: Array) -> bool:
+    """Whether there is neither NaN nor infinity among the entries."""
+    xp = namespace(array)
+    return bool(xp.all(xp.isfinite(array)))
+
+
+def _compat() -> Any:
+    try:
+        import array_api_compat
+    except ImportError:
+        raise ProblemError("arrays of other libraries than NumPy need array-api-compat: pip install it") from None
+    return array_api_compat

@@ -1,0 +1,38 @@
+"""One factorisation, many solves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from saddlepoint.ground.arrays import Array, is_foreign, namespace, space_of
+from saddlepoint.ground.errors import SingularError
+
+
+def shifted_solver(M: Any, t: float) -> Callable[[Array], Array]:
+    """r -> u with (I + t M) u = r, for a symmetric positive semidefinite M, dense or sparse, and t >= 0.
+
+    The factor is in float64; u comes back in the dtype of r. Outside NumPy and SciPy it is an inverse: the array API
+    standard has no triangular solve.
+    """
+    if isinstance(M, np.ndarray):
+        matrix = t * M.astype(np.float64)
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        try:
+            factor = cho_factor(matrix, overwrite_a=True)
+        except (LinAlgError, ValueError) as error:  # ValueError is SciPy's word for numbers that are not finite
+            raise SingularError(f"I + t M is not positive definite to working precision: {error}") from None
+        return lambda r: np.asarray(cho_solve(factor, r, check_finite=False), dtype=r.dtype)
+    if is_foreign(M):
+        xp = namespace(M)
+        wide = xp.astype(M, xp.float64)
+        inverse = xp.linalg.inv(xp.eye(M.shape[0], dtype=xp.float64, device=space_of(M).device) + t * wide)
+        return lambda r: xp.astype(inverse @ xp.astype(r, xp.float64), r.dtype)
+    from scipy.sparse import eye_array
+    from scipy.sparse.linalg import splu
+
+    lu = splu((eye_array(M.shape[0]) + t * M.astype(np.float64)).tocsc())
+    return lambda r: np.asarray(lu.solve(r.astype(np.float64)), dtype=r.dtype)

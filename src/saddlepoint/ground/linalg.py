@@ -1,0 +1,85 @@
+"""Inner products, norms and growing matrices: what methods need of vectors besides ``+ - *``."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, namespace, rows_like, space_of
+
+
+def inner(a: Array, b: Array) -> float:
+    """<a, b> as a Python float, which leaves the dtype of the arrays it later multiplies alone."""
+    if isinstance(a, np.ndarray):
+        return float(a.dot(b))  # half the overhead of a @ b on short vectors
+    return float(a @ b)
+
+
+def norm(a: Array) -> float:
+    """|a|, the Euclidean norm, also where its square overflows or underflows."""
+    square = inner(a, a)
+    return math.sqrt(square) if 1e-30 < square < math.inf else _careful_norm(a, square)
+
+
+def _careful_norm(a: Array, square: float) -> float:
+    space = space_of(a)
+    if 1e-280 < square < math.inf and space.eps < 1e-15:
+        return math.sqrt(square)
+    largest = max_abs(a) if a.shape[0] else 0.0
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    unit = power_of_two(largest)
+    scaled = space.wide.cast(a) * (1.0 / unit)
+    return unit * math.sqrt(inner(scaled, scaled))
+
+
+def squared_together(*vectors: Array) -> None:
+    """Tell vectors whose numbers are far away that all their norms will be asked for, so that one journey does."""
+    square = getattr(vectors[0], "squared_together", None)
+    if square is not None:
+        square(vectors)
+
+
+def max_abs(a: Array) -> float:
+    """The largest absolute value among the entries; NaN if one is."""
+    xp = namespace(a)
+    return float(xp.max(xp.abs(a)))
+
+
+def power_of_two(size: float, most: int = 1000) -> float:
+    """The power of two just above a positive ``size``; but no more than 2^most and no less than 2^-most."""
+    return 2.0 ** min(max(math.frexp(size)[1], -most), most)
+
+
+class Rows:
+    """The rows of a matrix that grows up to a given number of them.
+
+    ``append`` returns a new object and leaves the old one as it was: both share a buffer, of which the old one does not
+    read the row that is new.
+    """
+
+    def __init__(self, buffer: Array, count: int = 0) -> None:
+        self.buffer, self.count = buffer, count
+
+    @classmethod
+    def empty(cls, most: int, like: Array) -> Rows:
+        """No rows yet, and ``most`` at most; they will have the length, dtype and library of ``like``."""
+        return cls(rows_like(like, most))
+
+    @property
+    def matrix(self) -> Array:
+        """The rows, oldest first."""
+        return self.buffer[: self.count, :]
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for another row."""
+        return bool(self.count == self.buffer.shape[0])
+
+    def append(self, row: Array) -> Rows:
+        """One row more."""
+        if hasattr(self.buffer, "at"):  # JAX's arrays do not change
+            return Rows(self.buffer.at[self.count, :].set(row), self.count + 1)
+        self.buffer[self.count, :] = row
+        return Rows(self.buffer, self.count + 1)

@@ -1,0 +1,37 @@
+"""The arrays within a method's state, taken out and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from saddlepoint.ground.arrays import Array, is_array
+
+
+def arrays(state: Any) -> Iterator[Array]:
+    """All arrays of a state, those of states within it included."""
+    if is_array(state):
+        yield state
+    elif isinstance(state, tuple):
+        for field in state:
+            yield from arrays(field)
+
+
+def with_arrays(state: Any, new: Iterable[Array]) -> Any:
+    """The state with other arrays in the same places, and everything else as it was."""
+    supply = iter(new)
+
+    def rebuilt(part: Any) -> Any:
+        if is_array(part):
+            return next(supply)
+        if isinstance(part, tuple):
+            fields = map(rebuilt, part)
+            return type(part)(*fields) if hasattr(part, "_fields") else tuple(fields)
+        return part
+
+    return rebuilt(state)
+
+
+def static_part(state: Any) -> Any:
+    """Everything in a state but its arrays."""
+    return with_arrays(state, (None for _ in arrays(state)))  # type: ignore[misc]

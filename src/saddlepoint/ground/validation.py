@@ -1,0 +1,134 @@
+"""Checks of numbers, counts and arrays that a caller gave; each raises a ProblemError that says what was expected."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, all_finite, automatic, is_foreign, namespace
+from saddlepoint.ground.errors import ProblemError
+
+SHOWN = 60  # characters of a value in a complaint
+
+
+def short_repr(value: Any) -> str:
+    """``value`` for a complaint: on one line, not too long, and whatever it is."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # nested too deeply, an integer of very many digits, or an odd object
+        return f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a complaint about a word that is not among the known ones, if one of them is near."""
+    near = get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def as_number(value: Any, name: str, expected: str = "a number") -> float:
+    """``value`` as a float, or a ProblemError. Texts, booleans and complex numbers are not numbers."""
+    if type(value) is float:
+        return value
+    try:
+        array = value if is_foreign(value) else np.asarray(value)
+        real = not array.shape and (is_foreign(value) or array.dtype.kind in "fiuO")
+        number = float(value) if real and not isinstance(value, str | bytes | bool) else None
+    except Exception:  # whatever __float__ or __array__ of an odd object raises
+        number = None
+    if number is None:
+        raise ProblemError(f"{name} is {short_repr(value)}; expected {expected}")
+    return number
+
+
+def positive(value: Any, name: str) -> float:
+    """``value`` as a finite number above 0, or a ProblemError."""
+    number = as_number(value, name, "a positive number")
+    if not 0.0 < number < math.inf:
+        raise ProblemError(f"{name} is {number}; expected a positive number")
+    return number
+
+
+def as_count(value: Any, name: str, least: int = 1) -> int:
+    """``value`` as an integer that is not below ``least``, or a ProblemError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= sys.maxsize:
+        raise ProblemError(f"{name} is {short_repr(value)}; expected a whole number from {least} to {sys.maxsize}")
+    return int(value)
+
+
+def as_float_array(value: Any, name: str) -> Array:
+    """``value`` as a real floating-point array (integers and booleans become float64), or a ProblemError."""
+    if is_foreign(value):
+        return _as_foreign(value, name)
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # ragged or endless lists, and whatever __array__ of an odd object raises
+        raise ProblemError(f"{name} is not an array of numbers: {' '.join(str(error).split())}") from None
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ProblemError(f"{name} has masked entries; expected all of them: fill them first")
+    if array.dtype.kind in "biu":
+        return array.astype(np.float64)
+    if array.dtype.kind != "f":
+        raise ProblemError(f"{name} {_told_dtype(array)}; expected real numbers (float32 or float64)")
+    if array.dtype not in (np.float32, np.float64):  # half and extended precision, and the other order of bytes
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
+    return array
+
+
+def _told_dtype(array: Array) -> str:
+    """What is wrong with the dtype; of objects, the first that is no number or is too large an integer."""
+    if array.dtype == object:
+        for entry in array.flat:
+            if isinstance(entry, bool) or not isinstance(entry, int | float):
+                return f"has dtype object and holds {short_repr(entry)}"
+            if isinstance(entry, int) and not -(2**63) <= entry < 2**64:
+                return f"holds an integer of {entry.bit_length()} bits, which no array can"
+    return f"has dtype {array.dtype}"
+
+
+def _as_foreign(value: Any, name: str) -> Array:
+    xp = namespace(value)
+    if value.dtype not in (xp.float32, xp.float64):
+        raise ProblemError(f"{name} has dtype {value.dtype}; expected float32 or float64")
+    if not hasattr(xp, "float64") or xp.zeros(1, dtype=xp.float64).dtype != xp.float64:
+        raise ProblemError(
+            f"{name} is of a library without float64, in which certificates are taken; for JAX call "
+            'jax.config.update("jax_enable_x64", True) first'
+        )
+    array: Array = automatic(value)
+    return array
+
+
+def finite(array: Array, name: str) -> Array:
+    """``array`` itself, or a ProblemError that points at its first NaN or infinity."""
+    if is_foreign(array):
+        if not all_finite(array):
+            raise ProblemError(f"{name} has a NaN or an infinity; all entries must be finite")
+    elif not math.isfinite(_sum(array)) and not np.isfinite(array).all():  # the sum needs no memory, but can overflow
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        position = where[0] if len(where) == 1 else where
+        raise ProblemError(f"{name} has a {array[where]} at index {position}; all entries must be finite")
+    return array
+
+
+def _sum(array: Array) -> float:
+    with np.errstate(all="ignore"):
+        return float(array.sum())
+
+
+def as_vector(value: Any, name: str, size: int | None = None) -> Array:
+    """``value`` as a finite one-dimensional array of ``size`` entries, or a ProblemError."""
+    vector = as_float_array(value, name)
+    if vector.ndim != 1:
+        raise ProblemError(f"{name} has shape {vector.shape}; expected a vector (one dimension)")
+    if size is not None and vector.shape[0] != size:
+        raise ProblemError(f"{name} has {vector.shape[0]} entries; expected {size}")
+    if vector.shape[0] == 0:
+        raise ProblemError(f"{name} is empty; expected one entry at least")
+    return finite(vector, name)

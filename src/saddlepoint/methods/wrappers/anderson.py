@@ -1,0 +1,207 @@
+r"""Anderson: any method's step map, accelerated by a memory of its last steps.
+
+Problem:    the fixed point of z -> T(z), where T is one step of the wrapped method on its whole state z.
+Recursion:  r_k = T(z_k) - z_k,   z_{k+1} = T(z_k) - sum_i c_i (T(z_{i+1}) - T(z_i)),
+            where c minimises |r_k - sum_i c_i (r_{i+1} - r_i)|, by a QR factorisation to which each step adds a
+            column. When there are ``window`` of them, all are forgotten. For an affine T these are the steps of
+            restarted GMRES. Lengths are those of the method's ``weights``.
+Safeguard:  When |r_k| is twice the smallest so far, or has not halved for long, the run goes back to its best state,
+            forgets, and takes plain steps: 1, 2, 4, 8, ... of them, one time after the other. So it converges wherever
+            the wrapped method does, from every start, at a linear rate.
+Reference:  D. Anderson, Iterative procedures for nonlinear integral equations, J. ACM 1965; H. Walker and P. Ni,
+            Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 2011; J. Zhang, B. O'Donoghue and
+            S. Boyd, Globally convergent type-I Anderson acceleration for nonsmooth fixed-point iterations, SIAM J.
+            Optim. 2020.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dtrtrs
+
+from saddlepoint.ground.arrays import Array, concat, is_array, space_of, split_like, to_host
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import Rows, norm
+from saddlepoint.ground.states import arrays, with_arrays
+from saddlepoint.methods.base import Method, float_option, register_as
+from saddlepoint.methods.condat_vu import CondatVu
+from saddlepoint.methods.imex import IMEX
+from saddlepoint.methods.lpd_gs import LPDGS
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View
+
+DEPENDENT = 1e-10  # a difference of residuals this close to the span of the others teaches nothing
+
+
+class Memory(NamedTuple):
+    """The last T(z) and residual, differences of T(z), and those of residuals as orthonormal rows times a factor."""
+
+    T: Array
+    r: Array
+    dT: Rows
+    Q: Rows
+    factor: Array  # upper triangular: dR = factor' Q
+
+
+class AndersonState(NamedTuple):
+    """z_k as a state of the wrapped method, the memory, and what the safeguard needs to know."""
+
+    x: Array
+    y: Array
+    inner: Any
+    scale: Array  # the weight of every entry of the flat state
+    memory: Memory | None
+    best: Any  # the state after T of the z with the smallest residual
+    smallest: float
+    halved: float  # the residual when it was last found halved
+    waited: int  # steps since
+    plain: int  # plain steps still to be taken
+    failures: int
+
+
+@dataclass(frozen=True)
+class Anderson(Method):
+    """Safeguarded Anderson acceleration of another method."""
+
+    inner: Method
+    window: int = float_option(40, "steps that are remembered before all are forgotten", 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.inner, Anderson):
+            raise ProblemError("anderson wraps anderson; one memory is enough, give the method itself")
+
+    @property
+    def label(self) -> str:
+        """anderson-, and the inner method's."""
+        return f"anderson-{self.inner.label}"
+
+    @property
+    def reference(self) -> str:  # type: ignore[override]
+        """Anderson's, and that of the inner method."""
+        return f"Anderson 1965; {self.inner.reference}"
+
+    @property
+    def oracle(self) -> str:  # type: ignore[override]
+        """That of the inner method."""
+        return self.inner.oracle
+
+    def uses_prox(self, function: str) -> bool:
+        """As the inner method."""
+        return self.inner.uses_prox(function)
+
+    def normal_form(self, f: Saddle) -> View:
+        """That of the inner method."""
+        return self.inner.normal_form(f)
+
+    def init(self, f: Saddle, x: Array, y: Array) -> AndersonState:
+        """The inner method's start."""
+        inner = self.inner.init(f, x, y)
+        return AndersonState(inner.x, inner.y, inner, self.scale(f, inner), None, inner, math.inf, math.inf, 0, 0, 0)
+
+    def step(self, f: Saddle, s: AndersonState) -> AndersonState:
+        """One step of the inner method."""
+        after = self.inner.step(f, s.inner)
+        T = flat(after)
+        r = s.scale * (T - flat(s.inner))
+        length = norm(r)
+        best, smallest = (after, length) if length < s.smallest else (s.best, s.smallest)
+        halved, waited = (length, 0) if length <= 0.5 * s.halved else (s.halved, s.waited + 1)
+        failed = s.plain == 0 and (length > 2.0 * smallest or waited > (4 * self.window + 40) * 2**s.failures)
+        if failed or not math.isfinite(length):
+            return AndersonState(
+                best.x, best.y, best, s.scale, None, best, smallest, smallest, 0, 2**s.failures, s.failures + 1
+            )
+        memory = self.remember(s.memory, T, r)
+        z = after
+        if s.plain == 0 and memory.Q.count > 0:
+            c = solve_upper(memory.factor, on_host(memory.Q.matrix @ r))
+            z = unflat(T - space_of(T).cast(c) @ memory.dT.matrix, after)
+        return AndersonState(
+            z.x, z.y, z, s.scale, memory, best, smallest, halved, waited, max(s.plain - 1, 0), s.failures
+        )
+
+    def remember(self, memory: Memory | None, T: Array, r: Array) -> Memory:
+        """The memory with the latest difference in it."""
+        if memory is None or memory.Q.full:
+            return Memory(T, r, Rows.empty(self.window, T), Rows.empty(self.window, r), np.empty((0, 0)))
+        dr = q = r - memory.r
+        for _ in range(2):  # once more, for what rounding left of it
+            q = q - (memory.Q.matrix @ q) @ memory.Q.matrix
+        length = norm(q)
+        if length <= DEPENDENT * norm(dr):
+            return memory._replace(T=T, r=r)
+        q = q / length
+        k = memory.Q.count
+        Q = memory.Q.append(q)
+        factor = np.zeros((k + 1, k + 1))
+        factor[:k, :k] = memory.factor
+        factor[:, k] = on_host(Q.matrix @ dr)
+        return Memory(T, r, memory.dT.append(T - memory.T), Q, factor)
+
+    def scale(self, f: Saddle, state: Any) -> Array:
+        """The weight of every entry of the flat state."""
+        weights = self.inner.weights(f)
+        return concat(
+            space_of(array).full(array.shape[0], weights.get(name, 0.0))
+            for name, field in named(state)
+            for array in arrays(field)
+        )
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """Those of the inner method."""
+        return self.inner.parameters(f)
+
+
+@register_as("anderson-condat-vu", "kappa_x + kappa_y + c, and far less on everyday problems")
+def anderson_condat_vu(window: int = 100) -> Anderson:
+    """Anderson(CondatVu()): auto's choice at mild coupling."""
+    return Anderson(CondatVu(), window)
+
+
+@register_as("anderson-lpd-gs", "N <= sqrt(kappa_x + kappa_y + c^2)")
+def anderson_lpd_gs(window: int = 40) -> Anderson:
+    """Anderson(LPDGS())."""
+    return Anderson(LPDGS(), window)
+
+
+@register_as("anderson-imex", "gradients kappa_x + kappa_y, and far less on everyday problems")
+def anderson_imex(window: int = 100, stride: float = 1.9) -> Anderson:
+    """Anderson(IMEX(stride)): auto's choice at strong coupling."""
+    return Anderson(IMEX(stride), window)
+
+
+def solve_upper(factor: Array, b: Array) -> Array:
+    """factor^-1 b; SciPy's solve_triangular spends more on its checks than on a small system."""
+    return np.asarray(dtrtrs(factor.T, b, lower=1, trans=1)[0])
+
+
+def on_host(short: Array) -> Array:
+    """A short vector as a NumPy array in float64, for the small system."""
+    return to_host(short).astype(np.float64)
+
+
+def named(state: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a state that hold arrays, with their names."""
+    for name, field in zip(state._fields, state, strict=True):
+        if isinstance(field, tuple) or is_array(field):
+            yield name, field
+
+
+def flat(state: Any) -> Array:
+    """The arrays of a state in one vector."""
+    return concat(arrays(state))
+
+
+def unflat(vector: Array, like: Any) -> Any:
+    """The state that has the arrays of ``vector``, and everything else from ``like``."""
+    old = list(arrays(like))
+    ends = [0, *accumulate(array.shape[0] for array in old)]
+    new = (vector[start:end] for start, end in pairwise(ends))
+    return with_arrays(like, map(split_like, new, old))

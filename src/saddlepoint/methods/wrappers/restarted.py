@@ -1,0 +1,91 @@
+r"""Restarted: any method, begun anew whenever its residual has fallen far enough.
+
+Recursion:  run the method from (x, y); look at the residual of its point in the steps 4, 5, ..., each 15 % after the
+            last; when it is at most 0.3 of the residual at the start, start again from there.
+Guarantee:  where the method converges sublinearly for convex functions, strong convexity makes this linear, and mu need
+            not be known.
+Reference:  B. O'Donoghue and E. Candes, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 2015;
+            H. Lu and J. Yang, A practical and optimal first-order method for large-scale convex quadratic programming,
+            Math. Prog. 2025.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.methods.apd import APD, residual
+from saddlepoint.methods.base import Method, float_option, register_as
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View
+
+FIRST, GROWTH = 4, 1.15  # the steps of a run at which the residual is looked at
+
+
+class RestartedState(NamedTuple):
+    """The point, the state of the method, and where its run stands."""
+
+    x: Array
+    y: Array
+    inner: Any
+    k: int  # steps of this run
+    look: int  # the step at which the residual is looked at next
+    residual: float  # at the start of this run
+
+
+@dataclass(frozen=True)
+class Restarted(Method):
+    """Restarts by residual around another method."""
+
+    inner: Method
+    fall: float = float_option(0.3, "the share of the residual at which a run ends", 0.0, 1.0)
+
+    @property
+    def label(self) -> str:
+        """restarted-, and the inner method's."""
+        return "rapd" if self.inner == APD() else f"restarted-{self.inner.label}"
+
+    @property
+    def needs_mu(self) -> bool:  # type: ignore[override]
+        """As the inner method."""
+        return self.inner.needs_mu
+
+    @property
+    def reference(self) -> str:  # type: ignore[override]
+        """That of the inner method."""
+        return self.inner.reference
+
+    def normal_form(self, f: Saddle) -> View:
+        """That of the inner method."""
+        return self.inner.normal_form(f)
+
+    def init(self, f: Saddle, x: Array, y: Array) -> RestartedState:
+        """The first run; one query for the residual."""
+        return self.begin(f, x, y, residual(f, *f.field(x, y)))
+
+    def begin(self, f: Saddle, x: Array, y: Array, start: float) -> RestartedState:
+        """The state at the start of a run."""
+        return RestartedState(x, y, self.inner.init(f, x, y), 0, FIRST, start)
+
+    def step(self, f: Saddle, s: RestartedState) -> RestartedState:
+        """One step of the method; one query more when the residual is looked at."""
+        inner = self.inner.step(f, s.inner)
+        k, look = s.k + 1, s.look
+        if k == look:
+            found = residual(f, *f.field(inner.x, inner.y))
+            if found <= self.fall * s.residual:
+                return self.begin(f, inner.x, inner.y, found)
+            look = max(k + 1, math.ceil(GROWTH * k))
+        return RestartedState(inner.x, inner.y, inner, k, look, s.residual)
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """Those of the inner method."""
+        return self.inner.parameters(f)
+
+
+@register_as("rapd", "sqrt(kappa_x + kappa_y) + c")
+def rapd(**options: Any) -> Restarted:
+    """Restarted(APD()): accelerated primal-dual with restarts, for problems whose mu is not known."""
+    return Restarted(APD(), **options)

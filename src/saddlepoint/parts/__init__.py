@@ -1,0 +1,1 @@
+"""What problems are made of: functions, couplings, and shards of them on several processes."""

@@ -1,0 +1,88 @@
+"""Couplings: the matrix A of a saddle problem, however it is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from saddlepoint.ground.arrays import is_foreign
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_float_array, finite, short_repr
+from saddlepoint.parts.coupling.array import ArrayCoupling, array_coupling
+from saddlepoint.parts.coupling.base import Coupling, Norm
+from saddlepoint.parts.coupling.dense import DenseCoupling
+from saddlepoint.parts.coupling.operator import OperatorCoupling
+from saddlepoint.parts.coupling.sparse import SparseCoupling
+from saddlepoint.parts.coupling.streamed import MEMORY_LIMIT, StreamedCoupling, streamed_map
+
+__all__ = [
+    "ArrayCoupling",
+    "Coupling",
+    "DenseCoupling",
+    "Norm",
+    "OperatorCoupling",
+    "SparseCoupling",
+    "StreamedCoupling",
+    "as_coupling",
+]
+
+
+def as_coupling(A: Any, name: str = "A", least: int | None = None) -> Coupling:
+    """``A`` as a coupling.
+
+    ``A`` may be an array of any supported library, a SciPy sparse array, a Dask array, a LinearOperator, or anything
+    with ``@`` and ``.T``. A ``np.memmap`` of more than MEMORY_LIMIT bytes stays on disk (see ``sp.stream``). A dense
+    array is read once for two products from ``least`` bytes on, if given (see ``DenseCoupling``).
+    """
+    if isinstance(A, Coupling):
+        return A
+    if isinstance(A, np.memmap) and A.nbytes > MEMORY_LIMIT:
+        on_disk = streamed_map(A, name)
+        if on_disk is not None:
+            return on_disk
+    if issparse(A):
+        _check_shape(A.shape, name)
+        csr = A.tocsr()
+        _check_indices(csr, name)
+        data = finite(as_float_array(csr.data, f"the data of {name}"), f"the data of {name}")
+        return SparseCoupling(csr if data.dtype == csr.dtype else csr.astype(data.dtype))
+    if type(A).__module__.partition(".")[0] == "dask":
+        from saddlepoint.parts.sharded.dask import dask_coupling
+
+        return dask_coupling(A, name)
+    if is_foreign(A):
+        array = as_float_array(A, name)
+        _check_shape(array.shape, name)
+        return array_coupling(finite(array, name))
+    if not isinstance(A, np.ndarray) and all(hasattr(A, a) for a in ("__matmul__", "T", "shape")) and _is_opaque(A):
+        _check_shape(A.shape, name)
+        operator = OperatorCoupling(A)
+        with np.errstate(all="ignore"):
+            operator.probe()
+        return operator
+    array = as_float_array(A, name)
+    _check_shape(array.shape, name)
+    return DenseCoupling(finite(array, name), least)
+
+
+def _is_opaque(A: Any) -> bool:
+    """True unless NumPy can read the entries (as it can for the arrays of most libraries)."""
+    return not (hasattr(A, "__array__") or hasattr(A, "__array_interface__"))
+
+
+def _check_shape(shape: Any, name: str) -> None:
+    sides = shape if isinstance(shape, tuple) else ()
+    if len(sides) != 2 or not all(isinstance(side, int | np.integer) and side > 0 for side in sides):
+        raise ProblemError(
+            f"{name} has shape {short_repr(shape)}; expected a matrix with at least one row and one column"
+        )
+
+
+def _check_indices(A: Any, name: str) -> None:
+    """Indices beyond the shape would have the products read and write anywhere in memory."""
+    try:
+        A.check_format(full_check=True)
+    except ValueError as error:
+        raise ProblemError(f"{name} is a damaged sparse array: {error}; expected indices within its shape") from None

@@ -1,0 +1,137 @@
+"""A as an array of another library than NumPy: PyTorch, JAX, CuPy, or any other of the array API standard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from saddlepoint.ground.arrays import Array, Space, space_of
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.coupling.base import Coupling
+from saddlepoint.parts.coupling.transpose import TransposeByProducts
+
+BLOCK = 1 << 24  # entries converted at a time when a narrow A meets a wide vector
+
+
+class ArrayCoupling(Coupling):
+    """A dense m x n array where it lies, on whatever device."""
+
+    trusted = True
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+        self.shape = (int(A.shape[0]), int(A.shape[1]))
+        self._space = space_of(A)
+        self.dtype = A.dtype
+
+    @property
+    def space(self) -> Space:
+        """Library, dtype and device of A."""
+        return self._space
+
+    def mul(self, y: Array) -> Array:
+        """A y."""
+        if y.dtype != self.dtype:
+            return self._widened(y)
+        product: Array = self.A @ y
+        return product
+
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+        if x.dtype != self.dtype:
+            return self.T.mul(x)
+        product: Array = x @ self.A
+        return product
+
+    def _transpose(self) -> Coupling:
+        copies = self.space.xp.__name__.startswith("jax")
+        return Mirror(self) if copies else type(self)(self.A.T)
+
+    def _widened(self, y: Array) -> Array:
+        """A y in the precision of y, a block at a time: a wide copy of A would take twice its memory."""
+        joined: Array = self.space.xp.concat([block @ y for _, block in self._blocks(y.dtype)])
+        return joined
+
+    def _blocks(self, dtype: Any) -> Iterator[tuple[slice, Any]]:
+        """Rows of A as another dtype."""
+        m, n = self.shape
+        rows = max(1, BLOCK // n)
+        for start in range(0, m, rows):
+            part = slice(start, min(start + rows, m))
+            yield part, self.space.xp.astype(self.A[part, :], dtype)
+
+    def matrix(self) -> Any:
+        """A itself."""
+        return self.A
+
+    def gram(self) -> Any:
+        """A'A."""
+        return self.A.T @ self.A
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        xp = self.space.xp
+        norms: Array = xp.astype(xp.linalg.vector_norm(self.A, axis=0), self.space.wide.dtype)
+        return norms
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the norms of the columns of A."""
+        return norm(self._column_norms * y)
+
+    def _norm_ceiling(self) -> float:
+        size = self.shape[0] * self.shape[1]
+        return norm(self._column_norms) * (1.0 + 4.0 * self.space.eps * math.sqrt(size))  # Frobenius
+
+
+class Mirror(TransposeByProducts):
+    """The transpose where A.T would be a copy: JAX has no views."""
+
+    def mul(self, y: Array) -> Array:
+        """A' y."""
+        if y.dtype == self.dtype:
+            return super().mul(y)
+        product: Array = sum(y[part] @ block for part, block in self.of._blocks(y.dtype))
+        return product
+
+    def matrix(self) -> Any:
+        """A', which is a copy."""
+        return self.of.A.T
+
+    def gram(self) -> Any:
+        """A A'."""
+        return self.of.A @ self.of.A.T
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        xp = self.space.xp
+        norms: Array = xp.astype(xp.linalg.vector_norm(self.of.A, axis=1), self.space.wide.dtype)
+        return norms
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the norms of the rows of A."""
+        return norm(self._column_norms * y)
+
+
+def array_coupling(A: Any) -> ArrayCoupling:
+    """The coupling for an array of another library than NumPy: with fused products where there is an NVIDIA GPU."""
+    sharding = getattr(A, "sharding", None)  # JAX's
+    if hasattr(sharding, "mesh"):
+        from saddlepoint.parts.coupling.mesh import MeshCoupling
+
+        return MeshCoupling(A)
+    if sharding is not None and len(sharding.device_set) > 1:
+        raise ProblemError(
+            f"A is split over {len(sharding.device_set)} devices by a {type(sharding).__name__}; expected a "
+            "NamedSharding: jax.device_put(A, NamedSharding(mesh, PartitionSpec('rows', None)))"
+        )
+    if "cuda" in str(space_of(A).device).lower() or type(A).__module__.startswith("cupy"):
+        from saddlepoint.parts.coupling import triton_kernels
+
+        if triton_kernels.available():
+            from saddlepoint.parts.coupling.gpu import CudaCoupling
+
+            return CudaCoupling(A)
+    return ArrayCoupling(A)

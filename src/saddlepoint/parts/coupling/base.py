@@ -1,0 +1,185 @@
+"""What a coupling offers: products with A and A', two fused products, the norm, and the resolvent."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.factor import shifted_solver
+from saddlepoint.ground.linalg import norm, power_of_two
+from saddlepoint.ground.spectrum import Eigenvalue, largest_eigenvalue
+
+
+class Norm(NamedTuple):
+    """Bounds on |A|: ``lower`` always holds, ``upper`` with probability at least ``1 - failure``."""
+
+    lower: float
+    upper: float
+    failure: float
+    products: int  # products with A, and as many with A', that the estimate took
+
+
+class Coupling(ABC):
+    """The linear map y -> A y of an m x n matrix, with its transpose.
+
+    A new kind defines ``mul``, ``tmul`` and ``_transpose``; the rest has plain fallbacks that it may improve on.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    fused: bool = False  # True where `both` and `through` read A once,
+    fused_compiled: bool = False  # and where they do so within many steps that are compiled as one
+    trusted: bool = False  # True where products with A and A' are made of the same entries, so that none needs a watch
+    engine: Any = None  # where A is in shards, what reaches them
+    probes = 0  # products each way that were spent on examining A at the door
+    reading: Any = None  # how reading A gets on, where it is on disk: a `Reading`
+
+    @property
+    def space(self) -> Space:
+        """Library, dtype and device of the vectors that A takes and gives."""
+        return Space(np, self.dtype)
+
+    def of_x(self, g: Any) -> Any:
+        """The function g of x as it acts on the vectors that A gives: itself, unless they are spread over shards."""
+        return g
+
+    def of_rows(self, loss: Any, **constants: Any) -> Any:
+        """y -> scale loss(A y) + l2/2 |y|^2, where A is in shards that have the loss of their own rows; else None."""
+        return None
+
+    @abstractmethod
+    def mul(self, y: Array) -> Array:
+        """A y."""
+
+    @abstractmethod
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+
+    @abstractmethod
+    def _transpose(self) -> Coupling: ...
+
+    @cached_property
+    def T(self) -> Coupling:
+        """The transpose as a coupling, sharing its data with this one."""
+        transpose = self._transpose()
+        transpose.__dict__["T"] = self
+        return transpose
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(A y, A' x)."""
+        return self.mul(y), self.tmul(x)
+
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """(t, A'(s t + e)) with t = A y. Its mirror is ``A.T.through(x, s, e)``."""
+        t = self.mul(y)
+        u = t if s == 1.0 else s * t
+        return t, self.tmul(u if e is None else u + e)
+
+    @cached_property
+    def norm_estimate(self) -> Norm:
+        """Bounds on |A| by Lanczos on the smaller Gram matrix, sharpened by a certain bound where one is cheap."""
+        return self.T.norm_estimate if "norm_estimate" in self.T.__dict__ else self.estimated_norm()
+
+    def estimated_norm(self) -> Norm:
+        """That estimate, made anew, whatever ``norm_estimate`` says."""
+        small = self if self.shape[1] <= self.shape[0] else self.T
+        with np.errstate(all="ignore"):
+            unit, found = small._gram_eigenvalue()
+            ceiling = self._norm_ceiling()
+        if math.isnan(found.lower):
+            raise ProblemError("products with A are not finite; check the entries (or the operator) of A")
+        upper, failure = unit * math.sqrt(found.upper), found.failure
+        if ceiling <= upper:
+            upper, failure = ceiling, 0.0
+        return Norm(min(unit * math.sqrt(found.lower), upper), upper, failure, found.products)
+
+    def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
+        """A unit, and bounds on the largest eigenvalue of A'A/unit^2: 1, unless the squares overflow or underflow."""
+        n, space = self.shape[1], self.space.of_y
+        found = largest_eigenvalue(lambda v: self.through(v)[1], n, space=space)
+        tame = space.largest**0.4
+        if 1.0 / tame <= found.lower <= tame:
+            return 1.0, found
+        length = tame if found.lower < 1.0 else 1.0 / tame
+        probe = space.cast(length * np.random.default_rng(0).standard_normal(n))
+        size = norm(self.through(probe)[0]) / length
+        products = found.products + 1
+        if not 0.0 < size < math.inf:  # A = 0, or it is not finite
+            return 1.0, found._replace(products=products)
+        unit = power_of_two(size, space.exponent)
+        found = largest_eigenvalue(lambda v: self.through((1.0 / unit) * v, 1.0 / unit)[1], n, space=space)
+        return unit, found._replace(products=found.products + products)
+
+    @property
+    def norm(self) -> float:
+        """An upper bound on |A|, the largest singular value (see ``norm_estimate``); computed once."""
+        return self.norm_estimate.upper
+
+    def _norm_ceiling(self) -> float:
+        """A bound on |A| that holds for certain; infinite where none is cheap."""
+        return math.inf
+
+    def rounding_scale(self, y: Array) -> float:
+        """The size of the terms that A y sums up: times a few units of rounding, the error of the product.
+
+        It can be far above |A y|, and far below |A| |y| when A is badly scaled.
+        """
+        return self.norm * norm(y)
+
+    def resolvent(self, p: Array, q: Array, a: float) -> tuple[Array, Array]:
+        """The (x, y) with x + a A y = p and y - a A' x = q, by a factorisation that is kept for later calls.
+
+        The factor knows A squared; a second solve, for the residual of the first, regains what that loses.
+        """
+        if self.shape[0] < self.shape[1]:
+            y, x = self.T.resolvent(q, p, -a)
+            return x, y
+        solve = self.normal_solver(a)
+        x, y = p, 0.0 * q
+        for _ in range(2):
+            dy = solve(q - y + a * self.tmul(x))
+            x, y = x - a * self.mul(dy), y + dy
+        return x, y
+
+    def matrix(self) -> Any:
+        """A itself, as a dense or sparse matrix."""
+        return np.stack([self.mul(column) for column in np.eye(self.shape[1], dtype=self.dtype)], axis=1)
+
+    def gram(self) -> Any:
+        """A'A as a dense or sparse matrix."""
+        identity = np.eye(self.shape[1], dtype=self.dtype)
+        return np.stack([self.through(column)[1] for column in identity], axis=1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}  # factors stay at home
+
+    def normal_solver(self, a: float) -> Callable[[Array], Array]:
+        """r -> y with (I + a^2 A'A) y = r, by a factorisation; the last one is kept."""
+        kept: tuple[float, Callable[[Array], Array]] | None = self.__dict__.get("_kept")
+        if kept is None or kept[0] != abs(a):
+            kept = self.__dict__["_kept"] = (abs(a), self._factorised(a))
+        return kept[1]
+
+    @property
+    def factored(self) -> float | None:
+        """|a| of the factorisation that is kept, if there is one."""
+        kept = self.__dict__.get("_kept")
+        return None if kept is None else float(kept[0])
+
+    def _factorised(self, a: float) -> Callable[[Array], Array]:
+        tame = self.space.largest**0.2
+        if 1.0 / tame <= abs(a) <= tame:
+            return shifted_solver(self.gram(), a * a)
+        aA = a * self.matrix()  # A'A, or a^2, may overflow or underflow
+        return shifted_solver(aA.T @ aA, 1.0)
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"{type(self).__name__}({m} x {n}, {self.dtype})"

@@ -1,0 +1,141 @@
+"""A as a NumPy array."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.coupling.base import Coupling
+
+BLOCK = 1 << 18  # entries converted at a time when a narrow A meets a wide vector
+
+# Where one pass is quicker than two products, as measured by `python benchmarks/fused_cpu.py`:
+FUSE_BYTES = 1 << 26  # from here on; a smaller A may fit the cache, and loading the compiled loops would not pay
+FUSE_SIDE_BYTES = 1 << 7  # the shorter side, at least; it is what amortises reading and writing the longer vector
+FUSE_ROW_BYTES = 1 << 21  # `through` wants eight contiguous rows to stay in the cache until A y is known there
+FUSE_COLUMNS = 1000  # or, of contiguous columns, a strip of rows across all of them
+
+
+class DenseCoupling(Coupling):
+    """A dense m x n array, used as it lies in memory.
+
+    With Numba, ``both`` reads a large contiguous array once, and so does ``through`` if the array is ``fused``: not if
+    contiguous rows are very long, or contiguous columns many.
+
+    Args:
+        A: the array.
+        least: bytes of A from which that pays.
+    """
+
+    trusted = True
+
+    def __init__(self, A: Array, least: int | None = None) -> None:
+        self.A, self.least = A, FUSE_BYTES if least is None else least
+        self.shape = (A.shape[0], A.shape[1])
+        self.dtype = A.dtype
+        self._in_rows = A.flags.c_contiguous
+        worth = A.nbytes >= self.least and min(A.shape) * A.itemsize >= FUSE_SIDE_BYTES
+        plain = A.dtype in (np.float32, np.float64) and (self._in_rows or A.flags.f_contiguous)
+        self._streamed = worth and plain and _compiled()
+        fits = A.shape[1] * A.itemsize <= FUSE_ROW_BYTES if self._in_rows else A.shape[1] <= FUSE_COLUMNS
+        self._streamed_through = self.fused = self._streamed and fits
+
+    def mul(self, y: Array) -> Array:
+        """A y."""
+        if y.dtype.itemsize > self.dtype.itemsize and y.shape == self.shape[1:]:
+            return self._widened(y)
+        return self.A @ y
+
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+        return self.T.mul(x)
+
+    def _transpose(self) -> Coupling:
+        return DenseCoupling(self.A.T, self.least)
+
+    def _widened(self, y: Array) -> Array:
+        """A y in the precision of y, a block at a time: the plain product would copy all of A."""
+        m, n = self.shape
+        pair = self._both(np.zeros(m, y.dtype), y)
+        if pair is not None:
+            return pair[0]
+        if self.A.flags.f_contiguous:
+            columns = max(1, BLOCK // m)
+            product = np.zeros(m, y.dtype)
+            for j in range(0, n, columns):
+                product += self.A[:, j : j + columns].astype(y.dtype) @ y[j : j + columns]
+            return product
+        rows = max(1, BLOCK // n)
+        return np.concatenate([self.A[i : i + rows].astype(y.dtype) @ y for i in range(0, m, rows)])
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(A y, A' x)."""
+        return self._both(x, y) or super().both(x, y)
+
+    def _both(self, x: Array, y: Array) -> tuple[Array, Array] | None:
+        """(A y, A' x) in one pass, if A and the vectors allow it."""
+        if not self._streamed:
+            return None
+        from saddlepoint.parts.coupling import cpu_kernels as kernels
+
+        vectors = kernels.fitting(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
+        if vectors is None:
+            return None
+        x, y = vectors
+        if self._in_rows:
+            return kernels.both(self.A, x, y)
+        Atx, Ay = kernels.both(self.A.T, y, x)
+        return Ay, Atx
+
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """(t, A'(s t + e)) with t = A y."""
+        return self._through(y, s, e) or super().through(y, s, e)
+
+    def _through(self, y: Array, s: float, e: Array | None) -> tuple[Array, Array] | None:
+        """(t, A'(s t + e)) in one pass, if A and the vectors allow it."""
+        if not self._streamed_through:
+            return None
+        from saddlepoint.parts.coupling import cpu_kernels as kernels
+
+        vectors = kernels.fitting(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
+        if vectors is None:
+            return None
+        y, e = vectors
+        if self._in_rows:
+            return kernels.through(self.A, y, s, e)
+        return kernels.through_transposed(self.A.T, y, s, e)
+
+    def matrix(self) -> Array:
+        """A itself."""
+        return self.A
+
+    def gram(self) -> Array:
+        """A'A."""
+        return np.asarray(self.A.T @ self.A)
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        squares: Array = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
+        norms = np.sqrt(squares)
+        odd = np.flatnonzero(~((squares > 1e-280) & (squares < math.inf)))  # these may have overflowed, or are zero
+        for j in odd[np.asarray(self.A.any(axis=0))[odd]] if len(odd) else odd:
+            norms[j] = norm(self.A[:, j])
+        return norms
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the norms of the columns of A."""
+        return norm(self._column_norms * y)
+
+    def _norm_ceiling(self) -> float:
+        return norm(self._column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.size))  # Frobenius; exact for rank one
+
+
+def _compiled() -> bool:
+    """Whether the loops can be compiled; asked only for a large A, since it loads Numba."""
+    from saddlepoint.parts.coupling import cpu_kernels
+
+    return cpu_kernels.AVAILABLE

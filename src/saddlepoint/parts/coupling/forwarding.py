@@ -1,0 +1,58 @@
+"""A coupling that stands for another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.parts.coupling.base import Coupling, Norm
+
+
+class ForwardingCoupling(Coupling):
+    """Another coupling, A, in all that a subclass does not change.
+
+    It defines ``_transpose`` in any case; and one that changes ``mul`` changes every other product with it.
+    """
+
+    def __init__(self, A: Coupling) -> None:
+        self.A = A
+        self.shape, self.dtype, self.trusted, self.probes = A.shape, A.dtype, A.trusted, A.probes
+        self.fused, self.fused_compiled = A.fused, A.fused_compiled
+
+    @property
+    def space(self) -> Space:
+        """That of A."""
+        return self.A.space
+
+    @property
+    def norm_estimate(self) -> Norm:
+        """That of A."""
+        return self.A.norm_estimate
+
+    def mul(self, y: Array) -> Array:
+        """A y."""
+        return self.A.mul(y)
+
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+        return self.A.tmul(x)
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(A y, A' x)."""
+        return self.A.both(x, y)
+
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """(t, A'(s t + e)) with t = A y."""
+        return self.A.through(y, s, e)
+
+    def rounding_scale(self, y: Array) -> float:
+        """That of A."""
+        return self.A.rounding_scale(y)
+
+    def matrix(self) -> Any:
+        """A itself."""
+        return self.A.matrix()
+
+    def gram(self) -> Any:
+        """A'A."""
+        return self.A.gram()

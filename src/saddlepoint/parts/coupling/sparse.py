@@ -1,0 +1,120 @@
+"""A as a SciPy sparse array."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm, power_of_two
+from saddlepoint.parts.coupling.base import Coupling
+
+# Where one pass is quicker than two products, as measured by `python benchmarks/fused_cpu.py`:
+FUSE_ENTRIES = 1 << 20  # from here on; for fewer, loading the compiled loops would not pay
+FUSE_WINDOW = 1 << 18  # columns that STRETCH entries in sequence may touch, so that their y and A' x stay near
+STRETCH = 1 << 16
+SHORT_ROW, SHORT_NEAR_ROW, NEAR = 6, 16, 1 << 15  # entries of a row that is taken by itself, and if columns are near
+
+
+class SparseCoupling(Coupling):
+    """A sparse m x n matrix in compressed rows (its transpose is in compressed columns and shares the data).
+
+    With Numba, ``both`` and ``through`` read large compressed rows once, unless their columns lie far apart. Of
+    compressed columns only ``both`` does.
+    """
+
+    trusted = True
+
+    def __init__(self, A: Any) -> None:
+        self.A = A if A.format in ("csr", "csc") else A.tocsr()
+        self.shape = (A.shape[0], A.shape[1])
+        self.dtype = A.dtype
+        window = _window(self.A) if self.A.format == "csr" and self.A.nnz >= FUSE_ENTRIES else math.inf
+        self._streamed = self.fused = window <= FUSE_WINDOW
+        self._short = self.A.nnz <= (SHORT_NEAR_ROW if window <= NEAR else SHORT_ROW) * self.shape[0]
+        self._parts: dict[int, Any] = {}  # by the number of threads that share them
+
+    def mul(self, y: Array) -> Array:
+        """A y."""
+        return np.asarray(self.A @ y)
+
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+        return self.T.mul(x)
+
+    def _transpose(self) -> Coupling:
+        return SparseCoupling(self.A.T)
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(A y, A' x)."""
+        if self.A.format == "csc":
+            Atx, Ay = self.T.both(y, x)
+            return Ay, Atx
+        if self._streamed:
+            from saddlepoint.parts.coupling import cpu_kernels as kernels
+
+            vectors = kernels.fitting(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
+            if vectors is not None:
+                return kernels.sparse_both(kernels.Rows.of(self.A), self._windows(), self._short, *vectors)
+        return super().both(x, y)
+
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """(t, A'(s t + e)) with t = A y."""
+        if self._streamed:
+            from saddlepoint.parts.coupling import cpu_kernels as kernels
+
+            vectors = kernels.fitting(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
+            if vectors is not None:
+                y, e = vectors
+                return kernels.sparse_through(kernels.Rows.of(self.A), self._windows(), self._short, y, s, e)
+        return super().through(y, s, e)
+
+    def _windows(self) -> Any:
+        """The parts for as many threads as there are, or fewer if their columns overlap so much that it costs time."""
+        from saddlepoint.parts.coupling import cpu_kernels as kernels
+
+        threads = kernels.threads()
+        if threads not in self._parts:
+            rows, parts = kernels.Rows.of(self.A), threads
+            windows = kernels.windows(rows, parts)
+            while parts > 1 and windows.width > self.A.nnz // 4:
+                parts //= 2
+                windows = kernels.windows(rows, parts)
+            self._parts[threads] = windows
+        return self._parts[threads]
+
+    def matrix(self) -> Any:
+        """A itself."""
+        return self.A
+
+    def gram(self) -> Any:
+        """A'A, sparse."""
+        return self.A.T @ self.A
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        largest = abs(self.A).max()
+        unit = power_of_two(largest) if largest > 0.0 else 1.0
+        wide = self.A.astype(np.float64) * (1.0 / unit)
+        squares: Array = np.asarray(wide.multiply(wide).sum(axis=0)).ravel()
+        return unit * np.sqrt(squares)
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the norms of the columns of A."""
+        return norm(self._column_norms * y)
+
+    def _norm_ceiling(self) -> float:
+        return norm(self._column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.nnz))  # Frobenius; exact for rank one
+
+
+def _window(A: Any) -> float:
+    """How many columns a stretch of entries touches, from the first to the last, on average; inf without Numba."""
+    from saddlepoint.parts.coupling import cpu_kernels as kernels
+
+    if not kernels.AVAILABLE or A.dtype not in (np.float32, np.float64):
+        return math.inf
+    windows = kernels.windows(kernels.Rows.of(A), max(1, A.nnz // STRETCH))
+    return windows.width / len(windows.left)

@@ -1,0 +1,603 @@
+"""One pass over a dense A on an NVIDIA GPU: the fused products as Triton kernels, and when they pay.
+
+    both(A, x, y)        -> A y, A'x
+    through(A, y, s, e)  -> t = A y, A'(s t + e)
+
+A is a 2-D CUDA tensor, by rows or by columns. The vectors and all sums are float64 where A or a vector is, and float32
+otherwise: A may be stored in half precision. Nothing here waits for the GPU; a call can be captured in a CUDA graph.
+
+How it works. A program (one a multiprocessor) takes a tile of whole rows, forms their dot products with y, and adds
+their multiples to a sum of its own while the tile is in registers; the next tiles are on their way meanwhile. A second,
+small kernel adds the sums of the programs in a fixed order: same inputs, same bits.
+
+Rows too long for the registers of one program are cut into slices, one for each member of a team. In `both` the members
+need not meet. In `through` they exchange the dot products of their slices through memory, one tile behind the reading,
+so that nobody waits. A dot product is its own signal: the place where it will stand holds a NaN that no arithmetic
+yields. The launch is cooperative, so all members run at the same time.
+
+Where A lies by columns, `both` is the mirror image of itself. `through` is not: whole rows are then scattered over all
+of A's memory. Teams with short slices do it as well, but gain less.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from saddlepoint.ground.errors import ProblemError
+
+if TYPE_CHECKING:
+    import triton.language as tl
+
+__all__ = ["alone", "as_torch", "available", "both", "fuses", "like", "mul", "plan", "through", "tmul"]
+
+Tensor = Any
+Kind = Literal["both", "through"]
+
+NARROW = 1024  # columns of a tile up to which threads share them
+TILE = 64 << 10  # bytes of A in a tile
+REGISTERS = 192 << 10  # bytes of registers for the tiles, the slice of y and the sum; the rest is the compiler's
+SPARE = 16 << 10  # bytes of shared memory left to reductions
+BY_COLUMNS = 512  # columns of a slice where A lies by columns
+BUSY = 0.95  # share of the multiprocessors that teams must keep busy
+# From so many bytes of A on, one pass takes less time than two products by the library (benchmarks/fused_gpu.py, NVIDIA
+# H200): at 128 MiB it gains 1.4 and more in a loop of calls. At 64 MiB the host, which launches the kernels, makes it
+# lose (0.85), while in a CUDA graph it still gains 1.5: ask for it by fuse=True there.
+PAYS = 128 << 20
+EMPTY = {4: 0x7FC5ADDD, 8: 0x7FF85ADDD1E90172}  # NaNs that stand for "not here yet", by bytes
+NAN = {4: 0x7FC00000, 8: 0x7FF8000000000000}  # the one NaN that is ever published
+
+
+def _optional(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+torch, triton = _optional("torch"), _optional("triton")
+if not TYPE_CHECKING:
+    tl = _optional("triton.language")
+
+
+def available() -> bool:
+    """True where PyTorch, Triton and a CUDA GPU are at hand."""
+    return torch is not None and triton is not None and bool(torch.cuda.is_available())
+
+
+def jit(kernel: Callable[..., Any]) -> Any:
+    return kernel if triton is None else triton.jit(kernel)
+
+
+@jit
+def _tile(
+    A: tl.tensor,
+    rows: tl.tensor,
+    columns: tl.tensor,
+    row_stride: tl.tensor,
+    column_stride: tl.tensor,
+    m: tl.tensor,
+    inside: tl.tensor,
+) -> tl.tensor:
+    """Rows of A within the columns of a slice, and zeros outside."""
+    where = rows[:, None].to(tl.int64) * row_stride + columns[None, :].to(tl.int64) * column_stride
+    return tl.load(A + where, (rows < m)[:, None] & inside[None, :], 0.0)
+
+
+@jit
+def alone(
+    A: tl.tensor,
+    y: tl.tensor,
+    x: tl.tensor,  # e where KIND is through
+    gpu_s: tl.tensor,
+    dots: tl.tensor,
+    sums: tl.tensor,
+    row_stride: tl.tensor,
+    column_stride: tl.tensor,
+    m: tl.tensor,
+    n: tl.tensor,
+    width: tl.tensor,
+    s: tl.float64,
+    KIND: tl.constexpr,  # mul, tmul, both or through
+    HAS_E: tl.constexpr,
+    S_ON_GPU: tl.constexpr,
+    NARROW: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    MEMBERS: tl.constexpr,
+    TEAMS: tl.constexpr,
+    STAGES: tl.constexpr,
+) -> None:
+    """Products by programs that need not wait for one another: all kinds, but `through` only with one member a team.
+
+    The sum of multiples is kept for each row of the tile where rows are NARROW, since threads then share columns.
+    """
+    SUM = sums.dtype.element_ty
+    team = tl.program_id(0) // MEMBERS
+    member = tl.program_id(0) % MEMBERS
+    local = tl.arange(0, WIDTH)
+    columns = member * width + local
+    inside = (local < width) & (columns < n)
+    if KIND != "tmul":
+        y_slice = tl.load(y + columns, inside, 0.0)
+    if KIND == "through":
+        if S_ON_GPU:  # noqa: SIM108 - Triton compiles one branch
+            factor = tl.load(gpu_s).to(SUM)
+        else:
+            factor = tl.full([1], s, SUM)
+    total = tl.zeros([ROWS if NARROW else 1, WIDTH], SUM)
+    for block in tl.range(team, tl.cdiv(m, ROWS), TEAMS, num_stages=STAGES):
+        rows = block * ROWS + tl.arange(0, ROWS)
+        tile = _tile(A, rows, columns, row_stride, column_stride, m, inside).to(SUM)
+        if KIND != "tmul":
+            dot = tl.sum(tile * y_slice[None, :], 1)
+            tl.store(dots + member.to(tl.int64) * m + rows, dot, rows < m)
+        if KIND == "through":
+            u = factor * dot
+            if HAS_E:
+                u += tl.load(x + rows, rows < m, 0.0)
+        elif KIND != "mul":
+            u = tl.load(x + rows, rows < m, 0.0)
+        if KIND != "mul":
+            if NARROW:
+                total += tile * u[:, None]
+            else:
+                total += tl.sum(tile * u[:, None], 0, keep_dims=True)
+    if KIND != "mul":
+        tl.store(sums + team.to(tl.int64) * n + columns, tl.sum(total, 0), inside)
+
+
+@jit
+def _collect(
+    dots: tl.tensor,
+    block: tl.tensor,
+    t: tl.tensor,
+    e: tl.tensor,
+    factor: tl.tensor,
+    m: tl.tensor,
+    first_member: tl.tensor,
+    HAS_E: tl.constexpr,
+    POLL: tl.constexpr,
+    CONSTRAINTS: tl.constexpr,
+    PACK: tl.constexpr,
+    ROWS: tl.constexpr,
+    MEMBERS: tl.constexpr,
+    MEMBERS_UP: tl.constexpr,
+) -> tl.tensor:
+    """Wait for the dot products of all members; store their sum t, and return s t + e, for the rows of a block."""
+    SUM = t.dtype.element_ty
+    member = tl.arange(0, MEMBERS_UP)
+    place = dots + (block.to(tl.int64) * MEMBERS + tl.minimum(member, MEMBERS - 1)[:, None]) * ROWS
+    place += tl.arange(0, ROWS)[None, :]
+    bits = tl.inline_asm_elementwise(POLL, CONSTRAINTS, [place.to(tl.int64)], dots.dtype.element_ty, False, PACK)
+    dot = tl.sum(tl.where((member < MEMBERS)[:, None], bits.to(SUM, bitcast=True), 0.0), 0)
+    rows = block * ROWS + tl.arange(0, ROWS)
+    tl.store(t + rows, dot, (rows < m) & first_member)
+    u = factor * dot
+    if HAS_E:
+        u += tl.load(e + rows, rows < m, 0.0)
+    return u
+
+
+@jit
+def _together(
+    A: tl.tensor,
+    row_stride: tl.tensor,
+    column_stride: tl.tensor,
+    m: tl.tensor,
+    n: tl.tensor,
+    width: tl.tensor,
+    y: tl.tensor,
+    e: tl.tensor,
+    s: tl.float64,
+    gpu_s: tl.tensor,
+    t: tl.tensor,
+    dots: tl.tensor,
+    sums: tl.tensor,
+    HAS_E: tl.constexpr,
+    S_ON_GPU: tl.constexpr,
+    NAN: tl.constexpr,
+    POLL: tl.constexpr,
+    CONSTRAINTS: tl.constexpr,
+    PACK: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    MEMBERS: tl.constexpr,
+    MEMBERS_UP: tl.constexpr,
+    TEAMS: tl.constexpr,
+    STAGES: tl.constexpr,
+) -> None:
+    """The product `through` by teams: publish the dot products of a tile, then use those of the tile before."""
+    SUM = sums.dtype.element_ty
+    BITS = dots.dtype.element_ty
+    team = tl.program_id(0) // MEMBERS
+    member = tl.program_id(0) % MEMBERS
+    local = tl.arange(0, WIDTH)
+    columns = member * width + local
+    inside = (local < width) & (columns < n)
+    y_slice = tl.load(y + columns, inside, 0.0)
+    if S_ON_GPU:  # noqa: SIM108 - Triton compiles one branch
+        factor = tl.load(gpu_s).to(SUM)
+    else:
+        factor = tl.full([1], s, SUM)
+    total = tl.zeros([WIDTH], SUM)
+    before = tl.zeros([ROWS, WIDTH], A.dtype.element_ty)
+    blocks = tl.cdiv(m, ROWS)
+    for block in tl.range(team, blocks, TEAMS, num_stages=STAGES):
+        rows = block * ROWS + tl.arange(0, ROWS)
+        tile = _tile(A, rows, columns, row_stride, column_stride, m, inside)
+        dot = tl.sum(tile.to(SUM) * y_slice[None, :], 1)
+        bits = tl.where(dot == dot, dot.to(BITS, bitcast=True), NAN)
+        place = dots + (block.to(tl.int64) * MEMBERS + member) * ROWS + tl.arange(0, ROWS)
+        tl.atomic_xchg(place, bits, sem="relaxed")
+        last = tl.maximum(block - TEAMS, team)  # not carried from step to step: that would end the prefetching
+        u = _collect(
+            dots, last, t, e, factor, m, member == 0, HAS_E, POLL, CONSTRAINTS, PACK, ROWS, MEMBERS, MEMBERS_UP
+        )
+        u = tl.where(block == team, 0.0, u)  # no tile before the first
+        total += tl.sum(before.to(SUM) * u[:, None], 0)
+        before = tile
+    last = team + (blocks - 1 - team) // TEAMS * TEAMS
+    u = _collect(dots, last, t, e, factor, m, member == 0, HAS_E, POLL, CONSTRAINTS, PACK, ROWS, MEMBERS, MEMBERS_UP)
+    total += tl.sum(before.to(SUM) * u[:, None], 0)
+    tl.store(sums + team.to(tl.int64) * n + columns, total, inside)
+
+
+@jit
+def _add_up(
+    parts: tl.tensor, out: tl.tensor, count: tl.tensor, size: tl.tensor, COUNT: tl.constexpr, WIDTH: tl.constexpr
+) -> None:
+    """The column sums of a count x size array, in a fixed order."""
+    columns = tl.program_id(0) * WIDTH + tl.arange(0, WIDTH)
+    total = tl.zeros([WIDTH], out.dtype.element_ty)
+    for start in range(0, count, COUNT):
+        rows = start + tl.arange(0, COUNT)
+        where = rows[:, None].to(tl.int64) * size + columns[None, :]
+        total += tl.sum(tl.load(parts + where, (rows < count)[:, None] & (columns < size)[None, :], 0.0), 0)
+    tl.store(out + columns, total, columns < size)
+
+
+class Plan(NamedTuple):
+    """How the programs share A: teams take tiles of ``rows`` in turn, and each member a slice of ``width`` columns."""
+
+    rows: int
+    width: int
+    members: int
+    teams: int
+    stages: int  # tiles in use or on their way
+    waits: bool  # members exchange dot products
+
+    @property
+    def span(self) -> int:
+        """The width of a tile: a power of two."""
+        return _power_of_two(self.width)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether threads share columns."""
+        return not self.waits and self.span <= NARROW
+
+    @property
+    def warps(self) -> int:
+        """Warps of a program."""
+        return 8 if self.narrow else 16
+
+
+def _power_of_two(k: int, least: int = 16) -> int:
+    return max(least, 1 << (k - 1).bit_length())
+
+
+def _below(k: int) -> int:
+    return 1 << (k.bit_length() - 1)
+
+
+@cache
+def _plan(
+    kind: str, m: int, n: int, size: int, sum_size: int, by_rows: bool, processors: int, shared: int
+) -> Plan | None:
+    """A plan for an m x n matrix with entries of ``size`` bytes, or None where one pass cannot do it."""
+    if by_rows:
+        alone = _below(REGISTERS // (3 * sum_size))  # a row, y and the sum
+        together = _below(REGISTERS // (2 * (size + sum_size) + 2 * sum_size))  # two rows, the two before, y, the sum
+    else:
+        alone, together = 2 * BY_COLUMNS, BY_COLUMNS
+    waits = kind == "through" and n > alone
+    least = math.ceil(n / (together if waits else alone))
+    members = next((k for k in range(least, processors + 1) if processors // k * k >= BUSY * processors), least)
+    if waits and members > processors:
+        return None
+    width = n if members == 1 else 16 * math.ceil(n / members / 16)
+    draft = Plan(1, width, members, max(1, processors // members), 1, waits)
+    entry = sum_size + waits * size + draft.narrow * sum_size  # bytes of registers for an entry of a tile
+    held = REGISTERS - 2 * draft.span * sum_size
+    rows = _below(min(TILE // (draft.span * size), held // (draft.span * entry)))
+    while rows > 1 and math.ceil(m / rows) < draft.teams:
+        rows //= 2
+    stages = min(4, 1 + (shared - SPARE) // (rows * draft.span * size))
+    return draft._replace(rows=rows, teams=min(draft.teams, math.ceil(m / rows)), stages=stages)
+
+
+@cache
+def _resources(device: int) -> tuple[int, int]:
+    """Multiprocessors, and bytes of shared memory a program can have."""
+    found = torch.cuda.get_device_properties(device)
+    return found.multi_processor_count, getattr(found, "shared_memory_per_block_optin", 99 << 10)
+
+
+def _lies_by_rows(shape: tuple[int, int], strides: tuple[int, int]) -> bool | None:
+    """True by rows, False by columns, None neither."""
+    if strides[1] == 1 or shape[1] == 1:
+        return True
+    return False if strides[0] == 1 or shape[0] == 1 else None
+
+
+@cache
+def _decide(
+    kind: str,
+    shape: tuple[int, int],
+    strides: tuple[int, int],
+    type_: Any,
+    sum_type: Any,
+    device: int,
+    fuse: bool | None,
+) -> Plan | None:
+    """The plan for one pass; None for two products, which are as quick, or asked for, or all that can be done."""
+    m, n = shape
+    by_rows = _lies_by_rows(shape, strides)
+    if kind == "both" and by_rows is False:
+        return _decide(kind, (n, m), (strides[1], strides[0]), type_, sum_type, device, fuse)
+    found = None
+    if by_rows is not None:
+        found = _plan(kind, m, n, type_.itemsize, sum_type.itemsize, by_rows, *_resources(device))
+    if fuse and found is None:
+        raise ProblemError(f"one pass cannot do {kind} for A of shape {m} x {n}, strides {strides}; omit fuse=True")
+    if found is None or fuse is not None:
+        return found if fuse else None
+    if found.waits and not by_rows and not (type_ == sum_type == torch.float32):
+        return None  # by columns, waiting pays in float32 (1.1 to 1.4) and loses otherwise (0.7 to 1.0)
+    mixed = type_ != sum_type  # the library has no such product
+    return found if mixed or m * n * type_.itemsize >= PAYS else None
+
+
+def _plan_for(A: Tensor, kind: str, sum_type: Any, fuse: bool | None) -> Plan | None:
+    return _decide(kind, A.shape, A.stride(), A.dtype, sum_type, A.device.index, fuse)
+
+
+def _sum_type(*operands: Any) -> Any:
+    return torch.float64 if torch.float64 in [getattr(v, "dtype", None) for v in operands] else torch.float32
+
+
+def fuses(A: Tensor, kind: Kind, vectors: Any = None) -> bool:
+    """True where ``both`` or ``through`` reads A once. ``vectors`` is the type of x and y, by default that of A."""
+    return plan(A, kind, vectors) is not None
+
+
+def plan(A: Tensor, kind: Kind, vectors: Any = None) -> Plan | None:
+    """How ``both`` or ``through`` reads A once; None where it does not."""
+    sum_type = torch.float64 if torch.float64 in (_matrix(A).dtype, vectors) else torch.float32
+    return _plan_for(A, kind, sum_type, None)
+
+
+def both(
+    A: Tensor, x: Tensor, y: Tensor, *, out: tuple[Tensor, Tensor] | None = None, fuse: bool | None = None
+) -> tuple[Tensor, Tensor]:
+    """(A y, A'x), into ``out`` if given, which must not overlap x and y.
+
+    ``fuse`` asks for one pass, or for two products; by default the size of A decides.
+    """
+    sum_type = _sum_type(_matrix(A), x, y)
+    x, y = _vector(x, "x", A, 0, sum_type), _vector(y, "y", A, 1, sum_type)
+    t, u = _outputs(A, out, sum_type)
+    plan = _plan_for(A, "both", sum_type, fuse)
+    if plan is None:
+        _product(A, y, t)
+        _product(A.T, x, u)
+    elif _lies_by_rows(A.shape, A.stride()):
+        _run_alone(A, "both", plan, y, x, 1.0, t, u)
+    else:
+        _run_alone(A.T, "both", plan, x, y, 1.0, u, t)
+    return t, u
+
+
+def through(
+    A: Tensor,
+    y: Tensor,
+    s: float | Tensor = 1.0,
+    e: Tensor | None = None,
+    *,
+    out: tuple[Tensor, Tensor] | None = None,
+    fuse: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(t, A'(s t + e)) with t = A y; ``s`` may be a number on the GPU. ``out`` and ``fuse`` as in ``both``."""
+    sum_type = _sum_type(_matrix(A), y, e)
+    y = _vector(y, "y", A, 1, sum_type)
+    e = None if e is None else _vector(e, "e", A, 0, sum_type)
+    t, u = _outputs(A, out, sum_type)
+    plan = _plan_for(A, "through", sum_type, fuse)
+    if plan is None:
+        _product(A, y, t)
+        scaled = t if not _on_gpu(s) and s == 1 else (s * t).to(sum_type)
+        _product(A.T, scaled if e is None else scaled + e, u)
+    elif plan.waits:
+        _run_together(A, plan, y, e, s, t, u)
+    else:
+        _run_alone(A, "through", plan, y, e, s, t, u)
+    return t, u
+
+
+def mul(A: Tensor, y: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A y."""
+    sum_type = _sum_type(_matrix(A), y)
+    t = _output(out, "out", A, 0, sum_type)
+    _product(A, _vector(y, "y", A, 1, sum_type), t)
+    return t
+
+
+def tmul(A: Tensor, x: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A'x."""
+    return mul(_matrix(A).T, x, out=out)
+
+
+def _product(A: Tensor, y: Tensor, t: Tensor) -> None:
+    """A y into t: by the library, or by a kernel here where A is narrower than y."""
+    if A.dtype == y.dtype:
+        torch.mv(A, y, out=t)
+        return
+    by_columns = _lies_by_rows(A.shape, A.stride()) is False
+    stored = A.T if by_columns else A
+    plan = _plan("both", *stored.shape, A.element_size(), y.element_size(), True, *_resources(A.device.index))
+    assert plan is not None  # nobody waits
+    if by_columns:
+        _run_alone(stored, "tmul", plan, None, y, 1.0, t, t)
+    else:
+        _run_alone(stored, "mul", plan, y, None, 1.0, t, t)
+
+
+def _run_alone(
+    A: Tensor, kind: str, plan: Plan, y: Tensor | None, x: Tensor | None, s: float | Tensor, t: Tensor, u: Tensor
+) -> None:
+    m, n = A.shape
+    rows, width, members, teams, stages, _ = plan
+    sums = u if teams == 1 else u.new_empty((teams, n))
+    dots = t if members == 1 else t.new_empty((members, m))
+    number, on_gpu = _factor(s)
+    arguments = (A, y, x, on_gpu, dots, sums, *A.stride(), m, n, width, number)
+    arguments += (kind, x is not None, _on_gpu(s), plan.narrow, rows, plan.span, members, teams, stages)
+    _launch(alone, teams * members, arguments, num_warps=plan.warps)
+    if kind != "tmul" and members > 1:
+        _sum_rows(dots, t)
+    if kind != "mul" and teams > 1:
+        _sum_rows(sums, u)
+
+
+def _run_together(A: Tensor, plan: Plan, y: Tensor, e: Tensor | None, s: float | Tensor, t: Tensor, u: Tensor) -> None:
+    m, n = A.shape
+    rows, width, members, teams, stages, _ = plan
+    size = t.element_size()
+    members_up = _power_of_two(members, 1)
+    pack = max(1, min(8, members_up * rows // (32 * plan.warps)))
+    sums = u if teams == 1 else u.new_empty((teams, n))
+    places = math.ceil(m / rows) * members * rows
+    dots = torch.full((places,), EMPTY[size], dtype=torch.int64 if size == 8 else torch.int32, device=A.device)
+    arguments = (A, *A.stride(), m, n, width, y, e, *_factor(s), t, dots, sums)
+    arguments += (e is not None, _on_gpu(s), NAN[size], *_poll(size, pack), pack)
+    arguments += (rows, plan.span, members, members_up, teams, stages)
+    _launch(_together, teams * members, arguments, num_warps=plan.warps, launch_cooperative_grid=True)
+    if teams > 1:
+        _sum_rows(sums, u)
+
+
+def _sum_rows(parts: Tensor, out: Tensor) -> None:
+    count, size = parts.shape
+    _launch(_add_up, math.ceil(size / 32), (parts, out, count, size, min(256, _power_of_two(count)), 32), num_warps=8)
+
+
+_launchers: dict[tuple[Any, ...], Any] = {}
+
+
+def _launch(kernel: Any, programs: int, arguments: tuple[Any, ...], **options: Any) -> None:
+    """Launch on the GPU that holds the first argument.
+
+    Triton examines all arguments at every launch, which takes the host longer than all the rest. What it compiled is
+    kept here under what it would find (as in its tutorial on softmax), and the next such launch goes there directly.
+    """
+    device = arguments[0].device.index
+    key: list[Any] = [id(kernel), device]
+    pointers = 0
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            key.append(argument.dtype)
+            pointers |= argument.data_ptr()
+        elif not isinstance(argument, float):  # floats are not compiled in
+            key.append(argument)
+    signature = tuple(key)
+    launcher = _launchers.get(signature) if pointers % 16 == 0 else None
+    with contextlib.nullcontext() if device == torch.cuda.current_device() else torch.cuda.device(device):
+        if launcher is not None:
+            launcher(*arguments)
+            return
+        compiled = kernel[(programs,)](*arguments, **options)
+        if pointers % 16 == 0:
+            _launchers[signature] = compiled[(programs, 1, 1)]
+
+
+def _on_gpu(s: float | Tensor) -> bool:
+    return isinstance(s, torch.Tensor) and s.device.type == "cuda"
+
+
+def _factor(s: float | Tensor) -> tuple[float, Tensor | None]:
+    return (1.0, s) if _on_gpu(s) else (float(s), None)
+
+
+@cache
+def _poll(size: int, pack: int) -> tuple[str, str]:
+    """Assembly that reads ``pack`` places again and again until none of them is EMPTY."""
+    kind, register = {4: ("b32", "r"), 8: ("b64", "l")}[size]
+    reads = [f"ld.relaxed.gpu.global.{kind} ${i}, [${pack + i}];" for i in range(pack)]
+    tests = [f"setp.eq.{kind} again, ${i}, {EMPTY[size]:#x};\n@again bra wait;" for i in range(pack)]
+    lines = ["{", ".reg .pred again;", "wait:", *reads, *tests, "}"]
+    return "\n".join(lines), ",".join([f"=&{register}"] * pack + ["l"] * pack)
+
+
+def _matrix(A: Tensor) -> Tensor:
+    if not isinstance(A, torch.Tensor) or A.device.type != "cuda" or A.ndim != 2 or 0 in A.shape:
+        raise ProblemError(f"A is {_description(A)}; expected a 2-D CUDA tensor with at least one row and one column")
+    if A.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        raise ProblemError(f"A has type {A.dtype}; expected float16, bfloat16, float32 or float64")
+    return A
+
+
+def _vector(v: Tensor, name: str, A: Tensor, axis: int, sum_type: Any) -> Tensor:
+    if not _fits(v, A, axis) or not v.dtype.is_floating_point:
+        raise ProblemError(f"{name} is {_description(v)}; expected {A.shape[axis]} real numbers on {A.device}, as A is")
+    return v if v.dtype == sum_type and v.is_contiguous() else v.to(sum_type).contiguous()
+
+
+def _fits(v: Any, A: Tensor, axis: int) -> bool:
+    return isinstance(v, torch.Tensor) and v.ndim == 1 and v.shape[0] == A.shape[axis] and v.device == A.device
+
+
+def _outputs(A: Tensor, out: tuple[Tensor, Tensor] | None, sum_type: Any) -> tuple[Tensor, Tensor]:
+    first, second = (None, None) if out is None else out
+    return _output(first, "out[0]", A, 0, sum_type), _output(second, "out[1]", A, 1, sum_type)
+
+
+def _output(v: Tensor | None, name: str, A: Tensor, axis: int, sum_type: Any) -> Tensor:
+    if v is None:
+        return torch.empty(A.shape[axis], dtype=sum_type, device=A.device)
+    if not _fits(v, A, axis) or v.dtype != sum_type or not v.is_contiguous():
+        raise ProblemError(
+            f"{name} is {_description(v)}; expected a contiguous tensor of {A.shape[axis]} {sum_type} on {A.device}"
+        )
+    return v
+
+
+def _description(v: Any) -> str:
+    if not isinstance(v, torch.Tensor):
+        return f"of type {type(v).__name__}"
+    return f"a tensor of shape {tuple(v.shape)} and type {v.dtype} on {v.device}"
+
+
+def as_torch(array: Any) -> Tensor:
+    """The same memory as a torch tensor: for the arrays of CuPy, JAX and all that speak DLPack.
+
+    Work that their libraries have still to do on it is waited for by the GPU, on torch's stream, not by the host.
+    """
+    return array if isinstance(array, torch.Tensor) else torch.from_dlpack(array)
+
+
+def like(tensor: Tensor, array: Any) -> Any:
+    """The same memory as an array of the library that ``array`` is of; the stream of that library waits for torch's.
+
+    Keep what went in by ``as_torch`` until then: its library may use the memory again once it is let go. And do not
+    write into a tensor that was handed to JAX, whose arrays are taken never to change.
+    """
+    if isinstance(array, torch.Tensor):
+        return tensor
+    known = hasattr(array, "__array_namespace__")
+    library = array.__array_namespace__() if known else import_module(type(array).__module__.partition(".")[0])
+    return library.from_dlpack(tensor)

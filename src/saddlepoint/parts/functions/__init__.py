@@ -1,0 +1,22 @@
+"""The functions g and h: any black box with a gradient, and the ready ones."""
+
+from saddlepoint.parts.functions.entropy import Entropy
+from saddlepoint.parts.functions.group import GroupHuber
+from saddlepoint.parts.functions.logsumexp import LogSumExp
+from saddlepoint.parts.functions.quadratic import Quadratic
+from saddlepoint.parts.functions.risk import Huber, LeastSquares, LogCosh, Logistic, Risk, SmoothedHinge
+from saddlepoint.parts.functions.smooth import Smooth
+
+__all__ = [
+    "Entropy",
+    "GroupHuber",
+    "Huber",
+    "LeastSquares",
+    "LogCosh",
+    "LogSumExp",
+    "Logistic",
+    "Quadratic",
+    "Risk",
+    "Smooth",
+    "SmoothedHinge",
+]

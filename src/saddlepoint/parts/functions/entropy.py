@@ -1,0 +1,54 @@
+"""A smooth, strongly convex stand-in for the negative entropy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, namespace
+from saddlepoint.ground.elementwise import clip, log
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.parts.functions.smooth import Smooth, _constant
+
+
+class Entropy(Smooth):
+    """sum_i phi(x_i), where phi(t) = t log t for low <= t <= high, continued by the parabolas that touch it there.
+
+    phi'' = 1/t clipped to [1/high, 1/low], hence mu = 1/high and L = 1/low.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> h = sp.Entropy(low=1e-3)
+        >>> h, float(h(np.array([0.5, 0.5])))
+        (Entropy(mu=1, L=1000), -0.693...)
+    """
+
+    trusted = True
+
+    def __init__(self, low: float = 1e-3, high: float = 1.0) -> None:
+        self.low, self.high = _constant(low, "low of Entropy"), _constant(high, "high of Entropy")
+        if not 0.0 < self.low < self.high:
+            raise ProblemError(f"low = {self.low:g} and high = {self.high:g} of Entropy; expected 0 < low < high")
+        super().__init__(
+            self._gradient,
+            mu=1.0 / self.high,
+            L=1.0 / self.low,
+            value=self._value,
+            hessian=self._hessian,
+            restrict=self._restrict,
+        )
+
+    def _restrict(self, rows: slice) -> Entropy:
+        return self
+
+    def _gradient(self, x: Array) -> Array:
+        t = clip(x, self.low, self.high)
+        return 1.0 + log(t) + (x - t) / t
+
+    def _hessian(self, x: Array) -> Array:
+        return np.diag(1.0 / np.clip(x, self.low, self.high))
+
+    def _value(self, x: Array) -> float:
+        t = clip(x, self.low, self.high)
+        beyond = x - t
+        values = t * log(t) + (1.0 + log(t)) * beyond + beyond * beyond / (2.0 * t)
+        return float(namespace(values).sum(values))

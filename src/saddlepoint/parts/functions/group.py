@@ -1,0 +1,129 @@
+"""Smooth norms of groups of coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.validation import as_vector
+from saddlepoint.parts.functions.smooth import Smooth, _constant
+
+
+class GroupHuber(Smooth):
+    """weight sum_G huber(|x_G|) + l2/2 |x|^2 over groups G of coordinates, huber(r) = r^2/(2 width) or r - width/2.
+
+    It is the group lasso's sum of norms with rounded tips, at most weight width/2 below it for each group. The Hessian
+    of a radial function phi(r) has the eigenvalues phi''(r) and phi'(r)/r, hence mu = l2 and L = l2 + weight/width.
+
+    Args:
+        groups: a label for every coordinate, equal within a group; None makes one group of all of them.
+        weight: what a norm counts.
+        width: below this norm the function is quadratic.
+        l2: the multiple of |x|^2/2 that is added.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> phi = sp.GroupHuber([0, 0, 1], width=0.1, l2=0.5)
+        >>> float(phi(np.array([3.0, 4.0, 0.0])))  # 5 - 0.1/2 + 0.5 * 25/2
+        11.2
+        >>> phi.conjugate()
+        GroupHuberConjugate(n=3, mu=0.0952381, L=2)
+    """
+
+    trusted = True
+
+    def __init__(self, groups: Any = None, weight: float = 1.0, width: float = 1e-2, l2: float = 0.0) -> None:
+        self.weight, self.width = _positive(weight, "weight"), _positive(width, "width")
+        self.l2 = _constant(l2, "l2 of GroupHuber")
+        self.labels = None if groups is None else _as_labels(groups)
+        super().__init__(
+            self._gradient,
+            mu=self.l2,
+            L=self.l2 + self.weight / self.width,
+            value=self._value,
+            prox=self._proximal,
+            dim=None if self.labels is None else self.labels.shape[0],
+        )
+
+    def conjugate(self) -> GroupHuberConjugate:
+        """y -> max_x <x, y> - f(x): smooth because f is strongly convex, so l2 must be positive."""
+        return GroupHuberConjugate(self)
+
+    def _gradient(self, x: Array) -> Array:
+        return self._along(x, self._slope)
+
+    def _slope(self, r: Array) -> Array:
+        return self.weight * np.minimum(r / self.width, 1.0) + self.l2 * r
+
+    def _value(self, x: Array) -> float:
+        r, d = group_norms(x, self.labels), self.width
+        return self.weight * float(np.where(r <= d, r * r / (2.0 * d), r - 0.5 * d).sum()) + 0.5 * self.l2 * inner(x, x)
+
+    def _proximal(self, v: Array, t: float) -> Array:
+        """Of phi'(r) + (r - |v|)/t = 0 on both branches, the larger root being the one that fits."""
+
+        def radius(s: Array) -> Array:
+            inside = s / (1.0 + t * (self.l2 + self.weight / self.width))
+            return np.maximum(inside, (s - t * self.weight) / (1.0 + t * self.l2))
+
+        return self._along(v, radius)
+
+    def _along(self, x: Array, radial: Any) -> Array:
+        return along(x, self.labels, radial)
+
+
+class GroupHuberConjugate(Smooth):
+    """The conjugate of a ``GroupHuber``: on every group s^2/(2 c), c = l2 + weight/width, up to the norm
+    s = weight + l2 width, and a parabola of curvature 1/l2 beyond. mu = 1/c and L = 1/l2.
+    """
+
+    trusted = True
+
+    def __init__(self, of: GroupHuber) -> None:
+        if of.l2 == 0.0:
+            raise ProblemError("the conjugate of a GroupHuber is smooth only if l2 > 0; give it a positive l2")
+        self.of = of
+        self._steep = of.L
+        super().__init__(self._gradient, mu=1.0 / of.L, L=1.0 / of.l2, value=self._value, dim=of.dim)
+
+    def _radius(self, s: Array) -> Array:
+        return np.maximum(s / self._steep, (s - self.of.weight) / self.of.l2)
+
+    def _gradient(self, y: Array) -> Array:
+        return along(y, self.of.labels, self._radius)
+
+    def _value(self, y: Array) -> float:
+        x = self._gradient(y)  # where <x, y> - f(x) is largest
+        return inner(x, y) - self.of(x)
+
+
+def group_norms(x: Array, labels: Array | None) -> Array:
+    """|x_G| of every group."""
+    if labels is None:
+        return np.asarray(np.sqrt(np.atleast_1d(x.dot(x))))
+    return np.asarray(np.sqrt(np.bincount(labels, x * x)), dtype=x.dtype)
+
+
+def along(x: Array, labels: Array | None, radial: Any) -> Array:
+    """x with the norm r of every group replaced by radial(r)."""
+    r = group_norms(x, labels)
+    factor = np.divide(radial(r), r, out=np.zeros_like(r), where=r > 0.0)
+    return np.asarray(x * (factor[0] if labels is None else factor[labels]))
+
+
+def _as_labels(groups: Any) -> Array:
+    labels = as_vector(groups, "groups of GroupHuber")
+    if labels.size == 0:
+        raise ProblemError("groups of GroupHuber is empty; expected a label for every coordinate")
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+
+def _positive(value: float, name: str) -> float:
+    number = _constant(value, f"{name} of GroupHuber")
+    if number == 0.0:
+        raise ProblemError(f"{name} of GroupHuber is 0; expected a positive number")
+    return number

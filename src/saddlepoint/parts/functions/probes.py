@@ -1,0 +1,158 @@
+"""What a few gradients around a point tell of a function: its noise, its curvature, and whether it is one at all.
+
+No constant is trusted here. Points are moved by small random amounts, so that a kink at the point itself (the solution
+of a piecewise quadratic problem often sits on one) is not mistaken for anything.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from saddlepoint.ground.arrays import Array, eps_of, space_of, to_host
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.parts.functions.smooth import Gradient, Value
+
+LINE = 6  # points on a line from which noise is estimated
+ROUNDING = 1e3  # units of rounding that a gradient may be wrong by without being noisy
+ASIDE = 1e-4  # by which points are moved aside, in lengths of ``reach``,
+FURTHER = 0.03  # and for the noise, whose lines are longer than the steps of the search for curvatures
+
+
+class Curvature(NamedTuple):
+    """Of a function around a point, along the directions of a Krylov space.
+
+    Attributes:
+        low, high: the smallest and the largest curvature found; they bound the true extremes from inside.
+        flat, steep: the directions, of length 1, in which they were found.
+        unit: the coordinate direction that seems to be the flattest: a wrong sign in one entry may be seen only there.
+        skew: the largest |<J u, v> - <u, J v>| of unit vectors u, v that were tried, J being the Jacobian of the
+            gradient: zero for every function.
+        error: about the error of each of these numbers.
+        calls: gradients that it took.
+    """
+
+    low: float
+    high: float
+    flat: Array
+    steep: Array
+    unit: Array
+    skew: float
+    error: float
+    calls: int
+
+
+def length_scale(x: Array, p: Array, L: float) -> float:
+    """A natural length around x, where the gradient is p: that of x, or of a gradient step if this is longer."""
+    step = norm(p) / L if L > 0.0 else 0.0
+    length = max(norm(x), step)
+    return length if 0.0 < length < math.inf else 1.0
+
+
+def noise_level(grad: Gradient, x: Array, p: Array, length: float, L: float, seed: int = 0) -> tuple[float, int]:
+    """About |e| of the error e with which gradients near x, where one is p, come; and the gradients that it took.
+
+    High differences along a line of nearby points: what varies smoothly cancels, what does not remains (J. More and
+    S. Wild, Estimating computational noise, SIAM J. Sci. Comput. 2011). More than rounding must be
+    confirmed by a second line; less counts as none. Of few variables some differences are small by chance, so the
+    largest estimate counts that is not far from the least.
+    """
+    eps = max(eps_of(x), eps_of(p))
+    rounding = ROUNDING * eps * (norm(p) + L * length)
+    step = length * eps ** (1.0 / 3.0)
+    levels = _noise_on_a_line(grad, x, length, step, seed)
+    if min(levels) <= rounding:
+        return 0.0, LINE
+    again = _noise_on_a_line(grad, x, length, step, seed + 1)
+    least = min(*levels, *again)
+    return (0.0 if least <= rounding else max(e for e in (*levels, *again) if e <= 10.0 * least)), 2 * LINE
+
+
+def _noise_on_a_line(grad: Gradient, x: Array, length: float, step: float, seed: int) -> list[float]:
+    """Estimates from differences of the third order and higher ones."""
+    offset, direction = _directions(x, seed)
+    start = x + (FURTHER * length) * offset
+    table = [grad(start + (k * step) * direction) for k in range(LINE)]
+    levels = []
+    for order in range(1, LINE):
+        table = [b - a for a, b in pairwise(table)]
+        if order >= 3:
+            square = sum(norm(d) ** 2 for d in table) / len(table)
+            levels.append(math.sqrt(square / math.comb(2 * order, order)))
+    return levels
+
+
+def curvature(grad: Gradient, x: Array, length: float, steps: int, noise: float = 0.0, seed: int = 0) -> Curvature:
+    """Arnoldi's method on differences of gradients around x, from a random start.
+
+    Its Hessenberg matrix is symmetric up to ``error`` if the gradients are those of a function; the eigenvalues of its
+    symmetric part are curvatures. Raises FloatingPointError where gradients are not finite.
+    """
+    offset, q = _directions(x, seed)
+    p = grad(x)
+    size = max(norm(p), eps_of(p) * length)
+    relative = max(eps_of(p), noise / size)
+    step = length * min(math.sqrt(relative), 0.1)
+    z = x + max(ASIDE * length, min(10.0 * step, 0.1 * length)) * offset
+    base = grad(z)
+    basis: list[Array] = []
+    H = np.zeros((steps, steps))
+    diagonal, weight = 0.0 * base, 0.0 * base  # Bekas, Kokiopoulou and Saad 2007: sums of q * J q and of q * q
+    for k in range(min(steps, x.shape[0])):
+        basis.append(q)
+        w = (grad(z + step * q) - base) * (1.0 / step)
+        diagonal, weight = diagonal + q * w, weight + q * q
+        for _ in range(2):
+            for i, b in enumerate(basis):
+                part = inner(b, w)
+                H[i, k] += part
+                w = w - part * b
+        beta = norm(w)
+        if not math.isfinite(beta):
+            raise FloatingPointError("the gradients around the point are not finite")
+        largest = float(np.abs(H[: k + 1, : k + 1]).max())
+        error = (size * relative + noise) / step + math.sqrt(relative) * largest
+        if k + 1 == steps or not beta > 10.0 * error:
+            break
+        H[k + 1, k] = beta
+        q = w * (1.0 / beta)
+    found = len(basis)
+    H = H[:found, :found]
+    values, vectors = eigh(0.5 * (H + H.T))
+    flat, steep = (_combined(basis, vectors[:, i]) for i in (0, -1))
+    skew = float(np.abs(H - H.T).max())
+    unit = np.zeros(x.shape[0])
+    unit[int(np.argmin(to_host(diagonal) / np.maximum(to_host(weight), 1e-300)))] = 1.0
+    return Curvature(float(values[0]), float(values[-1]), flat, steep, space_of(x).cast(unit), skew, error, found + 2)
+
+
+def slope_error(grad: Gradient, value: Value, x: Array, length: float, seed: int = 0) -> tuple[float, float]:
+    """(value, gradient) -> how far the slope of the values along a random line is from the gradient's, and the error
+    of that comparison; both relative to the gradient.
+    """
+    offset, u = _directions(x, seed)
+    z = x + (ASIDE * length) * offset
+    p = grad(z)
+    d = length * eps_of(x) ** 0.25
+    wide, narrow = ((value(z + t * u) - value(z - t * u)) / (2.0 * t) for t in (2.0 * d, d))
+    slope = (4.0 * narrow - wide) / 3.0
+    size = max(norm(p), math.ulp(0.0))
+    rounding = 8.0 * eps_of(x) * abs(value(z)) / d
+    return abs(slope - inner(p, u)) / size, (abs(wide - narrow) + rounding) / size
+
+
+def _directions(x: Array, seed: int) -> tuple[Array, Array]:
+    """Two random directions of length 1."""
+    rng, space = np.random.default_rng(seed), space_of(x)
+    draws = (rng.standard_normal(x.shape[0]) for _ in range(2))
+    first, second = (space.cast(draw / np.linalg.norm(draw)) for draw in draws)
+    return first, second
+
+
+def _combined(basis: list[Array], weights: Array) -> Array:
+    total = sum((float(w) * b for w, b in zip(weights[1:], basis[1:], strict=True)), float(weights[0]) * basis[0])
+    return total * (1.0 / norm(total))

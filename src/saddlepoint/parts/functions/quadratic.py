@@ -1,0 +1,143 @@
+"""Quadratic functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from saddlepoint.ground.arrays import Array, common_space, namespace
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.factor import shifted_solver
+from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.validation import as_float_array, as_vector, finite
+from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.functions.constants import eigenvalue_bounds
+from saddlepoint.parts.functions.smooth import Prox, Smooth, _constant
+
+
+class Quadratic(Smooth):
+    """1/2 x'Px + b'x.
+
+    Args:
+        P: a symmetric positive semidefinite matrix (array or SciPy sparse), a vector (a diagonal) or a number.
+        b: a vector; zero if left out.
+        mu, L: bounds on the eigenvalues of P, if known; otherwise they are computed (exactly up to size 1500 and for
+            diagonals, by Lanczos with a margin beyond).
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> sp.Quadratic(np.array([1.0, 4.0]))
+        Quadratic(n=2, mu=1, L=4)
+    """
+
+    def __init__(self, P: Any, b: Any = None, *, mu: float | None = None, L: float | None = None) -> None:
+        self.P = _as_hessian(P)
+        dim = None if isinstance(self.P, float) else self.P.shape[0]
+        self.b: Array | None = None if b is None else as_vector(b, "b of Quadratic", dim)
+        if self.b is not None:
+            dim = self.b.shape[0]
+        trusted = mu is None and L is None
+        mu = None if mu is None else _constant(mu, "mu of Quadratic")
+        L = None if L is None else _constant(L, "L of Quadratic")
+        if mu is None or L is None:
+            low, high = self._bounds()
+            mu, L = low if mu is None else mu, high if L is None else L
+        P_space = None if isinstance(self.P, float) else self.P
+        space = common_space({"P of Quadratic": P_space, "b of Quadratic": self.b})
+        super().__init__(
+            self._gradient,
+            mu=mu,
+            L=max(L, mu),
+            value=self._half,
+            prox=self._proximal,
+            dim=dim,
+            space=space,
+            quadratic=True,
+            hessian=self._matrix if space is None or space.is_numpy else None,
+            restrict=None if isinstance(self.P, Coupling) else self._restrict,
+        )
+        self.trusted = trusted
+        self._solver: tuple[float, Callable[[Array], Array]] | None = None
+
+    def hessian_times(self, x: Array) -> Array:
+        """P x."""
+        return self.P.mul(x) if isinstance(self.P, Coupling) else self.P * x
+
+    def _matrix(self, x: Array) -> Any:
+        if isinstance(self.P, Coupling):
+            return self.P.matrix()
+        return np.diag(np.full(x.shape[0], self.P) if isinstance(self.P, float) else self.P)
+
+    def _restrict(self, rows: slice) -> Quadratic:
+        P = self.P if isinstance(self.P, float) else self.P[rows]  # type: ignore[index]
+        return Quadratic(P, None if self.b is None else self.b[rows])
+
+    def _gradient(self, x: Array) -> Array:
+        Px = self.hessian_times(x)
+        return Px if self.b is None else Px + self.b
+
+    def _half(self, x: Array) -> float:
+        linear = 0.0 if self.b is None else inner(self.b, x)
+        return 0.5 * inner(x, self.hessian_times(x)) + linear
+
+    def _proximal(self, v: Array, t: float) -> Array:
+        r = v if self.b is None else v - t * self.b
+        if not isinstance(self.P, Coupling):
+            return r / (1.0 + t * self.P)
+        kept = self._solver  # another thread may replace it
+        if kept is None or kept[0] != t:
+            kept = self._solver = (t, shifted_solver(self.P.matrix(), t))
+        return kept[1](r)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_solver": None}  # factors stay at home
+
+    def _prox_of_sum(self, other: Smooth) -> Prox | None:
+        """p/2 |x|^2 + b'x only shifts and shrinks the argument of a prox."""
+        p, b = self.P, self.b
+        if not isinstance(p, float) or not other.has_prox:
+            return None
+        return partial(_shrunk_prox, p, b, other.prox)
+
+    def _bounds(self) -> tuple[float, float]:
+        if isinstance(self.P, float):
+            return self.P, self.P
+        if isinstance(self.P, Coupling):
+            return eigenvalue_bounds(self.P)
+        xp = namespace(self.P)
+        return float(xp.min(self.P)), float(xp.max(self.P))
+
+
+def _as_hessian(P: Any) -> float | Array | Coupling:
+    if isinstance(P, int | float | np.number):
+        return _constant(P, "P of Quadratic")
+    if not issparse(P):
+        P = as_float_array(P, "P of Quadratic")
+        if P.ndim == 0:
+            return _constant(P, "P of Quadratic")
+        if P.ndim == 1:
+            if P.shape[0] == 0 or bool(namespace(P).any(finite(P, "P of Quadratic") < 0.0)):
+                raise ProblemError("P of Quadratic is a diagonal with a negative or no entry; expected numbers >= 0")
+            diagonal: Array = P
+            return diagonal
+    if len(P.shape) != 2 or P.shape[0] != P.shape[1]:
+        raise ProblemError(f"P of Quadratic has shape {tuple(P.shape)}; expected a square matrix, a vector or a number")
+    matrix = as_coupling(P, "P of Quadratic")
+    entries = matrix.matrix()
+    skew, size = (
+        float(abs(part).max() if issparse(part) else namespace(part).max(abs(part)))
+        for part in (entries - entries.T, entries)
+    )
+    if skew > 1e3 * matrix.space.eps * size:
+        raise ProblemError(f"P of Quadratic is not symmetric (it differs from P.T by {skew:.3g}); use (P + P.T)/2")
+    return matrix
+
+
+def _shrunk_prox(p: float, b: Array | None, prox: Prox, v: Array, t: float) -> Array:
+    """The prox of p/2 |x|^2 + b'x + f from that of f."""
+    shrink = 1.0 / (1.0 + t * p)
+    return prox(shrink * (v if b is None else v - t * b), shrink * t)

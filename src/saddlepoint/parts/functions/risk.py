@@ -1,0 +1,276 @@
+"""Regularised risks: an average of losses of D x, plus l2/2 |x|^2.
+
+Each loss is one convex function of one variable. Without data D the loss acts on the coordinates of x themselves and
+is summed instead of averaged; the function is then separable and its prox is cheap.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.sparse import diags_array, issparse
+
+from saddlepoint.ground.arrays import Array, common_space, namespace
+from saddlepoint.ground.elementwise import cast_like, choose, clip, sigmoid, softplus, tanh
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.validation import as_vector
+from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.functions.constants import gram_bounds
+from saddlepoint.parts.functions.smooth import Prox, Restrict, Smooth, _constant, plus_identity
+
+
+class Risk(Smooth):
+    """mean_i loss(d_i'x - t_i) + l2/2 |x|^2, or sum_i loss(x_i - t_i) + l2/2 |x|^2 when D is None.
+
+    Args:
+        curvature: bounds on the second derivative of the loss.
+
+    A new kind defines the loss and its first two derivatives, applied to arrays: ``_loss``, ``_slope``, ``_bend``. They
+    are methods and not closures so that the function can be sent to another process.
+    """
+
+    trusted = True
+
+    def __init__(
+        self,
+        D: Any,
+        t: Any,
+        l2: float,
+        *,
+        curvature: tuple[float, float],
+        prox: Prox | None = None,
+        restrict: Restrict | None = None,
+        quadratic: bool = False,
+    ) -> None:
+        name = type(self).__name__
+        self.l2 = l2 = _constant(l2, f"l2 of {name}")
+        self.D: Coupling | None = _as_data(D, name)
+        rows = None if self.D is None else self.D.shape[0]
+        self.t: Array | None = None if t is None else as_vector(t, f"t of {name}", rows)
+        self.curvature = curvature
+        gram = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
+        scale = 1.0 if self.D is None else 1.0 / self.D.shape[0]
+        mu = l2 + scale * curvature[0] * gram[0]
+        elsewhere = None
+        if self.D is not None:
+            of_Dx = Smooth(
+                self._gradient,
+                mu=0.0,
+                L=curvature[1],
+                value=self._value,
+                quadratic=quadratic,
+                restrict=self._losses,
+            )
+            elsewhere = self.D.of_rows(of_Dx, scale=scale, l2=l2, curvature=curvature, gram=gram)
+        super().__init__(
+            self._gradient if elsewhere is None else elsewhere.grad,
+            mu=mu,
+            L=max(mu, l2 + scale * curvature[1] * gram[1]),
+            value=self._value if elsewhere is None else elsewhere.value,
+            prox=prox if self.D is None else None,
+            dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
+            space=common_space({f"D of {name}": None if self.D is None else self.D.space.of_y, f"t of {name}": self.t}),
+            quadratic=quadratic,
+            restrict=restrict if self.D is None else None,
+            hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
+        )
+
+    def _loss(self, r: Array) -> Array:
+        raise NotImplementedError
+
+    def _slope(self, r: Array) -> Array:
+        raise NotImplementedError
+
+    def _bend(self, r: Array) -> Array:
+        raise NotImplementedError
+
+    def _losses(self, rows: slice) -> Smooth:
+        """The sum of the losses of some rows, as a function of their part of D x."""
+        own = object.__new__(type(self))
+        held = {name: value for name, value in vars(self).items() if name in ("t", "labels", "delta", "width")}
+        sliced = {name: held[name][rows] for name in ("t", "labels") if held.get(name) is not None}
+        vars(own).update({**held, **sliced, "D": None, "l2": 0.0})
+        return Smooth(own._gradient, mu=0.0, L=self.curvature[1], value=own._value)
+
+    def _residual(self, x: Array) -> Array:
+        Dx = x if self.D is None else self.D.mul(x)
+        return Dx if self.t is None else Dx - self.t
+
+    def _gradient(self, x: Array) -> Array:
+        slope = self._slope(self._residual(x))
+        if self.D is not None:
+            slope = self.D.tmul(slope) * (1.0 / self.D.shape[0])
+        return slope + self.l2 * x
+
+    def _hessian(self, x: Array) -> Any:
+        bend = self._bend(self._residual(x))
+        if self.D is None:
+            return np.diag(bend + self.l2)
+        D = self.D.matrix()
+        weighted = diags_array(bend) @ D if issparse(D) else bend[:, None] * D
+        return plus_identity((1.0 / D.shape[0]) * (D.T @ weighted), self.l2)
+
+    def _value(self, x: Array) -> float:
+        losses = self._loss(self._residual(x))
+        total = float(namespace(losses).sum(losses))
+        return (total if self.D is None else total / self.D.shape[0]) + 0.5 * self.l2 * inner(x, x)
+
+
+class LeastSquares(Risk):
+    """|D x - t|^2 / (2 N) + l2/2 |x|^2 with the N rows of D."""
+
+    def __init__(self, D: Any, t: Any, l2: float = 0.0) -> None:
+        if D is None:
+            raise ProblemError("LeastSquares needs data D; for a separable quadratic use Quadratic")
+        super().__init__(D, t, l2, curvature=(1.0, 1.0), quadratic=True)
+
+    def _loss(self, r: Array) -> Array:
+        return 0.5 * r * r
+
+    def _slope(self, r: Array) -> Array:
+        return r
+
+    def _bend(self, r: Array) -> Array:
+        return np.ones_like(r)
+
+    def _hessian(self, x: Array) -> Any:
+        assert self.D is not None
+        return plus_identity(self.D.gram() * (1.0 / self.D.shape[0]), self.l2)
+
+
+class Logistic(Risk):
+    """mean_i log(1 + exp(-label_i d_i'x)) + l2/2 |x|^2 with labels +1 and -1."""
+
+    def __init__(self, D: Any, labels: Any, l2: float = 0.0) -> None:
+        D = _as_data(D, "Logistic")
+        self.labels = _as_labels(D, labels, "Logistic")
+        super().__init__(D, None, l2, curvature=(0.0, 0.25))
+
+    def _loss(self, r: Array) -> Array:
+        return softplus(-(self.labels * r))
+
+    def _slope(self, r: Array) -> Array:
+        s = self.labels
+        return cast_like(-(s * sigmoid(-(s * r))), r)
+
+    def _bend(self, r: Array) -> Array:
+        return sigmoid(r) * sigmoid(-r)
+
+
+class SmoothedHinge(Risk):
+    """mean_i hinge(label_i d_i'x) + l2/2 |x|^2 with labels +1 and -1, the hinge max(0, 1 - s) rounded over ``width``.
+
+    hinge(s) = 0 for s >= 1, (1 - s)^2/(2 width) for 1 - width <= s <= 1, and 1 - s - width/2 below.
+    """
+
+    def __init__(self, D: Any, labels: Any, l2: float = 0.0, width: float = 1.0) -> None:
+        D = _as_data(D, "SmoothedHinge")
+        self.labels = _as_labels(D, labels, "SmoothedHinge")
+        self.width = w = _constant(width, "width of SmoothedHinge")
+        if w == 0.0:
+            raise ProblemError("width of SmoothedHinge is 0; expected a positive number")
+        super().__init__(D, None, l2, curvature=(0.0, 1.0 / w))
+
+    def _loss(self, r: Array) -> Array:
+        w, short = self.width, clip(1.0 - self.labels * r, 0.0, math.inf)
+        return choose(short <= w, short * short / (2.0 * w), short - 0.5 * w)
+
+    def _slope(self, r: Array) -> Array:
+        s, w = self.labels, self.width
+        return cast_like(-(s * clip((1.0 - s * r) / w, 0.0, 1.0)), r)
+
+    def _bend(self, r: Array) -> Array:
+        w, short = self.width, 1.0 - self.labels * r
+        return choose((short > 0.0) & (short < w), 0.0 * r + 1.0 / w, 0.0 * r)
+
+
+def _as_data(D: Any, name: str) -> Coupling | None:
+    return None if D is None else as_coupling(D, f"D of {name}")
+
+
+def _as_labels(D: Coupling | None, labels: Any, name: str) -> Array:
+    if D is None:
+        raise ProblemError(f"{name} needs data D, one row a sample")
+    s = as_vector(labels, f"labels of {name}", D.shape[0])
+    xp = namespace(s)
+    if not bool(xp.all(xp.abs(s) == 1.0)):
+        odd = float(s[xp.abs(s) != 1.0][0])
+        raise ProblemError(f"labels of {name} hold {odd:g}; expected +1 and -1 (2 * label - 1 maps 0/1 labels)")
+    return s
+
+
+class Huber(Risk):
+    """Huber loss with l2: r^2/2 where |r| <= delta, delta |r| - delta^2/2 beyond.
+
+    mean_i huber(d_i'x - t_i) + l2/2 |x|^2; without D: sum_i huber(x_i - t_i) + l2/2 |x|^2.
+    """
+
+    def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0, delta: float = 1.0) -> None:
+        self.delta = d = _constant(delta, "delta of Huber")
+        if d == 0.0:
+            raise ProblemError("delta of Huber is 0; expected a positive number")
+        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._shrink, restrict=self._restrict)
+
+    def _loss(self, r: Array) -> Array:
+        d = self.delta
+        return choose(abs(r) <= d, 0.5 * r * r, d * abs(r) - 0.5 * d * d)
+
+    def _slope(self, r: Array) -> Array:
+        return clip(r, -self.delta, self.delta)
+
+    def _bend(self, r: Array) -> Array:
+        return choose(abs(r) <= self.delta, 0.0 * r + 1.0, 0.0 * r)
+
+    def _restrict(self, rows: slice) -> Huber:
+        return Huber(None, None if self.t is None else self.t[rows], self.l2, self.delta)
+
+    def _shrink(self, v: Array, t: float) -> Array:
+        """Of clip(u - c, -d, d) + l2 u + (u - v)/t = 0: solve both branches, and keep the one that fits."""
+        d, centre = self.delta, 0.0 if self.t is None else self.t
+        s = self.l2 + 1.0 / t
+        middle = (v / t + centre) / (1.0 + s)
+        outside = choose(middle > centre, (v / t - d) / s, (v / t + d) / s)
+        return choose(abs(middle - centre) <= d, middle, outside)
+
+
+class LogCosh(Risk):
+    """log-cosh loss with l2, a smooth absolute value: mean_i log cosh(d_i'x - t_i) + l2/2 |x|^2.
+
+    Without D: sum_i log cosh(x_i - t_i) + l2/2 |x|^2.
+    """
+
+    def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0) -> None:
+        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._newton, restrict=self._restrict)
+
+    def _loss(self, r: Array) -> Array:
+        return abs(r) + softplus(-2.0 * abs(r)) - math.log(2.0)
+
+    def _slope(self, r: Array) -> Array:
+        return tanh(r)
+
+    def _bend(self, r: Array) -> Array:
+        return 1.0 - tanh(r) ** 2
+
+    def _restrict(self, rows: slice) -> LogCosh:
+        return LogCosh(None, None if self.t is None else self.t[rows], self.l2)
+
+    def _newton(self, v: Array, t: float) -> Array:
+        """Of tanh(u - c) + l2 u + (u - v)/t = 0 by Newton steps in a shrinking bracket, halved where Newton is slow."""
+        centre = 0.0 if self.t is None else self.t
+        s = self.l2 + 1.0 / t
+        low, high = (v / t - 1.0) / s, (v / t + 1.0) / s
+        u, last = choose(v < low, low, choose(v > high, high, v)), 0.0 * v + math.inf
+        for _ in range(100):
+            th = tanh(u - centre)
+            residual = th + s * u - v / t
+            low, high = choose(residual < 0.0, u, low), choose(residual > 0.0, u, high)
+            step = u - residual / (1.0 - th * th + s)
+            newton = (step > low) & (step < high) & (abs(residual) <= 0.5 * last)
+            new = choose(newton | (step == u), step, 0.5 * (low + high))
+            if bool(namespace(new).all(new == u)):
+                break
+            u, last = new, abs(residual)
+        return u

@@ -1,0 +1,275 @@
+"""A smooth convex function as the library sees it: a gradient and two constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import eye_array, issparse
+
+from saddlepoint.ground.arrays import Array, Space, common_space
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.validation import as_count, as_number, short_repr
+from saddlepoint.parts.functions.autodiff import Differentiated
+
+Gradient: TypeAlias = Callable[[Array], Array]
+Value: TypeAlias = Callable[[Array], float]
+Prox: TypeAlias = Callable[[Array, float], Array]
+Hessian: TypeAlias = Callable[[Array], Any]
+Restrict: TypeAlias = Callable[[slice], "Smooth"]
+
+UNKNOWN = ", or None if it is unknown"
+
+
+class Smooth:
+    """A convex function known by its gradient: mu-strongly convex and L-smooth.
+
+    Args:
+        grad: x -> gradient at x. It must return a new array at every call and leave x alone.
+        mu: strong convexity; ``None`` if unknown (it is never guessed, and without it no distance can be certified).
+        L: smoothness, the Lipschitz constant of the gradient; ``None`` to have it estimated from gradients when the
+            function enters a ``Saddle`` (the run watches the estimate, and a certificate never depends on it).
+        value: x -> value at x. Optional: no method needs it.
+        prox: (v, t) -> argmin_u f(u) + |u - v|^2 / (2 t). Optional: only prox methods need it.
+        dim: the dimension, if the function fixes it.
+        dtype: the dtype of the function's own data, if it has any, and is NumPy's.
+        space: library, dtype and device of that data, whatever the library is.
+        quadratic: True if the gradient is affine; methods for quadratic problems need to know.
+        hessian: x -> the Hessian at x, an array or a SciPy sparse array. Optional: only methods that factorise need it.
+        restrict: a slice of coordinates -> the function of these alone, where the function is a sum over the
+            coordinates. Optional: only sharded problems need it.
+        trusted: True if mu and L follow from what the function is made of, as those of the ready functions do. What is
+            only claimed is looked into before a run is called solved.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> g = sp.Smooth(lambda x: x + np.tanh(x), mu=1.0, L=2.0)
+        >>> 3 * g + sp.Quadratic(2.0)
+        Smooth(mu=5, L=8)
+    """
+
+    trusted = False
+    __array_ufunc__ = None  # so that np.float64(3) * g is left to __rmul__
+
+    def __init__(
+        self,
+        grad: Gradient,
+        *,
+        mu: float | None,
+        L: float | None,
+        value: Value | None = None,
+        prox: Prox | None = None,
+        dim: int | None = None,
+        dtype: Any = None,
+        space: Space | None = None,
+        quadratic: bool = False,
+        hessian: Hessian | None = None,
+        restrict: Restrict | None = None,
+        trusted: bool = False,
+    ) -> None:
+        name = type(self).__name__
+        given = (("grad", grad), ("value", value), ("prox", prox), ("hessian", hessian), ("restrict", restrict))
+        for what, function in given:
+            if function is not None and not callable(function):
+                raise ProblemError(f"{what} of {name} is {short_repr(function)}; expected a function")
+        self.grad = grad
+        self.value = value
+        self.has_prox = prox is not None
+        self.prox: Prox = self._no_prox if prox is None else prox
+        # An unknown constant is NaN, which every sum and product of constants then carries along.
+        self.mu = math.nan if mu is None else _constant(mu, f"mu of {name}", UNKNOWN)
+        self.L = math.nan if L is None else _constant(L, f"L of {name}", UNKNOWN)
+        if self.mu > self.L:
+            raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
+        self.dim = None if dim is None else as_count(dim, f"dim of {name}")
+        self.space = Space(np, _as_dtype(dtype, name)) if space is None and dtype is not None else space
+        self.quadratic = quadratic
+        self.hessian = hessian
+        self.restrict = restrict
+        if trusted:
+            self.trusted = True
+
+    @classmethod
+    def from_value(
+        cls, fun: Callable[[Any], Any], *, mu: float | None, L: float | None, dim: int | None = None
+    ) -> Smooth:
+        """A function known by its value, written in PyTorch or JAX, which differentiate it.
+
+        Args:
+            fun: x -> value at x, of tensors or JAX arrays.
+            mu, L, dim: as in the class.
+        """
+        return Smooth(Differentiated(fun), mu=mu, L=L, value=lambda x: float(fun(x)), dim=dim)
+
+    @property
+    def dtype(self) -> Any:
+        """Of the function's own data; None if it has none."""
+        return None if self.space is None else self.space.dtype
+
+    def __call__(self, x: Array) -> float:
+        """The value at x."""
+        if self.value is None:
+            raise ProblemError(f"this {type(self).__name__} was given no value; pass value= to have one")
+        return self.value(x)
+
+    def __add__(self, other: Smooth) -> Smooth:
+        if not isinstance(other, Smooth):
+            return NotImplemented
+        f, g = self, other
+        F, G = f.hessian, g.hessian
+        restrict_f, restrict_g = f.restrict, g.restrict
+        if f.dim is not None and g.dim is not None and f.dim != g.dim:
+            raise ProblemError(f"cannot add a function of {f.dim} variables and one of {g.dim}")
+        return Smooth(
+            partial(_sum, f.grad, g.grad),
+            mu=known(f.mu + g.mu),
+            L=known(f.L + g.L),
+            value=None if f.value is None or g.value is None else partial(_sum, f.value, g.value),
+            prox=f._prox_of_sum(g) or g._prox_of_sum(f),
+            dim=f.dim if g.dim is None else g.dim,
+            space=common_space({"the one function": f, "the other": g}),
+            quadratic=f.quadratic and g.quadratic,
+            hessian=None if F is None or G is None else partial(_sum, F, G),
+            restrict=None if restrict_f is None or restrict_g is None else partial(_sum, restrict_f, restrict_g),
+            trusted=f.trusted and g.trusted,
+        )
+
+    def __mul__(self, factor: float) -> Smooth:
+        c = _constant(factor, "the factor of a function")
+        if c == 0.0:
+            raise ProblemError("a function can only be multiplied by a positive number; got 0")
+        f, F, restrict = self, self.hessian, self.restrict
+        return Smooth(
+            partial(_multiple, c, f.grad),
+            mu=known(c * f.mu),
+            L=known(c * f.L),
+            value=None if f.value is None else partial(_multiple, c, f.value),
+            prox=partial(_prox_of_multiple, c, f.prox) if f.has_prox else None,
+            dim=f.dim,
+            space=f.space,
+            quadratic=f.quadratic,
+            hessian=None if F is None else partial(_multiple, c, F),
+            restrict=None if restrict is None else partial(_multiple, c, restrict),
+            trusted=f.trusted,
+        )
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        size = f"n={self.dim}, " if self.dim is not None else ""
+        mu, L = ("?" if math.isnan(constant) else f"{constant:.6g}" for constant in (self.mu, self.L))
+        return f"{type(self).__name__}({size}mu={mu}, L={L})"
+
+    def _prox_of_sum(self, other: Smooth) -> Prox | None:
+        """The prox of self + other, where self makes it a matter of the prox of other."""
+        return None
+
+    def _no_prox(self, v: Array, t: float) -> Array:
+        raise ProblemError(f"this {type(self).__name__} has no prox; give prox= to Smooth, or use a gradient method")
+
+
+# Not lambdas, so that sums and multiples of functions can be sent to other processes.
+
+
+def _sum(f: Callable[[Any], Any], g: Callable[[Any], Any], x: Any) -> Any:
+    return f(x) + g(x)
+
+
+def _multiple(c: float, f: Callable[[Any], Any], x: Any) -> Any:
+    return c * f(x)
+
+
+def _prox_of_multiple(c: float, prox: Prox, v: Array, t: float) -> Array:
+    return prox(v, c * t)
+
+
+def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
+    """f + weight/2 |x - centre|^2: what a proximal step minimises, and what Catalyst adds to g.
+
+    Nothing here but ``+ - *`` touches the points, so they may be symbolic.
+    """
+    grad, value, F = f.grad, f.value, f.hessian
+
+    def prox(v: Array, t: float) -> Array:
+        shrink = 1.0 / (1.0 + t * weight)
+        return f.prox(shrink * (v + (t * weight) * centre), shrink * t)
+
+    return Smooth(
+        lambda x: grad(x) + weight * (x - centre),
+        mu=known(f.mu + weight),
+        L=known(f.L + weight),
+        value=None if value is None else lambda x: value(x) + 0.5 * weight * inner(x - centre, x - centre),
+        prox=prox if f.has_prox else None,
+        dim=f.dim,
+        space=f.space,
+        quadratic=f.quadratic,
+        hessian=None if F is None else lambda x: plus_identity(F(x), weight),
+        trusted=f.trusted,
+    )
+
+
+def moved(f: Smooth, centre: Array, slope: Array) -> Smooth:
+    """u -> f(centre + u) + <slope, u>."""
+    grad, value, F = f.grad, f.value, f.hessian
+    return Smooth(
+        lambda u: grad(centre + u) + slope,
+        mu=known(f.mu),
+        L=known(f.L),
+        value=None if value is None else lambda u: value(centre + u) + inner(slope, u),
+        prox=(lambda v, t: f.prox(centre + v - t * slope, t) - centre) if f.has_prox else None,
+        dim=f.dim,
+        space=f.space,
+        quadratic=f.quadratic,
+        hessian=None if F is None else lambda u: F(centre + u),
+        trusted=f.trusted,
+    )
+
+
+def stretched(f: Smooth, a: float) -> Smooth:
+    """x -> f(a x)."""
+    if a == 1.0:
+        return f
+    grad, value, F = f.grad, f.value, f.hessian
+    return Smooth(
+        lambda x: a * grad(a * x),
+        mu=known(a * a * f.mu),
+        L=known(a * a * f.L),
+        value=None if value is None else lambda x: value(a * x),
+        prox=(lambda v, t: (1.0 / a) * f.prox(a * v, a * a * t)) if f.has_prox else None,
+        dim=f.dim,
+        space=f.space,
+        quadratic=f.quadratic,
+        hessian=None if F is None else lambda x: a * a * F(a * x),
+        trusted=f.trusted,
+    )
+
+
+def plus_identity(matrix: Any, c: float) -> Any:
+    """matrix + c I, sparse if the matrix is."""
+    n = matrix.shape[0]
+    return matrix + (c * eye_array(n) if issparse(matrix) else c * np.eye(n))
+
+
+def _as_dtype(dtype: Any, name: str) -> np.dtype[Any]:
+    with suppress(TypeError, ValueError):
+        known: np.dtype[Any] = np.dtype(dtype)
+        if known in (np.float32, np.float64):
+            return known
+    raise ProblemError(f"dtype of {name} is {short_repr(dtype)}; expected float32 or float64")
+
+
+def known(constant: float) -> float | None:
+    """A constant as ``Smooth`` takes it: None if it is unknown."""
+    return None if math.isnan(constant) else constant
+
+
+def _constant(value: Any, name: str, otherwise: str = "") -> float:
+    number = as_number(value, name, f"a number{otherwise}")
+    if not math.isfinite(number) or number < 0.0:
+        raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative{otherwise}")
+    return number

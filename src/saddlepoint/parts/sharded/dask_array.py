@@ -1,0 +1,74 @@
+"""What a Dask array must be to serve as the coupling or as data: a matrix of float32 or float64 in whole rows."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.parts.sharded.dask_cluster import library
+
+MOVED = 2**30  # bytes that may be moved to bring an array that is cut by columns into whole rows
+
+log = logging.getLogger("saddlepoint")
+
+
+def checked(A: Any, name: str) -> Any:
+    """The array, in whole rows; a ProblemError if it is no matrix of known chunks and a real dtype."""
+    if not hasattr(A, "chunks") or not hasattr(A, "blocks"):
+        raise ProblemError(
+            f"{name} is a {type(A).__module__}.{type(A).__name__}; expected a Dask array: a data frame becomes one by "
+            ".to_dask_array(lengths=True)"
+        )
+    if A.ndim != 2:
+        raise ProblemError(f"{name} is a Dask array of {A.ndim} dimensions; expected a matrix")
+    if any(math.isnan(size) for sizes in A.chunks for size in sizes):
+        raise ProblemError(f"{name} has chunks of unknown sizes; call {name}.compute_chunk_sizes() first")
+    if 0 in A.shape:
+        raise ProblemError(f"{name} has shape {A.shape}; expected a matrix with at least one row and one column")
+    if A.dtype not in (np.float32, np.float64):
+        raise ProblemError(f'{name} has dtype {A.dtype}; expected float32 or float64: {name}.astype("float64")')
+    pieces = len(A.chunks[1])
+    if pieces > 1:
+        if A.nbytes > MOVED:
+            raise ProblemError(
+                f"{name} is cut into {pieces} pieces by columns, and to bring its {A.nbytes / 2**30:.3g} GiB into "
+                f"whole rows would move nearly all of it; expected chunks of whole rows: load it so, or call "
+                f"{name}.rechunk({{1: -1}}) yourself"
+            )
+        log.warning("%s is cut into %d pieces by columns; it is brought into whole rows", name, pieces)
+        A = A.rechunk({1: -1})
+    if 0 in A.chunks[0]:
+        A = A.rechunk({0: tuple(size for size in A.chunks[0] if size)})
+    return A
+
+
+def row_bounds(A: Any) -> list[int]:
+    """The rows at which the chunks of an array begin, and their number at the end."""
+    return [0, *(int(end) for end in np.cumsum(A.chunks[0]))]
+
+
+def rows_from(read: Callable[[int, int], Array], bounds: Sequence[int], columns: int, dtype: Any) -> Any:
+    """The Dask array of which ``read(start, stop)`` gives rows, on the worker that is to hold them.
+
+    Args:
+        read: a function that other processes can import or unpickle, and from where they reach the data.
+        bounds: the rows at which shards begin, and their number at the end.
+        columns: of every row.
+        dtype: of what is read.
+    """
+    library()
+    delayed, da = import_module("dask").delayed, import_module("dask.array")
+    later = delayed(read, pure=True)
+    blocks = [
+        da.from_delayed(later(start, stop), shape=(stop - start, columns), dtype=dtype)
+        for start, stop in pairwise(bounds)
+    ]
+    return da.concatenate(blocks, axis=0)

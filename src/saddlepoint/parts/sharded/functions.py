@@ -1,0 +1,108 @@
+"""Functions of vectors that are spread over shards, and functions that are sums over shards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.parts.sharded.vectors import Library, Sharded
+
+
+class ShardedFunction(Smooth):
+    """g of x, where g is a sum of functions of single coordinates: every shard has the part of its rows.
+
+    Args:
+        g: a function with ``restrict``.
+        library: the vectors that it takes.
+    """
+
+    def __init__(self, g: Smooth, library: Library) -> None:
+        self.library, self.number = library, give_parts(g, library)
+        super().__init__(
+            self._gradient,
+            mu=known(g.mu),
+            L=known(g.L),
+            value=None if g.value is None else self._value,
+            prox=self._proximal if g.has_prox else None,
+            dim=g.dim,
+            space=g.space,
+            quadratic=g.quadratic,
+            trusted=g.trusted,
+        )
+
+    def _gradient(self, x: Any) -> Any:
+        point = self.library.asarray(x)
+        return Sharded(self.library, point.dtype, "grad", (self.number, point))
+
+    def _proximal(self, v: Any, t: float) -> Any:
+        point = self.library.asarray(v)
+        return Sharded(self.library, point.dtype, "prox", (self.number, point, float(t)))
+
+    def _value(self, x: Any) -> float:
+        return float(self.library.run([("value", None, (self.number, self.library.asarray(x)))])[0][0])
+
+
+def give_parts(g: Smooth, library: Library) -> int:
+    """Let every shard hold its part of g; the name under which it does."""
+    restrict, engine = g.restrict, library.engine
+    if restrict is None:
+        raise ProblemError(
+            f"g is a {type(g).__name__} that joins coordinates of x of different shards; with A in shards, expected a "
+            "sum of functions of single coordinates: Quadratic with a number or a diagonal, Huber or LogCosh without "
+            "D, Entropy, sums and multiples of them, or a Smooth with restrict="
+        )
+    name = engine.name()
+    engine.give(name, lambda k: restrict(engine.slice(k)))
+    return name
+
+
+class ShardedRisk(Smooth):
+    """y -> scale loss(D y) + l2/2 |y|^2, where the shards hold the rows of D.
+
+    Its gradient scale D' grad loss(D y) + l2 y is a round: y goes out, and n numbers come back.
+
+    Args:
+        loss: a function of D y with ``restrict``, such as ``Huber(t=t)``.
+        library: of an engine whose matrix is D.
+        scale: usually 1/N for the mean over N rows.
+        l2: of the regulariser.
+        curvature: bounds on the second derivatives of the loss.
+        gram: bounds on the smallest and the largest eigenvalue of D'D.
+    """
+
+    def __init__(
+        self,
+        loss: Smooth,
+        library: Library,
+        *,
+        scale: float,
+        l2: float,
+        curvature: tuple[float, float],
+        gram: tuple[float, float],
+    ) -> None:
+        self.library, self.number, self.scale, self.l2 = library, give_parts(loss, library), scale, l2
+        mu, L = (l2 + scale * bend * square for bend, square in zip(curvature, gram, strict=True))
+        super().__init__(
+            self._gradient,
+            mu=mu,
+            L=max(mu, L),
+            value=None if loss.value is None else self._value,
+            dim=library.engine.columns,
+            dtype=library.engine.dtype,
+            quadratic=loss.quadratic,
+            trusted=True,
+        )
+
+    def _slope(self, y: Array) -> Sharded:
+        t = Sharded(self.library, y.dtype, "mul", (y.copy(),))
+        return Sharded(self.library, y.dtype, "grad", (self.number, t))
+
+    def _gradient(self, y: Array) -> Array:
+        return self.scale * self.library.run([("tmul", None, (self._slope(y),))])[0] + self.l2 * y
+
+    def _value(self, y: Array) -> float:
+        t = Sharded(self.library, y.dtype, "mul", (y.copy(),))
+        total = float(self.library.run([("value", None, (self.number, t))])[0][0])
+        return self.scale * total + 0.5 * self.l2 * float(y.dot(y))

@@ -1,0 +1,192 @@
+"""Vectors one after the other, some with the shards and some with the driver, as methods with a memory keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import max_abs
+
+if TYPE_CHECKING:
+    from saddlepoint.parts.sharded.vectors import Library, Sharded
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stacked:
+    """Blocks one after the other, each with its own place: ``Sharded`` vectors, and arrays of NumPy."""
+
+    blocks: tuple[Any, ...]
+
+    __array_ufunc__ = None  # so that an array @ rows is left to the rows
+
+    @property
+    def library(self) -> Library:
+        """That of the first block with the shards."""
+        library: Library = next(block.library for block in self.blocks if not isinstance(block, np.ndarray))
+        return library
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The length of all blocks together."""
+        return (sum(block.shape[0] for block in self.blocks),)
+
+    @property
+    def dtype(self) -> Any:
+        """The widest of the blocks."""
+        return np.result_type(*(block.dtype for block in self.blocks))
+
+    @property
+    def device(self) -> str:
+        """That of the shards."""
+        return self.library.device
+
+    def __array_namespace__(self, api_version: str | None = None) -> StackedLibrary:
+        return StackedLibrary(self.library)
+
+    def __getitem__(self, key: slice) -> Any:
+        """Whole blocks."""
+        start, stop, _ = key.indices(self.shape[0])
+        ends = pairwise(accumulate((block.shape[0] for block in self.blocks), initial=0))
+        chosen = [
+            block for block, (first, last) in zip(self.blocks, ends, strict=True) if start <= first < last <= stop
+        ]
+        if sum(block.shape[0] for block in chosen) != stop - start:
+            raise self.library.refusal("a part of x")
+        return chosen[0] if len(chosen) == 1 else Stacked(tuple(chosen))
+
+    def __add__(self, other: Any) -> Stacked:
+        return self._with(other, lambda a, b: a + b)
+
+    def __sub__(self, other: Any) -> Stacked:
+        return self._with(other, lambda a, b: a - b)
+
+    def __mul__(self, other: Any) -> Stacked:
+        return self._with(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: float) -> Stacked:
+        return Stacked(tuple(block / other for block in self.blocks))
+
+    def __neg__(self) -> Stacked:
+        return self * -1.0
+
+    def _with(self, other: Any, join: Callable[[Any, Any], Any]) -> Stacked:
+        if isinstance(other, Stacked):
+            return Stacked(tuple(map(join, self.blocks, other.blocks)))
+        return Stacked(tuple(join(block, other) for block in self.blocks))
+
+    def __matmul__(self, other: Stacked) -> float:
+        """The inner product: a round."""
+        return float(inner_products([self], other)[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StackedRows:
+    """Vectors as the rows of a matrix."""
+
+    rows: tuple[Stacked, ...]
+
+    __array_ufunc__ = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many, and how long they are."""
+        return len(self.rows), self.rows[0].shape[0] if self.rows else 0
+
+    def __matmul__(self, vector: Stacked) -> Array:
+        """The inner products with the rows, in one round."""
+        return inner_products(self.rows, vector)
+
+    def __rmatmul__(self, weights: Array) -> Any:
+        """The sum of the rows with weights; 0 of none."""
+        if not self.rows:
+            return 0.0
+        factors = [float(weight) for weight in weights]
+        columns = zip(*(row.blocks for row in self.rows), strict=True)
+        return Stacked(tuple(_weighted(factors, column) for column in columns))
+
+    def buffer(self, most: int) -> Buffer:
+        """These rows, with room for more."""
+        return Buffer(most, self.shape[1], list(self.rows))
+
+
+class Buffer:
+    """Room for rows, as ``Rows`` wants it."""
+
+    def __init__(self, most: int, length: int, rows: list[Stacked] | None = None) -> None:
+        self.shape = most, length
+        self.rows = [] if rows is None else rows
+
+    def __getitem__(self, key: tuple[slice, slice]) -> StackedRows:
+        return StackedRows(tuple(self.rows[key[0]]))
+
+    def __setitem__(self, key: tuple[int, slice], row: Stacked) -> None:
+        self.rows[key[0] :] = [row]
+
+
+class StackedLibrary:
+    """Stacked vectors as an array library: as much of the array API as a run needs."""
+
+    __name__ = "stacked"
+    float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+    finfo, result_type = staticmethod(np.finfo), staticmethod(np.result_type)
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StackedLibrary) and other.library is self.library
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def asarray(self, array: Array, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+        """An array of the driver stays there."""
+        return np.asarray(array, dtype)
+
+    def astype(self, vector: Stacked, dtype: Any, copy: bool = True) -> Stacked:
+        """The vector in another dtype."""
+        return Stacked(
+            tuple(
+                block.astype(dtype) if isinstance(block, np.ndarray) else self.library.astype(block, dtype)
+                for block in vector.blocks
+            )
+        )
+
+    def zeros(self, shape: tuple[int, int], dtype: Any = None, device: Any = None) -> Buffer:
+        """Room for rows."""
+        return Buffer(*shape)
+
+    def abs(self, vector: Stacked) -> Stacked:
+        """The absolute values."""
+        return Stacked(tuple(abs(b) if isinstance(b, np.ndarray) else self.library.abs(b) for b in vector.blocks))
+
+    def max(self, vector: Stacked) -> float:
+        """The largest entry of a vector of absolute values."""
+        return max(map(max_abs, vector.blocks))
+
+
+def inner_products(rows: Sequence[Stacked], vector: Stacked) -> Array:
+    """Those of several vectors with one, in one round."""
+    pairs: list[tuple[Sharded, Sharded]] = []
+    found = np.zeros(len(rows))
+    for k, row in enumerate(rows):
+        for a, b in zip(row.blocks, vector.blocks, strict=True):
+            if isinstance(a, np.ndarray):
+                found[k] += a.dot(b)
+            else:
+                pairs.append((a, b))
+    if pairs:
+        found += np.reshape(vector.library.dots(pairs), (len(rows), -1)).sum(axis=1)
+    return found
+
+
+def _weighted(factors: list[float], vectors: tuple[Any, ...]) -> Any:
+    if not isinstance(vectors[0], np.ndarray):
+        return vectors[0].library.weighted(factors, vectors)
+    return np.asarray(np.asarray(factors, vectors[0].dtype) @ np.stack(vectors))

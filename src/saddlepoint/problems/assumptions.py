@@ -1,0 +1,256 @@
+"""What is seen on the way is compared with what was claimed: gradients with mu and L, products with A' and |A|.
+
+The comparisons cost a few dot products; they are made for the first 64 calls one by one and later for every eighth.
+What they find is looked into with a few gradients more before anyone is accused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from saddlepoint.ground.arrays import Array, eps_of, namespace
+from saddlepoint.ground.errors import AssumptionError, ProblemError
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.parts.coupling import Coupling, Norm
+from saddlepoint.parts.functions.probes import Curvature, curvature, length_scale, noise_level
+from saddlepoint.parts.functions.smooth import Gradient
+from saddlepoint.theory.smoothness import observed_L, observed_mu, smooth_lemma
+
+ALL = 64  # calls that are compared one by one,
+EVERY = 8  # and the others this far apart
+STEPS = 12  # of the search for curvatures that explains a contradiction
+SKEW = 1e-4  # of the largest curvature, by which a Jacobian may fail to be symmetric
+ADJOINT = 1e3  # units of rounding by which <x, A y> and <A'x, y> may differ
+NOISE = 4.0  # times the noise level: what a gradient may be wrong by
+
+Note = Callable[[str, int], None]  # (oracle, calls): gradients and products that looking into something took
+
+
+class GradientCheck:
+    """Compares the gradients of one function with Lemma `smooth`.
+
+    Attributes:
+        noise: by how much a gradient may be wrong, as far as it is known.
+    """
+
+    def __init__(self, name: str, mu: float, L: float, grad: Gradient, note: Note) -> None:
+        self.name, self.mu, self.L = name, 0.0 if math.isnan(mu) else mu, L
+        self.grad, self.note = grad, note
+        self.noise = 0.0
+        self.seen = 0
+        self.x: Array | None = None
+        self.p: Array | None = None
+
+    def see(self, x: Array, p: Array) -> None:
+        """Note the gradient p at x, and raise AssumptionError if it refutes mu or L."""
+        self.seen += 1
+        if self.seen > ALL and self.seen % EVERY:
+            return
+        if p is self.p:
+            raise ProblemError(f"the gradient of {self.name} returned the same array twice; return a new one each time")
+        if self.x is not None and self.p is not None:
+            self.compare(x, p, self.x, self.p)
+        self.x, self.p = x, p
+
+    def compare(self, x: Array, p: Array, x0: Array, p0: Array) -> None:
+        """Raise AssumptionError if these two gradients, with their errors, refute mu or L."""
+        mu, L = self.mu, self.L
+        dx, dp = x - x0, p - p0
+        cross, dx2, dp2 = inner(dp, dx), inner(dx, dx), inner(dp, dp)
+        slack = smooth_lemma(cross, dx2, dp2, mu, L)
+        if slack >= 0.0 or not math.isfinite(slack) or _underflows(dx, dx2) or _underflows(dp, dp2):
+            return
+        # The gradients and the points themselves are rounded; only a violation beyond that proves anything.
+        rounding = 32 * eps_of(p) * (norm(p) + norm(p0) + L * (norm(x) + norm(x0)))
+
+        def error(noise: float) -> float:
+            dp_error = rounding + 2.0 * noise
+            return dp_error * (math.sqrt(dx2) + 2.0 * (math.sqrt(dp2) + dp_error) / (L + mu))
+
+        if slack >= -error(self.noise):
+            return
+        length = length_scale(x, p, L)
+        noise, calls = noise_level(self.grad, x, p, length, L)
+        self.note(f"grad_{self.name}", calls)
+        if slack >= -error(NOISE * noise):
+            self.noise = max(self.noise, NOISE * noise)
+            return
+        if dx2 == 0.0:
+            raise two_answers(self.name, norm(dp))
+        local = curvature(self.grad, x, length, STEPS, noise)
+        self.note(f"grad_{self.name}", local.calls)
+        self.refuse_skew(x, length, noise, local)
+        raise self._refutation(cross, dx2, dp2, local)
+
+    def refuse_skew(self, x: Array, length: float, noise: float, local: Curvature) -> None:
+        """Raise AssumptionError if the Jacobian is not symmetric, nor is it around another point."""
+        if not _skew(local, noise):
+            return
+        again = curvature(self.grad, x, 0.5 * length, STEPS, noise, seed=1)
+        self.note(f"grad_{self.name}", again.calls)
+        if _skew(again, noise):
+            raise no_gradient(self.name, max(local.skew, again.skew), max(local.high, again.high))
+
+    def _refutation(self, cross: float, dx2: float, dp2: float, local: Curvature) -> AssumptionError:
+        """Name what is wrong: convexity, or else mu if the pair shows a smaller one, or L if it shows a larger one.
+
+        If the pair only shows that mu and L cannot both hold, the curvatures tell which it is.
+        """
+        mu, L = self.mu, self.L
+        seen = max(math.sqrt(dp2 / dx2), dp2 / cross if cross > 0.0 else 0.0)
+        if local.low + local.error < 0.0:
+            return mu_too_large(self.name, mu, min(local.low, cross / dx2), local.low)
+        if cross < mu * dx2:
+            return mu_too_large(self.name, mu, cross / dx2, local.low)
+        if seen > L:
+            return L_too_small(self.name, L, seen, local.high)
+        if local.low + local.error < mu:
+            return mu_too_large(self.name, mu, local.low, local.low)
+        if local.high - local.error > L:
+            return L_too_small(self.name, L, local.high, local.high)
+        seen, largest = observed_L(cross, dx2, dp2, mu), observed_mu(cross, dx2, dp2, L)
+        return AssumptionError(
+            self.name,
+            "L",
+            L,
+            seen,
+            f"mu = {mu:.6g} and L = {L:.6g} of {self.name} cannot both hold: two gradients show L >= {seen:.6g}, "
+            f"or else mu <= {largest:.6g}; give a larger L or a smaller mu",
+            2.0 * seen,
+        )
+
+
+class AdjointCheck:
+    """Compares products with A and with A': <x, A y> = <A'x, y>, and |A y| <= |A| |y| where |A| was given."""
+
+    def __init__(self, A: Coupling, note: Note) -> None:
+        self.A, self.note = A, note
+        kind = type(A)
+        self.claimed = kind.norm_estimate is not Coupling.norm_estimate or kind.norm is not Coupling.norm
+        self.seen = {"A": 0, "At": 0}
+        self.last: dict[str, tuple[Array, Array]] = {}
+
+    def see(self, name: str, v: Array, product: Array) -> None:
+        """Note a product of A ("A") or A' ("At") with v, and raise AssumptionError if something is wrong with it."""
+        self.seen[name] += 1
+        if self.seen[name] > ALL and self.seen[name] % EVERY:
+            return
+        if name in self.last and product is self.last[name][1]:
+            raise ProblemError(f"{_side(name)} returned the same array twice; return a new one each time")
+        other = self.last.get("At" if name == "A" else "A")
+        if other is not None:
+            self.compare(v, product, *other)
+        if self.claimed and norm(product) > (1.0 + ADJOINT * eps_of(product)) * self.A.norm * norm(v):
+            raise self.small_norm(norm(product) / norm(v), self.estimate())
+        self.last[name] = v, product
+
+    def compare(self, v: Array, Bv: Array, w: Array, Btw: Array) -> None:
+        """Raise AssumptionError unless <w, B v> = <B'w, v>, for B = A or A'."""
+        left, right = inner(w, Bv), inner(Btw, v)
+        size = max(self.A.norm * norm(v) * norm(w), norm(Bv) * norm(w), norm(Btw) * norm(v))
+        eps = max(map(eps_of, (v, Bv, w, Btw)))
+        difference = abs(left - right)
+        if difference > ADJOINT * eps * size and math.isfinite(size):
+            raise AssumptionError(
+                "A",
+                "transpose",
+                left,
+                right,
+                f"A' is not the transpose of A: <x, A y> and <A' x, y> differ by {difference:.3g}, "
+                f"{difference / size:.1g} of |A| |x| |y|; correct the product with A or with its transpose",
+            )
+
+    def check_norm(self) -> None:
+        """Raise AssumptionError if |A| was given and is larger."""
+        estimate = self.estimate()
+        if estimate.lower > (1.0 + ADJOINT * self.A.space.eps) * self.A.norm:
+            raise self.small_norm(estimate.lower, estimate)
+
+    def estimate(self) -> Norm:
+        """|A| by products, whatever was given."""
+        estimate = self.A.estimated_norm()
+        for name in ("A", "At"):
+            self.note(name, estimate.products)
+        return estimate
+
+    def small_norm(self, seen: float, estimate: Norm) -> AssumptionError:
+        """|A| was given too small: it is at least ``seen``."""
+        given = self.A.norm
+        return AssumptionError(
+            "A",
+            "norm",
+            given,
+            seen,
+            f"|A| is too small: {given:.6g} was given, but products show |A| >= {seen:.6g}; "
+            f"give {estimate.upper:.6g}, an upper estimate, or leave it out to have it estimated",
+            estimate.upper,
+        )
+
+
+def mu_too_large(name: str, mu: float, seen: float, low: float) -> AssumptionError:
+    """mu was given, but gradients show that it is at most ``seen``, and perhaps ``low``."""
+    least = low if 0.0 < low < seen else seen
+    if seen <= 0.0:
+        text = f"{name} is not convex: mu = {mu:.6g} was given, but two gradients show mu <= {seen:.6g}; "
+        return AssumptionError(
+            name, "mu", mu, seen, f"{text}check the gradient of {name} (sp.check examines the problem)"
+        )
+    safe = 0.5 * least
+    text = f"mu of {name} is too large: mu = {mu:.6g} was given, but two gradients show mu <= {seen:.6g}; "
+    return AssumptionError(name, "mu", mu, seen, f"{text}give mu <= {least:.6g}, and {safe:.3g} to be safe", safe)
+
+
+def L_too_small(name: str, L: float, seen: float, high: float) -> AssumptionError:
+    """L was given, but gradients show that it is at least ``seen``, and perhaps ``high``."""
+    safe = 2.0 * max(seen, high)
+    return AssumptionError(
+        name,
+        "L",
+        L,
+        seen,
+        f"L of {name} is too small: L = {L:.6g} was given, but two gradients show L >= {seen:.6g}; "
+        f"give a larger L (at least {max(seen, high):.6g}, and {safe:.3g} to be safe), "
+        "or leave L out to have it estimated",
+        safe,
+    )
+
+
+def no_gradient(name: str, skew: float, high: float) -> AssumptionError:
+    """The Jacobian of what was given as the gradient is not symmetric."""
+    return AssumptionError(
+        name,
+        "gradient",
+        0.0,
+        skew,
+        f"the gradient of {name} is not the gradient of any function: its Jacobian J is not symmetric, "
+        f"|<J u, v> - <u, J v>| = {skew:.3g} for two unit vectors, beside curvatures up to {high:.3g}; "
+        f"check the gradient of {name}, for example the signs of its entries",
+    )
+
+
+def two_answers(name: str, difference: float) -> AssumptionError:
+    """Two gradients at one point differ, and not by noise."""
+    return AssumptionError(
+        name,
+        "gradient",
+        0.0,
+        difference,
+        f"the gradient of {name} gave two answers at one point, {difference:.3g} apart; it must depend on the point "
+        "alone, return a new array and leave its argument alone",
+    )
+
+
+def _underflows(v: Array, square: float) -> bool:
+    """Whether |v|^2 is so small that not all of it may be there; it proves nothing then."""
+    return square < float(namespace(v).finfo(v.dtype).smallest_normal) / eps_of(v) and norm(v) > 0.0
+
+
+def _skew(local: Curvature, noise: float) -> bool:
+    """Whether the Jacobian is clearly not symmetric; noise is known only roughly."""
+    margin = 10.0 if noise == 0.0 else 100.0
+    return local.skew > SKEW * max(abs(local.low), abs(local.high)) + margin * local.error
+
+
+def _side(name: str) -> str:
+    return "A @ y" if name == "A" else "A.T @ x"

@@ -1,0 +1,166 @@
+"""A problem is looked into before a run on it is called solved, and when a run gets stuck.
+
+A certificate rests on claims: that the gradients are gradients and exact, that mu is right, that A' is the transpose.
+The watch compares them with what a method happens to see. Here they are examined where it matters, at the point that
+is about to be returned; only what was claimed is examined, not what is true by construction.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, eps_of
+from saddlepoint.ground.errors import AssumptionError, ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.functions.probes import ASIDE, curvature, length_scale, noise_level, slope_error
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.assumptions import NOISE, AdjointCheck, GradientCheck
+from saddlepoint.problems.oracle import Meter, MeteredCoupling
+from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.theory.certificate import distance_bound
+
+STEPS = 10  # of the search for curvatures, at least,
+SHARE = 0.05  # and up to this share of the calls that the run has made
+MEMORY = 3_000_000  # numbers that the search may remember
+PAIRS = 2  # random pairs of vectors on which A' is compared with A
+
+
+class Audit:
+    """What is known of a problem while it is being solved.
+
+    Attributes:
+        noise: by how much a gradient of g and of h may be wrong, as far as it was measured.
+    """
+
+    def __init__(self, f: Saddle, meter: Meter) -> None:
+        self.meter = meter
+        self.noise = {"g": 0.0, "h": 0.0}
+        self.of(f)
+
+    def of(self, f: Saddle) -> None:
+        """From now on, the problem with these constants."""
+        self.f = f
+        self.watches = {
+            name: GradientCheck(name, function.mu, function.L, function.grad, self.meter.note)
+            for name, function in (("g", f.g), ("h", f.h))
+            if not function.trusted
+        }
+        self.products = None if f.A.trusted else AdjointCheck(f.A, self.meter.note)
+        self.seen = copy(f)
+        A = f.A if self.products is None else MeteredCoupling(f.A, Meter(), watch=self.products)
+        self.seen._set(self._watched(f.g, "g"), self._watched(f.h, "h"), A, f.space)
+
+    @property
+    def needed(self) -> bool:
+        """Whether anything about the problem is only claimed."""
+        return bool(self.watches) or self.products is not None
+
+    @property
+    def noisy(self) -> str:
+        """What is noisy, in words."""
+        parts = [f"of {name} (about {level / NOISE:.1g})" for name, level in self.noise.items() if level > 0.0]
+        return f"the gradient {' and '.join(parts)} seems noisy" if parts else ""
+
+    @property
+    def all_watches(self) -> dict[str, GradientCheck | AdjointCheck]:
+        """Who watches what the certificates see of g, h and A."""
+        products = {} if self.products is None else {"A": self.products}
+        return {**self.watches, **products}
+
+    def certificate(self, x: Array, y: Array) -> Certificate:
+        """That of (x, y), which allows for the noise; its gradients and products are watched."""
+        self.seen.noise = self.noise["g"], self.noise["h"]
+        return self.seen.certificate(x, y)
+
+    def floor(self, certificate: Certificate) -> float:
+        """The part of a certified distance that is due to the arithmetic of the steps, and to noise."""
+        f = self.f
+        noise = distance_bound(f.mu_x, f.mu_y, self.noise["g"], self.noise["h"])
+        answers = [watch.p for watch in self.watches.values() if watch.p is not None]
+        narrow = max([f.space.wide.eps, *map(eps_of, answers)])  # a certificate counts this unit of rounding already
+        return noise + max(f.space.eps / narrow, 1.0) * max(certificate.rounding - noise, 0.0)
+
+    def examine(self, x: Array, y: Array, thoroughly: bool = False) -> bool:
+        """Examine what a certificate at (x, y) rests on; thoroughly, also what only the speed of a run depends on.
+
+        Raises AssumptionError if something is wrong. Returns whether the gradients are noisier than was known.
+        """
+        before = dict(self.noise)
+        with np.errstate(all="ignore"):
+            for name, watch in self.watches.items():
+                point, wide = (x, self.f.space.wide.of_x) if name == "g" else (y, self.f.space.wide.of_y)
+                point = wide.cast(point) if self.f.space.is_numpy else point  # as for a certificate
+                try:
+                    self._function(watch, getattr(self.f, name), point, thoroughly)
+                except (AssumptionError, ProblemError):
+                    raise
+                except Exception:  # a gradient that fails nearby says nothing about the point
+                    continue
+            if self.products is not None:
+                self._coupling(self.products, thoroughly)
+        return any(self.noise[name] > before[name] for name in before)
+
+    def _function(self, watch: GradientCheck, f: Smooth, x: Array, thoroughly: bool) -> None:
+        name, grad, L = watch.name, f.grad, watch.L
+        oracle, p = f"grad_{watch.name}", grad(x)
+        length = length_scale(x, p, L)
+        noise, calls = noise_level(grad, x, p, length, L)
+        share = int(SHARE * max(self.meter.calls.values()))
+        steps = max(STEPS, min(share, MEMORY // x.shape[0]))
+        local = curvature(grad, x, length, steps, noise)
+        self.meter.note(oracle, 1 + calls + local.calls)
+        self.noise[name] = max(self.noise[name], NOISE * noise)
+        watch.noise = max(watch.noise, self.noise[name])
+        watch.refuse_skew(x, length, noise, local)
+        for direction in (local.flat, local.unit, *([local.steep] if thoroughly else [])):
+            step = length * max(ASIDE, min(math.sqrt(noise / (norm(p) + L * length)), 0.1)) * direction
+            ends = x + step, x - step
+            self.meter.note(oracle, 2)
+            slopes = grad(ends[0]), grad(ends[1])
+            watch.compare(ends[0], slopes[0], ends[1], slopes[1])
+        if f.value is not None:
+            wrong, error = slope_error(grad, f.value, x, length)
+            self.meter.note(oracle, 1)
+            if wrong > max(1e-3, 10.0 * error):
+                raise other_slope(name, wrong)
+
+    def _coupling(self, watch: AdjointCheck, thoroughly: bool) -> None:
+        m, n = self.f.shape
+        rng = np.random.default_rng(0)
+        for _ in range(PAIRS):
+            x, y = (self.f.space.cast(rng.standard_normal(size)) for size in (m, n))
+            Ay, Atx = self.f.A.both(x, y)
+            watch.compare(y, Ay, x, Atx)
+        for name in ("A", "At"):
+            self.meter.note(name, PAIRS)
+        if thoroughly and watch.claimed:
+            watch.check_norm()
+
+    def _watched(self, f: Smooth, name: str) -> Smooth:
+        if name not in self.watches:
+            return f
+        watch, raw = self.watches[name], f.grad
+
+        def grad(x: Array) -> Array:
+            p = raw(x)
+            watch.see(x, p)
+            return p
+
+        other = copy(f)
+        other.grad = grad
+        return other
+
+
+def other_slope(name: str, wrong: float) -> AssumptionError:
+    """The values of a function rise otherwise than its gradient says."""
+    return AssumptionError(
+        name,
+        "gradient",
+        0.0,
+        wrong,
+        f"the gradient of {name} is not that of its value: along a random line they differ by {wrong:.2g} of the "
+        f"gradient; check both (sp.check examines the problem)",
+    )

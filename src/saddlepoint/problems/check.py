@@ -1,0 +1,294 @@
+"""A problem examined before a run: is everything as it was said to be?
+
+Gradients are compared with values, with each other and with Hessians, products with A and A' with each other, and the
+constants with the curvatures that are found around a few points. What is found wrong is wrong; what is not found may
+still be there, in places that were not looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array
+from saddlepoint.ground.errors import AssumptionError, ProblemError
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.validation import as_count, as_vector
+from saddlepoint.parts.functions.probes import ASIDE, Curvature, curvature, length_scale, noise_level, slope_error
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.assumptions import ADJOINT, NOISE, AdjointCheck, GradientCheck
+from saddlepoint.problems.saddle import Saddle
+
+STEPS = 30  # of the search for curvatures around a point
+CLOSE = 1e-4  # relative difference up to which a prox, a Hessian or a slope agrees with the gradient
+
+
+class Finding(NamedTuple):
+    """One line of a report.
+
+    Attributes:
+        what: what was examined, such as "mu of g".
+        given: what was said of it.
+        found: what was found.
+        ok: whether they agree.
+        advice: what to do if they do not.
+    """
+
+    what: str
+    given: str
+    found: str
+    ok: bool
+    advice: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What ``sp.check`` found; printed, it is a table.
+
+    Attributes:
+        findings: one line each.
+        seconds: of one call of each oracle.
+    """
+
+    findings: tuple[Finding, ...]
+    seconds: dict[str, float]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    @property
+    def problems(self) -> tuple[Finding, ...]:
+        """What is wrong."""
+        return tuple(finding for finding in self.findings if not finding.ok)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report in plain Python values, as ``--json`` prints it."""
+        return {"ok": self.ok, "findings": [f._asdict() for f in self.findings], "seconds": self.seconds}
+
+    def __repr__(self) -> str:
+        rows = [("what", "given", "found", ""), *((f.what, f.given, f.found, _verdict(f)) for f in self.findings)]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in rows]
+        lines += [f"{finding.what}: {finding.advice}" for finding in self.problems]
+        times = ", ".join(f"{name} {1e6 * seconds:.3g} us" for name, seconds in self.seconds.items())
+        return "\n".join([*map(str.rstrip, lines), f"one call takes: {times}"])
+
+
+def check(f: Saddle, x0: Any = None, y0: Any = None, *, points: int = 3, seed: int = 0) -> Report:
+    """Examine a problem: gradients, constants, products.
+
+    Args:
+        f: the problem.
+        x0, y0: the point around which to look; zero if left out. The points that runs will visit are the best.
+        points: how many points to look at: this one, and random ones around it.
+        seed: of the random numbers.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> g = sp.Smooth(lambda x: np.array([4.0, 1.0]) * x - 1.0, mu=2.0, L=4.0)
+        >>> report = sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.eye(2)))
+        >>> report.ok, report.problems[0].what
+        (False, 'mu of g')
+    """
+    if not isinstance(f, Saddle):
+        raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
+    if f.space.of_x.is_sharded:
+        raise ProblemError("check looks at all of x in one place, but A is in shards; check a problem of fewer rows")
+    points, seed = as_count(points, "points"), as_count(seed, "seed", 0)
+    m, n = f.shape
+    findings: list[Finding] = []
+    seconds: dict[str, float] = {}
+    for name, function, size, given in (("g", f.g, m, x0), ("h", f.h, n, y0)):
+        start = f.space.zeros(size) if given is None else f.space.cast(as_vector(given, f"{'xy'[name == 'h']}0", size))
+        findings += _Examined(f, name, function, seed).at(start, points)
+        seconds[f"grad_{name}"] = _timed(lambda grad=function.grad, x=start: grad(x))
+    findings += _coupling(f, seed)
+    x, y = f.space.full(m, 1.0), f.space.full(n, 1.0)
+    seconds |= {"A": _timed(lambda: f.A.mul(y)), "At": _timed(lambda: f.A.tmul(x))}
+    return Report(tuple(findings), seconds)
+
+
+class _Examined:
+    """One function."""
+
+    def __init__(self, f: Saddle, name: str, function: Smooth, seed: int) -> None:
+        self.f, self.name, self.function, self.seed = f, name, function, seed
+        self.watch = GradientCheck(name, function.mu, function.L, function.grad, lambda oracle, calls: None)
+
+    def at(self, start: Array, count: int) -> Iterator[Finding]:
+        """What is found around ``start`` and ``count - 1`` random points."""
+        manners = self._manners(start)
+        yield manners
+        if not manners.ok:
+            return
+        grad, L = self.function.grad, self.function.L
+        rng = np.random.default_rng(self.seed)
+        length = length_scale(start, grad(start), L)
+        draws = (rng.standard_normal(start.shape[0]) for _ in range(count - 1))
+        steps = (self.f.space.cast(draw * (length / np.linalg.norm(draw))) for draw in draws)
+        points = [start, *(start + step for step in steps)]
+        lengths = [length_scale(x, grad(x), L) for x in points]
+        noise = max(self._noise(*at) for at in zip(points, lengths, strict=True))
+        self.watch.noise = NOISE * noise
+        yield self._noise_finding(noise, max(norm(grad(x)) for x in points))
+        found = [curvature(grad, x, s, STEPS, noise, self.seed) for x, s in zip(points, lengths, strict=True)]
+        yield self._symmetric(points, lengths, found, noise)
+        yield from self._constants(points, lengths, found)
+        yield from self._others(points, lengths)
+
+    def _manners(self, x: Array) -> Finding:
+        """Shape, dtype and numbers, one answer for one point, and a new array for each call."""
+        what, given, grad = f"gradient of {self.name}", f"{x.shape[0]} numbers", self.function.grad
+        kept = copied(x)
+        p, again, other = grad(x), grad(x), grad(kept + length_scale(kept, kept, 1.0))
+        if not is_array(p) or p.shape != x.shape:
+            shape = f"an array of shape {tuple(p.shape)}" if is_array(p) else f"a {type(p).__name__}"
+            return Finding(what, given, shape, False, "return an array of the shape of the point")
+        if not all_finite(p):
+            return Finding(what, given, "NaN or infinity", False, "it must be finite everywhere")
+        if float(norm(x - kept)) != 0.0:
+            return Finding(what, given, "the point changed", False, "leave the argument alone: work on a copy")
+        if p is other or p is again or _same_memory(p, other):
+            return Finding(what, given, "the same array twice", False, "return a new array at each call")
+        return Finding(what, given, f"{x.shape[0]} numbers, {str(p.dtype).rpartition('.')[2]}", True)
+
+    def _noise(self, x: Array, length: float) -> float:
+        f = self.function
+        return noise_level(f.grad, x, f.grad(x), length, f.L, self.seed)[0]
+
+    def _noise_finding(self, noise: float, size: float) -> Finding:
+        advice = (
+            f"no certificate can be better than about {NOISE * noise:.1g}/mu; make the gradient exact, or raise tol"
+        )
+        found = "none beyond rounding" if noise == 0.0 else f"{noise:.2g}, |gradient| {size:.2g}"
+        return Finding(f"noise of grad {self.name}", "none", found, noise == 0.0, advice)
+
+    def _symmetric(self, points: list[Array], lengths: list[float], found: list[Curvature], noise: float) -> Finding:
+        what, worst = f"symmetry of {self.name}", max(found, key=lambda local: local.skew)
+        try:
+            for x, length, local in zip(points, lengths, found, strict=True):
+                self.watch.refuse_skew(x, length, noise, local)
+        except AssumptionError as error:
+            return Finding(what, "a gradient", f"skew {error.observed:.2g} of {worst.high:.2g}", False, str(error))
+        return Finding(what, "a gradient", f"skew {worst.skew:.1g} of {worst.high:.2g}", True)
+
+    def _constants(self, points: list[Array], lengths: list[float], found: list[Curvature]) -> Iterator[Finding]:
+        """mu and L; what contradicts them must be proven by two gradients."""
+        low, high = min(local.low for local in found), max(local.high for local in found)
+        error = max(local.error for local in found)
+        clear = {"mu": low + 10.0 * error < self.function.mu, "L": high - 10.0 * error > self.function.L}
+        proven: dict[str, AssumptionError] = {}
+        for x, length, local in zip(points, lengths, found, strict=True):
+            for direction in (local.flat, local.unit, local.steep):
+                step = (ASIDE * length) * direction
+                try:
+                    self.watch.compare(x + step, self.function.grad(x + step), x - step, self.function.grad(x - step))
+                except AssumptionError as error:
+                    proven.setdefault(error.constant, error)
+        for constant, value, seen in (
+            ("mu", self.function.mu, f"<= {low:.6g}"),
+            ("L", self.function.L, f">= {high:.6g}"),
+        ):
+            given = "unknown" if math.isnan(value) else f"{value:.6g}"
+            if constant == "L" and self.name in self.f.estimated:
+                given += " (estimated)"
+            wrong = proven.get(constant) or (proven.get("gradient") if clear[constant] else None)
+            yield Finding(f"{constant} of {self.name}", given, seen, wrong is None, "" if wrong is None else str(wrong))
+
+    def _others(self, points: list[Array], lengths: list[float]) -> Iterator[Finding]:
+        """What was given besides: values, a prox, a Hessian, that it is quadratic."""
+        f, name, at = self.function, self.name, list(zip(points, lengths, strict=True))
+        tolerance = max(CLOSE, 10.0 * math.sqrt(eps_of(points[0])))
+        if f.value is not None:
+            errors = [slope_error(f.grad, f.value, x, s, self.seed) for x, s in at]
+            wrong, error = max(errors, key=lambda pair: pair[0] - 10.0 * pair[1])
+            ok = wrong <= max(tolerance, 10.0 * error)
+            yield Finding(
+                f"value of {name}", "its slope", f"{wrong:.1g} off", ok, "the gradient is not that of the value"
+            )
+        if f.has_prox:
+            wrong = max(self._prox_error(x, s) for x, s in at)
+            advice = "prox(v, t) must be the u with grad(u) + (u - v)/t = 0"
+            yield Finding(f"prox of {name}", "its equation", f"{wrong:.1g} off", wrong <= tolerance, advice)
+        if f.hessian is not None and self.f.space.is_numpy:
+            wrong = max(self._hessian_error(x, s) for x, s in at)
+            advice = "the Hessian is not the derivative of the gradient"
+            yield Finding(f"Hessian of {name}", "a derivative", f"{wrong:.1g} off", wrong <= tolerance, advice)
+        if f.quadratic:
+            wrong = max(self._bend(x, s) for x, s in at)
+            yield Finding(
+                f"{name} quadratic", "yes", f"bent by {wrong:.1g}", wrong <= tolerance, "give quadratic=False"
+            )
+
+    def _random(self, x: Array, length: float) -> Array:
+        draw = np.random.default_rng(self.seed + 1).standard_normal(x.shape[0])
+        return self.f.space.cast(draw * (length / np.linalg.norm(draw)))
+
+    def _prox_error(self, x: Array, length: float) -> float:
+        v, t = x + self._random(x, length), 1.0 / self.function.L
+        u = self.function.prox(v, t)
+        p = self.function.grad(u)
+        return norm(p + (u - v) * (1.0 / t)) / max(norm(p) + norm(u - v) / t, math.ulp(0.0))
+
+    def _hessian_error(self, x: Array, length: float) -> float:
+        assert self.function.hessian is not None
+        z = x + self._random(x, ASIDE * length)
+        step = self._random(z, length * max(eps_of(x) ** (1.0 / 3.0), ASIDE if self.watch.noise else 0.0))
+        change = 0.5 * (self.function.grad(z + step) - self.function.grad(z - step))
+        expected = self.function.hessian(z) @ step
+        wrong = max(norm(change - expected) - 2.0 * self.watch.noise, 0.0)
+        return wrong / max(norm(expected), math.ulp(0.0))
+
+    def _bend(self, x: Array, length: float) -> float:
+        step, grad = self._random(x, length), self.function.grad
+        rise, again = grad(x + step) - grad(x), grad(x + 2.0 * step) - grad(x + step)
+        return norm(again - rise) / max(norm(rise), norm(again), math.ulp(0.0))
+
+
+def _coupling(f: Saddle, seed: int) -> Iterator[Finding]:
+    m, n = f.shape
+    rng = np.random.default_rng(seed)
+    x, y = (f.space.cast(rng.standard_normal(size)) for size in (m, n))
+    watch = AdjointCheck(f.A, lambda oracle, calls: None)
+    Ay, Atx = f.A.mul(y), f.A.tmul(x)
+    off = abs(inner(x, Ay) - inner(Atx, y)) / max(norm(x) * norm(Ay), norm(Atx) * norm(y), math.ulp(0.0))
+    yield _finding("A' of A", "the transpose", f"{off:.1g} off", lambda: watch.compare(y, Ay, x, Atx))
+    both, through = f.A.both(x, y), f.A.through(y)
+    pairs = ((both[0], Ay), (both[1], Atx), (through[0], Ay), (through[1], f.A.tmul(Ay)))
+    wrong = max(norm(a - b) / max(norm(b), math.ulp(0.0)) for a, b in pairs)
+    ok = wrong <= ADJOINT * f.space.eps * f.A.norm * norm(y) / max(norm(Ay), math.ulp(0.0))
+    yield Finding(
+        "products together", "as one by one", f"{wrong:.1g} off", ok, "`both` and `through` differ from `mul`, `tmul`"
+    )
+    found = f.A.estimated_norm() if watch.claimed else f.A.norm_estimate
+    yield _finding("|A|", f"{f.A.norm:.6g}", f">= {found.lower:.6g}", watch.check_norm if watch.claimed else None)
+
+
+def _finding(what: str, given: str, found: str, test: Any) -> Finding:
+    try:
+        if test is not None:
+            test()
+    except AssumptionError as error:
+        return Finding(what, given, found, False, str(error))
+    return Finding(what, given, found, True)
+
+
+def _same_memory(p: Array, other: Array) -> bool:
+    return isinstance(p, np.ndarray) and isinstance(other, np.ndarray) and bool(np.may_share_memory(p, other))
+
+
+def _timed(call: Any) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def _verdict(finding: Finding) -> str:
+    return "ok" if finding.ok else "WRONG"

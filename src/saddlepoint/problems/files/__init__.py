@@ -1,0 +1,5 @@
+"""Problems from files."""
+
+from saddlepoint.problems.files.problem_file import ProblemFile, load_problem
+
+__all__ = ["ProblemFile", "load_problem"]

@@ -1,0 +1,212 @@
+"""Arrays from files: .npy, .npz, Matrix Market and LIBSVM; nothing is unpickled, and sizes are checked before reading.
+
+A reference is a path, with ``:name`` behind it for one array of several: ``data.npz:A``, ``train.libsvm:labels``.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+import zipfile
+from array import array as packed
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import did_you_mean, short_repr
+from saddlepoint.problems.files.matrix_market import read_matrix_market
+from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, file_size
+
+LIBSVM_PARTS = ("features", "labels")
+LIBSVM_ENTRY, LIBSVM_ROW = 32, 24  # bytes while it is read; a line takes LINE for each of its characters
+LINE = 24
+HEADER = 1 << 20  # bytes that are read in one go of a .npy file's header, or of a .npz file's directory
+DIRECTORY = 20  # bytes in memory for a byte of such a directory
+
+
+def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT, mapped: bool = False) -> Any:
+    """The array (or sparse array) that ``reference`` names, relative to ``folder``; a ProblemError names the file.
+
+    ``memory`` is a limit in bytes, or a ``Memory`` that other arrays have shares of. With ``mapped``, a .npy file of
+    float32 or float64 is not read, but mapped into memory.
+    """
+    memory = memory if isinstance(memory, Memory) else Memory(memory)
+    try:
+        path, part = split_reference(reference, folder)
+        suffix = path.suffix.lower()
+        size = file_size(path)
+        if suffix == ".npy":
+            _refuse_part(path, part)
+            with Cautious(path, HEADER) as file:
+                if mapped:
+                    return _mapped_npy(file, size, path)
+                return _read_npy(file, size, str(path), memory)
+        if suffix == ".npz":
+            return _read_npz(path, part, memory)
+        if suffix in (".mtx", ".mm"):
+            _refuse_part(path, part)
+            return read_matrix_market(path, size, memory)
+        if suffix in (".libsvm", ".svm", ".svmlight"):
+            return _read_libsvm(path, part, memory)
+    except OSError as error:
+        raise ProblemError(f"{short_repr(reference)} cannot be read: {error.strerror or error}") from None
+    raise ProblemError(f"{path} has an unknown ending; expected .npy, .npz, .mtx, .libsvm or .svm")
+
+
+class Cautious(io.BufferedReader):
+    """A file that refuses to read more than ``most`` bytes in one go: what NumPy and zipfile do with damaged sizes."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(io.FileIO(path))
+        self.path, self.most = path, most
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """As always, but for that."""
+        if size is not None and size > self.most:
+            raise ProblemError(f"{self.path} is damaged: it declares {size} bytes where {self.most} at most are sound")
+        return super().read(size)
+
+
+def split_reference(reference: str, folder: Path) -> tuple[Path, str | None]:
+    """Path and part: the text behind the last colon is a part only if the whole is not itself a file."""
+    whole = folder / reference
+    head, colon, tail = reference.rpartition(":")
+    if not colon or whole.exists() or not head:
+        return whole, None
+    return folder / head, tail
+
+
+def _refuse_part(path: Path, part: str | None) -> None:
+    if part is not None:
+        raise ProblemError(f"{path} holds one array; drop ':{part}'")
+
+
+def _read_npy(file: IO[bytes], size: int, what: str, memory: Memory) -> Array:
+    """One .npy stream of ``size`` bytes, its header checked against them first."""
+    shape, dtype, _ = npy_header(file, what)
+    if dtype.hasobject:
+        raise ProblemError(f"{what} holds pickled Python objects, which are never loaded; save plain numbers instead")
+    if dtype.kind not in "fiub":
+        raise ProblemError(f"{what} has dtype {dtype}; expected real numbers")
+    declared = math.prod(shape) * dtype.itemsize
+    converted = 0 if dtype in (np.float32, np.float64) else math.prod(shape) * 8
+    memory.take(declared + converted, f"{what} of shape {short_repr(shape)}")
+    if declared != size - file.tell():
+        raise ProblemError(
+            f"{what} declares {declared} bytes of data (shape {short_repr(shape)}) but holds {size - file.tell()}"
+        )
+    file.seek(0)
+    try:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except ValueError as error:  # too many dimensions
+        raise ProblemError(f"{what} is not a valid .npy file: {one_line(error)}") from None
+
+
+def _mapped_npy(file: IO[bytes], size: int, path: Path) -> Array:
+    """A .npy file as a memory map, its header checked against its size."""
+    shape, dtype, _ = npy_header(file, str(path))
+    if dtype not in (np.float32, np.float64):
+        raise ProblemError(f"{path} has dtype {dtype}; expected float32 or float64, so that it can be read in parts")
+    declared = math.prod(shape) * dtype.itemsize
+    if declared != size - file.tell():
+        raise ProblemError(
+            f"{path} declares {declared} bytes of data (shape {short_repr(shape)}) but holds {size - file.tell()}"
+        )
+    return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    """Shape and dtype of a .npy stream, and whether it is stored by columns; it is then at its numbers.
+
+    A ProblemError says that ``what`` is none.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of headers of Python 2, which NumPy would guess at
+            version = np.lib.format.read_magic(file)
+            if version not in ((1, 0), (2, 0), (3, 0)):
+                raise ValueError(f"its version is {version}")
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, by_columns, dtype = read(file)
+    except (OSError, ProblemError):
+        raise
+    except Exception as error:  # NumPy's parser meets texts that it was not made for in many ways
+        raise ProblemError(f"{what} is not a valid .npy file: {one_line(error)}") from None
+    return shape, dtype, by_columns
+
+
+def _read_npz(path: Path, part: str | None, memory: Memory) -> Array:
+    try:
+        with (
+            Cautious(path, max(HEADER, memory.room // DIRECTORY)) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
+            names = [" ".join(name.removesuffix(".npy").split()) for name in archive.namelist()]  # fit for complaints
+            if part is None and len(names) == 1:
+                part = names[0]
+            if part is None or part not in names:
+                asked = f"has no array {part!r}" if part else "holds several arrays; name one as FILE:NAME"
+                listed = ", ".join(names[:20]) or "none"
+                raise ProblemError(f"{path} {asked}; it has {listed}{did_you_mean(part or '', names)}")
+            if names.count(part) > 1:
+                raise ProblemError(f"{path} holds {part!r} {names.count(part)} times; expected distinct names")
+            info = archive.infolist()[names.index(part)]
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ProblemError(f"{path}:{part} is compressed in a way that NumPy does not write; save it again")
+            with archive.open(info) as member:
+                return _read_npy(member, info.file_size, f"{path}:{part}", memory)
+    except (OSError, ProblemError):
+        raise
+    except Exception as error:  # zipfile and zlib meet damaged files in many ways
+        raise ProblemError(f"{path} is not a valid .npz file, or damaged: {one_line(error)}") from None
+
+
+def _read_libsvm(path: Path, part: str | None, memory: Memory) -> Any:
+    """Lines of ``label index:value ...`` with indices from 1."""
+    if part not in LIBSVM_PARTS:
+        raise ProblemError(f"{path} holds features and labels; name one as FILE:features or FILE:labels")
+    labels, values, columns, rows = packed("d"), packed("d"), packed("q"), packed("q", [0])
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        number = 0
+        while line := file.readline(memory.room // LINE + 1):
+            number += 1
+            if len(line) * LINE > memory.room:
+                raise ProblemError(
+                    f"{path}, line {number}: this needs more than what is left of the memory limit; raise it"
+                )
+            words = line.partition("#")[0].split()
+            if not words:
+                continue
+            memory.take(LIBSVM_ROW + LIBSVM_ENTRY * (len(words) - 1), f"{path} up to line {number}")
+            try:
+                labels.append(float(words[0]))
+                for word in words[1:]:
+                    index, value = word.split(":")
+                    if index != "qid":
+                        columns.append(int(index) - 1)
+                        values.append(float(value))
+            except (ValueError, OverflowError):
+                raise ProblemError(f"{path}, line {number}: expected 'label index:value ...'") from None
+            here = columns[rows[-1] :]
+            rows.append(len(values))
+            if min(here, default=0) < 0:
+                raise ProblemError(f"{path}, line {number}: an index is below 1")
+            if len(set(here)) < len(here):
+                raise ProblemError(f"{path}, line {number}: an index appears twice; expected distinct ones")
+    if not labels:
+        raise ProblemError(f"{path} holds no samples")
+    if part == "labels":
+        return np.array(labels)
+    width = max(columns, default=0) + 1
+    memory.take(8 * width, f"{path} with {width} features")
+    return csr_array((np.array(values), np.array(columns), np.array(rows)), shape=(len(labels), width))
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of what an error says, or its name."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,233 @@
+"""A saddle problem from a TOML file; docs/problem-file.md describes the format."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_count, as_number, did_you_mean, short_repr
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.coupling.streamed import StoredRows
+from saddlepoint.parts.functions import (
+    Entropy,
+    GroupHuber,
+    Huber,
+    LeastSquares,
+    LogCosh,
+    Logistic,
+    LogSumExp,
+    Quadratic,
+    Smooth,
+    SmoothedHinge,
+)
+from saddlepoint.problems.files.arrays import read_array, split_reference
+from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, as_path, read_text
+from saddlepoint.problems.files.stores import open_store, stored_reference, stream
+from saddlepoint.problems.saddle import Saddle
+
+EXPANSION = 320  # bytes in memory for a byte of a problem file, at most; but for keys of many parts, a.b.c.d, where
+PARTS = 4  # is the most that is read: the parser takes memory as their square
+PART = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
+KEY = re.compile(rf"#[^\n]*+|{PART}(?:[ \t]*+\.[ \t]*+{PART})*+")
+SOLVE_KEYS = ("method", "options", "tol", "max_calls", "max_seconds", "x0", "y0")
+
+
+class Kind(NamedTuple):
+    """What a table [g] or [h] of one kind may say."""
+
+    build: Callable[..., Smooth]
+    arrays: tuple[str, ...]  # keys that name or hold arrays
+    numbers: tuple[str, ...]  # keys that hold one number
+    required: tuple[str, ...]
+
+
+KINDS = {
+    "quadratic": Kind(Quadratic, ("P", "b"), ("mu", "L"), ("P",)),
+    "least-squares": Kind(LeastSquares, ("D", "t"), ("l2",), ("D", "t")),
+    "logistic": Kind(Logistic, ("D", "labels"), ("l2",), ("D", "labels")),
+    "huber": Kind(Huber, ("D", "t"), ("l2", "delta"), ()),
+    "log-cosh": Kind(LogCosh, ("D", "t"), ("l2",), ()),
+    "log-sum-exp": Kind(LogSumExp, ("D", "t"), ("l2", "tau"), ()),
+    "smoothed-hinge": Kind(SmoothedHinge, ("D", "labels"), ("l2", "width"), ("D", "labels")),
+    "entropy": Kind(Entropy, (), ("low", "high"), ()),
+    "group-huber": Kind(GroupHuber, ("groups",), ("weight", "width", "l2"), ()),
+}
+
+
+class ProblemFile(NamedTuple):
+    """A problem, and how its file asks for it to be solved (keywords of ``solve``)."""
+
+    problem: Saddle
+    solve: dict[str, Any]
+
+
+def load_problem(
+    path: str | Path, memory_limit: int = MEMORY_LIMIT, split: Callable[[Any], Coupling] | None = None
+) -> ProblemFile:
+    """Read a problem file; a ProblemError names the file and the key that is wrong.
+
+    Args:
+        path: the file.
+        memory_limit: bytes that it and the arrays that it names may take together. An A that is too large for that, or
+            is stored in blocks, stays on disk, and has what is left.
+        split: makes a coupling of A, which is then not read: a .npy file is mapped into memory, and of what is stored
+            in blocks ``split`` gets ``StoredRows``.
+    """
+    path = as_path(path)
+    reader = _Reader(path, Memory(memory_limit))
+    document = reader.document()
+    reader.only(document, ("A", "g", "h", "solve"), "")
+    for key in ("A", "g", "h"):
+        if key not in document:
+            reader.fail(key, "is missing")
+    on_disk = reader.on_disk(document["A"], split is not None)
+    A = None if on_disk else reader.array(document["A"], "A", split is not None)
+    g, h = (reader.function(document[name], name) for name in ("g", "h"))
+    settings = reader.settings(document.get("solve", {}))
+    if A is None:
+        A = reader.streamed(document["A"]) if split is None else reader.stored(document["A"])
+    try:
+        problem = Saddle(g, h, A if split is None else split(A))
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error}") from None
+    return ProblemFile(problem, settings)
+
+
+class _Reader:
+    """Reads one document; knows how to complain about it."""
+
+    def __init__(self, path: Path, memory: Memory) -> None:
+        self.path, self.memory = path, memory
+
+    def fail(self, key: str, complaint: str) -> None:
+        raise ProblemError(f"{self.path}: key {key!r} {complaint}")
+
+    def document(self) -> dict[str, Any]:
+        text = read_text(self.path, self.memory, EXPANSION)
+        try:
+            if any(_parts(match[0]) > PARTS for match in KEY.finditer(text)):
+                raise RecursionError
+            return tomllib.loads(text)
+        except RecursionError:
+            raise ProblemError(f"{self.path} is nested too deeply for a problem; expected what the keys need") from None
+        except ValueError as error:
+            raise ProblemError(f"{self.path} is not valid TOML: {error}") from None
+
+    def only(self, table: Mapping[str, Any], allowed: tuple[str, ...], prefix: str) -> None:
+        for key in table:
+            if key not in allowed:
+                self.fail(f"{prefix}{key}", f"is unknown; expected {', '.join(allowed)}{did_you_mean(key, allowed)}")
+
+    def array(self, value: Any, key: str, mapped: bool = False) -> Any:
+        """A file reference, a number, or numbers in place."""
+        if not isinstance(value, str):
+            if isinstance(value, bool) or not isinstance(value, int | float | list):
+                self.fail(key, f"is {short_repr(value)}; expected a file name or numbers")
+            return value
+        try:
+            return read_array(value, self.path.parent, self.memory, mapped)
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key {key!r}: {error}") from None
+
+    def on_disk(self, value: Any, mapped: bool) -> bool:
+        """Whether A is to stay where it is; if a .npy file can be mapped, that is no reason."""
+        room = math.inf if mapped else self.memory.room
+        return isinstance(value, dict) or (isinstance(value, str) and stored_reference(value, self.path.parent, room))
+
+    def table(self, value: Any) -> dict[str, Any]:
+        """A as a table {stream = "A.npy", norm = 3.0}, or the name alone."""
+        table = value if isinstance(value, dict) else {"stream": value}
+        self.only(table, ("stream", "norm"), "A.")
+        if not isinstance(table.get("stream"), str):
+            self.fail("A.stream", f"is {short_repr(table.get('stream'))}; expected the name of a file or folder")
+        return table
+
+    def stored(self, value: Any) -> StoredRows:
+        """The rows of such an A, for shards."""
+        table = self.table(value)
+        if "norm" in table:
+            self.fail("A.norm", "is for an A that is read from disk all along; leave it out for shards")
+        try:
+            store, by_columns = open_store(*split_reference(table["stream"], self.path.parent))
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key 'A': {error}") from None
+        if by_columns:
+            self.fail("A", "is stored by columns; expected rows: np.save(np.ascontiguousarray(A))")
+        return StoredRows(store)
+
+    def streamed(self, value: Any) -> Coupling:
+        """A with the memory that is left."""
+        table = self.table(value)
+        norm = self.number(table["norm"], "A.norm") if "norm" in table else None
+        try:
+            return stream(self.path.parent / table["stream"], max(1, self.memory.room), norm=norm)
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key 'A': {error}") from None
+
+    def number(self, value: Any, key: str) -> float:
+        return as_number(value, f"{self.path}: key {key!r}")
+
+    def function(self, value: Any, name: str) -> Smooth:
+        """One table, or several that are added up."""
+        if isinstance(value, list) and value:
+            return self.total([self.function(item, f"{name}[{i}]") for i, item in enumerate(value)], name)
+        if not isinstance(value, dict):
+            self.fail(name, f"is {short_repr(value)}; expected a table [{name}]")
+        called = value.get("kind")
+        if not isinstance(called, str) or called not in KINDS:
+            near = did_you_mean(called, KINDS) if isinstance(called, str) else ""
+            self.fail(f"{name}.kind", f"is {short_repr(called)}; expected one of {', '.join(KINDS)}{near}")
+        kind = KINDS[value["kind"]]
+        self.only(value, ("kind", "weight", *kind.arrays, *kind.numbers), f"{name}.")
+        for key in kind.required:
+            if key not in value:
+                self.fail(f"{name}.{key}", f"is missing; {value['kind']} needs it")
+        arrays = {key: self.array(value[key], f"{name}.{key}") for key in kind.arrays if key in value}
+        numbers = {key: self.number(value[key], f"{name}.{key}") for key in kind.numbers if key in value}
+        try:
+            function = kind.build(**arrays, **numbers)
+            if "weight" in value and "weight" not in kind.numbers:
+                function = self.number(value["weight"], f"{name}.weight") * function
+            return function
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
+
+    def total(self, functions: list[Smooth], name: str) -> Smooth:
+        """Their sum, by halves: a sum of sums is as deep as its gradient's recursion."""
+        if len(functions) == 1:
+            return functions[0]
+        half = len(functions) // 2
+        left, right = self.total(functions[:half], name), self.total(functions[half:], name)
+        try:
+            return left + right
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
+
+    def settings(self, table: Any) -> dict[str, Any]:
+        if not isinstance(table, dict):
+            self.fail("solve", f"is {short_repr(table)}; expected a table [solve]")
+        self.only(table, SOLVE_KEYS, "solve.")
+        settings = dict(table)
+        for key in ("x0", "y0"):
+            if key in settings:
+                settings[key] = self.array(settings[key], f"solve.{key}")
+        for key, kind, expected in (("method", str, "a method's name"), ("options", dict, "a table of options")):
+            if key in settings and not isinstance(settings[key], kind):
+                self.fail(f"solve.{key}", f"is {short_repr(settings[key])}; expected {expected}")
+        for key in ("tol", "max_seconds"):
+            if key in settings:
+                settings[key] = self.number(settings[key], f"solve.{key}")
+        calls = settings.get("max_calls", {})
+        for oracle, number in calls.items() if isinstance(calls, dict) else [("", calls)]:
+            as_count(number, f"{self.path}: key 'solve.max_calls{oracle and '.'}{oracle}'", 0)
+        return settings
+
+
+def _parts(key: str) -> int:
+    """How many parts a dotted key has; texts and comments have one."""
+    return len(re.findall(PART, key)) if key.count(".") >= PARTS and not key.startswith("#") else 1

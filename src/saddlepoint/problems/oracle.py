@@ -1,0 +1,210 @@
+"""The meter: a problem that counts its own calls, keeps to a budget and has what it was told watched.
+
+A method sees the metered problem and nothing else. However deep its inner loops, every call passes here.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, Space, all_finite
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import inner
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
+from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck
+from saddlepoint.problems.saddle import Saddle
+
+ORACLES = ("grad_g", "grad_h", "A", "At")
+PROXES = ("prox_g", "prox_h")
+
+
+class OutOfCalls(Exception):  # noqa: N818 - a signal to the driver, not an error
+    """The next call would exceed the budget of this oracle."""
+
+
+class OutOfTime(Exception):  # noqa: N818
+    """The time is up."""
+
+
+class NotFinite(Exception):  # noqa: N818
+    """A gradient has left the finite numbers."""
+
+
+class Meter:
+    """Counts calls by name and passes over A; raises when a budget is spent, before the call is made.
+
+    Attributes:
+        examined: calls that were spent on looking into the problem; no budget limits them.
+        watches: who watches g, h and A.
+    """
+
+    def __init__(
+        self,
+        max_calls: int | Mapping[str, int] | None = None,
+        max_seconds: float | None = None,
+        tick: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.calls = dict.fromkeys(ORACLES + PROXES, 0)
+        self.examined = dict.fromkeys(ORACLES, 0)
+        self.watches: dict[str, GradientCheck | AdjointCheck] = {}
+        self.passes = 0
+        self.limits = _limits(max_calls)
+        self.clock = clock
+        self.deadline = None if max_seconds is None else clock() + max_seconds
+        self.tick = tick
+
+    def charge(self, name: str, times: int = 1) -> None:
+        """Count ``times`` calls of an oracle."""
+        count = self.calls[name] + times
+        if count > self.limits[name]:
+            raise OutOfCalls(name)
+        if self.deadline is not None and self.clock() > self.deadline:
+            raise OutOfTime
+        self.calls[name] = count
+        if self.tick is not None:
+            self.tick()
+
+    def note(self, name: str, times: int) -> None:
+        """Count ``times`` calls that were made to look into something."""
+        self.examined[name] += times
+
+    @property
+    def total(self) -> int:
+        """All calls so far."""
+        return sum(self.calls.values())
+
+
+def metered(f: Saddle, meter: Meter) -> Saddle:
+    """The same problem, counted by ``meter`` and watched."""
+    watch = None if f.A.trusted else AdjointCheck(f.A, meter.note)
+    if watch is not None:
+        meter.watches["A"] = watch
+    A = MeteredCoupling(f.A, meter, watch=watch)
+    g, h = _counted(f.g, "g", f.space.of_x, meter), _counted(f.h, "h", f.space.of_y, meter)
+    return Saddle.of(g, h, A, f.space)
+
+
+def _counted(f: Smooth, name: str, space: Space, meter: Meter) -> Smooth:
+    raw, oracle, charge, dtype = f.grad, f"grad_{name}", meter.charge, space.dtype
+    looked = not space.is_sharded  # over shards: what is not finite there is seen in the next A'x
+    watch = None if f.trusted else GradientCheck(name, f.mu, f.L, raw, meter.note)
+    if watch is not None:
+        meter.watches[name] = watch
+
+    def grad(x: Array) -> Array:
+        charge(oracle)
+        p = raw(x)
+        if p.dtype is not dtype:
+            p = space.cast(p)
+        if looked and not math.isfinite(inner(p, p)) and not all_finite(p):  # the cheap test first; it can overflow
+            raise NotFinite
+        if watch is not None:
+            watch.see(x, p)
+        return p
+
+    def prox(v: Array, t: float) -> Array:
+        charge(f"prox_{name}")
+        return f.prox(v, t)
+
+    def hessian(x: Array) -> Any:
+        charge(oracle, x.shape[0])
+        return f.hessian(x) if f.hessian is not None else None
+
+    return Smooth(
+        grad,
+        mu=known(f.mu),
+        L=known(f.L),
+        value=f.value,
+        prox=prox if f.has_prox else None,
+        dim=f.dim,
+        space=f.space,
+        quadratic=f.quadratic,
+        hessian=None if f.hessian is None else hessian,
+    )
+
+
+class MeteredCoupling(ForwardingCoupling):
+    """A coupling that counts its products and its passes over A, and shows the products to a watch if there is one."""
+
+    def __init__(
+        self, A: Coupling, meter: Meter, names: tuple[str, str] = ("A", "At"), watch: AdjointCheck | None = None
+    ) -> None:
+        super().__init__(A)
+        self.meter, self.names, self.watch = meter, names, watch
+
+    def mul(self, y: Array) -> Array:
+        """A y, counted."""
+        self.meter.charge(self.names[0])
+        self.meter.passes += 1
+        Ay = self.A.mul(y)
+        if self.watch is not None:
+            self.watch.see(self.names[0], y, Ay)
+        return Ay
+
+    def tmul(self, x: Array) -> Array:
+        """A' x, counted."""
+        self.meter.charge(self.names[1])
+        self.meter.passes += 1
+        Atx = self.A.tmul(x)
+        if self.watch is not None:
+            self.watch.see(self.names[1], x, Atx)
+        return Atx
+
+    def _charge_pair(self, times: int = 1) -> None:
+        for name in self.names:
+            self.meter.charge(name, times)
+        self.meter.passes += times if self.fused else 2 * times
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(A y, A' x): two products, and one pass where the coupling fuses them."""
+        self._charge_pair()
+        Ay, Atx = self.A.both(x, y)
+        if self.watch is not None:
+            self.watch.see(self.names[0], y, Ay)
+            self.watch.see(self.names[1], x, Atx)
+        return Ay, Atx
+
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """(t, A'(s t + e)) with t = A y: two products, and one pass where the coupling fuses them."""
+        self._charge_pair()
+        t, u = self.A.through(y, s, e)
+        if self.watch is not None:
+            self.watch.see(self.names[0], y, t)
+            self.watch.see(self.names[1], s * t if e is None else s * t + e, u)
+        return t, u
+
+    def gram(self) -> Any:
+        """A'A, counted as the n products each way that the oracle would need for it."""
+        self._charge_pair(self.shape[1])
+        return self.A.gram()
+
+    def matrix(self) -> Any:
+        """A, counted as the n products that the oracle would need for it."""
+        self.meter.charge(self.names[0], self.shape[1])
+        self.meter.passes += 1
+        return self.A.matrix()
+
+    def _transpose(self) -> Coupling:
+        return MeteredCoupling(self.A.T, self.meter, (self.names[1], self.names[0]), self.watch)
+
+
+def _limits(max_calls: int | Mapping[str, int] | None) -> dict[str, float]:
+    limits = dict.fromkeys(ORACLES + PROXES, math.inf)
+    if max_calls is None:
+        return limits
+    given = max_calls if isinstance(max_calls, Mapping) else dict.fromkeys(ORACLES, max_calls)
+    for name, number in given.items():
+        if name not in limits:
+            raise ProblemError(f"max_calls names the oracle {name!r}; expected one of {', '.join(limits)}")
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
+            raise ProblemError(f"max_calls is {number!r}; expected a whole number >= 0, or a dict of such by oracle")
+        limits[name] = int(number)
+    return limits

@@ -1,0 +1,284 @@
+"""The same problem in other coordinates: rescaled, with the players swapped, anchored, or in units that are tame.
+
+A transform returns a ``View``: the new problem and the way between its variables and the old ones. It wraps the oracle
+and never looks inside, so a counted problem stays counted.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.coupling import Coupling, Norm
+from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
+from saddlepoint.parts.functions.smooth import Smooth, known, stretched
+from saddlepoint.parts.functions.smooth import anchored as anchored_function
+from saddlepoint.problems.saddle import Saddle
+
+
+@dataclass(frozen=True)
+class View:
+    """A problem in new variables (u, v), where x = a u and y = b v, or x = a v and y = b u if swapped."""
+
+    problem: Saddle
+    a: float = 1.0
+    b: float = 1.0
+    swapped: bool = False
+
+    def to(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """From the old variables to the new."""
+        u, v = _times(1.0 / self.a, x), _times(1.0 / self.b, y)
+        return (v, u) if self.swapped else (u, v)
+
+    def back(self, u: Array, v: Array) -> tuple[Array, Array]:
+        """From the new variables to the old."""
+        x, y = (v, u) if self.swapped else (u, v)
+        return _times(self.a, x), _times(self.b, y)
+
+    def then(self, further: View) -> View:
+        """A view of this view's problem, seen from where this one is (which does not swap)."""
+        return View(further.problem, self.a * further.a, self.b * further.b, further.swapped)
+
+
+def rescaled(f: Saddle, a: float, b: float) -> View:
+    """f(a u, b v)."""
+    if a == 1.0 and b == 1.0:
+        return View(f)
+    return View(Saddle.of(stretched(f.g, a), stretched(f.h, b), scaled_coupling(f.A, a * b), f.space), a, b)
+
+
+def swapped(f: Saddle) -> View:
+    """The other player's problem, min_y max_x h(y) + <y, -A' x> - g(x): the same saddle point."""
+    return View(Saddle.of(f.h, f.g, scaled_coupling(f.A.T, -1.0), f.space), swapped=True)
+
+
+def anchored(f: Saddle, beta: float, centre: Array) -> Saddle:
+    """f(x, y) + beta/2 |x - centre|^2 (the variables stay the same)."""
+    return f if beta == 0.0 else Saddle.of(anchored_function(f.g, beta, centre), f.h, f.A, f.space)
+
+
+def equal_smoothness(f: Saddle) -> View:
+    """The paper's rescaling to L_x = L_y: f(x, sqrt(L_x/L_y) y)."""
+    return rescaled(f, 1.0, (f.L_x / f.L_y) ** 0.5)
+
+
+def equal_smoothness_keeping_norm(f: Saddle) -> View:
+    """The appendix's rescaling to L_x = L_y: f((L_y/L_x)^(1/4) x, (L_x/L_y)^(1/4) y), which keeps |A|."""
+    return rescaled(f, (f.L_y / f.L_x) ** 0.25, (f.L_x / f.L_y) ** 0.25)
+
+
+def balanced(f: Saddle) -> View:
+    """The rescaling to L_x mu_x = L_y mu_y that keeps |A|.
+
+    With kappa_x = kappa_y it is the appendix's, and L_x = L_y, mu_x = mu_y. Otherwise both functions are
+    L-smooth and mu-strongly convex for L = max(L_x, L_y), mu = min(mu_x, mu_y) with L/mu = max(kappa_x, kappa_y),
+    the smallest ratio that any rescaling reaches, and |A|/sqrt(L mu) is the smallest too.
+    """
+    ratio = (f.L_y / f.L_x) ** 0.125 * (f.mu_y / f.mu_x) ** 0.125
+    return rescaled(f, ratio, 1.0 / ratio)
+
+
+def unit_strength(f: Saddle) -> View:
+    """The rescaling to mu_x = mu_y = 1; then L_x = kappa_x, L_y = kappa_y and |A| is the coupling condition number."""
+    return rescaled(f, 1.0 / f.mu_x**0.5, 1.0 / f.mu_y**0.5)
+
+
+def smaller_mu_first(f: Saddle) -> View:
+    """Catalyst's form: L_x = L_y and mu_x <= mu_y, by rescaling and, if need be, swapping the players."""
+    view = equal_smoothness_keeping_norm(f)
+    if f.kappa_x >= f.kappa_y:
+        return view
+    return View(swapped(view.problem).problem, view.a, view.b, swapped=True)
+
+
+class Units(NamedTuple):
+    """x = 2^(a+t) u, y = 2^(b+t) v, and f in units of 2^(2t)."""
+
+    a: int = 0
+    b: int = 0
+    t: int = 0
+
+
+def tame_units(f: Saddle, x: float, y: float, Fx: float, Fy: float) -> Units:
+    """Units in which neither the numbers of a run nor their squares leave the range of the arithmetic.
+
+    All zero for a problem whose numbers are within the fifth root of the range of its dtype. Otherwise a and b make
+    L_x and L_y equal, up to a factor of four, with mu, L and |A| around 1; and t makes the largest of |x|, |y|, |F| and
+    |F|/L rather large, because they fall during a run.
+
+    Args:
+        f: the problem.
+        x, y, Fx, Fy: norms of the start and of the field there.
+    """
+    most = math.frexp(f.space.largest)[1] // 5
+    constants = [_bits(c) for c in (f.L_x, f.L_y, f.mu_x, f.mu_y, f.norm) if c > 0.0]  # neither A = 0 nor an unknown mu
+    sizes = (x, y, Fx, Fy, Fx / f.L_x, Fy / f.L_y)
+    largest = max((_bits(size) for size in sizes if size > 0.0), default=0)
+    if max(map(abs, constants)) <= most and abs(largest) <= most:
+        return Units()
+    Lx, Ly, limit = _bits(f.L_x), _bits(f.L_y), f.space.exponent
+    others = [_bits(c) - L for c, L in ((f.mu_x, Lx), (f.mu_y, Ly), (f.norm, (Lx + Ly) // 2)) if c > 0.0]
+    middle = (max(0, *others) + max(min(0, *others), -most)) // 2  # what is much smaller does not matter
+    a, b = (min(max((-middle - L) // 2, -limit // 2), limit // 2) for L in (Lx, Ly))
+    shifts = (-a, -b, a, b, -a, -b)
+    largest = max((_bits(size) + shift for size, shift in zip(sizes, shifts, strict=True) if size > 0.0), default=0)
+    room = limit - max(abs(a), abs(b))
+    return Units(a, b, min(max(largest - most // 2, -room), room))
+
+
+def in_units(f: Saddle, units: Units) -> View:
+    """2^-2t f(2^(a+t) u, 2^(b+t) v). Powers of two round nothing."""
+    a, b, t = units
+    if not any(units):
+        return View(f)
+    problem = Saddle.of(_in_units(f.g, a, t), _in_units(f.h, b, t), UnitCoupling(f.A, units), f.space)
+    return View(problem, 2.0 ** (a + t), 2.0 ** (b + t))
+
+
+def _bits(size: float) -> int:
+    """The exponent of a positive number; that of the largest one for infinity."""
+    return math.frexp(min(size, sys.float_info.max))[1]
+
+
+def _in_units(f: Smooth, a: int, t: int) -> Smooth:
+    """u -> 2^-2t f(2^(a+t) u)."""
+    grad, value, F = f.grad, f.value, f.hessian
+    to, slope, curvature = 2.0 ** (a + t), 2.0 ** (a - t), 2.0 ** (2 * a)
+    return Smooth(
+        lambda u: slope * grad(to * u),
+        mu=known(curvature * f.mu),
+        L=known(curvature * f.L),
+        value=None if value is None else lambda u: 2.0**-t * (2.0**-t * value(to * u)),
+        prox=(lambda v, s: (1.0 / to) * f.prox(to * v, curvature * s)) if f.has_prox else None,
+        dim=f.dim,
+        space=f.space,
+        quadratic=f.quadratic,
+        hessian=None if F is None else lambda u: curvature * F(to * u),
+        trusted=f.trusted,
+    )
+
+
+class ScaledCoupling(ForwardingCoupling):
+    """c A."""
+
+    def __init__(self, A: Coupling, c: float) -> None:
+        super().__init__(A)
+        self.c = c
+
+    def mul(self, y: Array) -> Array:
+        """c A y."""
+        return self.c * self.A.mul(y)
+
+    def tmul(self, x: Array) -> Array:
+        """c A' x."""
+        return self.c * self.A.tmul(x)
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """(c A y, c A' x)."""
+        Ay, Atx = self.A.both(x, y)
+        return self.c * Ay, self.c * Atx
+
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """(t, c A'(s t + e)) with t = c A y."""
+        t, u = self.A.through(y, s * self.c * self.c, None if e is None else self.c * e)
+        return self.c * t, u
+
+    def resolvent(self, p: Array, q: Array, a: float) -> tuple[Array, Array]:
+        """That of A with the step c a."""
+        return self.A.resolvent(p, q, self.c * a)
+
+    def normal_solver(self, a: float) -> Callable[[Array], Array]:
+        """That of A with the step c a, so that one factorisation serves every view of A."""
+        return self.A.normal_solver(self.c * a)
+
+    def matrix(self) -> Any:
+        """c A."""
+        return self.c * self.A.matrix()
+
+    def gram(self) -> Any:
+        """c^2 A'A."""
+        return self.c * self.c * self.A.gram()
+
+    def rounding_scale(self, y: Array) -> float:
+        """That of A, scaled."""
+        return abs(self.c) * self.A.rounding_scale(y)
+
+    def _transpose(self) -> Coupling:
+        return ScaledCoupling(self.A.T, self.c)
+
+    @property
+    def norm_estimate(self) -> Norm:
+        """That of A, scaled."""
+        n, c = self.A.norm_estimate, abs(self.c)
+        return Norm(c * n.lower, c * n.upper, n.failure, n.products)
+
+
+class UnitCoupling(ForwardingCoupling):
+    """2^(a+b) A. Its products are taken in the old units, in which both a vector and A times the vector are finite."""
+
+    def __init__(self, A: Coupling, units: Units) -> None:
+        super().__init__(A)
+        self.units, self.fused = units, False
+        a, b, t = units
+        self.c = 2.0 ** (a + b)
+        self.x, self.y, self.Fx, self.Fy = (2.0**e for e in (a + t, b + t, a - t, b - t))
+
+    def mul(self, y: Array) -> Array:
+        """2^(a+b) A y."""
+        return self.Fx * self.A.mul(self.y * y)
+
+    def tmul(self, x: Array) -> Array:
+        """2^(a+b) A' x."""
+        return self.Fy * self.A.tmul(self.x * x)
+
+    def both(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Both at once."""
+        Ay, Atx = self.A.both(self.x * x, self.y * y)
+        return self.Fx * Ay, self.Fy * Atx
+
+    def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
+        """By two products, each in its own units."""
+        return Coupling.through(self, y, s, e)
+
+    def normal_solver(self, a: float) -> Callable[[Array], Array]:
+        """That of A with the step 2^(a+b) a, unless that overflows."""
+        step = self.c * a
+        return self.A.normal_solver(step) if math.isfinite(step) else super().normal_solver(a)
+
+    def matrix(self) -> Any:
+        """2^(a+b) A."""
+        return self.c * self.A.matrix()
+
+    def gram(self) -> Any:
+        """2^(2a+2b) A'A."""
+        matrix = self.matrix()
+        return matrix.T @ matrix
+
+    def rounding_scale(self, y: Array) -> float:
+        """That of A, scaled."""
+        return self.c * self.A.rounding_scale(y)
+
+    def _transpose(self) -> Coupling:
+        a, b, t = self.units
+        return UnitCoupling(self.A.T, Units(b, a, t))
+
+    @property
+    def norm_estimate(self) -> Norm:
+        """That of A, scaled."""
+        n = self.A.norm_estimate
+        return Norm(self.c * n.lower, self.c * n.upper, n.failure, n.products)
+
+
+def scaled_coupling(A: Coupling, c: float) -> Coupling:
+    """c A, with scalings of scalings folded into one."""
+    if isinstance(A, ScaledCoupling):
+        return scaled_coupling(A.A, A.c * c)
+    return A if c == 1.0 else ScaledCoupling(A, c)
+
+
+def _times(c: float, x: Array) -> Array:
+    return x if c == 1.0 else c * x

@@ -1,0 +1,96 @@
+"""Whether a checkpoint belongs to a run: the same version, method and problem, to rounding."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, to_host
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.problems.saddle import Saddle
+
+FORMAT = 1
+LOOSE = 1e4  # units of rounding by which another machine may differ
+CONSTANTS = ("mu of g", "L of g", "mu of h", "L of h", "|A|")
+PROBES = ("gradient of g", "gradient of h", "product with A", "product with A'")
+
+
+class Identity(NamedTuple):
+    """Which run a checkpoint belongs to."""
+
+    format: int
+    version: str
+    label: str  # of the method that was asked for
+    options: dict[str, Any] | None  # of it, in plain values
+    storage: str | None
+    space: str
+    shape: tuple[int, int]
+    constants: tuple[float, ...]
+    probes: tuple[tuple[float, float], ...]
+    eps: float
+
+    @classmethod
+    def of(cls, f: Saddle, label: str, options: dict[str, Any] | None, storage: str | None) -> Identity:
+        """That of a run; it takes one call of every oracle."""
+        from saddlepoint import __version__
+
+        constants = (f.mu_x, f.L_x, f.mu_y, f.L_y, f.norm)
+        numbers = probes(f)
+        return cls(FORMAT, __version__, label, options, storage, str(f.space), f.shape, constants, numbers, f.space.eps)
+
+    def told(self) -> dict[str, Any]:
+        """In what JSON knows, bits included."""
+        return self._asdict() | {
+            "shape": list(self.shape),
+            "constants": [number.hex() for number in self.constants],
+            "probes": [[number.hex() for number in pair] for pair in self.probes],
+        }
+
+    def refuse_unlike(self, told: dict[str, Any], name: str) -> None:
+        """Raise a ProblemError that says how the checkpoint called ``name`` differs from this."""
+        for what, wrong in self._differences(told):
+            if wrong:
+                raise ProblemError(f"{name} {what}")
+
+    def _differences(self, told: dict[str, Any]) -> Any:
+        yield f"has format {told['format']}; this version reads {FORMAT}", told["format"] != FORMAT
+        theirs, ours = (".".join(str(v).split(".")[:2]) for v in (told["version"], self.version))
+        yield f"was written by saddlepoint {told['version']}, and this is {self.version}", theirs != ours
+        yield f"is a run of {told['label']}, and {self.label} was asked for", told["label"] != self.label
+        yield f"is a run of {self.label} with other options", told["options"] != self.options
+        yield f"is a run with storage {told['storage']}, not {self.storage}", told["storage"] != self.storage
+        yield f"is of a problem in {told['space']}, and this one is in {self.space}", told["space"] != self.space
+        (m, n), shape = self.shape, told["shape"]
+        yield f"is of a problem of shape {shape}, and this one is {m} x {n}", shape != [m, n]
+        for constant, number, text in zip(CONSTANTS, self.constants, told["constants"], strict=True):
+            then = float.fromhex(text)
+            alike = self._alike(number, then, abs(then))
+            yield f"is of a problem with {constant} = {then:.6g}, and this one has {number:.6g}", not alike
+        for probe, pair, texts in zip(PROBES, self.probes, told["probes"], strict=True):
+            was = [float.fromhex(text) for text in texts]
+            alike = all(self._alike(number, then, was[0]) for number, then in zip(pair, was, strict=True))
+            yield f"is of another problem: the {probe} at a probe differs", not alike
+
+    def _alike(self, a: float, b: float, size: float) -> bool:
+        return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= LOOSE * self.eps * size
+
+
+def probes(f: Saddle) -> tuple[tuple[float, float], ...]:
+    """The length of each oracle's answer at a random point, and its product with a random unit vector."""
+    rng = np.random.default_rng(0)
+    (x, u), (y, v) = (rng.standard_normal((2, size)) for size in f.shape)
+    x, y = f.space.of_x.cast(x), f.space.of_y.cast(y)
+    asked = ((f.g.grad, x, u), (f.h.grad, y, v), (f.A.mul, y, u), (f.A.tmul, x, v))
+    return tuple(_probe(oracle, point, along / norm(along)) for oracle, point, along in asked)
+
+
+def _probe(oracle: Any, point: Array, along: Array) -> tuple[float, float]:
+    try:
+        with np.errstate(all="ignore"):
+            answer = np.asarray(to_host(oracle(point)), np.float64)
+            return float(np.linalg.norm(answer)), float(along @ answer)
+    except Exception:  # a function that is not defined there says nothing
+        return math.nan, math.nan

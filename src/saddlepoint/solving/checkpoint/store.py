@@ -1,0 +1,141 @@
+"""The file of a checkpoint: a magic line, a SHA-256 of all that follows, JSON, and the arrays as they lie in memory.
+
+Writing is atomic. The new file is written beside the old one and brought to the disk; then the old one is renamed to
+``.old`` and the new one takes its place. At every instant one of the two is whole. Reading checks the size of the file
+before its content, and the sum before anything in it is believed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.solving.checkpoint.values import KINDS
+
+MAGIC = b"saddlepoint checkpoint\n"
+SUM, LENGTH = 32, 8  # bytes of the sum, and of the length of the JSON
+
+
+class Content(NamedTuple):
+    """What a file holds: something that JSON knows, and arrays."""
+
+    told: dict[str, Any]
+    arrays: list[Array]
+
+
+def older(path: Path) -> Path:
+    """Where the checkpoint before the last one is."""
+    return path.with_name(path.name + ".old")
+
+
+def write(path: Path, content: Content, limit: int) -> None:
+    """Replace the file, or leave it alone and raise OSError."""
+    pieces = list(_pieces(content))
+    size = len(MAGIC) + SUM + sum(map(len, pieces))
+    if size > limit:
+        raise ProblemError(
+            f"a checkpoint would take {size / 2**30:.3g} GiB, above the limit of {limit / 2**30:.3g} GiB for a problem "
+            "of this size; let the method remember less, or leave checkpoint out"
+        )
+    total = hashlib.sha256()
+    for piece in pieces:
+        total.update(piece)
+    new = path.with_name(path.name + ".new")
+    try:
+        new.unlink(missing_ok=True)  # what a killed process left; a link is removed, not followed
+        with open(new, "xb") as file:
+            for piece in (MAGIC, total.digest(), *pieces):
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        _take_the_place(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _take_the_place(new: Path, path: Path) -> None:
+    if not path.exists():
+        os.replace(new, path)
+        return
+    os.replace(path, older(path))
+    try:
+        os.replace(new, path)
+    except OSError:
+        os.replace(older(path), path)
+        raise
+
+
+def _pieces(content: Content) -> list[bytes]:
+    described = [
+        {"dtype": array.dtype.str, "shape": list(array.shape), "order": _order(array)} for array in content.arrays
+    ]
+    text = json.dumps({"told": content.told, "arrays": described}, allow_nan=False).encode()
+    return [len(text).to_bytes(LENGTH, "big"), text, *(array.tobytes(_order(array)) for array in content.arrays)]
+
+
+def _order(array: Array) -> Any:
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the renaming to the disk too, where folders can be opened."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def read(path: Path, limit: int) -> Content:
+    """What the file holds; a ProblemError says what is wrong with it."""
+    try:
+        if not path.is_file():
+            raise ProblemError(f"{path} is not a file")
+        size = path.stat().st_size
+        if size > limit:
+            raise ProblemError(
+                f"{path} has {size / 2**30:.3g} GiB, above the limit of {limit / 2**30:.3g} GiB for a problem of this "
+                "size; it is not a checkpoint of it"
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
+    head, body = data[: len(MAGIC)], memoryview(data)[len(MAGIC) + SUM :]
+    if head != MAGIC:
+        raise ProblemError(f"{path} is not a checkpoint")
+    if hashlib.sha256(body).digest() != data[len(MAGIC) : len(MAGIC) + SUM]:
+        raise ProblemError(f"{path} is damaged: it is cut off or its bytes have changed")
+    try:
+        return _parsed(body)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, AttributeError) as error:
+        raise ProblemError(f"{path} is not a checkpoint: {str(error).splitlines()[0]}") from None
+
+
+def _parsed(body: memoryview) -> Content:
+    end = LENGTH + int.from_bytes(body[:LENGTH], "big")
+    parts = json.loads(bytes(body[LENGTH:end]))
+    arrays = []
+    for described in parts["arrays"]:
+        dtype, shape = np.dtype(described["dtype"]), [int(n) for n in described["shape"]]
+        if dtype.kind not in KINDS or dtype.hasobject or min(shape, default=0) < 0:
+            raise ValueError(f"it has an array of {dtype} and shape {shape}")
+        count = math.prod(shape)
+        part = np.frombuffer(body[end : end + count * dtype.itemsize], dtype, count)
+        arrays.append(part.reshape(shape, order=described["order"]).copy(order="K"))
+        end += count * dtype.itemsize
+    if end != len(body) or not isinstance(parts["told"], dict):
+        raise ValueError("its parts do not add up")
+    return Content(parts["told"], arrays)

@@ -1,0 +1,154 @@
+"""Many steps at once, without a word to the host: a CUDA graph with PyTorch, one compiled loop with JAX.
+
+It applies to methods whose steps are all alike: a fixed number of oracle calls, nothing in the state but arrays that
+changes, and no number that Python looks at. Others are run step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from saddlepoint.ground.arrays import copied
+from saddlepoint.ground.states import arrays, static_part, with_arrays
+from saddlepoint.methods.base import Method
+from saddlepoint.problems.saddle import Saddle
+
+Leaves = Callable[[list[Any]], list[Any]]  # one step, on the arrays of a state
+Steps = Callable[[Any, int], Any]  # (state, how many) -> state
+
+UNROLLED = 16  # steps of one graph: the state is copied back only after them
+UNFORESEEN = (TypeError, AttributeError, RuntimeError)  # what a step raises that cannot be compiled
+WARM = 3  # steps before a graph is captured: libraries set themselves up in the first ones
+
+
+class Loops(dict[Any, Steps]):
+    """The compiled loops of a problem. They are kept with it, and not saved with it."""
+
+    def __reduce__(self) -> tuple[type[Loops], tuple[()]]:
+        return Loops, ()
+
+
+def compiled(method: Method, raw: Saddle, before: Any, after: Any) -> Steps | None:
+    """A function that makes many steps of ``method``, or None where that is impossible or no gain.
+
+    Args:
+        method: the method.
+        raw: the problem as given, not counted.
+        before, after: two states, one step apart.
+    """
+    f = method.normal_form(raw).problem
+    if method.cost(f) is None or static_part(before) != static_part(after):
+        return None
+    library = f.space.xp.__name__
+    try:
+        if library.startswith("jax"):
+            kept: Loops = raw.__dict__.setdefault("_loops", Loops())
+            key = (method, raw.mu_x, raw.L_x, raw.mu_y, raw.L_y, raw.norm)
+            if key not in kept:
+                kept[key] = JaxLoop(method, f, after)
+            return kept[key]
+        if library.endswith("torch") and "cuda" in str(f.space.device):
+            return _CudaGraph(method, f, after)
+    except UNFORESEEN:
+        pass  # the step looks at a number, or does what cannot be recorded
+    return None
+
+
+class JaxLoop:
+    """Steps as one loop that JAX compiles."""
+
+    def __init__(self, method: Method, f: Saddle, state: Any) -> None:
+        jax: Any = import_module("jax")
+        as_function = import_module("jax.extend.core").jaxpr_as_fun
+
+        def step(*leaves: Any) -> Any:
+            return list(arrays(method.step(f, with_arrays(state, leaves))))
+
+        # A, and the data of g and h, become arguments: as constants they would be compiled into the loop.
+        closed = jax.make_jaxpr(step)(*arrays(state))
+
+        def loop(constants: Any, leaves: Any, count: Any) -> Any:
+            once = as_function(closed.replace(consts=constants))
+            return jax.lax.fori_loop(0, count, lambda _, now: once(*now), leaves)
+
+        self.constants = closed.consts
+        leaves: list[Any] = list(arrays(state))
+        where = {"out_shardings": [leaf.sharding for leaf in leaves]} if f.space.sides else {}  # on a mesh, as before
+        self.run = jax.jit(loop, **where)
+        self(state, 0)  # an error shows here
+
+    def __call__(self, state: Any, count: int) -> Any:
+        """The state after so many steps."""
+        return with_arrays(state, self.run(self.constants, list(arrays(state)), count))
+
+    def program(self, state: Any) -> str:
+        """What XLA made of it, as text: the collectives of one step stand in the body of its ``while``."""
+        text: str = self.run.lower(self.constants, list(arrays(state)), 1).compile().as_text()
+        return text
+
+
+def _plain_step(method: Method, f: Saddle, state: Any) -> Leaves:
+    return lambda leaves: list(arrays(method.step(f, with_arrays(state, leaves))))
+
+
+def _step_of_few_kernels(method: Method, f: Saddle, state: Any, leaves: list[Any]) -> Leaves | None:
+    """The step by combinations, where Triton is there and the step does nothing but combine."""
+    from saddlepoint.solving.fused_steps import AVAILABLE, Evaluator, SideStreams
+
+    if not AVAILABLE:
+        return None
+    form = Evaluator(SideStreams() if "cuda" in str(f.space.device) else None)
+    symbolic = form.problem(f)
+
+    def of_symbols(symbols: Any) -> Any:
+        return list(arrays(method.step(symbolic, with_arrays(state, symbols))))
+
+    try:
+        form.step(of_symbols, leaves)
+    except UNFORESEEN:
+        return None
+    return partial(form.step, of_symbols)
+
+
+class _CudaGraph:
+    """Steps as CUDA graphs, of many steps and of one. The graphs read and write arrays at fixed places."""
+
+    def __init__(self, method: Method, f: Saddle, state: Any) -> None:
+        self.torch: Any = import_module("torch")
+        self.held: list[Any] = [copied(leaf) for leaf in arrays(state)]
+        # The step is kept: what it refers to must stay in its place.
+        self.step = _step_of_few_kernels(method, f, state, self.held) or _plain_step(method, f, state)
+        cuda = self.torch.cuda
+        stream = cuda.Stream()
+        stream.wait_stream(cuda.current_stream())
+        with cuda.stream(stream):
+            now = self.held
+            for _ in range(WARM):
+                now = self.step(now)
+        cuda.current_stream().wait_stream(stream)
+        self.many, self.one = self.captured(UNROLLED), self.captured(1)
+
+    def captured(self, count: int) -> Any:
+        """So many steps from what is held, and the end held again."""
+        graph, own = self.torch.cuda.CUDAGraph(), {leaf.data_ptr() for leaf in self.held}
+        # What other threads do meanwhile, such as JAX's, is not recorded and need not fail.
+        with self.torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            now = self.held
+            for _ in range(count):
+                now = self.step(now)
+            found = [copied(leaf) if leaf.data_ptr() in own else leaf for leaf in now]
+            for old, new in zip(self.held, found, strict=True):
+                old.copy_(new)
+        return graph
+
+    def __call__(self, state: Any, count: int) -> Any:
+        for old, new in zip(self.held, arrays(state), strict=True):
+            old.copy_(new)
+        for _ in range(count // UNROLLED):
+            self.many.replay()
+        for _ in range(count % UNROLLED):
+            self.one.replay()
+        return with_arrays(state, map(copied, self.held))

@@ -1,0 +1,144 @@
+"""What `solve` checks before a run, and what it learns there: the method, the start, and what a call costs."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from saddlepoint.ground.arrays import Array, all_finite, common_space, copied, is_array, namespace
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_number, as_vector, short_repr
+from saddlepoint.methods.base import Method, make_method
+from saddlepoint.problems.saddle import Saddle
+
+REACTIONS = ("raise", "adapt")  # to a constant that the run refutes
+FACTORISING = ("direct", "newton")  # methods that need all of A in one place
+EXTREME = 1e152  # condition numbers beyond this have squares that are no floating-point numbers
+
+
+def as_method(method: Any) -> Method:
+    """A method by its name, or as it is."""
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, type) and issubclass(method, Method):
+        raise ProblemError(f"method is the class {method.__name__}; give an object, {method.__name__}()")
+    if not isinstance(method, str):
+        raise ProblemError(f"method is {short_repr(method)}; expected a name or a Method object")
+    return make_method(method)
+
+
+def as_path(path: Any, name: str) -> Path:
+    """A file name, in a folder that exists."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or "\0" in os.fspath(path):
+        raise ProblemError(f"{name} is {short_repr(path)}; expected a file name")
+    found = Path(os.path.realpath(path))
+    try:
+        if found.is_dir():
+            raise ProblemError(f"{name} is {found}, which is a folder; expected a file name")
+        if not found.parent.is_dir():
+            raise ProblemError(f"{name} is in the folder {found.parent}, which does not exist; make it first")
+    except OSError as error:
+        raise ProblemError(f"{name} is {short_repr(str(path))}: {error.strerror or error}") from None
+    return found
+
+
+def as_seconds(value: Any, name: str) -> float:
+    """Seconds between two events, 0 for as often as can be."""
+    number = as_number(value, name, "seconds, 0 or more")
+    if not number >= 0.0:
+        raise ProblemError(f"{name} is {number}; expected seconds, 0 or more")
+    return number
+
+
+def check_reaction(on_violation: Any) -> bool:
+    """Whether a refuted constant is to be corrected."""
+    if on_violation not in REACTIONS:
+        raise ProblemError(f"on_violation is {short_repr(on_violation)}; expected one of {', '.join(REACTIONS)}")
+    return bool(on_violation == "adapt")
+
+
+def check_callback(callback: Any) -> None:
+    """Refuse what cannot be called."""
+    if callback is not None and not callable(callback):
+        raise ProblemError(f"callback is {short_repr(callback)}; expected a function of a Result")
+
+
+def start(f: Saddle, x0: Any, y0: Any) -> tuple[Array, Array]:
+    """The starting point: as given, in the problem's dtype, or zero."""
+    m, n = f.shape
+    starts = [None if given is None else as_vector(given, name, size) for given, name, size in
+              ((x0, "x0", m), (y0, "y0", n))]  # fmt: skip
+    for name, point in zip(("x0", "y0"), starts, strict=True):
+        common_space({"the problem": f.space, name: point})
+    x, y = (space.zeros(size) if point is None else space.placed(copied(point))
+            for space, point, size in zip((f.space.of_x, f.space.of_y), starts, (m, n), strict=True))  # fmt: skip
+    return x, y
+
+
+def check_oracle(f: Saddle, x: Array, y: Array) -> float:
+    """One call of each gradient at the start, so that a wrong shape is an error at the door and not deep inside.
+
+    Returns the seconds that they took.
+    """
+    seconds = 0.0
+    for name, function, point, space in (("g", f.g, x, f.space.of_x), ("h", f.h, y, f.space.of_y)):
+        began = time.perf_counter()
+        gradient = function.grad(copied(point))
+        seconds += time.perf_counter() - began
+        if not is_array(gradient) or gradient.shape != point.shape:
+            raise ProblemError(
+                f"the gradient of {name} returned {_describe(gradient)} for a point of shape {point.shape}; "
+                "expected an array of the same shape"
+            )
+        common_space({"the problem": space, f"the gradient of {name}": gradient})
+        if not namespace(gradient).isdtype(gradient.dtype, "real floating"):
+            raise ProblemError(f"the gradient of {name} has dtype {gradient.dtype}; expected float32 or float64")
+        if not all_finite(gradient):
+            raise ProblemError(f"the gradient of {name} is not finite at the start; start elsewhere or correct it")
+    return seconds
+
+
+def check_numbers(f: Saddle) -> None:
+    """Refuse a problem with which no arithmetic can do anything."""
+    for name, number in zip(("L_x/mu_x", "L_y/mu_y", "|A|/sqrt(mu_x mu_y)"), f.numbers, strict=True):
+        if number > EXTREME:
+            raise ProblemError(
+                f"{name} is {number:.3g}, and no method can do anything with that in floating-point numbers; "
+                "give a larger mu, or add a multiple of |.|^2 to g or h"
+            )
+
+
+def measured_costs(f: Saddle, x: Array, y: Array, gradients: float) -> dict[str, float]:
+    """What a gradient and a product cost, in seconds."""
+    began = time.perf_counter()
+    f.A.both(x, y)
+    products = max(time.perf_counter() - began, 1e-6)
+    return {"grad_g": gradients, "grad_h": gradients, "A": products, "At": products}
+
+
+def check_method(f: Saddle, method: Method) -> None:
+    """Refuse a method that needs what the problem has not."""
+    if method.needs_mu and math.isnan(f.mu_x + f.mu_y):
+        name = "g" if math.isnan(f.mu_x) else "h"
+        raise ProblemError(
+            f"{method.label} needs mu of {name}, which is unknown; give mu to Smooth, or use auto, rapd or agraal, "
+            "which do without but certify no distance"
+        )
+    if f.space.of_x.is_sharded and method.name in FACTORISING:
+        raise ProblemError(
+            f"{method.label} factorises A with the Hessian of g, but A is in {f.A.engine.shards} shards; every other "
+            "method leaves them where they are: use auto, lpd-gs or krylov"
+        )
+    for name, function in (("g", f.g), ("h", f.h)):
+        if method.uses_prox(name) and not function.has_prox:
+            raise ProblemError(
+                f"{method.label} needs the prox of {name}, and {type(function).__name__} has none; "
+                "give prox= to Smooth or use a gradient method such as dippa"
+            )
+
+
+def _describe(value: Any) -> str:
+    return f"an array of shape {tuple(value.shape)}" if is_array(value) else f"a {type(value).__name__}"

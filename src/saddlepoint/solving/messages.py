@@ -1,0 +1,60 @@
+"""How a run ended, in one sentence that says what to try if it is not solved."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from saddlepoint.ground.arrays import Space
+from saddlepoint.problems.saddle import Certificate
+from saddlepoint.solving.result import Status
+
+
+class Ending(NamedTuple):
+    """What a sentence about the end of a run needs to know."""
+
+    certificate: Certificate
+    certain: bool  # whether mu is known, so that a distance is certified
+    tol: float
+    space: Space
+    spent: tuple[str, float]  # an oracle whose calls are used up, and how many they were
+    floor: bool  # the accuracy reached is that of the arithmetic
+    noise: str  # what is noisy about the gradients, if they are
+    signal: str  # that ended the run, if one did
+    file: str  # a checkpoint to go on from, if there is one
+    notes: tuple[str, ...]  # what else there is to say
+
+
+def sentence(status: Status, ending: Ending) -> str:
+    """What happened and, if it is not solved, what to try."""
+    certificate, tol = ending.certificate, ending.tol
+    distance, residual = certificate.distance, certificate.residual
+    where = f"at a certified distance of {distance:.3g}" if ending.certain else f"at a residual of {residual:.3g}"
+    oracle, limit = ending.spent
+    onward = f"call again to go on from {ending.file}" if ending.file else "go on from x, y by passing them as x0, y0"
+    either = "and" if ending.file else "or"
+    who = f"{ending.signal} came " if ending.signal else ""
+    said = {
+        Status.SOLVED: f"certified distance {distance:.3g} <= tol {tol:.3g}",
+        Status.UNCERTIFIED: f"residual {residual:.3g} <= tol {tol:.3g}, but no distance is certified: mu is unknown; "
+        "give mu to Smooth to have a proof",
+        Status.OUT_OF_CALLS: f"{where} the {limit:.0f} calls of {oracle} are spent; raise max_calls {either} {onward}",
+        Status.OUT_OF_TIME: f"{where} the time is up; raise max_seconds {either} {onward}",
+        Status.INTERRUPTED: f"{who}{where}; {onward}",
+        Status.STOPPED: where,
+        Status.STALLED: f"{where} {_obstacle(ending)}",
+        Status.DIVERGED: f"{where} the iterates left the finite numbers; check mu, L and the gradients",
+        Status.RUNNING: where,
+    }[status]
+    noise = "" if status in (Status.SOLVED, Status.STALLED) else ending.noise
+    notes = "; ".join(note for note in (*ending.notes, noise) if note)
+    return f"{said} ({notes})" if notes else said
+
+
+def _obstacle(ending: Ending) -> str:
+    """Why a run stalled, and what to try."""
+    if ending.noise:
+        return f"there is no more to gain: {ending.noise}; make it exact or raise tol"
+    if not ending.floor:
+        return "there was no progress for long; try another method (sp.predict compares them)"
+    advice = "use float64" if ending.space.eps > ending.space.wide.eps else "raise tol"
+    return f"the precision of {str(ending.space.dtype).rpartition('.')[2]} allows no more; {advice}"

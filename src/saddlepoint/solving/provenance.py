@@ -1,0 +1,95 @@
+"""Where a result comes from: versions, machine, problem, method with its options, and whom to cite."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import fields
+from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy
+
+from saddlepoint.methods.base import Method
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.citations import citations
+
+SEED = 0  # of the random starts of the estimates of |A| and of L; they have no other
+
+
+@cache
+def environment() -> dict[str, str]:
+    """Versions and the machine."""
+    from saddlepoint import __version__
+
+    return {
+        "saddlepoint": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "platform": f"{sys.platform} {platform.machine()}",
+    }
+
+
+def provenance(
+    f: Saddle,
+    method: Method,
+    *,
+    parameters: dict[str, float],
+    tol: float,
+    storage: str | None,
+    corrections: list[dict[str, Any]],
+    begun: float,
+    resumed: int,
+    signal: str,
+) -> dict[str, Any]:
+    """All of that in plain values."""
+    bounds = f.A.norm_estimate
+    return {
+        "versions": dict(environment()) | _library(f),
+        "method": described(method),
+        "parameters": dict(parameters),
+        "tol": tol,
+        "dtype": str(f.dtype).rpartition(".")[2],
+        "shape": list(f.shape),
+        "coupling": type(f.A).__name__,
+        "constants": {
+            "mu_x": f.mu_x,
+            "L_x": f.L_x,
+            "mu_y": f.mu_y,
+            "L_y": f.L_y,
+            "norm": {"lower": bounds.lower, "upper": bounds.upper, "failure": bounds.failure},
+            "estimated": sorted(f"L of {name}" for name in f.estimated),
+        },
+        "corrections": corrections,
+        "storage": storage,
+        "seed": SEED,
+        "started": datetime.fromtimestamp(begun, UTC).isoformat(timespec="seconds"),
+        "resumed": resumed,
+        "signal": signal,
+        "citations": citations(method, storage),
+    }
+
+
+def described(method: Method) -> dict[str, Any]:
+    """A method by name, with its options; a wrapper holds another."""
+    options = {option.name: getattr(method, option.name) for option in fields(method)}
+    return {"name": method.name} | {name: _plain(value) for name, value in options.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Method):
+        return described(value)
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _library(f: Saddle) -> dict[str, str]:
+    name = str(f.space).partition(" ")[0]
+    if name == "numpy":
+        return {}
+    return {name: str(getattr(import_module(name), "__version__", "unknown"))}

@@ -1,0 +1,203 @@
+"""What a solve returns: the point, the proof, the bill and the story."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints, overload
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, to_host
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.problems.saddle import Certificate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Status(StrEnum):
+    """Why a run ended. Only ``SOLVED`` claims anything, and only on the strength of a certificate."""
+
+    SOLVED = "solved"
+    OUT_OF_CALLS = "out of calls"
+    OUT_OF_TIME = "out of time"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped by the callback"
+    STALLED = "stalled"
+    UNCERTIFIED = "uncertified"
+    DIVERGED = "diverged"
+    RUNNING = "running"
+
+
+class Record(NamedTuple):
+    """One line of the history, taken with each certificate."""
+
+    iteration: int
+    grad_g: int
+    grad_h: int
+    A: int
+    At: int
+    passes: int
+    seconds: float  # of the method alone, without the certificates
+    distance: float
+    gap: float
+
+
+class History(Sequence[Record]):
+    """The records of a run, in order; ``to_pandas()`` gives a frame and ``column(name)`` an array."""
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        self._records = list(records)
+
+    def append(self, record: Record) -> None:
+        """Add a record."""
+        self._records.append(record)
+
+    @classmethod
+    def of(cls, array: Array) -> History:
+        """The history that ``array`` was made of."""
+        kinds = get_type_hints(Record).values()
+        try:
+            return cls([Record(*(kind(cell) for kind, cell in zip(kinds, row, strict=True))) for row in array.tolist()])
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            raise ProblemError("the history has a row that is no record; expected what a run has written") from None
+
+    @property
+    def array(self) -> Array:
+        """The records as rows of float64, which holds every count exactly."""
+        return np.array(self._records, dtype=np.float64).reshape(len(self), len(Record._fields))
+
+    def worsen(self, factor: float) -> None:
+        """Multiply what was certified: a smaller mu proves less."""
+        self._records = [
+            record._replace(distance=factor * record.distance, gap=factor * record.gap) for record in self._records
+        ]
+
+    def column(self, name: str) -> Array:
+        """One field of all records."""
+        return np.array([getattr(record, name) for record in self._records])
+
+    def to_pandas(self) -> Any:
+        """The history as a pandas DataFrame (needs pandas)."""
+        import pandas
+
+        return pandas.DataFrame(self._records, columns=list(Record._fields))
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | Sequence[Record]:
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} records)"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Result:
+    """The best certified point of a run.
+
+    Attributes:
+        x, y: the point, in the variables and the dtype of the problem.
+        status, message: why the run ended, as a word and as a sentence.
+        certificate: what is proven about (x, y).
+        calls: what the method called, by oracle.
+        passes: how often the method read A from end to end.
+        iterations: steps of the method.
+        seconds: time of the method alone.
+        method: its name; ``parameters`` are its constants as resolved by theory.
+        history: one record a certificate.
+        monitor_calls: certificates taken, each a query of all four oracles, kept apart from ``calls``.
+        setup_calls: what examining the problem took: one gradient of each function at the start, and the estimates of
+            |A| and of any L that was not given, which are made once for all runs of a problem; and what looking into a
+            suspicion took.
+        provenance: versions, machine, problem, method with its options and constants, and the works to cite, in plain
+            values.
+    """
+
+    x: Array
+    y: Array
+    status: Status
+    message: str
+    certificate: Certificate
+    calls: dict[str, int]
+    passes: int
+    iterations: int
+    seconds: float
+    method: str
+    parameters: dict[str, float]
+    history: History = field(default_factory=History)
+    monitor_calls: int = 0
+    setup_calls: dict[str, int] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def solved(self) -> bool:
+        """True only when the certificate meets the tolerance."""
+        return self.status is Status.SOLVED
+
+    def cite(self) -> str:
+        """BibTeX of this software and of the works behind the method."""
+        return "\n\n".join(self.provenance.get("citations", {}).values())
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Certified distance against oracle calls (needs matplotlib); saved to ``path`` if given."""
+        from saddlepoint.uses.plots.convergence import plot_convergence
+
+        return plot_convergence({self.method: self}, path)
+
+    def to_dict(self, arrays: bool = False) -> dict[str, Any]:
+        """The result in plain Python values, as ``--json`` prints it."""
+        summary: dict[str, Any] = {
+            "solved": self.solved,
+            "status": str(self.status),
+            "message": self.message,
+            "method": self.method,
+            "parameters": self.parameters,
+            "certificate": self.certificate._asdict() | {"residual": self.certificate.residual},
+            "calls": self.calls,
+            "passes": self.passes,
+            "monitor_calls": self.monitor_calls,
+            "setup_calls": self.setup_calls,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+            "provenance": self.provenance,
+        }
+        if arrays:
+            summary |= {"x": to_host(self.x).tolist(), "y": to_host(self.y).tolist()}
+        return summary
+
+    def save(self, path: str | Path) -> None:
+        """Write x, y, the history and the summary to a .npz file, which ``sp.load_result`` reads.
+
+        There is no pickle inside, and the name is taken as it is.
+        """
+        summary = json.dumps(self.to_dict() | {"history_columns": list(Record._fields)})
+        x, y, history = to_host(self.x), to_host(self.y), self.history.array
+        with open(path, "wb") as file:
+            np.savez(file, x=x, y=y, history=history, summary=np.array(summary))
+
+    def __repr__(self) -> str:
+        calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())
+        proof = f"|x-x*| + |y-y*| <= {self.certificate.distance:.3g}, gap <= {self.certificate.gap:.3g}"
+        if self.certificate.distance == float("inf"):
+            proof = f"none; residual |F| = {self.certificate.residual:.3g}"
+        lines = [
+            f"{self.status}: {self.message}",
+            f"  certificate  {proof}",
+            f"  calls        {calls}  ({self.passes} passes over A)",
+            f"  method       {self.method}, {self.iterations} iterations, {self.seconds:.3g} s",
+            f"  point        x{self.x.shape}, y{self.y.shape}, {self.x.dtype}",
+        ]
+        return "\n".join(lines)

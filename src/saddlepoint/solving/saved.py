@@ -1,0 +1,112 @@
+"""Results read back from the files that ``Result.save`` writes; nothing in them is executed."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import short_repr
+from saddlepoint.problems.files.arrays import npy_header
+from saddlepoint.problems.files.reading import MEMORY_LIMIT
+from saddlepoint.problems.saddle import Certificate
+from saddlepoint.solving.result import History, Record, Result, Status
+
+KINDS = {"x": "f", "y": "f", "history": "f", "summary": "U"}  # the arrays of a file, and of what they are
+TABLES = ("calls", "parameters", "setup_calls", "provenance")
+
+
+def load_result(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> Result:
+    """The result that ``Result.save`` wrote to ``path``; its arrays are NumPy's.
+
+    Args:
+        path: the file.
+        memory_limit: bytes that the file may have.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp, tempfile, os
+        >>> f = sp.Saddle(sp.Quadratic(1.0, [1.0]), sp.Quadratic(1.0), np.eye(1))
+        >>> file = os.path.join(tempfile.mkdtemp(), "answer.npz")
+        >>> sp.solve(f).save(file)
+        >>> sp.load_result(file).solved
+        True
+    """
+    try:
+        file = Path(path)
+        if not file.is_file():
+            raise ProblemError(f"{file} is not a file")
+        if file.stat().st_size > memory_limit:
+            raise ProblemError(f"{file} has {file.stat().st_size} bytes, above the memory limit of {memory_limit}")
+        data = file.read_bytes()
+    except TypeError:
+        raise ProblemError(f"the path of a result is {short_repr(path)}; expected a file name") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"{short_repr(str(path))} cannot be read: {error}") from None
+    try:
+        arrays = _arrays(data)
+        return _result(arrays, json.loads(str(arrays["summary"])))
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        EOFError,
+        RuntimeError,
+        zipfile.BadZipFile,
+    ) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ProblemError(f"{file} is not a result that was saved: {reason}") from None
+
+
+def _arrays(data: bytes) -> dict[str, Array]:
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name, kind in KINDS.items():
+            info = archive.getinfo(f"{name}.npy")
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size > len(data):
+                raise ValueError(f"{name} is packed in another way")
+            found[name] = _array(archive.read(info), name, kind)
+    return found
+
+
+def _array(data: bytes, name: str, kind: str) -> Array:
+    """One .npy file, whose header is checked against its size before anything is made of it."""
+    file = io.BytesIO(data)
+    shape, dtype, _ = npy_header(file, name)
+    if dtype.kind != kind or dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+        raise ValueError(f"{name} has dtype {dtype} and shape {shape} in {len(data)} bytes")
+    file.seek(0)
+    return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _result(arrays: dict[str, Array], told: dict[str, Any]) -> Result:
+    x, y, history = (arrays[name] for name in ("x", "y", "history"))
+    if x.ndim != 1 or y.ndim != 1 or history.shape[1:] != (len(Record._fields),):
+        raise ValueError(f"x has shape {x.shape}, y {y.shape} and the history {history.shape}")
+    for name in TABLES:
+        if not isinstance(told[name], dict):
+            raise ValueError(f"{name} is {short_repr(told[name])}")
+    return Result(
+        x=x,
+        y=y,
+        status=Status(told["status"]),
+        message=str(told["message"]),
+        certificate=Certificate(*(float(told["certificate"][name]) for name in Certificate._fields)),
+        seconds=float(told["seconds"]),
+        method=str(told["method"]),
+        history=History.of(history),
+        passes=int(told["passes"]),
+        iterations=int(told["iterations"]),
+        monitor_calls=int(told["monitor_calls"]),
+        **{name: told[name] for name in TABLES},
+    )

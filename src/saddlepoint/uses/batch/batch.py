@@ -1,0 +1,198 @@
+r"""B independent problems as one saddle problem with a block-diagonal coupling.
+
+Problem:    min_x max_y sum_b g_b(x_b) + <x_b, A_b y_b> - h_b(y_b).
+Variables:  x_b = a_b u_b and y_b = c_b v_b, and the b-th term weighted by w_b (which moves no saddle point), with
+            w_b = (mu_x + mu_y)/(2 mu_x mu_y),   a_b^2 = 2 mu_y/(mu_x + mu_y),   c_b^2 = 2 mu_x/(mu_x + mu_y)
+            for mu_x, mu_y of the b-th problem. Every block then has mu_x = mu_y = 1, so that kappa_x, kappa_y and
+            |A|/sqrt(mu_x mu_y) of the whole are the largest of the blocks: no scaling can make them less. And
+            |u_b - u_b*|^2 + |v_b - v_b*|^2, which a method reduces, is weighted as the certified distances are: the
+            whole has the root of the sum of their squares.
+Guarantee:  each block has its own certificate, made in float64 at the point that is returned, with its own mu and in
+            the problem's own variables. The whole reports the worst, so a run goes on until every block is within tol.
+
+Where all blocks have the same mu_x and the same mu_y the variables stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, Space, to_host
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.saddle import Certificate, Saddle, _unit
+from saddlepoint.theory.certificate import gap_bound, weighted_bound
+from saddlepoint.uses.batch.coupling import BatchedCoupling, batched, block_norms, stacked_couplings
+from saddlepoint.uses.batch.functions import stacked, stretched_blocks
+
+
+class Constants(NamedTuple):
+    """mu and L of every block, as NumPy vectors."""
+
+    mu_x: Array
+    L_x: Array
+    mu_y: Array
+    L_y: Array
+
+
+class Batch:
+    """B independent problems of m and n variables in one: a ``Saddle`` of B m and B n variables.
+
+    Args:
+        g: a ``Smooth`` function of all x_b, one after the other, that is a sum of functions of the x_b; its mu and L
+            hold for each of them.
+        h: likewise, of the y_b.
+        A: an array of shape (B, m, n), one coupling for each problem.
+
+    Attributes:
+        problem: the whole as a ``Saddle``. Its certificate holds the largest distance and gap of a block, so that
+            ``sp.solve(batch.problem, tol=...)`` ends when every block is within tol.
+        size: B.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> from saddlepoint.uses.batch import Batch, solve_many
+        >>> b = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+        >>> batch = Batch(sp.Quadratic(1.0, b.reshape(-1)), sp.Quadratic(1.0), np.stack([np.eye(2)] * 3))
+        >>> [result.x.round(3).tolist() for result in solve_many(batch)]
+        [[-0.5, 0.0], [0.0, -0.5], [-0.5, -0.5]]
+    """
+
+    def __init__(self, g: Smooth, h: Smooth, A: Any) -> None:
+        raw = Saddle(g, h, batched(A))
+        B = batched(A).blocks
+        for name, f, size in (("g", raw.g, raw.shape[0]), ("h", raw.h, raw.shape[1])):
+            _check_sum(f, name, size, B, raw.space)
+        self._set(raw, Constants(*(np.full(B, c) for c in (raw.mu_x, raw.L_x, raw.mu_y, raw.L_y))))
+
+    @classmethod
+    def of(cls, problems: Sequence[Saddle]) -> Batch | None:
+        """The problems as one; None if they differ in shape, library, dtype, device or kind, or cannot be stacked."""
+        first = problems[0]
+        m, n = first.shape
+        if any(type(f) is not Saddle or f.shape != first.shape or f.space != first.space for f in problems):
+            return None
+        A = stacked_couplings([f.A for f in problems], first.space)
+        g, h = (stacked([getattr(f, name) for f in problems], size, first.space) for name, size in (("g", m), ("h", n)))
+        if A is None or g is None or h is None:
+            return None
+        self = cls.__new__(cls)
+        constants = Constants(*(np.array([getattr(f, c) for f in problems]) for c in Constants._fields))
+        self._set(Saddle.of(g, h, A, first.space), constants)
+        return self
+
+    def _set(self, raw: Saddle, constants: Constants) -> None:
+        assert isinstance(raw.A, BatchedCoupling)
+        self._raw, self._A, self.constants, self.size = raw, raw.A, constants, raw.A.blocks
+        mu_x, L_x, mu_y, L_y = constants
+        self._slopes = (np.ones(self.size), np.ones(self.size))  # w a and w c: from the field of x, y to that of u, v
+        self._scales: tuple[Array, Array] | None = None  # a and c for every variable
+        problem = raw
+        if np.ptp(mu_x) > 0.0 or np.ptp(mu_y) > 0.0:  # never with an unknown mu, which is NaN
+            w, a, c = 0.5 / mu_x + 0.5 / mu_y, np.sqrt(2.0 * mu_y / (mu_x + mu_y)), np.sqrt(2.0 * mu_x / (mu_x + mu_y))
+            self._slopes = (w * a, w * c)
+            m, n = self.shape
+            (wx, ax), (wy, cy) = ((self._each(w, k), self._each(scale, k)) for scale, k in ((a, m), (c, n)))
+            self._scales = (ax, cy)
+            strength = self._each(1.0 / np.sqrt(mu_x * mu_y), 1)
+            A = BatchedCoupling(strength[:, None, None] * raw.A.A)
+            g = stretched_blocks(raw.g, ax, wx, float(np.max(L_x / mu_x)))
+            h = stretched_blocks(raw.h, cy, wy, float(np.max(L_y / mu_y)))
+            problem = Saddle.of(g, h, A, raw.space)
+        self.problem: Saddle = _Whole.around(self, problem)
+
+    def _each(self, numbers: Array, times: int) -> Array:
+        """A number for each block as one for each of its variables."""
+        return self._raw.space.cast(np.repeat(numbers, times))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n), of each problem."""
+        return self._raw.shape[0] // self.size, self._raw.shape[1] // self.size
+
+    def back(self, u: Array, v: Array) -> tuple[Array, Array]:
+        """All x_b and all y_b, from the variables of ``problem``."""
+        return (u, v) if self._scales is None else (self._scales[0] * u, self._scales[1] * v)
+
+    def split(self, x: Array) -> list[Array]:
+        """The x_b of a vector of all of them; likewise the y_b."""
+        xp = self._raw.space.xp
+        X = xp.reshape(x, (self.size, -1))
+        return list(X) if self._raw.space.is_numpy else list(xp.unstack(X))
+
+    def certificates(self, x: Array, y: Array) -> list[Certificate]:
+        """What one query at all (x_b, y_b) proves about each of them."""
+        proofs = self._proofs(x, y)
+        return [Certificate(*map(float, row)) for row in zip(*proofs, strict=True)]
+
+    def worst(self, x: Array, y: Array) -> Certificate:
+        """The certificate of the block with the largest distance, with the field of the whole in its own variables."""
+        distance, gap, rounding, Fx, Fy = self._proofs(x, y)
+        b = int(np.argmax(distance))
+        whole = (float(np.linalg.norm(slope * F)) for slope, F in zip(self._slopes, (Fx, Fy), strict=True))
+        return Certificate(float(distance[b]), float(np.max(gap)), float(rounding[b]), *whole)
+
+    def _proofs(self, x: Array, y: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """The fields of a ``Certificate`` as vectors over the blocks; the same bounds as in ``Saddle.certificate``."""
+        raw, A, B = self._raw, self._A, self.size
+        mu_x, L_x, mu_y, L_y = self.constants
+        wide = raw.space.wide
+        x64, y64 = wide.cast(x), wide.cast(y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            Ay, Atx = A.both(x64, y64)
+            gx, hy = (raw._gradient(*of) for of in ((raw.g, x, x64), (raw.h, y, y64)))
+            vectors = (gx + Ay, gx, Ay, x64, hy - Atx, hy, Atx, y64)
+            transpose = A.T
+            assert isinstance(transpose, BatchedCoupling)
+            lengths = [wide.cast(block_norms(v, B)) for v in vectors] + [
+                A.rounding_scales(y64),
+                transpose.rounding_scales(x64),
+            ]
+            Fx, g, Av, nx, Fy, h, Au, ny, scale_x, scale_y = to_host(raw.space.xp.stack(lengths))
+            slack_x = _unit(gx, Ay) * (g + Av + L_x * nx + scale_x)
+            slack_y = _unit(hy, Atx) * (h + Au + L_y * ny + scale_y)
+            root = np.sqrt(1.0 / mu_x + 1.0 / mu_y)
+            bound: Any = weighted_bound(mu_x, mu_y, Fx + slack_x, Fy + slack_y)  # type: ignore[arg-type]
+            floor: Any = weighted_bound(mu_x, mu_y, slack_x, slack_y)  # type: ignore[arg-type]
+            gap: Any = gap_bound(mu_x, mu_y, Fx + slack_x, Fy + slack_y)  # type: ignore[arg-type]
+            proofs = (root * np.sqrt(bound), gap, root * np.sqrt(floor))
+        distance, gap, rounding = (np.where(np.isfinite(bound), proof, math.inf) for proof in proofs)
+        return distance, gap, rounding, Fx, Fy
+
+
+class _Whole(Saddle):
+    """A batch in the variables of a run: its certificate is the worst of the blocks'."""
+
+    batch: Batch
+
+    @classmethod
+    def around(cls, batch: Batch, f: Saddle) -> _Whole:
+        """The parts of f, with the blocks' certificates."""
+        self = cls.__new__(cls)
+        self._set(f.g, f.h, f.A, f.space)
+        self.batch, self.estimated = batch, f.estimated
+        return self
+
+    def certificate(self, x: Array, y: Array) -> Certificate:
+        """The worst of the blocks."""
+        return self.batch.worst(*self.batch.back(x, y))
+
+
+def _check_sum(f: Smooth, name: str, size: int, blocks: int, space: Space) -> None:
+    """Refuse a function that mixes the blocks: change every other one, and look at the gradients of the rest."""
+    rng = np.random.default_rng(0)
+    x, change = rng.standard_normal((2, blocks, size // blocks))
+    change[::2] = 0.0
+    before, after = (to_host(f.grad(space.cast(point.reshape(-1)))) for point in (x, x + change))
+    if before.shape != (size,):
+        return  # the driver has the words for it
+    before, after = (gradient.reshape(blocks, -1)[::2] for gradient in (before, after))
+    if not np.allclose(before, after, rtol=0.0, atol=1e4 * space.eps * (1.0 + np.abs(before).max())):
+        raise ProblemError(
+            f"{name} mixes the blocks: the gradient in one changes with the variables of another; expected a sum of "
+            "functions of one block each"
+        )

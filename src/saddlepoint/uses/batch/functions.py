@@ -1,0 +1,178 @@
+"""Many functions of one kind as one: f(x_1, ..., x_B) = f_1(x_1) + ... + f_B(x_B).
+
+Numbers of the f_b, such as l2, become vectors of float64 where they differ: the steps of a float32 problem see them
+rounded, its certificates do not. A prox takes a step for each variable, constant within a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, Space, concat
+from saddlepoint.ground.elementwise import cast_like
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.functions.entropy import Entropy
+from saddlepoint.parts.functions.logsumexp import LogSumExp
+from saddlepoint.parts.functions.quadratic import Quadratic
+from saddlepoint.parts.functions.risk import Huber, LeastSquares, LogCosh, Logistic, Risk, SmoothedHinge
+from saddlepoint.parts.functions.smooth import Gradient, Smooth
+from saddlepoint.uses.batch.coupling import stacked_couplings
+
+Numbers: TypeAlias = float | Array
+BlockProx: TypeAlias = Callable[[Array, Any], Array]
+Parts: TypeAlias = tuple[Gradient, BlockProx | None]
+
+
+def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | None:
+    """The sum of functions of ``size`` variables each; None unless all are of one kind that can be stacked."""
+    kind = type(functions[0])
+    if kind not in STACKS or not all(type(f) is kind for f in functions):
+        return None
+    parts = STACKS[kind](functions, size, space)
+    if parts is None:
+        return None
+    return Smooth(
+        parts[0],
+        mu=min(f.mu for f in functions),
+        L=max(f.L for f in functions),
+        prox=parts[1],
+        dim=len(functions) * size,
+        space=space,
+        quadratic=functions[0].quadratic,
+        trusted=all(f.trusted for f in functions),
+    )
+
+
+def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
+    """u -> sum_b weight_b f_b(a_b u_b), where the weights make mu = 1.
+
+    Args:
+        f: the sum of the f_b.
+        a, weight: a number for each variable, constant within a block.
+        L: its smoothness.
+    """
+    slope, step = weight * a, weight * a * a
+    return Smooth(
+        lambda u: slope * f.grad(a * u),
+        mu=1.0,
+        L=max(1.0, L),
+        prox=(lambda v, t: f.prox(a * v, t * step) / a) if f.has_prox else None,  # type: ignore[arg-type]
+        dim=f.dim,
+        space=f.space,
+        quadratic=f.quadratic,
+        trusted=f.trusted,
+    )
+
+
+def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
+    b = _joined([f.b for f in functions], size, space)
+    if any(isinstance(f.P, Coupling) for f in functions):
+        matrices = stacked_couplings([f.P for f in functions], space)
+        if matrices is None:
+            return None
+        times = matrices.mul
+        return (times, None) if b is None else (lambda x: times(x) + b, None)
+    P = _numbers([f.P for f in functions], size, space)
+
+    def grad(x: Array) -> Array:
+        Px = _like(P, x) * x
+        return Px if b is None else Px + b
+
+    def prox(v: Array, t: Any) -> Array:
+        u: Array = (v if b is None else v - t * b) / (1.0 + t * _like(P, v))
+        return u
+
+    return grad, prox
+
+
+def _risks(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
+    first = functions[0]
+    shape = {name: getattr(first, name) for name in ("delta", "width") if hasattr(first, name)}
+    if any(getattr(f, name) != value for f in functions for name, value in shape.items()):
+        return None
+    if any((f.D is None) != (first.D is None) for f in functions):
+        return None
+    D = None if first.D is None else stacked_couplings([f.D for f in functions], space)
+    if D is None and first.D is not None:
+        return None
+    rows = size if first.D is None else first.D.shape[0]
+    targets = [f.labels if hasattr(f, "labels") else f.t for f in functions]
+    # The mean over the rows of all blocks is the sum of the blocks' means, divided by their number.
+    total: Risk = type(first)(None if D is None else D.bounded(), _joined(targets, rows, space), 0.0, **shape)
+    count = 1.0 if D is None else float(len(functions))
+    l2 = _numbers([f.l2 for f in functions], size, space)
+
+    def grad(x: Array) -> Array:
+        return count * total.grad(x) + _like(l2, x) * x
+
+    def prox(v: Array, t: Any) -> Array:
+        shrink = 1.0 / (1.0 + t * _like(l2, v))
+        return total.prox(shrink * v, shrink * t)
+
+    return grad, prox if total.has_prox else None
+
+
+def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
+    blocks, first = len(functions), functions[0]
+    if any((f.D is None) != (first.D is None) for f in functions):
+        return None
+    D = None if first.D is None else stacked_couplings([f.D for f in functions], space)
+    if D is None and first.D is not None:
+        return None
+    rows = size if first.D is None else first.D.shape[0]
+    t = _joined([f.t for f in functions], rows, space)
+    l2, rate = (
+        _numbers([f.l2 for f in functions], size, space),
+        _numbers([1.0 / f.tau for f in functions], rows, space),
+    )
+    xp = space.xp
+
+    def grad(x: Array) -> Array:
+        Dx = x if D is None else D.mul(x)
+        scores = xp.reshape(_like(rate, x) * (Dx if t is None else Dx - t), (blocks, -1))
+        p = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        weights = xp.reshape(p / xp.sum(p, axis=1, keepdims=True), (-1,))
+        return (weights if D is None else D.tmul(weights)) + _like(l2, x) * x
+
+    return grad, None
+
+
+def _entropies(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
+    first = functions[0]
+    same = all((f.low, f.high) == (first.low, first.high) for f in functions)
+    return (first.grad, None) if same else None
+
+
+STACKS: dict[type[Smooth], Callable[[Sequence[Any], int, Space], Parts | None]] = {
+    Quadratic: _quadratics,
+    LeastSquares: _risks,
+    Logistic: _risks,
+    SmoothedHinge: _risks,
+    Huber: _risks,
+    LogCosh: _risks,
+    LogSumExp: _smooth_maxima,
+    Entropy: _entropies,
+}
+
+
+def _joined(vectors: Sequence[Array | None], size: int, space: Space) -> Array | None:
+    """Vectors one after the other, with zeros for None; None if all are."""
+    if all(v is None for v in vectors):
+        return None
+    return concat([space.zeros(size) if v is None else space.cast(v) for v in vectors])
+
+
+def _numbers(values: Sequence[Numbers], size: int, space: Space) -> Numbers:
+    """A number or a vector for each block as one number or one vector of float64."""
+    wide = space.wide
+    if not all(isinstance(value, float) for value in values):
+        return concat([wide.full(size, v) if isinstance(v, float) else wide.cast(v) for v in values])
+    numbers = cast("Sequence[float]", values)
+    return numbers[0] if len(set(numbers)) == 1 else wide.cast(np.repeat(numbers, size))
+
+
+def _like(numbers: Numbers, x: Array) -> Numbers:
+    return numbers if isinstance(numbers, float) else cast_like(numbers, x)

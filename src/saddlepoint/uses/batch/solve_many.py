@@ -1,0 +1,129 @@
+"""One call for many problems."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.methods.base import Method, make_method
+from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.solving.auto import choose
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import Result, Status
+from saddlepoint.uses.batch.batch import Batch
+
+SOON = 1e-9  # seconds for a problem whose turn comes when the time is up: it is certified at its start
+
+
+def solve_many(
+    problems: Sequence[Saddle] | Batch,
+    *,
+    tol: float = 1e-6,
+    method: str | Method = "auto",
+    costs: Mapping[str, float] | None = None,
+    max_calls: int | Mapping[str, int] | None = None,
+    max_seconds: float | None = None,
+    progress: bool = False,
+    history: bool = False,
+) -> list[Result]:
+    """Solve many independent problems in one call, each with its own certificate.
+
+    Problems of equal shape, library, dtype and device are solved together, as one ``Batch`` with a block-diagonal
+    coupling, if every A is a dense array and all g are of one kind, and so are all h: ``Quadratic``, ``LeastSquares``,
+    ``Logistic``, ``SmoothedHinge``, ``Huber``, ``LogCosh``, ``LogSumExp`` or ``Entropy``, with data of equal shape and
+    the same delta, width, low and high. Others are solved one by one: sums and multiples of functions, black boxes
+    (make a ``Batch`` of them yourself), sparse matrices. So is any list if the method factorises whole problems (as
+    auto does with small quadratic ones of NumPy, where nothing is faster) or needs a prox that the batch has not.
+
+    Args:
+        problems: a list of ``Saddle``, or a ``Batch``.
+        tol: every problem is solved when its own certified |x-x*| + |y-y*| is at most this.
+        method, costs, max_calls, progress, history: as in ``solve``.
+        max_seconds: wall-clock limit for all problems together.
+
+    Returns:
+        One ``Result`` for each problem, in their order. Of problems solved together calls, iterations, seconds and
+        history are those of the one run, and its message says so.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> from saddlepoint.uses.batch import solve_many
+        >>> problems = [sp.Saddle(sp.Quadratic(mu, [1.0, 1.0]), sp.Quadratic(1.0), np.eye(2)) for mu in (1.0, 3.0)]
+        >>> [(result.solved, result.x.round(3).tolist()) for result in solve_many(problems)]
+        [(True, [-0.5, -0.5]), (True, [-0.25, -0.25])]
+    """
+    options: dict[str, Any] = {"costs": costs, "max_calls": max_calls, "progress": progress, "history": history}
+    if isinstance(problems, Batch):
+        return _together(problems, tol, method=method, max_seconds=max_seconds, **options)
+    problems = _checked(problems)
+    made = _made(method, problems[0], costs)
+    alone = len(problems) == 1 or not isinstance(made, Method) or made.oracle in ("matrices", "Hessians")
+    batch = None if alone else Batch.of(problems)
+    if batch is not None and _suits(made, batch):
+        return _together(batch, tol, method=method, max_seconds=max_seconds, **options)
+    results, left, began = [], max_seconds, time.perf_counter()
+    for f in problems:
+        results.append(solve(f, tol=tol, method=method, max_seconds=left, **options))
+        left = None if max_seconds is None else max(max_seconds - (time.perf_counter() - began), SOON)
+    return results
+
+
+def _together(batch: Batch, tol: float, **options: Any) -> list[Result]:
+    run = solve(batch.problem, tol=tol, **options)
+    x, y = batch.back(run.x, run.y)
+    certificates = batch.certificates(x, y)
+    return [
+        _part(run, batch.size, tol, *part) for part in zip(batch.split(x), batch.split(y), certificates, strict=True)
+    ]
+
+
+def _part(run: Result, blocks: int, tol: float, x: Any, y: Any, certificate: Certificate) -> Result:
+    """The result of one block."""
+    distance = certificate.distance
+    status = Status.SOLVED if distance <= tol else run.status
+    words = f"certified distance {distance:.3g} <= tol {tol:.3g}" if distance <= tol else f"distance {distance:.3g}"
+    return Result(
+        x=x,
+        y=y,
+        status=status,
+        message=f"{words}; the worst of {blocks} solved together: {run.message}",
+        certificate=certificate,
+        calls=run.calls,
+        passes=run.passes,
+        iterations=run.iterations,
+        seconds=run.seconds,
+        method=run.method,
+        parameters=run.parameters,
+        history=run.history,
+        monitor_calls=run.monitor_calls,
+        setup_calls=run.setup_calls,
+        provenance=run.provenance,
+    )
+
+
+def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None) -> Any:
+    """The method as an object; for auto, the first that it would try on one problem."""
+    if method == "auto":
+        return choose(first, costs).methods[0]
+    return make_method(method) if isinstance(method, str) else method
+
+
+def _suits(method: Any, batch: Batch) -> bool:
+    """Whether the batch has each prox that the method needs."""
+    f = batch.problem
+    return all(function.has_prox or not method.uses_prox(name) for name, function in (("g", f.g), ("h", f.h)))
+
+
+def _checked(problems: Any) -> list[Saddle]:
+    try:
+        found = list(problems)
+    except TypeError:
+        raise ProblemError(f"problems is a {type(problems).__name__}; expected a list of Saddle, or a Batch") from None
+    if not found:
+        raise ProblemError("problems is empty; expected at least one Saddle(g, h, A)")
+    for i, f in enumerate(found):
+        if not isinstance(f, Saddle):
+            raise ProblemError(f"problem {i} is a {type(f).__name__}; expected a Saddle(g, h, A)")
+    return found

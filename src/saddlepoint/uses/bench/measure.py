@@ -1,0 +1,123 @@
+"""Count what a method needs on the chain that is hardest for first-order methods, and what that chain forces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+from saddlepoint.methods.base import Method, make_method, methods
+from saddlepoint.problems.generators import chain, chain_solution
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.driver import solve
+from saddlepoint.solving.result import Result, Status
+from saddlepoint.theory.lower import forced_rounds, tail_rounds
+
+Point = tuple[float, float, float]  # kx, ky, coupling
+LONGEST = 100_000  # a longer chain is not worth solving: it forces what the infinite one does, to N/6 rounds
+
+
+class Measurement(NamedTuple):
+    """What one run took. ``calls`` is the busiest of the four oracles: the number of queries it cannot do without."""
+
+    method: str
+    kx: float
+    ky: float
+    coupling: float
+    solved: bool  # the true distance, known here, has come down to what was asked
+    calls: int
+    gradients: int  # of g and h together
+    products: int  # with A and A' together
+    seconds: float
+    forced: int  # the rounds that this chain forces on every method
+
+
+class HardChain(NamedTuple):
+    """The chain for three numbers, with its solution."""
+
+    f: Saddle
+    x: Array
+    y: Array
+
+    @property
+    def norm(self) -> float:
+        """|(x*, y*)|, the distance from which the methods start."""
+        return math.hypot(norm(self.x), norm(self.y))
+
+
+def chain_length(kx: float, ky: float, coupling: float, tol: float) -> int:
+    """Long enough that the far end of the chain is well below ``tol`` in the solution."""
+    return 20 + math.ceil(1.5 * forced_rounds(kx, ky, coupling, tol))
+
+
+@lru_cache(maxsize=64)
+def hard_chain(kx: float, ky: float, coupling: float, tol: float) -> HardChain:
+    """A chain that is long enough for the accuracy ``tol``."""
+    n = chain_length(kx, ky, coupling, tol)
+    return HardChain(chain(n, kx, ky, coupling), *chain_solution(n, kx, ky, coupling))
+
+
+def forced_on_chain(kx: float, ky: float, coupling: float, tol: float) -> int:
+    """The rounds without which no method comes within ``tol`` times the start on this very chain."""
+    n = chain_length(kx, ky, coupling, tol)
+    if n > LONGEST:
+        return forced_rounds(kx, ky, coupling, tol)
+    x, y = chain_solution(n, kx, ky, coupling)
+    return tail_rounds(x, y, tol * math.hypot(norm(x), norm(y)))
+
+
+def measure(
+    method: str | Method, kx: float, ky: float, coupling: float, tol: float, max_seconds: float = 60.0
+) -> Measurement:
+    """Run ``method`` on the chain until the distance |(x,y)-(x*,y*)| is ``tol`` times its start.
+
+    It is the true distance, as in the lower bound; a certificate would cost every method some more calls.
+    """
+    made = make_method(method) if isinstance(method, str) else method
+    problem = hard_chain(kx, ky, coupling, tol)
+    target = tol * problem.norm
+
+    def watch(result: Result) -> None:
+        if math.hypot(norm(result.x - problem.x), norm(result.y - problem.y)) <= target:
+            raise StopIteration
+
+    result = solve(problem.f, method=made, tol=target, max_seconds=max_seconds, callback=watch, history=False)
+    calls = result.calls
+    return Measurement(
+        method if isinstance(method, str) else method.label,
+        kx,
+        ky,
+        coupling,
+        result.status in (Status.SOLVED, Status.STOPPED),
+        max(calls.values()),
+        calls["grad_g"] + calls["grad_h"],
+        calls["A"] + calls["At"],
+        result.seconds,
+        tail_rounds(problem.x, problem.y, target),
+    )
+
+
+def measure_along(
+    method: str, points: Iterable[Point], tol: float, max_seconds: float, tell: Callable[[Measurement], None]
+) -> list[Measurement]:
+    """Run ``method`` at one point after the other, and leave out what is left after one that takes too long."""
+    runs: list[Measurement] = []
+    for kx, ky, coupling in points:
+        runs.append(measure(method, kx, ky, coupling, tol, max_seconds))
+        tell(runs[-1])
+        if not runs[-1].solved:
+            break
+    return runs
+
+
+def gradient_methods() -> list[str]:
+    """The registered methods that need no prox and work for any g and h."""
+    return [info.name for info in methods() if info.oracle == "gradients"]
+
+
+def chain_methods() -> list[str]:
+    """The registered methods that can run on the chain by oracle alone, for quadratics only or not."""
+    return [info.name for info in methods() if info.oracle in ("gradients", "quadratic")]

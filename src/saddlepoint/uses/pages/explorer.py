@@ -1,0 +1,180 @@
+"""The explorer: the bounds of every method for your own numbers, in a page whose formulas are those of `theory`."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any, NamedTuple
+
+from saddlepoint import __version__
+from saddlepoint.methods.base import methods
+from saddlepoint.solving.auto import recommend
+from saddlepoint.theory.lower import chain_N, forced_rounds
+from saddlepoint.theory.table1 import (
+    BALANCED,
+    LOWER_BOUND,
+    ROWS,
+    SINCE,
+    TABLE1,
+    Row,
+    catalyst_dippa_order,
+    lower_order,
+    regime,
+)
+from saddlepoint.uses.bench.figure import METHODS
+from saddlepoint.uses.pages.javascript import javascript
+from saddlepoint.uses.pages.page import asset, page
+
+# -- what the page computes besides, in Python too ---------------------------------------------------------------------
+
+
+def coupling_of(norm: float, kx: float, ky: float) -> float:
+    """c = |A|/sqrt(mu_x mu_y) where |A| is ``norm`` times L = sqrt(L_x L_y)."""
+    return norm * math.sqrt(kx) * math.sqrt(ky)
+
+
+def norm_of(c: float, kx: float, ky: float) -> float:
+    """|A|/L of a coupling condition number."""
+    return c / math.sqrt(kx) / math.sqrt(ky)
+
+
+def weak_until(kx: float, ky: float) -> float:
+    """The c up to which coupling is weak."""
+    return lower_order(kx, ky, 0.0)
+
+
+def strong_from(kx: float, ky: float) -> float:
+    """The c from which it is strong, unless it is weak still."""
+    return catalyst_dippa_order(kx, ky, 0.0)
+
+
+def promised(order: float, tol: float) -> float:
+    """The calls that shrink the distance by ``tol``, up to constants."""
+    return order * math.log(1.0 / tol)
+
+
+def gradient_price(grad_g: float, grad_h: float, product: float) -> float:
+    """What a gradient costs, in products."""
+    return (grad_g + grad_h) / (product + product)
+
+
+def total_cost(gradients: float, products: float, grad_g: float, grad_h: float, product: float) -> float:
+    """The cost of so many gradients of each function and products with each of A and A'."""
+    return gradients * (grad_g + grad_h) + products * (product + product)
+
+
+def least_cost(rounds: float, grad_g: float, grad_h: float, product: float) -> float:
+    """What a lower bound on rounds means for the cost, however a method orders its calls.
+
+    A call carries the reach one coordinate on at most (``theory.calls_reach``), so there are as many calls in all.
+    """
+    return rounds * min(grad_g, grad_h, product)
+
+
+FORMULAS = (coupling_of, norm_of, weak_until, strong_from, promised, gradient_price, total_cost, least_cost,
+            chain_N, forced_rounds, regime, recommend)  # fmt: skip
+
+# -- controls ----------------------------------------------------------------------------------------------------------
+
+
+class Control(NamedTuple):
+    """A logarithmic slider from ``low`` to ``high``, with a field for any number from ``least`` to ``most``."""
+
+    key: str
+    symbol: str
+    label: str
+    value: float
+    low: float
+    high: float
+    least: float
+    most: float
+
+
+EXTREME = 1e15
+PROBLEM = (
+    Control("kx", "κ_x", "L_x/μ_x, conditioning of g", 1000.0, 1.0, 1e8, 1.0, EXTREME),
+    Control("ky", "κ_y", "L_y/μ_y, conditioning of h", 30.0, 1.0, 1e8, 1.0, EXTREME),
+    Control("norm", "|A|/L", "coupling, L = √(L_x L_y)", 0.3, 1e-4, 1e3, 0.0, EXTREME),
+    Control("tol", "tol", "factor on the distance", 1e-6, 1e-1, 1e-15, 1e-300, 0.999),
+)
+COSTS = (
+    Control("g", "∇g", "a gradient of g", 1.0, 1e-2, 1e4, 1e-9, 1e9),
+    Control("h", "∇h", "a gradient of h", 1.0, 1e-2, 1e4, 1e-9, 1e9),
+    Control("A", "A y, A′x", "a product with A or A′", 1.0, 1e-2, 1e4, 1e-9, 1e9),
+)
+COUPLING = Control("c", "c", "|A|/√(μ_x μ_y)", 0.0, 0.0, 0.0, 0.0, EXTREME)  # a field alone: |A| in other units
+
+REGIMES = {
+    "weak": "Wang and Li's bound and Catalyst-AIPFB's are the paper's smallest",
+    "intermediate": "Catalyst-DIPPA's bound is the paper's smallest",
+    "strong": "Catalyst-DIPPA's bound meets the lower bound",
+}
+
+
+def explorer_page() -> str:
+    """The page."""
+    body = asset("explorer.html")
+    for name, text in (
+        ("problem", "".join(map(_markup, PROBLEM))),
+        ("costs", "".join(map(_markup, COSTS))),
+        ("version", escape(__version__)),
+    ):
+        body = body.replace(f"<!-- {name} -->", text)
+    rows = [_entry(row, "Table 1") for row in TABLE1]
+    rows += [_entry(row, "the paper") for row in BALANCED]
+    rows += [_entry(row, "since") for row in SINCE]
+    named = [order for row in (*TABLE1, *BALANCED, *SINCE) for order in (row.order, row.gradients) if order]
+    data = {
+        "controls": [control._asdict() for control in (*PROBLEM, *COSTS, COUPLING)],
+        "rows": rows,
+        "shown": [*METHODS, _identity(ROWS[-1])],
+        "regimes": REGIMES,
+    }
+    code = javascript("THEORY", *named, *FORMULAS)
+    return page("saddlepoint explorer", body, [code, "explorer.js"], data, ["explorer.css"])
+
+
+def _identity(row: Row) -> str:
+    return row.key.replace(" ", "-") + ("" if row in ROWS else "-table-1")
+
+
+def _entry(row: Row, source: str) -> dict[str, Any]:
+    lower = row.key == LOWER_BOUND
+    quadratic = {info.name for info in methods() if info.oracle == "quadratic"}
+    return {
+        "id": _identity(row),
+        "name": row.key if row in ROWS else f"{row.key}, Table 1",
+        "method": None if lower else row.key,
+        "title": row.title,
+        "formula": row.formula,
+        "source": source,
+        "best": row in ROWS and not lower,  # the best bound known of its method
+        "forced": lower and row in ROWS,
+        "quadratic": row.key in quadratic,
+        "order": row.order.__name__,
+        "gradients": None if row.gradients is None else row.gradients.__name__,
+    }
+
+
+def _markup(control: Control) -> str:
+    """The field and the slider; the coupling has a second field."""
+    key = control.key
+    slider = f'<input id="{key}-slider" type="range" min="0" step="1" aria-labelledby="{key}-label">'
+    second = _field(COUPLING) if key == "norm" else ""
+    return f'<div class="control">{_field(control)}{slider}{second}</div>'
+
+
+def _field(control: Control) -> str:
+    """A label, a field and a place for complaints."""
+    key, name = control.key, f'<b>{_pretty(control.symbol)}</b> <span class="faint">{_pretty(control.label)}</span>'
+    return (
+        f'<div class="given"><label id="{key}-label" for="{key}-field">{name}</label>'
+        f'<input id="{key}-field" inputmode="decimal" autocomplete="off" spellcheck="false" '
+        f'aria-describedby="{key}-wrong"></div><p class="wrong" id="{key}-wrong" role="alert"></p>'
+    )
+
+
+def _pretty(text: str) -> str:
+    """Subscripts."""
+    parts = escape(text).split("_")
+    return parts[0] + "".join(f"<sub>{part[0]}</sub>{part[1:]}" for part in parts[1:])

@@ -1,0 +1,79 @@
+"""A page in one file: markup, styles, scripts and data, with nothing to fetch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from saddlepoint import __version__
+
+# Nothing may be fetched or sent, whatever a name in the data says.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+def asset(name: str) -> str:
+    """The text of a file in `assets`."""
+    return (files("saddlepoint.uses.pages") / "assets" / name).read_text("utf-8")
+
+
+def page(
+    title: str,
+    body: str,
+    scripts: Sequence[str] = (),
+    data: Mapping[str, Any] | None = None,
+    styles: Sequence[str] = (),
+) -> str:
+    """The whole page.
+
+    Args:
+        title: of the window.
+        body: markup, with everything that was not written here escaped by its writer.
+        scripts: names of files in `assets`, run in this order after `chart.js`; or code, which has a line break.
+        data: what scripts find as `DATA`.
+        styles: names of files in `assets` that follow `style.css`.
+    """
+    code = [asset("chart.js"), *(script if "\n" in script else asset(script) for script in scripts)]
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta name="generator" content="saddlepoint {escape(__version__)}">',
+            f"<title>{escape(title)}</title>",
+            "<style>",
+            *map(asset, ("style.css", *styles)),
+            "</style>",
+            "</head>",
+            "<body>",
+            body,
+            f'<script type="application/json" id="data">{_embedded(data or {})}</script>',
+            '<script>\n"use strict";\nconst DATA = JSON.parse(document.getElementById("data").textContent);',
+            *code,
+            "</script>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _embedded(data: Mapping[str, Any]) -> str:
+    """JSON that cannot end the script it stands in; infinities and NaN are null."""
+    text = json.dumps(_finite(data), allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not (-float("inf") < value < float("inf")):
+        return None
+    return value

@@ -1,0 +1,74 @@
+"""What the script draws and saves: histories as columns and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from saddlepoint.solving.result import History, Record, Result
+from saddlepoint.uses.pages.report_words import tolerance
+
+MOST = 500  # points of a line, and rows of a table
+ACROSS = {  # what a chart may have across, and what that is
+    "rounds": "calls of the busiest oracle",
+    "gradients": "calls of ∇g and ∇h together",
+    "products": "products with A and A′ together",
+    "passes": "times that A was read from end to end",
+    "seconds": "of the method alone, without the certificates",
+}
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """The names, with a number after those that were there before."""
+    found: list[str] = []
+    for name in names:
+        tries = (name if k == 1 else f"{name} ({k})" for k in range(1, len(found) + 2))
+        found.append(next(one for one in tries if one not in found))
+    return found
+
+
+def thinned(history: History, most: int = MOST) -> list[Record]:
+    """At most so many records: evenly spread, with the first, the last and the closest among them."""
+    size = len(history)
+    if size <= most:
+        return list(history)
+    spread = {round(k * (size - 1) / (most - 2)) for k in range(most - 1)}
+    best = min(range(size), key=lambda k: math.inf if math.isnan(history[k].distance) else history[k].distance)
+    return [history[k] for k in sorted(spread | {best})]
+
+
+def as_csv(history: History) -> str:
+    """All records, every digit of them."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(Record._fields)
+    writer.writerows(history)
+    return file.getvalue()
+
+
+def line(name: str, result: Result) -> dict[str, Any]:
+    """A run as the chart takes it."""
+    records = thinned(result.history)
+    return {
+        "name": name,
+        "csv": as_csv(result.history),
+        "rounds": [max(r.grad_g, r.grad_h, r.A, r.At) for r in records],
+        "gradients": [r.grad_g + r.grad_h for r in records],
+        "products": [r.A + r.At for r in records],
+        "passes": [r.passes for r in records],
+        "seconds": [r.seconds for r in records],
+        "distance": [r.distance for r in records],
+        "gap": [r.gap for r in records],
+    }
+
+
+def lines(results: Mapping[str, Result]) -> dict[str, Any]:
+    """The runs of a problem, and the tolerances that they were given."""
+    tols = {tolerance(result) for result in results.values()}
+    return {
+        "runs": [line(name, result) for name, result in results.items()],
+        "tols": sorted(tol for tol in tols if 0.0 < tol < math.inf),
+    }

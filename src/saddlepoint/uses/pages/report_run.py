@@ -1,0 +1,145 @@
+"""One run of a report: how it ended, the proof, the bill, where it comes from, whom to cite, and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from saddlepoint.solving.result import Result
+from saddlepoint.uses.pages.report_data import thinned
+from saddlepoint.uses.pages.report_table import facts, number, table, told
+from saddlepoint.uses.pages.report_words import ORACLES, as_float, calls, constants, proof, rounds
+
+DEEP = 6  # levels of a file's provenance that are shown
+LONG = 400  # characters of one value
+APART = ("citations", "versions", "method", "parameters", "constants", "shape", "dtype", "tol")
+
+
+def run_section(number_in_page: int, name: str, result: Result, is_open: bool) -> str:
+    """The markup of one run, folded unless ``is_open``."""
+    mark = f'<span class="{"good" if result.solved else "bad"}">{status(result)}</span>'
+    return "\n".join(
+        [
+            f'<details class="run" id="run-{number_in_page}"{" open" if is_open else ""}>',
+            f"<summary><h3>{escape(name)}</h3> {mark} <span>{_digest(result)}</span></summary>",
+            f"<p>{escape(result.message[:2000])}</p>",
+            "<h4>Certificate</h4>",
+            *proof(result),
+            '<div class="beside">',
+            facts("Work", _work(result)),
+            facts("Problem", _problem(result)),
+            facts("Method", _method(result)),
+            facts("Constants by theory", _flat(result.parameters)),
+            facts("Versions and machine", _flat(_table(result, "versions"))),
+            facts("Circumstances", _rest(result)),
+            "</div>",
+            _citation(result),
+            _history(name, result),
+            "</details>",
+        ]
+    )
+
+
+def status(result: Result) -> str:
+    """How it ended, as a sign and a word."""
+    return f"{'✓' if result.solved else '✗'} {escape(str(result.status))}"
+
+
+def _digest(result: Result) -> str:
+    distance = result.certificate.distance
+    return f"{told(distance)} in {rounds(result)} rounds, {told(result.seconds)} s" if distance < float("inf") else ""
+
+
+def _work(result: Result) -> Iterator[tuple[str, object]]:
+    yield "iterations", result.iterations
+    yield "seconds", result.seconds
+    yield "rounds", rounds(result)
+    for key, count in calls(result).items():
+        yield f"calls of {ORACLES[key]}", count
+    yield "passes over A", result.passes
+    yield "certificates, counted apart", result.monitor_calls
+    setup = ", ".join(f"{ORACLES[key]} {result.setup_calls[key]}" for key in ORACLES if result.setup_calls.get(key))
+    if setup:
+        yield "examining the problem", setup
+
+
+def _problem(result: Result) -> Iterator[tuple[str, object]]:
+    yield "variables of x", result.x.size
+    yield "variables of y", result.y.size
+    if "dtype" in result.provenance:
+        yield "dtype", result.provenance["dtype"]
+    names = {"mu_x": "μ of g", "L_x": "L of g", "mu_y": "μ of h", "L_y": "L of h", "norm": "|A| at most"}
+    for key, value in constants(result).items():
+        yield names[key], value
+    if estimated := _table(result, "constants").get("estimated"):
+        yield "estimated", _plain(estimated)
+
+
+def _method(result: Result) -> Iterator[tuple[str, object]]:
+    yield "shown as", result.method
+    yield from _flat(_table(result, "method"))
+    if "tol" in result.provenance:
+        yield "tolerance", as_float(result.provenance["tol"])
+
+
+def _rest(result: Result) -> Iterator[tuple[str, object]]:
+    rest = {key: value for key, value in result.provenance.items() if key not in APART}
+    for name, value in _flat(rest):
+        if value not in ("", "none"):
+            yield name, value
+
+
+def _table(result: Result, key: str) -> Mapping[str, Any]:
+    found = result.provenance.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _flat(values: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    """Names and values, those of tables inside with the table's name before them."""
+    for key, value in values.items():
+        name = f"{before}{str(key)[:LONG]}"
+        if isinstance(value, Mapping) and depth < DEEP:
+            yield from _flat(value, f"{name}: ", depth + 1)
+        else:
+            yield name, value if isinstance(value, float) else _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
+        return ", ".join(map(str, value))[:LONG] or "none"
+    return "none" if value is None else str(value)[:LONG]
+
+
+def _citation(result: Result) -> str:
+    works = _table(result, "citations").values()
+    if not works:
+        return ""
+    entries = escape("\n\n".join(map(str, works)))
+    return "\n".join(
+        [
+            "<h4>To cite</h4>",
+            f'<pre class="bibtex" tabindex="0">{entries}</pre>',
+            '<p class="controls"><button type="button" class="copy">Copy BibTeX</button> '
+            '<span class="said faint" role="status"></span></p>',
+        ]
+    )
+
+
+def _history(name: str, result: Result) -> str:
+    if not len(result.history):
+        return "<p>No history was kept.</p>"
+    records = thinned(result.history)
+    head = ["iteration", *ORACLES.values(), "passes", "seconds", "distance", "gap"]
+    rows = [[number(value, "none") for value in record] for record in records]
+    count = len(result.history)
+    some = f"{len(records)} of {count} records" if len(records) < count else f"{count} record{'s' if count > 1 else ''}"
+    return "\n".join(
+        [
+            '<details class="history">',
+            f"<summary>History, {some}</summary>",
+            table(f"History of {name}", head, rows),
+            "</details>",
+            '<p class="controls"><button type="button" class="save">Save the history as CSV</button></p>',
+        ]
+    )

@@ -1,0 +1,127 @@
+"""What results say, in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from saddlepoint.solving.result import Result
+from saddlepoint.uses.pages.report_table import told
+
+ORACLES = {"grad_g": "∇g", "grad_h": "∇h", "A": "A", "At": "A′"}
+
+
+def as_float(value: Any) -> float:
+    """A number from a file; NaN if it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def calls(result: Result) -> dict[str, int]:
+    """The calls of each oracle; none where the file does not tell."""
+    counts = {name: as_float(result.calls.get(name, 0)) for name in ORACLES}
+    return {name: int(count) if math.isfinite(count) else 0 for name, count in counts.items()}
+
+
+def rounds(result: Result) -> int:
+    """The calls of the busiest oracle."""
+    return max(calls(result).values())
+
+
+def tolerance(result: Result) -> float:
+    """What was asked for; NaN if it is unknown."""
+    return as_float(result.provenance.get("tol"))
+
+
+def constants(result: Result) -> dict[str, float]:
+    """mu_x, L_x, mu_y, L_y and |A| as the run knew them; NaN where it did not."""
+    told_by_run = result.provenance.get("constants")
+    known: Mapping[str, Any] = told_by_run if isinstance(told_by_run, Mapping) else {}
+    norm = known.get("norm")
+    found = {name: as_float(known.get(name)) for name in ("mu_x", "L_x", "mu_y", "L_y")}
+    return found | {"norm": as_float(norm.get("upper")) if isinstance(norm, Mapping) else math.nan}
+
+
+def closest(results: Mapping[str, Result]) -> str:
+    """The run with the smallest certified distance; of equal ones that of the fewest rounds."""
+    return min(results, key=lambda name: (_or_inf(results[name].certificate.distance), rounds(results[name])))
+
+
+def verdict(results: Mapping[str, Result]) -> str:
+    """How the runs ended."""
+    if len(results) == 1:
+        (result,) = results.values()
+        return f"{_began(result)}: {_proven(result)}."
+    solved = [name for name, result in results.items() if result.solved]
+    if not solved:
+        best = closest(results)
+        return f"None of the {len(results)} runs is solved. The closest is {best}: {_proven(results[best])}."
+    tols = {tolerance(results[name]) for name in solved}
+    within = f"{told(max(tols))}" if len(tols) == 1 and not math.isnan(max(tols)) else "its tolerance"
+    proof = f"proven to be within {within} of the saddle point"
+    if len(solved) == len(results):
+        return f"All {len(results)} runs are solved: every answer is {proof}."
+    count = f"{len(solved)} of {len(results)} runs {'is' if len(solved) == 1 else 'are'} solved"
+    ends = [f"{name} ({result.status})" for name, result in results.items() if not result.solved]
+    return f"{count}, with an answer {proof}. Not solved: {', '.join(ends)}."
+
+
+def _began(result: Result) -> str:
+    return "Solved" if result.solved else f"Not solved, {result.status}"
+
+
+def _proven(result: Result) -> str:
+    certificate = result.certificate
+    if not math.isfinite(certificate.distance):
+        return f"no distance is certified; the residual |F| is {told(certificate.residual)}"
+    return (
+        f"the answer is proven to be within {told(certificate.distance)} of the saddle point, and its duality gap "
+        f"to be at most {told(certificate.gap)}"
+    )
+
+
+FORMULA = (
+    "μ<sub>x</sub>|x − x*|² + μ<sub>y</sub>|y − y*|² &nbsp;≤&nbsp; |F<sub>x</sub>|²/μ<sub>x</sub> + "
+    "|F<sub>y</sub>|²/μ<sub>y</sub>"
+)
+
+
+def proof(result: Result) -> Sequence[str]:
+    """What the certificate says and why it is true: paragraphs of markup, numbers only put in."""
+    certificate, known = result.certificate, constants(result)
+    fx, fy = told(certificate.Fx), told(certificate.Fy)
+    if not math.isfinite(certificate.distance):
+        return [
+            f"<p>No distance is certified, because {_why_none(result, known)}. What is known of the returned point is "
+            f"its residual: |F| = {told(certificate.residual)}, and F is zero at the saddle point and nowhere else.</p>"
+        ]
+    mu = ""
+    if math.isfinite(known["mu_x"] + known["mu_y"]):
+        mu = f", μ<sub>x</sub> = {told(known['mu_x'])} and μ<sub>y</sub> = {told(known['mu_y'])}"
+    return [
+        f'<p class="claim">|x − x*| + |y − y*| ≤ <strong>{told(certificate.distance)}</strong>, duality gap ≤ '
+        f"<strong>{told(certificate.gap)}</strong></p>",
+        "<p>It is a theorem about the returned point. One query there, in float64, gave "
+        f"F<sub>x</sub> = ∇g(x) + A y with |F<sub>x</sub>| = {fx} and F<sub>y</sub> = ∇h(y) − A′x with "
+        f"|F<sub>y</sub>| = {fy}. As g and h are strongly convex{mu},</p>",
+        f'<p class="formula">{FORMULA}.</p>',
+        "<p>By Cauchy and Schwarz the distance is at most √(1/μ<sub>x</sub> + 1/μ<sub>y</sub>) times the root of the "
+        "right-hand side, and the duality gap at most half of that side. Of the distance, "
+        f"{told(certificate.rounding)} allows for the rounding of the query itself.</p>",
+    ]
+
+
+def _why_none(result: Result, known: Mapping[str, float]) -> str:
+    if not math.isfinite(result.certificate.residual):
+        return "the field is not finite there"
+    unknown = [function for function, mu in (("g", "mu_x"), ("h", "mu_y")) if math.isnan(known[mu])]
+    if unknown:
+        return f"the strong convexity of {' and '.join(unknown)} is not known"
+    return "the run took none"
+
+
+def _or_inf(value: float) -> float:
+    return math.inf if math.isnan(value) else value

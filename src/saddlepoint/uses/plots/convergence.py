@@ -1,0 +1,44 @@
+"""Certified distance against oracle calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from saddlepoint.uses.plots.style import RC, looks, pyplot, save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from saddlepoint.solving.result import Result
+
+
+def plot_convergence(results: Mapping[str, Result], path: str | Path | None = None, title: str = "") -> Figure:
+    """Two panels: certified |x-x*| + |y-y*| against gradient calls and against products with A and A'."""
+    plt = pyplot()
+    figure: Figure
+    with plt.rc_context(RC):
+        figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.4), sharey=True, constrained_layout=True)
+        ends = []
+        for (label, result), (colour, dash, _) in zip(results.items(), looks(), strict=False):
+            history = result.history
+            distance = history.column("distance")
+            gradients = history.column("grad_g") + history.column("grad_h")
+            products = history.column("A") + history.column("At")
+            for axis, calls in zip(axes, (gradients, products), strict=True):
+                axis.semilogy(calls, distance, color=colour, linestyle=dash, linewidth=1.8, label=label)
+                axis.plot(calls[-1], distance[-1], "o", color=colour, markersize=4)
+            ends.append(max(gradients[-1] + products[-1], 1))
+        if max(ends) > 30 * min(ends):  # too far apart for one linear scale
+            for axis in axes:
+                axis.set_xscale("symlog", linthresh=10)
+        axes[0].set_xlabel("gradient calls (g and h)")
+        axes[1].set_xlabel("products with A and A'")
+        axes[0].set_ylabel("certified |x − x*| + |y − y*|")
+        axes[1].legend(loc="upper right")
+        if title:
+            figure.suptitle(title)
+        save(figure, path)
+        plt.close(figure)
+    return figure

@@ -1,0 +1,52 @@
+"""One look for all pictures."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from saddlepoint.ground.errors import ProblemError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, safe for the common kinds of colour blindness; line styles and markers differ as well.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+RC = {
+    "font.size": 11,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "figure.dpi": 120,
+    "savefig.dpi": 160,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "saddlepoint",
+}
+
+
+def looks() -> Any:
+    """(colour, line style, marker), over and over."""
+    return zip(cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, or a sentence on how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ProblemError("plots need matplotlib: pip install 'saddlepoint[plot]'") from None
+    return plt
+
+
+def save(figure: Figure, path: str | Path | None) -> None:
+    """Write the figure if a path is given; the folder is made, and the format follows the ending."""
+    if path is not None:
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stamp = {"Date": None} if target.suffix == ".svg" else None
+        figure.savefig(target, bbox_inches="tight", metadata=stamp)

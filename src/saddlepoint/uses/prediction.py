@@ -1,0 +1,153 @@
+"""What theory promises for a problem before anything is run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_number, short_repr
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.auto import choose, recommend
+from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
+from saddlepoint.theory.dippa import dippa_calls
+from saddlepoint.theory.lower import chain_N, forced_rounds
+from saddlepoint.theory.table1 import ROWS, Row, regime
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One row of a prediction.
+
+    ``gradients`` and ``products`` are the complexities without logarithms, of the gradients and of the products with A
+    and A'; ``order`` is the larger. ``calls`` is order times log(1/tol), the promise up to constants; of the lower
+    bound it is the number of rounds that the hardest chain forces. ``worst_case`` are the calls of each oracle with
+    every constant of the theorem, for the methods whose inner work the paper fixes.
+    """
+
+    method: str
+    title: str
+    formula: str
+    gradients: float
+    products: float
+    order: float
+    calls: float
+    worst_case: dict[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Promised oracle calls of every method, the regime, the lower bound, and the method to take.
+
+    ``N`` is the condition number of the class, and ``forced_rounds`` the rounds (one call of each oracle) that the
+    hardest problem of the class forces on any first-order method: ``theory.chain_N`` and ``theory.forced_rounds``.
+    """
+
+    kx: float
+    ky: float
+    coupling: float
+    tol: float
+    regime: str
+    N: float
+    forced_rounds: int
+    recommended: str
+    why: str
+    rows: tuple[Promise, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as ``--json`` prints them."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        c = f"c = |A|/sqrt(mu_x mu_y) = {self.coupling:g}"
+        head = f"kx = {self.kx:g}, ky = {self.ky:g}, k = max(kx, ky), {c}: {self.regime} coupling"
+        forced = f"N = {self.N:.4g}: the hardest such problem forces {self.forced_rounds} rounds of all four oracles"
+        lines = [f"  {row.method:16s} {row.calls:12.4g}  {row.formula}" for row in self.rows]
+        return "\n".join([head, forced, f"calls to shrink the distance by {self.tol:g}, up to constants:", *lines,
+                          f"recommended: {self.recommended}, because {self.why}"])  # fmt: skip
+
+
+def predict(
+    f: Saddle | Mapping[str, float] | None = None,
+    tol: float = 1e-6,
+    *,
+    kx: float | None = None,
+    ky: float | None = None,
+    coupling: float | None = None,
+) -> Prediction:
+    """What theory promises, for a problem or for its three numbers.
+
+    Args:
+        f: a problem; or the three numbers by name, here or as keywords.
+        tol: the factor by which the distance to the saddle point is to shrink.
+        kx, ky: the condition numbers L_x/mu_x and L_y/mu_y.
+        coupling: |A|/sqrt(mu_x mu_y).
+
+    Example:
+        >>> import saddlepoint as sp
+        >>> sp.predict(kx=1e4, ky=1e2, coupling=300, tol=1e-6).recommended
+        'anderson-condat-vu'
+    """
+    if isinstance(f, Mapping):
+        names = ("kx", "ky", "coupling")
+        for name in f:
+            if name not in names:
+                raise ProblemError(f"the numbers name {short_repr(name)}; expected {', '.join(names)}")
+        return predict(None, tol, **f)
+    if not (f is None or isinstance(f, Saddle)):
+        raise ProblemError(f"f is {short_repr(f)}; expected a Saddle(g, h, A), or kx, ky and coupling by name")
+    if f is not None:
+        kx, ky, coupling = f.kappa_x, f.kappa_y, f.coupling
+        if math.isnan(kx + ky):
+            raise ProblemError("mu of g or h is unknown, and without it there is nothing to predict; give mu to Smooth")
+        plan = choose(f)
+    kx, ky = _checked(kx, "kx", 1.0), _checked(ky, "ky", 1.0)
+    c, tol = _checked(coupling, "coupling", 0.0), _checked(tol, "tol", 0.0)
+    if not 0.0 < tol < 1.0:
+        raise ProblemError(f"tol is {tol:g}; expected a number between 0 and 1, a factor on the distance")
+    try:
+        forced = forced_rounds(kx, ky, c, tol)
+        rows = tuple(_promise(row, kx, ky, c, tol) for row in ROWS[:-1])
+    except ArithmeticError:
+        raise ProblemError(
+            f"the promises for kx = {kx:g}, ky = {ky:g}, coupling = {c:g} and tol = {tol:g} leave the floating-point "
+            "numbers; give numbers that are less extreme"
+        ) from None
+    low = replace(_promise(ROWS[-1], kx, ky, c, tol), calls=float(forced))
+    N = chain_N(kx, ky, c)
+    name, why = recommend(kx, ky, c) if f is None else (plan.methods[0].label, plan.why)
+    return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, name, why, (*rows, low))
+
+
+def _promise(row: Row, kx: float, ky: float, c: float, tol: float) -> Promise:
+    order = row.order(kx, ky, c)
+    return Promise(
+        method=row.key,
+        title=row.title,
+        formula=row.formula,
+        gradients=order if row.gradients is None else row.gradients(kx, ky, c),
+        products=order,
+        order=order,
+        calls=order * math.log(1.0 / tol),
+        worst_case=_worst_case(row.key, kx, ky, c, tol),
+    )
+
+
+def _worst_case(key: str, kx: float, ky: float, c: float, tol: float) -> dict[str, int] | None:
+    if key == "dippa":
+        return dippa_calls(max(kx, ky), c / (kx * ky) ** 0.25, 1.0, tol)._asdict()
+    if key == "aipfb":
+        K = aipfb_K(c, 1.0, 1.0, 1.0, tol)
+        return {"grad_g": K * aipfb_K2(kx, c), "grad_h": K * aipfb_K1(ky, c), "A": K, "At": K}
+    return None
+
+
+def _checked(value: float | None, name: str, low: float) -> float:
+    if value is None:
+        raise ProblemError(f"{name} is missing; give a problem, or kx, ky and coupling")
+    number = as_number(value, name)
+    if not (math.isfinite(number) and number >= low):
+        raise ProblemError(f"{name} is {number:g}; expected a finite number >= {low:g}")
+    return number

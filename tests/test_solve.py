@@ -1,0 +1,417 @@
+"""solve: how runs end, what they return, and what is refused at the door."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import case
+from reference import distance
+
+import saddlepoint as sp
+from saddlepoint.parts.coupling import Norm
+from saddlepoint.problems.generators import random_logistic, random_quadratic
+from saddlepoint.solving.result import Record
+
+
+def test_a_solved_run_tells_everything():
+    f, *_ = case("logistic, mu_x < mu_y")
+    result = sp.solve(f, method="dippa", tol=1e-8)
+    assert result.solved
+    assert result.status is sp.Status.SOLVED
+    assert result.certificate == f.certificate(result.x, result.y)  # of the point returned, not of another
+    assert set(result.calls) == {"grad_g", "grad_h", "A", "At"}
+    assert result.passes == result.calls["A"] + result.calls["At"]
+    assert result.iterations > 0
+    assert result.seconds > 0
+    assert result.method == "dippa"
+    assert {"alpha", "kappa", "rho", "C", "K1", "K2"} == set(result.parameters)
+    assert result.monitor_calls == len(result.history)
+    text = repr(result)
+    for word in ("solved", "certificate", "calls", "dippa", "float64"):
+        assert word in text
+
+
+def test_history_is_light_and_goes_to_pandas():
+    f, *_ = case("balanced")
+    result = sp.solve(f, method="dippa", tol=1e-8)
+    history = result.history
+    assert isinstance(history[0], Record)
+    assert history[0].iteration == history[0].grad_g == 0
+    for name in ("iteration", "grad_g", "A", "seconds"):
+        assert (np.diff(history.column(name)) >= 0).all()
+    assert history[-1].distance == result.certificate.distance
+    assert history[-1].grad_g == result.calls["grad_g"]
+    frame = history.to_pandas()
+    assert list(frame.columns) == list(Record._fields)
+    assert len(frame) == len(history) == len(list(history))
+    assert len(history[:2]) == 2
+    assert "records" in repr(history)
+    assert len(sp.solve(f, method="dippa", history=False).history) == 0
+
+
+def test_certificates_are_taken_on_a_geometric_grid():
+    f = random_quadratic(60, 50, 1e3, 1e3, 100, seed=0)
+    result = sp.solve(f, method="aipfb", tol=1e-8)
+    assert result.iterations > 300
+    assert len(result.history) < 30 + math.log(sum(result.calls.values())) / math.log(1.05)
+
+
+def test_looking_does_not_change_the_run():
+    f, *_ = case("balanced")
+    quiet = sp.solve(f, method="dippa", tol=1e-8)
+    seen = []
+    watched = sp.solve(f, method="dippa", tol=1e-8, callback=seen.append, history=False)
+    np.testing.assert_array_equal(quiet.x, watched.x)
+    assert quiet.calls == watched.calls
+    assert len(seen) == len(quiet.history)
+
+
+def test_the_callback_sees_results_and_can_stop():
+    f, *_ = case("balanced")
+    seen = []
+
+    def callback(result):
+        seen.append(result)
+        assert result.status == "running"
+        assert result.x.shape == (f.shape[0],)
+        if len(seen) == 5:
+            raise StopIteration
+
+    result = sp.solve(f, method="dippa", tol=1e-12, callback=callback)
+    assert result.status == "stopped by the callback"
+    assert not result.solved
+    assert len(seen) == 5
+    assert result.certificate.distance == min(r.certificate.distance for r in seen)
+
+
+def test_the_best_certified_point_is_returned():
+    f, *_ = case("logistic")
+    result = sp.solve(f, np.full(f.shape[0], 10.0), method="dippa", tol=1e-12, max_calls=60)
+    assert result.certificate.distance == min(record.distance for record in result.history)
+
+
+def test_a_start_at_the_solution_is_solved_at_once():
+    f, xs, ys = case("balanced")
+    result = sp.solve(f, xs, ys, tol=1e-6)
+    assert result.solved
+    assert result.iterations == 0
+    assert sum(result.calls.values()) == 0
+
+
+def test_going_on_from_where_a_run_ended():
+    f, *_ = case("logistic")
+    part = sp.solve(f, tol=1e-9, max_calls=50)
+    assert not part.solved
+    rest = sp.solve(f, part.x, part.y, tol=1e-9)
+    assert rest.solved
+
+
+@pytest.mark.parametrize("method", ["dippa", "aipfb", "catalyst-dippa", "apfb", "dppa"])
+def test_a_stall_at_the_precision_of_the_arithmetic_is_detected(method):
+    f, xs, ys = case("balanced")
+    result = sp.solve(f, method=method, tol=1e-300)
+    assert result.status == "stalled"
+    assert not result.solved
+    assert "the precision of float64 allows no more; raise tol" in result.message
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance <= 1e-9
+
+
+@pytest.mark.parametrize("method", ["dippa", "aipfb", "catalyst-aipfb"])
+def test_a_float32_run_stalls_at_its_own_precision(method):
+    rng = np.random.default_rng(0)
+    P = np.geomspace(0.05, 1, 30).astype(np.float32)
+    A = rng.standard_normal((30, 30)).astype(np.float32)
+    f = sp.Saddle(sp.Quadratic(P, np.ones(30, np.float32)), sp.Quadratic(P, np.ones(30, np.float32)), A)
+    result = sp.solve(f, method=method, tol=1e-9)
+    assert result.status == "stalled"
+    assert "the precision of float32 allows no more; use float64" in result.message
+    assert result.x.dtype == np.float32
+    assert result.certificate.distance < 1e-2
+
+
+def test_ctrl_c_returns_the_best_point_so_far():
+    f, *_ = case("logistic")
+    calls = []
+
+    def grad(x):
+        calls.append(1)
+        if len(calls) == 100:
+            raise KeyboardInterrupt
+        return f.g.grad(x)
+
+    g = sp.Smooth(grad, mu=f.mu_x, L=f.L_x)
+    result = sp.solve(sp.Saddle(g, f.h, f.A), method="dippa", tol=1e-12)
+    assert result.status == "interrupted"
+    assert "go on from x, y" in result.message
+    assert result.certificate.distance < result.history[0].distance
+
+
+def test_a_real_ctrl_c():
+    script = textwrap.dedent("""
+        import json, time
+        import numpy as np
+        import saddlepoint as sp
+
+        def slow(x):
+            time.sleep(0.002)
+            return np.linspace(1e-6, 1.0, 80) * x - 1.0
+
+        f = sp.Saddle(sp.Smooth(slow, mu=1e-6, L=1.0), sp.Quadratic(1e-6), np.ones((80, 60)))
+        print("ready", flush=True)
+        r = sp.solve(f, method="aipfb", tol=1e-12)
+        print(json.dumps([r.status, r.iterations, r.certificate.distance < np.inf]))
+    """)
+    run = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stdout.readline().strip() == "ready"
+    try:
+        run.wait(1.0)
+    except subprocess.TimeoutExpired:
+        run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=60)
+    assert err == ""
+    status, iterations, certified = json.loads(out)
+    assert status == "interrupted"
+    assert iterations > 0
+    assert certified
+
+
+def test_a_run_that_leaves_the_finite_numbers_says_so():
+    state = {"calls": 0}
+
+    def grad(x):
+        state["calls"] += 1
+        return x if state["calls"] < 50 else x * np.nan
+
+    f = sp.Saddle(sp.Smooth(grad, mu=0.9, L=1.1), sp.Quadratic(1.0, np.ones(3)), 5 * np.eye(3))
+    result = sp.solve(f, np.ones(3), method="aipfb", tol=1e-30)
+    assert result.status == "diverged"
+    assert "check mu, L and the gradients" in result.message
+    assert np.isfinite(result.x).all()
+
+
+def test_an_estimated_L_is_corrected_on_the_way():
+    """The gradient is flat near the start and steep at the solution: no estimate at the start can know that."""
+
+    def grad(x):
+        return 0.1 * x + 5.0 * (np.tanh(8.0 * (x - 3.0)) + 1.0) - 5.0
+
+    f = sp.Saddle(sp.Smooth(grad, mu=0.1, L=None), sp.Quadratic(1.0, np.ones(4)), 0.1 * np.eye(4))
+    before = f.L_x
+    result = sp.solve(f, method="dippa", tol=1e-8)
+    assert result.solved
+    assert before < 20.0  # the true L is 40.1
+    assert f.L_x == before  # the problem itself is left alone
+
+
+def test_a_method_that_calls_nothing_still_ends():
+    class Idle(sp.Method):
+        def init(self, f, x, y):
+            return sp.State(x, y)
+
+        def step(self, f, s):
+            return s
+
+    seen = []
+
+    def callback(result):
+        seen.append(result.iterations)
+        if len(seen) == 4:
+            raise StopIteration
+
+    assert sp.solve(case("balanced")[0], method=Idle(), callback=callback).status == "stopped by the callback"
+    assert seen == [0, 16, 32, 48]
+
+
+def test_a_wide_oracle_in_a_narrow_problem_is_certified_at_the_point_returned():
+    A, P = np.eye(3, dtype=np.float32), np.array([1.0, 2.0, 3.0])
+    f = sp.Saddle(sp.Smooth(lambda x: P * x - 1.0, mu=1.0, L=3.0), sp.Quadratic(2.0), A)
+    result = sp.solve(f, method="dippa", tol=1e-5)
+    assert result.x.dtype == np.float32
+    assert result.certificate == f.certificate(result.x, result.y)
+
+
+def test_dtype_follows_the_input():
+    A32 = np.eye(3, dtype=np.float32)
+    one, other = sp.Quadratic(2.0), sp.Quadratic(np.ones(3, np.float32))
+    assert sp.solve(sp.Saddle(one, other, A32)).x.dtype == np.float32
+    assert sp.solve(sp.Saddle(one, sp.Quadratic(np.ones(3)), A32)).x.dtype == np.float64
+    assert sp.solve(sp.Saddle(one, one, np.eye(3, dtype=int))).x.dtype == np.float64
+    result = sp.solve(sp.Saddle(one, other, A32), np.ones(3), [1, 2, 3])
+    assert result.x.dtype == np.float32
+
+
+def test_progress_bars_draw_and_leave_the_result_alone(capfd):
+    f, *_ = case("balanced")
+    plain = sp.solve(f, method="dippa", tol=1e-6)
+    shown = sp.solve(f, method="dippa", tol=1e-6, progress=True)
+    np.testing.assert_array_equal(plain.x, shown.x)
+    assert "certified" in capfd.readouterr().err
+
+
+def test_plain_progress_without_rich(capsys, monkeypatch):
+    from saddlepoint.solving import progress
+
+    monkeypatch.setattr(progress, "RichProgress", lambda *_: (_ for _ in ()).throw(ImportError()))
+    sp.solve(case("balanced")[0], method="dippa", progress=True)
+    assert "dippa, step 0: certified" in capsys.readouterr().err
+
+
+def test_result_plot_and_save(tmp_path):
+    result = sp.solve(case("balanced")[0], tol=1e-6)
+    figure = result.plot(tmp_path / "deep" / "run.png")
+    assert (tmp_path / "deep" / "run.png").stat().st_size > 5000
+    assert [axis.get_xlabel() for axis in figure.axes] == ["gradient calls (g and h)", "products with A and A'"]
+    result.save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz", allow_pickle=False) as saved:
+        np.testing.assert_array_equal(saved["x"], result.x)
+        np.testing.assert_array_equal(saved["y"], result.y)
+        summary = json.loads(str(saved["summary"]))
+        assert saved["history"].shape == (len(result.history), len(Record._fields))
+    assert summary["solved"] is True
+    assert summary["certificate"]["distance"] == result.certificate.distance
+    assert len(result.to_dict(arrays=True)["x"]) == result.x.size
+
+
+# -- constants that are corrected on the way --------------------------------------------------------------------------
+
+
+class Claimed(sp.Coupling):
+    """A dense A whose norm is claimed to be something."""
+
+    def __init__(self, A, norm):
+        self.A, self.claim, self.shape, self.dtype = A, norm, A.shape, A.dtype
+
+    def mul(self, y):
+        return self.A @ y
+
+    def tmul(self, x):
+        return self.A.T @ x
+
+    def _transpose(self):
+        return Claimed(self.A.T, self.claim)
+
+    @property
+    def norm_estimate(self):
+        return Norm(0.0, self.claim, 0.0, 0)
+
+
+def told(f, **lies):
+    """f with other constants of g, or another norm of A."""
+    g = sp.Smooth(f.g.grad, mu=lies.get("mu", f.mu_x), L=lies.get("L", f.L_x))
+    return sp.Saddle(g, f.h, Claimed(f.A.matrix(), lies["norm"]) if "norm" in lies else f.A)
+
+
+LIES = {
+    "L of g": lambda f: told(f, L=f.L_x / 10),
+    "mu of g": lambda f: told(f, mu=5 * f.mu_x),
+    "|A|": lambda f: told(f, norm=f.norm / 20),
+}
+
+
+@pytest.mark.parametrize("method", ["auto", "dippa", "lpd-gs", "catalyst-aipfb"])
+@pytest.mark.parametrize("lie", LIES)
+def test_a_refuted_constant_is_adapted_if_that_is_wished(lie, method, tmp_path):
+    f, xs, ys = case("mu_x < mu_y")
+    liar, x0 = LIES[lie](f), np.full(f.shape[0], 5.0)
+    result = sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt")
+    assert result.solved, result
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance <= 1e-6
+    if lie == "mu of g":  # the one on which certificates rest
+        assert result.provenance["constants"]["mu_x"] <= f.mu_x
+        assert all(record.distance > 0.0 for record in result.history)
+    assert result.provenance["corrections"]
+    for correction in result.provenance["corrections"]:
+        name = "|A|" if correction["constant"] == "norm" else f"{correction['constant']} of {correction['function']}"
+        assert f"{name} = {correction['given']:.6g} was refuted, and {correction['used']:.6g} used" in result.message
+        assert name == lie
+    with pytest.raises(sp.AssumptionError) as caught:
+        sp.solve(liar, x0, method=method, tol=1e-6)
+    assert caught.value.suggested is not None
+    for budget in (20, 100, 400):
+        sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt", max_calls=budget, checkpoint=tmp_path / "run")
+    again = sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt", checkpoint=tmp_path / "run")
+    assert again.x.tobytes() == result.x.tobytes()
+    assert (again.calls, again.message) == (result.calls, result.message)
+
+
+def test_what_is_not_convex_cannot_be_adapted():
+    f = sp.Saddle(sp.Smooth(lambda x: -x, mu=1.0, L=2.0), sp.Quadratic(1.0, np.ones(3)), np.eye(3))
+    with pytest.raises(sp.AssumptionError, match="g is not convex") as caught:
+        sp.solve(f, np.ones(3), method="dippa", on_violation="adapt")
+    assert caught.value.suggested is None
+    assert caught.value.result is not None
+
+
+def test_the_history_says_what_the_smaller_mu_proves():
+    f = case("mu_x < mu_y")[0]
+    result = sp.solve(told(f, mu=5 * f.mu_x), np.full(f.shape[0], 5.0), method="dippa", on_violation="adapt")
+    used = result.provenance["constants"]["mu_x"]
+    start = told(f, mu=used).certificate(np.full(f.shape[0], 5.0), np.zeros(f.shape[1]))
+    assert result.provenance["corrections"]
+    assert result.history[0].distance >= start.distance
+    assert result.history[0].gap >= start.gap
+
+
+F = random_logistic(5, 4, 10, 10, 2)
+BAD = [
+    (lambda: sp.solve(3), "f is a int; expected a Saddle"),
+    (lambda: sp.solve(F, np.zeros(4)), "x0 has 4 entries; expected 5"),
+    (lambda: sp.solve(F, y0=np.zeros((4, 1))), r"y0 has shape \(4, 1\); expected a vector"),
+    (lambda: sp.solve(F, [math.nan] * 5), "x0 has a nan at index 0"),
+    (lambda: sp.solve(F, ["a"] * 5), "expected real numbers"),
+    (lambda: sp.solve(F, tol=0), "tol is 0.0; expected a positive number"),
+    (lambda: sp.solve(F, tol=-1e-3), "tol is -0.001"),
+    (lambda: sp.solve(F, tol=math.nan), "tol is nan"),
+    (lambda: sp.solve(F, tol="small"), "tol is 'small'"),
+    (lambda: sp.solve(F, max_seconds=0), "max_seconds is 0.0"),
+    (lambda: sp.solve(F, on_violation="ignore"), "on_violation is 'ignore'; expected one of raise, adapt"),
+    (lambda: sp.solve(F, callback=3), "callback is 3; expected a function"),
+    (lambda: sp.solve(F, method="simplex"), "unknown method 'simplex'; the known ones are auto, ag-eg"),
+    (lambda: sp.solve(F, method=sp.DIPPA), r"give an object, DIPPA\(\)"),
+    (lambda: sp.solve(F, method=3), "method is 3; expected a name or a Method object"),
+    (lambda: sp.solve(F, method="apfb"), "apfb needs the prox of g, and Logistic has none"),
+    (lambda: sp.Saddle(np.sin, F.h, F.A), "g is a ufunc; expected a Smooth"),
+    (lambda: sp.Saddle(F.h, F.g, F.A), "g has 4 variables but A has 5 rows"),
+    (lambda: sp.Saddle(F.g, sp.Logistic(np.ones((3, 4)), np.ones(3)), F.A), r"h is not strongly convex \(mu = 0\)"),
+    (lambda: sp.solve(_shaped(lambda x: x[:-1])), r"returned an array of shape \(4,\) for a point of shape \(5,\)"),
+    (lambda: sp.solve(_shaped(lambda x: 0.0)), "returned a float for a point of shape"),
+    (lambda: sp.solve(_shaped(lambda x: None)), "returned a NoneType"),
+    (lambda: sp.solve(_shaped(lambda x: x.astype(int))), "has dtype int64; expected float32 or float64"),
+    (lambda: sp.solve(_shaped(lambda x: x * math.nan)), "the gradient of g is not finite at the start"),
+]
+
+
+def _shaped(grad):
+    return sp.Saddle(sp.Smooth(grad, mu=1.0, L=1.0), F.h, F.A)
+
+
+@pytest.mark.parametrize(("bad", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
+def test_bad_input_is_refused_in_a_sentence(bad, sentence):
+    with pytest.raises(sp.ProblemError, match=sentence):
+        bad()
+
+
+def test_problem_errors_are_value_errors():
+    assert issubclass(sp.ProblemError, ValueError)
+    assert "Saddle(5 x 4" in repr(F)
+
+
+def test_the_clock_of_the_benchmarks():
+    """The stand for peers lets runs read CPU seconds, by names that only live in this package."""
+    code = """
+import numpy as np, saddlepoint as sp
+from benchmarks.peers import clock
+clock.use_for_ours()
+f = sp.Saddle(sp.LogCosh(l2=1.0), sp.LogCosh(l2=1.0), np.ones((20, 10)))
+assert sp.solve(f).solved and sp.solve(f, method="dippa", max_seconds=5.0).solved
+clock.time.sleep(0.3)  # no time at all, by that clock
+assert sp.solve(f).seconds < 0.3
+"""
+    root = Path(__file__).parent.parent
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)

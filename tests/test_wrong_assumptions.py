@@ -1,0 +1,252 @@
+"""Whatever is wrong with a problem, a run on it ends with a true certificate or names what is wrong."""
+
+import re
+
+import numpy as np
+import pytest
+from cases import CASES, case
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import dense, distance, saddle_point
+from wrong_assumptions import LIES, Given, M, asymmetric, box, large_mu, noisy, one_sign, problem, wrong_gradient
+
+import saddlepoint as sp
+from saddlepoint.methods.base import method_names
+from saddlepoint.problems.assumptions import L_too_small, mu_too_large
+from saddlepoint.problems.generators import random_logistic, random_quadratic
+
+METHODS = [*method_names(), "auto"]
+ORACLES = {info.name: info.oracle for info in sp.methods()}
+TRUE_ANYWAY = ("L", "norm", "mu")  # a certificate may be true although these are wrong; the others move the solution
+NAMES = {
+    "L": "L of g is too small",
+    "mu": "mu of [gh] is too large|cannot both hold|not convex",
+    "norm": "|A| is too small",
+    "a sign": "not the gradient of any function|g is not convex",
+    "asymmetric": "not the gradient of any function",
+    "slightly": "not the gradient of any function",
+    "A'": "A' is not the transpose of A",
+    "noise": r"the gradient of g \(about [0-9.e-]+\) seems noisy",
+    "not": "g is not convex",
+    "ripples": "g is not convex|mu of g is too large",
+}
+
+
+def plain(method):
+    """Whether a method takes black boxes."""
+    return ORACLES.get(method, "gradients") == "gradients" and method != "newton"
+
+
+def names_the_lie(lie, message):
+    words = next(NAMES[key] for key in (*lie.split()[-1:], *lie.split()[:1], lie) if key in NAMES)
+    return re.search(words.replace("|A|", r"\|A\|"), message)
+
+
+def outcome(f, **wishes):
+    """The result or, if a lie was found out, the error."""
+    try:
+        return sp.solve(f, **wishes)
+    except sp.AssumptionError as error:
+        return error
+
+
+def lied_to(lie, name, method):
+    """Run, and check that what comes of it is true or names the lie."""
+    honest, xs, ys = problem(name)
+    end = outcome(LIES[lie](honest, plain(method)), method=method, tol=1e-6, max_calls=8000)
+    if isinstance(end, sp.AssumptionError):
+        assert names_the_lie(lie, str(end)), end
+        assert end.function in ("g", "h", "A")
+    elif end.solved:
+        assert distance(end.x, end.y, xs, ys) <= end.certificate.distance, end
+        assert lie.split()[0] in TRUE_ANYWAY, end
+    else:
+        assert names_the_lie(lie, end.message), end
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("lie", LIES)
+def test_every_method_is_told_every_lie(lie, method):
+    lied_to(lie, "quadratic", method)
+
+
+@pytest.mark.parametrize("name", ["diagonal", "logistic", "log-cosh"])
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("method", ["auto", "lpd-gs", "anderson-imex"])
+def test_other_problems(lie, name, method):
+    lied_to(lie, name, method)
+
+
+@pytest.mark.parametrize("lie", ["mu * 10", "mu of h * 100", "a sign", "slightly asymmetric", "ripples"])
+@pytest.mark.parametrize("method", ["apfb", "dppa", "krylov", "direct", "newton"])
+def test_methods_that_hardly_look_at_gradients(lie, method):
+    """Their runs show a watch next to nothing; what is examined at the end decides."""
+    lied_to(lie, "diagonal", method)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["mu", "mu of h", "sign", "asymmetric", "noise"]),
+    st.sampled_from(["auto", "lpd-gs", "anderson-condat-vu", "krylov", "apfb", "rapd"]),
+    st.floats(0.3, 3.5),
+    st.floats(0.0, 2.5),
+)
+def test_solved_is_never_false(seed, lie, method, log_kappa, log_coupling):
+    """Problems, lies and tolerances at random: a run may end in any way but one."""
+    rng = np.random.default_rng(seed)
+    make = random_quadratic if method in ("krylov", "apfb") or seed % 2 else random_logistic
+    scale, kappa = 10.0 ** rng.uniform(-2, 2, 2), 10.0 ** np.array([log_kappa, rng.uniform(0.3, 3.0)])
+    honest = make(M, 15, *kappa, 10.0**log_coupling, L_x=scale[0], L_y=scale[1], seed=seed)
+    xs, ys = saddle_point(honest)
+    tol = 10.0 ** rng.uniform(-8, -3) * (np.linalg.norm(xs) + np.linalg.norm(ys))
+    factor = 10.0 ** rng.uniform(0.3, 3.0)
+    told = {
+        "mu": large_mu(factor),
+        "mu of h": lambda f, plain: sp.Saddle(box(f.g, plain), box(f.h, plain, mu=min(f.L_y, factor * f.mu_y)), f.A),
+        "sign": wrong_gradient(one_sign),
+        "asymmetric": wrong_gradient(asymmetric(10.0 ** rng.uniform(-2.5, 0.0))),
+        "noise": wrong_gradient(noisy("random" if seed % 3 else "", 10.0 ** rng.uniform(-9, -4))),
+    }[lie](honest, plain(method))
+    end = outcome(told, method=method, tol=tol, max_calls=3000)
+    found = isinstance(end, sp.AssumptionError) or not end.solved
+    assert found or distance(end.x, end.y, xs, ys) <= end.certificate.distance
+
+
+# -- no false alarms --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("method", ["auto", "lpd-gs", "anderson-condat-vu", "dippa"])
+def test_honest_black_boxes_are_solved(name, method):
+    f, xs, ys = case(name)
+    g, h = (sp.Smooth(q.grad, mu=q.mu, L=q.L, value=q.value) for q in (f.g, f.h))
+    result = sp.solve(sp.Saddle(g, h, Given(dense(f.A))), method=method, tol=1e-8)
+    assert result.solved, result
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
+
+
+def test_what_is_proven_costs_nothing():
+    f, *_ = problem("logistic")
+    result = sp.solve(f, tol=1e-8)
+    assert result.setup_calls["grad_g"] == result.setup_calls["grad_h"] == 1
+    both = sp.Saddle(2.0 * f.g + sp.Quadratic(0.1), f.h, f.A)
+    assert sp.solve(both, tol=1e-8).setup_calls["grad_g"] == 1
+
+
+def test_what_is_claimed_costs_little():
+    f, *_ = problem("logistic")
+    told = sp.Saddle(box(f.g, True), box(f.h, True), f.A)
+    result = sp.solve(told, method="lpd-gs", tol=1e-8)
+    assert 1 < result.setup_calls["grad_g"] <= 30 + 0.1 * result.calls["grad_g"]
+    assert result.calls == sp.solve(f, method="lpd-gs", tol=1e-8).calls  # looking does not change the run
+
+
+def test_a_gradient_that_fails_nearby_does_not_spoil_a_solved_run():
+    f, *_ = problem("quadratic")
+    saddle = sp.solve(f, tol=1e-10)
+
+    def grad(x):
+        if np.linalg.norm(x - saddle.x) > 1e-3 * np.linalg.norm(saddle.x):
+            raise ValueError("out of its domain")
+        return f.g.grad(x)
+
+    told = sp.Saddle(sp.Smooth(grad, mu=f.mu_x, L=f.L_x), f.h, f.A)
+    assert sp.solve(told, saddle.x, saddle.y, method="lpd-gs", tol=1e-8).solved
+
+
+# -- noise ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["random", "", "random relative", "relative"])
+@pytest.mark.parametrize("method", ["auto", "lpd-gs", "dippa"])
+def test_noise_is_allowed_for_where_tol_is_above_it(kind, method):
+    honest, xs, ys = problem("quadratic")
+    f = wrong_gradient(noisy(kind, 1e-9))(honest, True)
+    result = sp.solve(f, method=method, tol=1e-3)
+    assert result.solved, result
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
+
+
+@pytest.mark.parametrize("kind", ["random", "", "random relative", "relative"])
+def test_noise_is_measured(kind):
+    honest, *_ = problem("quadratic")
+    result = sp.solve(wrong_gradient(noisy(kind))(honest, True), tol=1e-9)
+    assert result.status == "stalled"
+    level = float(result.message.partition("(about ")[2].partition(")")[0])
+    size = np.linalg.norm(honest.g.grad(result.x)) if "relative" in kind else np.sqrt(M)
+    assert 0.2 <= level / (1e-6 * size) <= 5.0
+    assert result.certificate.rounding > 1e-6  # noise is part of what the certificate allows for
+
+
+def test_two_answers_at_one_point_are_not_noise():
+    """A gradient that depends on how often it was called."""
+    f, *_ = problem("quadratic")
+    calls = [0]
+
+    def grad(x):
+        calls[0] += 1
+        return f.g.grad(x) + 1e-3 * (calls[0] // 40)
+
+    told = sp.Saddle(sp.Smooth(grad, mu=f.mu_x, L=f.L_x), f.h, f.A)
+    end = outcome(told, method="lpd-gs", tol=1e-8, max_calls=3000)
+    assert end.function == "g" if isinstance(end, sp.AssumptionError) else not end.solved
+
+
+# -- what is offered --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lie", ["L / 2", "L / 100", "mu * 2", "mu * 100", "norm / 2", "norm / 100"])
+def test_the_constant_that_is_offered_solves_the_problem(lie):
+    honest, xs, ys = problem("quadratic")
+    f = LIES[lie](honest, True)
+    with pytest.raises(sp.AssumptionError) as caught:
+        sp.solve(f, method="lpd-gs", tol=1e-8)
+    error = caught.value
+    true = {"L": honest.L_x, "mu": honest.mu_x, "norm": np.linalg.norm(honest.A.A, 2)}[error.constant]
+    assert (error.constant, error.suggested is not None) == (lie.split()[0], True)
+    assert 0.1 * true <= error.suggested <= 4.0 * true
+    if error.constant != "mu":
+        assert error.observed <= true * (1 + 1e-9)
+        assert error.suggested >= error.observed
+    result = sp.solve(f, method="lpd-gs", tol=1e-8, on_violation="adapt")
+    assert result.solved
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
+
+
+def test_what_no_constant_can_mend_offers_none():
+    honest, *_ = problem("quadratic")
+    for lie in ("a sign", "asymmetric", "not convex", "A' scaled"):
+        with pytest.raises(sp.AssumptionError) as caught:
+            sp.solve(LIES[lie](honest, True), method="lpd-gs", on_violation="adapt")
+        assert caught.value.suggested is None
+
+
+def test_the_words_of_the_errors():
+    error = mu_too_large("h", 1.0, 0.5, 0.25)
+    assert "mu of h is too large: mu = 1 was given, but two gradients show mu <= 0.5; give mu <= 0.25" in str(error)
+    assert error.suggested == 0.125
+    error = L_too_small("g", 1.0, 2.0, 3.0)
+    assert "L of g is too small: L = 1 was given, but two gradients show L >= 2; give a larger L (at least 3" in str(
+        error
+    )
+    assert error.suggested == 6.0
+
+
+def test_a_value_that_belongs_to_another_gradient():
+    f, *_ = problem("quadratic")
+    g = sp.Smooth(lambda x: f.g.grad(x) + 1.0, mu=f.mu_x, L=f.L_x, value=f.g.value)
+    with pytest.raises(sp.AssumptionError, match="the gradient of g is not that of its value"):
+        sp.solve(sp.Saddle(g, f.h, f.A))
+
+
+def test_products_that_reuse_their_array():
+    f, *_ = problem("quadratic")
+    buffer = np.zeros(M)
+
+    class Reused(Given):
+        def mul(self, y):
+            return np.dot(self.A, y, out=buffer) if self.A.shape == (M, 18) else self.A @ y
+
+    with pytest.raises(sp.ProblemError, match="A @ y returned the same array twice"):
+        sp.solve(sp.Saddle(f.g, f.h, Reused(f.A.A)), method="lpd-gs")
