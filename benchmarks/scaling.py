@@ -367,7 +367,7 @@ def draw(counts: dict[str, dict[float, Counts]]) -> None:
     """The picture: rounds against workers, and who wins."""
     from matplotlib.colors import ListedColormap
 
-    from saddlepoint.uses.plots.style import COLOURS, RC, pyplot, save
+    from saddlepoint.ground.plot_style import COLOURS, RC, pyplot, save
 
     plt = pyplot()
     with plt.rc_context(RC):
@@ -388,7 +388,7 @@ def draw(counts: dict[str, dict[float, Counts]]) -> None:
 
 
 def _draw_winners(axes: Any, counts: dict[str, dict[float, Counts]], colormap: Any) -> None:
-    from saddlepoint.uses.plots.style import COLOURS
+    from saddlepoint.ground.plot_style import COLOURS
 
     where, job = cluster(1000, "InfiniBand and MPI"), Job(1e14, VECTOR)
     one, scalar = scaling.round_seconds(job, where).total, scaling.scalar_seconds(where)

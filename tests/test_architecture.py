@@ -1,9 +1,9 @@
-"""Dependencies point downwards only, and the page and its drawing say so as it is."""
+"""Dependencies point downwards only, and the page and its drawing show the tree as it is."""
 
 import ast
-import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,61 +11,63 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tools"))
 import module_graph  # noqa: E402
-from module_graph import FLOORS, LEVEL, ROWS, SOURCE, UPWARDS, imports  # noqa: E402
+from module_graph import FLOORS, SOURCE, Import, circle, floor, imports, upward  # noqa: E402
 
 
-def rooms():
-    return {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()} - {
-        "__init__",
-        "__pycache__",
-    }
+def test_the_folders_of_the_package_are_the_floors():
+    assert {path.name for path in SOURCE.iterdir()} - {"__pycache__"} == {*FLOORS, "__init__.py", "py.typed"}
 
 
-def test_every_room_has_one_place():
-    assert sorted(room for row in ROWS for room in row) == sorted(rooms())
+def test_no_import_points_up():
+    assert not upward(imports()), "a module may import lower floors and its own, see ARCHITECTURE.md"
 
 
-def test_nothing_points_up():
-    """Rooms of one row do not know each other either, so no two rooms can need each other."""
-    for one in imports():
-        assert one.other in LEVEL, f"{one.file} imports {one.other} from the whole package, which is above it"
-        if (one.room, one.other) not in UPWARDS or not one.late:
-            assert LEVEL[one.other] < LEVEL[one.room], f"{one.file} imports {one.other}, which is not below it"
+def test_an_import_that_points_up_is_found():
+    above = Import("saddlepoint.methods.dippa", "saddlepoint.solving.result", late=True)
+    whole = Import("saddlepoint.uses.prediction", "saddlepoint", late=False)
+    below = Import("saddlepoint.methods.dippa", "saddlepoint.methods.agd", late=False)
+    assert upward([above, below, whole]) == [above, whole]
 
 
-def test_every_exception_is_needed():
-    late = {(one.room, one.other) for one in imports() if one.late}
-    assert set(UPWARDS) <= late
+def test_no_modules_import_each_other_in_a_circle():
+    assert not circle((one.module, one.imported) for one in imports() if not one.late)
+
+
+def test_a_circle_is_found():
+    assert not circle([("a", "b"), ("a", "c"), ("b", "c")])
+    found = circle([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")])
+    assert set(found) == set("abc")
+    assert all(pair in [("a", "b"), ("b", "c"), ("c", "a")] for pair in pairwise(found))
 
 
 @pytest.mark.parametrize(
     ("code", "found"),
     [
-        ("from saddlepoint.solving.run import Run", [("run", False)]),
-        ("from saddlepoint import run, __version__", [("run", False), ("__version__", False)]),
-        ("import saddlepoint.solving.run as r, numpy", [("run", False)]),
-        ("import saddlepoint", [("saddlepoint", False)]),
-        ("from ..run import Run", [("run", False)]),
-        ("from . import base", [("methods", False)]),
-        ("try:\n  from saddlepoint.solving.run import Run\nexcept ImportError: pass", [("run", False)]),
-        ("class A:\n  from saddlepoint.solving.run import Run", [("run", False)]),
-        ("def f():\n  if f:\n    from saddlepoint.solving.run import Run", [("run", True)]),
-        ("if TYPE_CHECKING:\n  from saddlepoint.solving.run import Run", []),
-        (
-            "if typing.TYPE_CHECKING:\n  import saddlepoint.solving.run\nelse:\n  import saddlepoint.problems.oracle",
-            [("oracle", False)],
-        ),
-        ("from saddlepoints.run import Run", []),
+        ("from saddlepoint.solving.result import Result", [("saddlepoint.solving.result.Result", False)]),
+        ("from saddlepoint import solve, Saddle", [("saddlepoint.solve", False), ("saddlepoint.Saddle", False)]),
+        ("import saddlepoint.solving.run as r, numpy", [("saddlepoint.solving.run", False), ("numpy", False)]),
+        ("from ..theory import agd", [("saddlepoint.theory.agd", False)]),
+        ("from . import base", [("saddlepoint.methods.base", False)]),
+        ("try:\n  import a\nexcept ImportError: pass", [("a", False)]),
+        ("class A:\n  import a", [("a", False)]),
+        ("def f():\n  if f:\n    from a import b", [("a.b", True)]),
+        ("if TYPE_CHECKING:\n  import a", []),
+        ("if typing.TYPE_CHECKING:\n  import a\nelse:\n  import b", [("b", False)]),
     ],
 )
 def test_imports_are_read_wherever_they_stand(code, found):
-    assert list(module_graph._imported(ast.parse(code), "saddlepoint.methods", late=False)) == found
+    assert list(module_graph._imported(ast.parse(code), "saddlepoint.methods")) == found
 
 
-def test_no_method_knows_the_driver():
+def test_functions_are_read_as_imports_of_their_modules():
+    assert Import("saddlepoint.methods.dippa", "saddlepoint.methods.agd", late=False) in imports()
+
+
+def test_no_method_knows_the_oracle_meter():
+    """Methods see a Saddle. Counting and budgets are none of their business."""
     for one in imports():
-        if one.room in ("methods", "wrappers"):
-            assert one.other not in ("driver", "oracle", "result", "progress"), one.file
+        if floor(one.module) == "methods":
+            assert one.imported != "saddlepoint.problems.oracle", one.module
 
 
 def test_the_core_needs_no_heavy_package():
@@ -81,7 +83,7 @@ def test_the_core_needs_no_heavy_package():
 def test_only_the_command_line_needs_typer_and_rich_when_loaded():
     heavy = {"typer", "rich", "matplotlib", "pandas"}
     for path in SOURCE.rglob("*.py"):
-        if path.relative_to(SOURCE).parts[0] == "cli":
+        if path.relative_to(SOURCE).parts[0] == "commands":
             continue
         for node in ast.parse(path.read_text()).body:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -89,43 +91,26 @@ def test_only_the_command_line_needs_typer_and_rich_when_loaded():
             assert not {name.partition(".")[0] for name in names} & heavy, path.name
 
 
-def test_the_page_has_the_floors_and_rooms_in_their_order():
-    page = (ROOT / "ARCHITECTURE.md").read_text()
-    tree = re.findall(r"^ {4}(.*)$", page, re.MULTILINE)
-    titles = [line for line in tree if line and not line.startswith(" ")]
-    assert titles == [title for title, _ in reversed(FLOORS)]
-    named = [re.match(r" {2}(\w+)(\.py|/) ", line) for line in tree if line.startswith("  ") and line[2] != " "]
-    assert all(named)
-    listed = [match[1] for match in named]
-    assert sorted(listed) == sorted(rooms())
-    assert [LEVEL[room] for room in listed] == sorted(LEVEL.values(), reverse=True)
-    for match in named:
-        assert (SOURCE / (match[1] + match[2])).exists(), match[1] + match[2]
-    at = {title: tree.index(title) for title in titles}
-    lines = {match[1]: tree.index(match.string) for match in named}
-    for title, rows in FLOORS:
-        end = min([line for line in at.values() if line > at[title]], default=len(tree))
-        assert {room for room, line in lines.items() if at[title] < line < end} == set(" ".join(rows).split())
+def test_the_page_lists_the_floors_from_the_top():
+    assert list(module_graph.page()) == FLOORS[::-1]
 
 
-def test_the_drawing_is_what_the_imports_say():
+@pytest.mark.parametrize("name", FLOORS)
+def test_the_page_lists_the_rooms_of_a_floor(name):
+    rooms = module_graph.page()[name]
+    for room in rooms:
+        assert list((SOURCE / name).glob(room.name.strip("/"))), f"the page lists {name}/{room.name}; there is none"
+    for module in module_graph.modules():
+        if floor(module) == name and module.count(".") > 1:
+            assert module_graph.room_of(module, rooms), f"the page does not list {module}"
+
+
+def test_the_drawing_is_up_to_date():
     assert module_graph.DRAWING.read_text("utf-8") == module_graph.draw(), "run `python tools/module_graph.py`"
 
 
-def test_the_drawing_shows_every_room_and_only_arrows_that_exist():
-    found = imports()
-    drawn = module_graph.arrows(found)
-    pairs = {(one.room, one.other) for one in found}
-    assert {(one.room, one.other) for one in drawn} <= pairs
-    # Nothing is lost by leaving arrows out: whatever a room imports can be reached along those drawn.
-    for room, other in pairs - set(UPWARDS):
-        seen, todo = set(), [room]
-        while todo:
-            for one in drawn:
-                if one.room == todo[0] and one.other not in seen and LEVEL[one.other] < LEVEL[one.room]:
-                    seen.add(one.other)
-                    todo.append(one.other)
-            todo.pop(0)
-        assert other in seen or other in module_graph.GROUND, (room, other)
+def test_the_drawing_shows_every_room_once():
     text = module_graph.DRAWING.read_text("utf-8")
-    assert all(f'id="{room}"' in text for room in rooms())
+    for rooms in module_graph.page().values():
+        for room in rooms:
+            assert text.count(f'id="{module_graph._id(room)}"') == 1

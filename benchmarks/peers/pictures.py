@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.uses.plots.style import COLOURS, DASHES, MARKERS, RC, pyplot, save
+from saddlepoint.ground.plot_style import COLOURS, DASHES, MARKERS, RC, pyplot, save
 
 from .contestants import UNCOUNTED
 from .report import Board

@@ -12,10 +12,10 @@ from PIL import Image
 
 import saddlepoint as sp
 from saddlepoint import theory
+from saddlepoint.ground.plot_style import COLOURS, RC, pyplot, save
 from saddlepoint.methods.wrappers.catalyst import certified_gap
 from saddlepoint.problems.generators import chain, chain_solution, random_logistic
 from saddlepoint.problems.transforms import anchored
-from saddlepoint.uses.plots.style import COLOURS, RC, pyplot, save
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent.parent / "benchmarks" / "results"

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from saddlepoint.apps import AUCClassifier
-from saddlepoint.uses.plots.style import COLOURS, DASHES, RC
+from saddlepoint.ground.plot_style import COLOURS, DASHES, RC
 
 plt.rcParams.update(RC)
 

@@ -9,7 +9,7 @@ bets and 288 information sets. How good are the strategies that gradients find, 
 import matplotlib.pyplot as plt
 
 import saddlepoint as sp
-from saddlepoint.uses.plots.style import RC, looks
+from saddlepoint.ground.plot_style import RC, line_styles
 
 plt.rcParams.update(RC)
 # OpenSpiel's definitions of the games if it is installed, the files shipped with the package otherwise.
@@ -55,7 +55,7 @@ print(f"value of the game by its price: {price[0]:.9f} (exactly -1/18 = {-1 / 18
 # to any accuracy one likes.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 5.2), sharey=True, constrained_layout=True)
-for (label, found), (colour, dash, marker) in zip(runs.items(), looks(), strict=False):
+for (label, found), (colour, dash, marker) in zip(runs.items(), line_styles(), strict=False):
     steps = [step for step in found.history if step.exploitability > 0.0]
     style = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 4}
     for axis, work in zip(axes, ("calls", "seconds"), strict=True):

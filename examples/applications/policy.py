@@ -15,7 +15,7 @@ import numpy as np
 import saddlepoint as sp
 from saddlepoint.apps import PolicyEvaluation
 from saddlepoint.apps.gtd2 import gtd2
-from saddlepoint.uses.plots.style import RC, looks
+from saddlepoint.ground.plot_style import RC, line_styles
 
 plt.rcParams.update(RC)
 STEPS, DISCOUNT, PASSES = 10_000, 0.9, 30
@@ -94,7 +94,7 @@ for name, (passes, errors) in curves.items():
 # after 77; and of the two that take gradients and products only, DIPPA needs a seventieth of extragradient's passes.
 
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6), height_ratios=[2, 1], constrained_layout=True)
-for (name, (passes, errors)), (colour, dash, _) in zip(curves.items(), looks(), strict=False):
+for (name, (passes, errors)), (colour, dash, _) in zip(curves.items(), line_styles(), strict=False):
     style = {"color": colour, "linestyle": dash, "drawstyle": "steps-post" if name == "auto" else "default"}
     top.loglog(np.maximum(passes, 1), np.maximum(errors, 1e-14), label=name, **style)
 top.plot(1, 1e-14, "k*", markersize=10, clip_on=False, label="LSTD")

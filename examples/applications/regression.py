@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
 from saddlepoint.apps import ConstrainedHuber, RobustLeastSquares
-from saddlepoint.uses.plots.style import RC, looks
+from saddlepoint.ground.plot_style import RC, line_styles
 
 plt.rcParams.update(RC)
 raw, y = load_diabetes(return_X_y=True, scaled=False)
@@ -84,7 +84,7 @@ worst = [RobustLeastSquares(radius).fit(X, y).interval_.upper for radius in radi
 # robust least squares is no help there, but has the smallest error when features move.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.4, 5), constrained_layout=True)
-for (name, found), (colour, dash, marker) in zip(errors.items(), looks(), strict=False):
+for (name, found), (colour, dash, marker) in zip(errors.items(), line_styles(), strict=False):
     left.semilogy(100 * shares, found, color=colour, linestyle=dash, marker=marker, label=name)
 left.set(xlabel="outliers among the training targets, %", ylabel="median absolute error, held out")
 left.set_yticks([40, 60, 100, 200, 400], ["40", "60", "100", "200", "400"])

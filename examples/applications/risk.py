@@ -15,7 +15,7 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from saddlepoint.apps import RiskRegressor
 from saddlepoint.apps.structure import Graph, Norms
-from saddlepoint.uses.plots.style import COLOURS, RC
+from saddlepoint.ground.plot_style import COLOURS, RC
 
 plt.rcParams.update(RC)
 BINS, TOL = 20, 1e-3  # the fitted values to 1e-3 standard deviations

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import root
 
 import saddlepoint as sp
+from saddlepoint.ground.plot_style import COLOURS, RC
 from saddlepoint.problems.generators import random_logistic
-from saddlepoint.uses.plots.style import COLOURS, RC
 
 plt.rcParams.update(RC)
 TOL, m, n = 1e-6, 60, 40

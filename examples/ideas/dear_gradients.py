@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import saddlepoint as sp
+from saddlepoint.ground.plot_style import COLOURS, DASHES, RC
 from saddlepoint.problems.generators import chain, random_logistic
-from saddlepoint.uses.plots.style import COLOURS, DASHES, RC
 
 plt.rcParams.update(RC)
 

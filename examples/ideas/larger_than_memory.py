@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.uses.plots.style import COLOURS, DASHES, RC
+from saddlepoint.ground.plot_style import COLOURS, DASHES, RC
 
 plt.rcParams.update(RC)
 LIMIT = 45_000_000  # bytes, or a text such as "45MB"

@@ -14,7 +14,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import KBinsDiscretizer
 
 import saddlepoint as sp
-from saddlepoint.uses.plots.style import COLOURS, RC
+from saddlepoint.ground.plot_style import COLOURS, RC
 
 plt.rcParams.update(RC)
 

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.uses.plots.style import COLOURS, RC
+from saddlepoint.ground.plot_style import COLOURS, RC
 
 plt.rcParams.update(RC)
 

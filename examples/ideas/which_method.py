@@ -9,9 +9,9 @@ the coupling. What does theory promise for them, what do runs need, and what can
 import matplotlib.pyplot as plt
 
 import saddlepoint as sp
+from saddlepoint.ground.plot_style import COLOURS, MARKERS, RC
 from saddlepoint.problems.generators import random_logistic
 from saddlepoint.uses.bench.figure import figure_data
-from saddlepoint.uses.plots.style import COLOURS, MARKERS, RC
 
 plt.rcParams.update(RC)
 

@@ -9,8 +9,8 @@ what is inside?
 import matplotlib.pyplot as plt
 
 import saddlepoint as sp
+from saddlepoint.ground.plot_style import COLOURS, RC
 from saddlepoint.problems.generators import random_logistic
-from saddlepoint.uses.plots.style import COLOURS, RC
 
 plt.rcParams.update(RC)
 

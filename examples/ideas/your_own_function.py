@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.datasets import load_sample_image
 
 import saddlepoint as sp
-from saddlepoint.uses.plots.style import RC
+from saddlepoint.ground.plot_style import RC
 
 plt.rcParams.update(RC)
 N = 96

@@ -127,7 +127,7 @@ def demo(
 ) -> None:
     """Solve the default example with the default, the paper's methods and two rivals, and compare them."""
     from saddlepoint.problems.generators import demo as demo_problem
-    from saddlepoint.uses.plots.convergence import plot_convergence
+    from saddlepoint.solving.convergence_plot import plot_convergence
 
     check_picture(plot)
     f = demo_problem()

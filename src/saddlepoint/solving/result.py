@@ -153,7 +153,7 @@ class Result:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Certified distance against oracle calls (needs matplotlib); saved to ``path`` if given."""
-        from saddlepoint.uses.plots.convergence import plot_convergence
+        from saddlepoint.solving.convergence_plot import plot_convergence
 
         return plot_convergence({self.method: self}, path)
 

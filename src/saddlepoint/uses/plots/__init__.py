@@ -1,1 +1,1 @@
-"""Pictures, by Matplotlib; colours that colour-blind readers can tell apart."""
+"""Plots of benchmarks and games, by Matplotlib. The style is `ground/plot_style.py`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from saddlepoint.uses.plots.style import COLOURS, MARKERS, RC, pyplot, save
+from saddlepoint.ground.plot_style import COLOURS, MARKERS, RC, pyplot, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

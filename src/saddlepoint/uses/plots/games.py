@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from saddlepoint.uses.plots.style import RC, looks, pyplot, save
+from saddlepoint.ground.plot_style import RC, line_styles, pyplot, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ def plot_exploitability(runs: Mapping[str, Equilibrium], path: str | Path | None
     figure: Figure
     with plt.rc_context(RC):
         figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.7), sharey=True, constrained_layout=True)
-        for (label, found), (colour, dash, marker) in zip(runs.items(), looks(), strict=False):
+        for (label, found), (colour, dash, marker) in zip(runs.items(), line_styles(), strict=False):
             # A run that is solved before its first step has no history.
             steps = [step for step in found.history if step.exploitability > 0.0]
             for axis, work in zip(axes, ("calls", "seconds"), strict=True):

@@ -1,4 +1,4 @@
-"""Certified distance against oracle calls."""
+"""The plot of `Result.plot`: certified distance against oracle calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from saddlepoint.uses.plots.style import RC, looks, pyplot, save
+from saddlepoint.ground.plot_style import RC, line_styles, pyplot, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ def plot_convergence(results: Mapping[str, Result], path: str | Path | None = No
     with plt.rc_context(RC):
         figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.4), sharey=True, constrained_layout=True)
         ends = []
-        for (label, result), (colour, dash, _) in zip(results.items(), looks(), strict=False):
+        for (label, result), (colour, dash, _) in zip(results.items(), line_styles(), strict=False):
             history = result.history
             distance = history.column("distance")
             gradients = history.column("grad_g") + history.column("grad_h")

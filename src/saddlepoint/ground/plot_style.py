@@ -1,4 +1,4 @@
-"""One look for all pictures."""
+"""The style that all plots share: colours, line styles and markers; Matplotlib is imported on the first call."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ RC = {
 }
 
 
-def looks() -> Any:
-    """(colour, line style, marker), over and over."""
+def line_styles() -> Any:
+    """An endless series of (colour, line style, marker)."""
     return zip(cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
 
 
