@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.methods.base import make_method
+from saddlepoint.methods.registry import make_method
 from saddlepoint.parts.coupling import Norm
 from saddlepoint.parts.sharded.coupling import ShardedCoupling
 from saddlepoint.parts.sharded.dask import DaskEngine, ShardActor

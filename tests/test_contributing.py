@@ -15,7 +15,7 @@ from test_methods import check
 from test_theorems import ROUNDING, in_normal_form, saddles
 
 import saddlepoint as sp
-from saddlepoint.methods import base
+from saddlepoint.methods import registry
 from saddlepoint.problems.oracle import Meter, metered
 
 ROOT = Path(__file__).parent.parent
@@ -31,12 +31,12 @@ def example():
 @pytest.fixture(scope="module")
 def reflected():
     """The class in it, with the register as it was afterwards."""
-    kept = dict(base._REGISTER), dict(base._COMPLEXITY)
+    kept = dict(registry._REGISTER), dict(registry._COMPLEXITY)
     space = {"__name__": "reflected"}
     exec(compile(example(), "CONTRIBUTING.md", "exec"), space)
-    assert "reflected" in base.method_names()
+    assert "reflected" in registry.method_names()
     yield space["Reflected"]
-    for register, before in zip((base._REGISTER, base._COMPLEXITY), kept, strict=True):
+    for register, before in zip((registry._REGISTER, registry._COMPLEXITY), kept, strict=True):
         register.clear()
         register.update(before)
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import saddlepoint as sp
-from saddlepoint.methods.base import make_method
+from saddlepoint.methods.registry import make_method
 from saddlepoint.parts import functions as ready
 from saddlepoint.parts.sharded import LocalEngine, ShardedCoupling
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 import saddlepoint as sp
 from saddlepoint.ground.linalg import norm
-from saddlepoint.methods.base import method_names
+from saddlepoint.methods.registry import method_names
 from saddlepoint.problems.generators import random_quadratic
 from saddlepoint.problems.transforms import Units, in_units, tame_units
 from saddlepoint.solving.result import Status

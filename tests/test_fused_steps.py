@@ -5,7 +5,7 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint.ground.states import arrays, static_part
-from saddlepoint.methods.base import method_names
+from saddlepoint.methods.registry import method_names
 from saddlepoint.parts.coupling import triton_kernels as kernels
 from saddlepoint.solving import fused_steps as combinations
 from saddlepoint.solving.compiled import _step_of_few_kernels, compiled
@@ -38,7 +38,7 @@ def problem():
 def alike():
     """Methods from gradients whose steps are all alike."""
     made = [sp.make_method(name) for name in method_names()]
-    found = [m for m in made if m.oracle == "gradients" and m.cost(m.normal_form(problem()).problem) is not None]
+    found = [m for m in made if m.needs.oracle == "gradients" and m.cost(m.normal_form(problem()).problem) is not None]
     return [m.label for m in found if static_part(started(m)[1]) == static_part(m.step(*started(m)))]
 
 

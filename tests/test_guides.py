@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import saddlepoint as sp
-from saddlepoint.methods import base
+from saddlepoint.methods import registry
 from saddlepoint.parts import functions
 from saddlepoint.problems.files import problem_file
 
@@ -30,9 +30,9 @@ NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 @pytest.fixture
 def as_before():
     """What a page registers is forgotten afterwards."""
-    methods, complexity, kinds = dict(base._REGISTER), dict(base._COMPLEXITY), dict(problem_file.KINDS)
+    methods, complexity, kinds = dict(registry._REGISTER), dict(registry._COMPLEXITY), dict(problem_file.KINDS)
     yield
-    for kept, now in ((methods, base._REGISTER), (complexity, base._COMPLEXITY), (kinds, problem_file.KINDS)):
+    for kept, now in ((methods, registry._REGISTER), (complexity, registry._COMPLEXITY), (kinds, problem_file.KINDS)):
         now.clear()
         now.update(kept)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reference import distance
 
 import saddlepoint as sp
-from saddlepoint.methods.base import method_names
+from saddlepoint.methods.registry import method_names
 from saddlepoint.problems.oracle import Meter, metered
 
 GRADIENT = gradient_methods()
@@ -188,9 +188,9 @@ def test_catalyst_takes_any_method():
         f = sp.Saddle(sp.Quadratic(np.linspace(0.5, 1, 5), np.ones(5)), sp.Quadratic(1.0, np.ones(3)), np.ones((5, 3)))
         assert sp.solve(f, method=sp.Catalyst(Half()), tol=1e-6).solved
     finally:
-        from saddlepoint.methods import base
+        from saddlepoint.methods import registry
 
-        del base._REGISTER["half"], base._COMPLEXITY["half"]
+        del registry._REGISTER["half"], registry._COMPLEXITY["half"]
 
 
 def test_options_are_checked_in_one_place():

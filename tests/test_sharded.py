@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import saddlepoint as sp
 from saddlepoint.commands.app import app
-from saddlepoint.methods.base import make_method, method_names
+from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling
 from saddlepoint.parts.coupling.streamed import StoredRows
 from saddlepoint.parts.sharded import LocalEngine, Sharded, ShardedCoupling, ShardsLost
@@ -26,14 +26,13 @@ from saddlepoint.parts.sharded.functions import ShardedRisk
 from saddlepoint.problems.files.arrays import split_reference
 from saddlepoint.problems.files.stores import open_store
 from saddlepoint.solving.auto import choose
-from saddlepoint.solving.door import FACTORISING
 from saddlepoint.solving.result import Status
 
 M, N = 60, 12
 RNG = np.random.default_rng(7)
 A = RNG.standard_normal((M, N)) / 3.0
 B, C, D = RNG.standard_normal(M), RNG.standard_normal(N), np.linspace(1.0, 4.0, M)
-ON_SHARDS = [name for name in method_names() if name not in FACTORISING]
+ON_SHARDS = [name for name in method_names() if not make_method(name).needs.matrix]
 
 
 def diagonal():
@@ -248,8 +247,11 @@ def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
         (lambda: spread(sp.Huber(np.eye(M), l2=1.0)), "a sum of functions of single coordinates"),
         (lambda: spread(sp.Smooth(lambda x: x, mu=1.0, L=1.0)), "or a Smooth with restrict="),
         (lambda: spread(sp.Quadratic(1.0, np.ones(3))), "g has 3 variables but A has 60 rows"),
-        (lambda: sp.solve(spread()[0], method="newton"), "newton factorises A .* use auto, lpd-gs or krylov"),
-        (lambda: sp.solve(spread()[0], method="direct"), "direct factorises A"),
+        (
+            lambda: sp.solve(spread()[0], method="newton"),
+            "newton needs A as one .* but A is in 4 shards; use .* auto, lpd-gs, dippa or krylov",
+        ),
+        (lambda: sp.solve(spread()[0], method="direct"), "direct needs A as one"),
         (lambda: sp.solve(spread()[0], storage="float32"), "storage needs the entries of A"),
         (lambda: spread(shards=M + 1), "61 shards of a matrix with 60 rows"),
         (lambda: spread(shards=0), "shards is 0"),
@@ -576,7 +578,7 @@ def test_little_is_read_beyond_the_rows(stores, monkeypatch):
         (("--workers", "2"), {"A": '"none.zarr"'}, "none.zarr does not exist"),
         (("--engine", "dask", "--workers", "1"), {"A": "[[1.0], [2.0]]"}, "expected .npy, Zarr, HDF5, Parquet"),
         (("--workers", "2"), {"P": '"P.npy"'}, "joins coordinates of x of different shards"),
-        (("--workers", "2", "--method", "newton"), {}, "newton factorises A"),
+        (("--workers", "2", "--method", "newton"), {}, "newton needs A as one"),
     ],
 )
 def test_complaints_about_engines(arguments, given, sentence, folder):

@@ -11,7 +11,7 @@ from reference import dense, distance, saddle_point
 from wrong_assumptions import LIES, Given, M, asymmetric, box, large_mu, noisy, one_sign, problem, wrong_gradient
 
 import saddlepoint as sp
-from saddlepoint.methods.base import method_names
+from saddlepoint.methods.registry import method_names
 from saddlepoint.problems.assumptions import L_too_small, mu_too_large
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 

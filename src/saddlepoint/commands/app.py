@@ -18,7 +18,7 @@ from saddlepoint import __version__
 from saddlepoint.commands import pages, show
 from saddlepoint.commands.targets import check_picture, check_target
 from saddlepoint.ground.errors import AssumptionError, ProblemError
-from saddlepoint.methods.base import make_method, methods
+from saddlepoint.methods.registry import make_method, methods
 from saddlepoint.parts.coupling.streamed import as_bytes
 from saddlepoint.parts.sharded.engines import opened
 from saddlepoint.problems.check import check as check_problem

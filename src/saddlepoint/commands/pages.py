@@ -15,7 +15,8 @@ import typer
 from saddlepoint.commands import show
 from saddlepoint.commands.targets import check_target
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.methods.base import Method, make_method, method_names
+from saddlepoint.methods.base import Method
+from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.coupling.streamed import as_bytes
 from saddlepoint.problems.files import load_problem
 from saddlepoint.problems.saddle import Saddle

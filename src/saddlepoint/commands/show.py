@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from saddlepoint.methods.base import MethodTable
+    from saddlepoint.methods.registry import MethodTable
     from saddlepoint.problems.check import Report
     from saddlepoint.problems.saddle import Saddle
     from saddlepoint.solving.result import Result

@@ -8,7 +8,7 @@ from saddlepoint.methods.aipfb import AIPFB
 from saddlepoint.methods.apd import APD
 from saddlepoint.methods.apdg import APDG
 from saddlepoint.methods.apfb import APFB
-from saddlepoint.methods.base import Method, State, make_method, method_names, methods, register, register_as
+from saddlepoint.methods.base import Method, Needs, State
 from saddlepoint.methods.condat_vu import CondatVu
 from saddlepoint.methods.dippa import DIPPA
 from saddlepoint.methods.direct import Direct
@@ -24,6 +24,7 @@ from saddlepoint.methods.minimax_appa import MinimaxAPPA
 from saddlepoint.methods.newton import Newton
 from saddlepoint.methods.ogda import OGDA
 from saddlepoint.methods.pbr import PBR
+from saddlepoint.methods.registry import make_method, method_names, methods, register, register_as
 from saddlepoint.methods.rhss import RHSS
 from saddlepoint.methods.sliding import Sliding
 
@@ -52,6 +53,7 @@ __all__ = [
     "LPDSlide",
     "Method",
     "MinimaxAPPA",
+    "Needs",
     "Newton",
     "Sliding",
     "State",

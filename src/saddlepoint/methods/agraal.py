@@ -20,7 +20,8 @@ from typing import ClassVar, NamedTuple
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.apd import residual, scales
-from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.base import Method, Needs
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 
 PHI = 1.5
@@ -46,7 +47,7 @@ class AGRAALState(NamedTuple):
 class AGRAAL(Method):
     """The adaptive golden ratio algorithm."""
 
-    needs_mu: ClassVar[bool] = False
+    needs: ClassVar[Needs] = Needs(mu=False)
     complexity: ClassVar[str] = "kappa_x + kappa_y + c"
     reference: ClassVar[str] = "Malitsky 2020"
 

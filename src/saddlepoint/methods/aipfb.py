@@ -22,7 +22,8 @@ from typing import ClassVar, NamedTuple
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.agd import minimise
-from saddlepoint.methods.base import Method, choice_option, register
+from saddlepoint.methods.base import Method, choice_option
+from saddlepoint.methods.registry import register
 from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.aipfb import (

@@ -22,7 +22,7 @@ from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
-from saddlepoint.methods.base import Method
+from saddlepoint.methods.base import Method, Needs
 from saddlepoint.problems.saddle import Saddle
 
 
@@ -41,7 +41,7 @@ class APDState(NamedTuple):
 class APD(Method):
     """The accelerated primal-dual method, which converges sublinearly as it stands."""
 
-    needs_mu: ClassVar[bool] = False
+    needs: ClassVar[Needs] = Needs(mu=False)
     complexity: ClassVar[str] = "1/k; see rapd"
     reference: ClassVar[str] = "Chen, Lan and Ouyang 2014; Lu and Yang 2025"
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.base import Method, Needs
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.apfb import apfb_parameters
 
@@ -35,7 +36,7 @@ class APFBState(NamedTuple):
 class APFB(Method):
     """Accelerated proximal forward-backward."""
 
-    oracle: ClassVar[str] = "prox"
+    needs: ClassVar[Needs] = Needs(prox_g=True, prox_h=True)
     complexity: ClassVar[str] = "|A|/sqrt(mu_x mu_y) + 1"
     reference: ClassVar[str] = "Chambolle and Pock 2011, Algorithm 3"
 

@@ -1,4 +1,4 @@
-"""What a method is, and the register of all methods.
+"""What a method is: options, needs, and two pure functions.
 
 A method is a frozen dataclass of options with two pure functions, ``init`` and ``step``. It sees a problem and a state
 and knows nothing of counting, stopping or history.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import did_you_mean, short_repr
+from saddlepoint.ground.validation import short_repr
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View
 
@@ -27,17 +27,43 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Needs:
+    """What a method asks of a problem besides the gradients of g and h and the products with A and A'.
+
+    ``methods.needs`` compares it with a problem.
+    """
+
+    prox_g: bool = False  # the prox of g
+    prox_h: bool = False  # the prox of h
+    quadratic: bool = False  # g and h are known to be quadratic
+    hessians: bool = False  # the Hessians of g and h
+    matrix: bool = False  # A as one NumPy or SciPy matrix, because the method factorises it
+    mu: bool = True  # mu of g and of h
+
+    @property
+    def oracle(self) -> str:
+        """The needs in one word, as ``sp.methods()`` shows them."""
+        if self.quadratic:
+            return "matrices" if self.hessians else "quadratic"
+        if self.hessians:
+            return "Hessians"
+        if self.prox_g and self.prox_h:
+            return "prox"
+        if self.prox_g or self.prox_h:
+            return f"prox of {'g' if self.prox_g else 'h'}"
+        return "gradients"
+
+
+@dataclass(frozen=True)
 class Method(ABC):
     """A method: options as fields, ``init`` and ``step`` as pure functions.
 
-    Class attributes describe it in ``sp.methods()``: ``name`` (the class name in lower case if left out), ``oracle``
-    (what it calls), ``needs_mu`` (False if it can do without), ``complexity`` (its promise, without logarithms) and
-    ``reference``.
+    Class attributes describe it in ``sp.methods()``: ``name`` (the class name in lower case if left out), ``needs``
+    (what it asks of a problem), ``complexity`` (its promise, without logarithms) and ``reference``.
     """
 
     name: ClassVar[str] = ""
-    oracle: ClassVar[str] = "gradients"
-    needs_mu: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs()
     complexity: ClassVar[str] = ""
     reference: ClassVar[str] = ""
 
@@ -68,10 +94,6 @@ class Method(ABC):
     @abstractmethod
     def step(self, f: Saddle, s: Any) -> Any:
         """The state after one step from ``s``, which is left as it was."""
-
-    def uses_prox(self, function: str) -> bool:
-        """Whether it calls the prox of ``function`` ("g" or "h")."""
-        return self.oracle == "prox"
 
     def cost(self, f: Saddle) -> dict[str, int] | None:
         """The oracle calls of one step, where that is a fixed number; None where it depends on the run."""
@@ -117,79 +139,3 @@ def float_option(default: float | None, doc: str, low: float = 0.0, high: float 
             raise ProblemError(f"{name} is {short_repr(value)}; expected a number from {low:g} to {high:g}")
 
     return field(default=default, metadata={"doc": doc, "check": check, "range": (low, high)})
-
-
-# -- the register -----------------------------------------------------------------------------------------------------
-
-_REGISTER: dict[str, Callable[..., Method]] = {}
-_COMPLEXITY: dict[str, str] = {}
-
-M = TypeVar("M", bound=type[Method])
-
-
-def register(method: M) -> M:
-    """Class decorator: make the method known by its name."""
-    _REGISTER[method.name] = method
-    _COMPLEXITY[method.name] = method.complexity
-    return method
-
-
-def register_as(name: str, complexity: str) -> Callable[[Callable[..., Method]], Callable[..., Method]]:
-    """Decorator of a function that builds a method: make the expression known by a name of its own."""
-
-    def note(build: Callable[..., Method]) -> Callable[..., Method]:
-        _REGISTER[name] = build
-        _COMPLEXITY[name] = complexity
-        return build
-
-    return note
-
-
-def method_names() -> list[str]:
-    """All registered names, sorted."""
-    return sorted(_REGISTER)
-
-
-def make_method(name: str, **options: Any) -> Method:
-    """The registered method of that name, with its options."""
-    if not isinstance(name, str):
-        raise ProblemError(f"the name of a method is {short_repr(name)}; expected a text")
-    if name == "agd":
-        raise ProblemError("agd minimises one function and is no saddle method; use the component saddlepoint.AGD")
-    if name not in _REGISTER:
-        names = ["auto", *method_names()]
-        raise ProblemError(f"unknown method {name!r}; the known ones are {', '.join(names)}{did_you_mean(name, names)}")
-    try:
-        return _REGISTER[name](**options)
-    except TypeError:
-        known = [option.name for option in fields(_REGISTER[name]())]
-        raise ProblemError(
-            f"method {name!r} got the options {', '.join(options)}; it knows {', '.join(known) or 'none'}"
-        ) from None
-
-
-class MethodInfo(NamedTuple):
-    """One line of the table of methods."""
-
-    name: str
-    oracle: str
-    complexity: str
-    reference: str
-
-
-class MethodTable(tuple[MethodInfo, ...]):
-    """The table of methods; printed, it is aligned."""
-
-    def __repr__(self) -> str:
-        rows = [MethodInfo("method", "oracle", "complexity (without logarithms)", "reference"), *self]
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        return "\n".join(
-            "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row.reference])
-            for row in rows
-        )
-
-
-def methods() -> MethodTable:
-    """Every registered method: its name, the oracle it needs, its complexity and its reference."""
-    made = [(name, _REGISTER[name]()) for name in method_names()]
-    return MethodTable(MethodInfo(name, m.oracle, _COMPLEXITY[name], m.reference) for name, m in made)

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, choice_option, register
+from saddlepoint.methods.base import Method, Needs, choice_option
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.gradient import Sweep, condat_vu_bound, condat_vu_steps
 
@@ -66,9 +67,10 @@ class CondatVu(Method):
         t, Atx = f.A.through(yb, -a * tx, p)
         return CondatVuState(p - (a * tx) * t, y, Atx)
 
-    def uses_prox(self, function: str) -> bool:
-        """As the option says."""
-        return self.prox in ({"g": "x", "h": "y"}[function], "both")
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """The prox of each side for which the option asks."""
+        return Needs(prox_g=self.prox in ("x", "both"), prox_h=self.prox in ("y", "both"))
 
     def steps(self, f: Saddle) -> Sweep:
         """rx, ry and theta."""

@@ -21,8 +21,9 @@ from scipy.sparse import block_array, issparse
 from scipy.sparse.linalg import splu
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError, SingularError
-from saddlepoint.methods.base import Method, register
+from saddlepoint.ground.errors import SingularError
+from saddlepoint.methods.base import Method, Needs
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 
 SPARSE = 0.1  # the share of entries up to which a sparse factorisation is tried
@@ -43,19 +44,12 @@ class DirectState(NamedTuple):
 class Direct(Method):
     """Newton's method, which is one step where the field is affine."""
 
-    oracle: ClassVar[str] = "matrices"
+    needs: ClassVar[Needs] = Needs(quadratic=True, hessians=True, matrix=True)
     complexity: ClassVar[str] = "one factorisation"
     reference: ClassVar[str] = "Benzi, Golub and Liesen 2005"
 
     def init(self, f: Saddle, x: Array, y: Array) -> DirectState:
         """The factorisation."""
-        check_numpy(f, "direct")
-        for name, function in (("g", f.g), ("h", f.h)):
-            if function.hessian is None or not function.quadratic:
-                raise ProblemError(
-                    f"direct needs quadratic g and h with matrices (Quadratic, LeastSquares), and {name} has none; "
-                    "give hessian= and quadratic=True to Smooth, or use newton, krylov or auto"
-                )
         assert f.g.hessian is not None
         assert f.h.hessian is not None
         return DirectState(x, y, solver(wide(f.g.hessian(x)), wide(f.h.hessian(y)), wide(f.A.matrix())))
@@ -68,12 +62,6 @@ class Direct(Method):
     def cost(self, f: Saddle) -> dict[str, int]:
         """One of each, once there is a factorisation."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
-
-
-def check_numpy(f: Saddle, method: str) -> None:
-    """Refuse arrays of other libraries, whose factors are not SciPy's."""
-    if not f.space.is_numpy:
-        raise ProblemError(f"{method} factorises NumPy and SciPy matrices, and A is {f.space}; use krylov or auto")
 
 
 def solver(P: Any, Q: Any, A: Any) -> Solver:

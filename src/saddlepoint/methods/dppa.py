@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.base import Method, Needs
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, balanced
 from saddlepoint.theory.dppa import dppa_alpha, dppa_contraction
@@ -40,7 +41,7 @@ class DPPAState(NamedTuple):
 class DPPA(Method):
     """Double proximal point algorithm."""
 
-    oracle: ClassVar[str] = "prox"
+    needs: ClassVar[Needs] = Needs(prox_g=True, prox_h=True)
     complexity: ClassVar[str] = "sqrt(max(kappa_x, kappa_y)) steps, each one prox of g, of h and of the coupling"
     reference: ClassVar[str] = "Xie, Han and Zhang 2021, Algorithm DPPA"
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, State, float_option, register
+from saddlepoint.methods.base import Method, State, float_option
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.gradient import extragradient_bound, extragradient_eta, field_lipschitz
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, choice_option, float_option, register
+from saddlepoint.methods.base import Method, choice_option, float_option
+from saddlepoint.methods.registry import register
 from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, rescaled

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array, concat
-from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import Rows, inner, norm
-from saddlepoint.methods.base import Method, float_option, register
+from saddlepoint.methods.base import Method, Needs, float_option
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 
@@ -49,7 +49,7 @@ class Krylov(Method):
 
     window: int = float_option(300, "directions that are remembered before all are forgotten", 1)
 
-    oracle: ClassVar[str] = "quadratic"
+    needs: ClassVar[Needs] = Needs(quadratic=True)
     complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + c"
     reference: ClassVar[str] = "Eisenstat, Elman and Schultz 1983; Saad and Schultz 1986"
 
@@ -59,8 +59,6 @@ class Krylov(Method):
 
     def init(self, f: Saddle, x: Array, y: Array) -> KrylovState:
         """Two queries: the field at zero, which is b, and at (x, y)."""
-        if not (f.g.quadratic and f.h.quadratic):
-            raise ProblemError("krylov needs quadratic g and h (Quadratic, LeastSquares); use auto for others")
         b = concat((f.g.grad(0.0 * x), f.h.grad(0.0 * y)))
         r = -concat(f.field(x, y))
         return KrylovState(x, y, r, b, Rows.empty(self.window, r), Rows.empty(self.window, r), 0)

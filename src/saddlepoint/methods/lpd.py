@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.base import Method
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.lpd import lpd_bound, lpd_parameters
 

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.base import Method
 from saddlepoint.methods.lpd import lifted_weights
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.lpd import lpd_gs_bound, lpd_gs_rho
 

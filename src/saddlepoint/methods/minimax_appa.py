@@ -24,7 +24,8 @@ from typing import ClassVar, NamedTuple
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.agd import AGD
-from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.base import Method
+from saddlepoint.methods.registry import register
 from saddlepoint.parts.functions.smooth import Smooth, anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, equal_smoothness_keeping_norm

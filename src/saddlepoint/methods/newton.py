@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
-from saddlepoint.methods.base import Method, register
-from saddlepoint.methods.direct import check_numpy, solver, wide
+from saddlepoint.methods.base import Method, Needs
+from saddlepoint.methods.direct import solver, wide
+from saddlepoint.methods.registry import register
 from saddlepoint.parts.functions.smooth import plus_identity
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
@@ -47,7 +47,7 @@ class NewtonState(NamedTuple):
 class Newton(Method):
     """Damped semismooth Newton steps."""
 
-    oracle: ClassVar[str] = "Hessians"
+    needs: ClassVar[Needs] = Needs(hessians=True, matrix=True)
     complexity: ClassVar[str] = "a few factorisations"
     reference: ClassVar[str] = "Qi and Sun 1993"
 
@@ -57,12 +57,6 @@ class Newton(Method):
 
     def init(self, f: Saddle, x: Array, y: Array) -> NewtonState:
         """One query."""
-        check_numpy(f, "newton")
-        for name, function in (("g", f.g), ("h", f.h)):
-            if function.hessian is None:
-                raise ProblemError(
-                    f"newton needs the Hessians of g and h, and {name} has none; give hessian= to Smooth, or use auto"
-                )
         return NewtonState(x, y, *f.field(x, y), 0.0)
 
     def step(self, f: Saddle, s: NewtonState) -> NewtonState:

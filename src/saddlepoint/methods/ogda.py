@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, float_option, register
+from saddlepoint.methods.base import Method, float_option
+from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.gradient import field_lipschitz, ogda_bound, ogda_eta
 

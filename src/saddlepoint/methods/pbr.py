@@ -25,8 +25,9 @@ from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
-from saddlepoint.methods.base import Method, choice_option, register
+from saddlepoint.methods.base import Method, choice_option
 from saddlepoint.methods.minimax_appa import stationary
+from saddlepoint.methods.registry import register
 from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength

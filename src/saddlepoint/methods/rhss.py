@@ -26,7 +26,8 @@ from typing import ClassVar, NamedTuple
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.methods.base import Method, float_option, register
+from saddlepoint.methods.base import Method, Needs, float_option
+from saddlepoint.methods.registry import register
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
@@ -83,7 +84,7 @@ class RHSS(Method):
 
     k: int = float_option(2, "levels of the recursion, a whole number", 1, 20)
 
-    oracle: ClassVar[str] = "quadratic"
+    needs: ClassVar[Needs] = Needs(quadratic=True)
     complexity: ClassVar[str] = "sqrt(c^2 + (kappa_x + kappa_y) (1 + c^(1/k)))"
     reference: ClassVar[str] = "Wang and Li 2020"
 
@@ -98,12 +99,6 @@ class RHSS(Method):
 
     def init(self, f: Saddle, x: Array, y: Array) -> RHSSState:
         """Start at (x, y), with the gradients at zero."""
-        for name, function in (("g", f.g), ("h", f.h)):
-            if not function.quadratic:
-                raise ProblemError(
-                    f"rhss needs quadratic g and h, and {name} is not known to be quadratic; give quadratic=True to "
-                    "Smooth if it is, or use a method for any g and h, such as dippa"
-                )
         return RHSSState(x, y, Pair(f.g.grad(0.0 * x), f.h.grad(0.0 * y)), math.inf, SLACK)
 
     def step(self, f: Saddle, s: RHSSState) -> RHSSState:

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, register
+from saddlepoint.methods.base import Method
+from saddlepoint.methods.registry import register
 from saddlepoint.methods.resolvent import REFRESH, Start, by_cg
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength

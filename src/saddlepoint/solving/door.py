@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any
 from saddlepoint.ground.arrays import Array, all_finite, common_space, copied, is_array, namespace
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, as_vector, short_repr
-from saddlepoint.methods.base import Method, make_method
+from saddlepoint.methods.base import Method
+from saddlepoint.methods.needs import check_needs
+from saddlepoint.methods.registry import make_method
 from saddlepoint.problems.saddle import Saddle
 
 REACTIONS = ("raise", "adapt")  # to a constant that the run refutes
-FACTORISING = ("direct", "newton")  # methods that need all of A in one place
 EXTREME = 1e152  # condition numbers beyond this have squares that are no floating-point numbers
 
 
@@ -121,23 +121,7 @@ def measured_costs(f: Saddle, x: Array, y: Array, gradients: float) -> dict[str,
 
 def check_method(f: Saddle, method: Method) -> None:
     """Refuse a method that needs what the problem has not."""
-    if method.needs_mu and math.isnan(f.mu_x + f.mu_y):
-        name = "g" if math.isnan(f.mu_x) else "h"
-        raise ProblemError(
-            f"{method.label} needs mu of {name}, which is unknown; give mu to Smooth, or use auto, rapd or agraal, "
-            "which do without but certify no distance"
-        )
-    if f.space.of_x.is_sharded and method.name in FACTORISING:
-        raise ProblemError(
-            f"{method.label} factorises A with the Hessian of g, but A is in {f.A.engine.shards} shards; every other "
-            "method leaves them where they are: use auto, lpd-gs or krylov"
-        )
-    for name, function in (("g", f.g), ("h", f.h)):
-        if method.uses_prox(name) and not function.has_prox:
-            raise ProblemError(
-                f"{method.label} needs the prox of {name}, and {type(function).__name__} has none; "
-                "give prox= to Smooth or use a gradient method such as dippa"
-            )
+    check_needs(method, f)
 
 
 def _describe(value: Any) -> str:

@@ -29,10 +29,11 @@ from saddlepoint.ground.arrays import Array, concat, is_array, space_of, split_l
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import Rows, norm
 from saddlepoint.ground.states import arrays, with_arrays
-from saddlepoint.methods.base import Method, float_option, register_as
+from saddlepoint.methods.base import Method, Needs, float_option
 from saddlepoint.methods.condat_vu import CondatVu
 from saddlepoint.methods.imex import IMEX
 from saddlepoint.methods.lpd_gs import LPDGS
+from saddlepoint.methods.registry import register_as
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View
 
@@ -88,13 +89,9 @@ class Anderson(Method):
         return f"Anderson 1965; {self.inner.reference}"
 
     @property
-    def oracle(self) -> str:  # type: ignore[override]
-        """That of the inner method."""
-        return self.inner.oracle
-
-    def uses_prox(self, function: str) -> bool:
-        """As the inner method."""
-        return self.inner.uses_prox(function)
+    def needs(self) -> Needs:  # type: ignore[override]
+        """Those of the inner method."""
+        return self.inner.needs
 
     def normal_form(self, f: Saddle) -> View:
         """That of the inner method."""

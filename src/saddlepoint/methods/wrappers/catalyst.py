@@ -17,15 +17,16 @@ eps_k = 2/9 (1 - 0.9 sqrt(q))^k times the certified gap of f at the start. With 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner as dot
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.aipfb import AIPFB
-from saddlepoint.methods.base import Method, float_option, register_as
+from saddlepoint.methods.base import Method, Needs, float_option
 from saddlepoint.methods.dippa import DIPPA
+from saddlepoint.methods.registry import register_as
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, anchored, smaller_mu_first
 from saddlepoint.theory.catalyst import catalyst_beta, catalyst_eps, catalyst_q, catalyst_theta
@@ -58,6 +59,11 @@ class Catalyst(Method):
     def label(self) -> str:
         """catalyst-, and the inner method's."""
         return f"catalyst-{self.inner.label}"
+
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """Those of the inner method, and mu, from which the weight of the anchor is computed."""
+        return replace(self.inner.needs, mu=True)
 
     def normal_form(self, f: Saddle) -> View:
         """L_x = L_y and mu_x <= mu_y."""

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.apd import APD, residual
-from saddlepoint.methods.base import Method, float_option, register_as
+from saddlepoint.methods.base import Method, Needs, float_option
+from saddlepoint.methods.registry import register_as
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View
 
@@ -48,9 +49,9 @@ class Restarted(Method):
         return "rapd" if self.inner == APD() else f"restarted-{self.inner.label}"
 
     @property
-    def needs_mu(self) -> bool:  # type: ignore[override]
-        """As the inner method."""
-        return self.inner.needs_mu
+    def needs(self) -> Needs:  # type: ignore[override]
+        """Those of the inner method."""
+        return self.inner.needs
 
     @property
     def reference(self) -> str:  # type: ignore[override]

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.methods.base import Method, make_method
+from saddlepoint.methods.base import Method
+from saddlepoint.methods.needs import missing
+from saddlepoint.methods.registry import make_method
 from saddlepoint.problems.saddle import Certificate, Saddle
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.driver import solve
@@ -59,9 +61,9 @@ def solve_many(
         return _together(problems, tol, method=method, max_seconds=max_seconds, **options)
     problems = _checked(problems)
     made = _made(method, problems[0], costs)
-    alone = len(problems) == 1 or not isinstance(made, Method) or made.oracle in ("matrices", "Hessians")
+    alone = len(problems) == 1 or not isinstance(made, Method) or made.needs.matrix
     batch = None if alone else Batch.of(problems)
-    if batch is not None and _suits(made, batch):
+    if batch is not None and not missing(made, batch.problem):
         return _together(batch, tol, method=method, max_seconds=max_seconds, **options)
     results, left, began = [], max_seconds, time.perf_counter()
     for f in problems:
@@ -108,12 +110,6 @@ def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None
     if method == "auto":
         return choose(first, costs).methods[0]
     return make_method(method) if isinstance(method, str) else method
-
-
-def _suits(method: Any, batch: Batch) -> bool:
-    """Whether the batch has each prox that the method needs."""
-    f = batch.problem
-    return all(function.has_prox or not method.uses_prox(name) for name, function in (("g", f.g), ("h", f.h)))
 
 
 def _checked(problems: Any) -> list[Saddle]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import method_names
+from saddlepoint.methods.registry import method_names
 from saddlepoint.theory.table1 import best_response_order, catalyst_dippa_order, lower_order
 from saddlepoint.uses.bench.measure import Measurement, forced_on_chain, measure_along
 

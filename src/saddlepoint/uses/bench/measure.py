@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
-from saddlepoint.methods.base import Method, make_method, methods
+from saddlepoint.methods.base import Method
+from saddlepoint.methods.registry import make_method, methods
 from saddlepoint.problems.generators import chain, chain_solution
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.driver import solve

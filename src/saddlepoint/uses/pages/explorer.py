@@ -7,7 +7,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from saddlepoint import __version__
-from saddlepoint.methods.base import methods
+from saddlepoint.methods.registry import methods
 from saddlepoint.solving.auto import recommend
 from saddlepoint.theory.lower import chain_N, forced_rounds
 from saddlepoint.theory.table1 import (

@@ -1,0 +1,67 @@
+"""Comparing what a method needs with what a problem has. No other module does this.
+
+A method says what it needs in its attribute ``needs``; ``Needs`` in ``methods.base`` lists what can be asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.methods.base import Method
+from saddlepoint.methods.registry import make_method, method_names
+from saddlepoint.problems.saddle import Saddle
+
+WELL_KNOWN = ("lpd-gs", "dippa", "krylov")  # methods that an error names first where many would do
+FEW = 4  # up to this many methods an error names all that would do
+
+
+class Missing(NamedTuple):
+    """One thing that a method needs and a problem has not, in words."""
+
+    need: str
+    reason: str
+    remedy: str  # what the caller can do about it, "" if nothing
+
+
+def check_needs(method: Method, f: Saddle) -> None:
+    """Raise a ProblemError if the method needs something that the problem has not."""
+    for need, reason, remedy in missing(method, f)[:1]:
+        instead = f"use a method that does without, such as {_without(f)}"
+        remedy = f"{remedy}, or {instead}" if remedy else instead
+        raise ProblemError(f"{method.label} needs {need}, {reason}; {remedy}")
+
+
+def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
+    """Everything that the method needs and the problem has not; empty if the method can run on the problem."""
+    needs, found = method.needs, list[Missing]()
+    functions = (("g", f.g, needs.prox_g), ("h", f.h, needs.prox_h))
+    if needs.matrix and f.space.of_x.is_sharded:
+        reason = f"but A is in {f.A.engine.shards} shards"
+        found.append(Missing("A as one NumPy or SciPy matrix, which it factorises", reason, ""))
+    elif needs.matrix and not f.space.is_numpy:
+        found.append(Missing("A as one NumPy or SciPy matrix, which it factorises", f"but A is {f.space}", ""))
+    for name, function, prox in functions:
+        kind = type(function).__name__
+        if needs.mu and math.isnan(function.mu):
+            remedy = "give mu to Smooth (without it no distance can be certified)"
+            found.append(Missing(f"mu of {name}", "which is unknown", remedy))
+        if needs.quadratic and not function.quadratic:
+            remedy = "give quadratic=True to Smooth if it is"
+            found.append(Missing("quadratic g and h", f"but {name} ({kind}) is not known to be quadratic", remedy))
+        if needs.hessians and function.hessian is None:
+            remedy = "give hessian= to Smooth"
+            found.append(Missing("the Hessians of g and h", f"but {name} ({kind}) has none", remedy))
+        if prox and not function.has_prox:
+            found.append(Missing(f"the prox of {name}", f"but {name} ({kind}) has none", "give prox= to Smooth"))
+    return tuple(found)
+
+
+def _without(f: Saddle) -> str:
+    """Some registered methods that can run on the problem, as words."""
+    suited = [name for name in method_names() if not missing(make_method(name), f)]
+    if len(suited) > FEW:
+        suited = [name for name in WELL_KNOWN if name in suited]
+    *first, last = ["auto", *suited]
+    return f"{', '.join(first)} or {last}" if first else last
