@@ -54,7 +54,7 @@ class Space(NamedTuple):
 
     @property
     def is_sharded(self) -> bool:
-        """Whether the arrays are spread over shards, and to look at a number of theirs is a journey."""
+        """Whether the arrays are split over the shards of an engine: reading an entry costs a communication round."""
         return bool(self.xp.__name__ == "sharded")
 
     @property
@@ -105,6 +105,20 @@ class Space(NamedTuple):
         """``cast``, and split over the devices as is usual here."""
         found = self.cast(array)
         return found if _mesh(self.device) is None else _put(found, self.device)
+
+    def wait(self, array: Array) -> None:
+        """Return when the computation of the array is finished: GPUs and JAX compute asynchronously.
+
+        For a vector over shards there is nothing to wait for: it is computed in the round that needs it.
+        """
+        if hasattr(array, "block_until_ready"):  # JAX
+            array.block_until_ready()
+        elif not self.on_host:
+            float(array[0])
+
+    def collected(self, array: Array) -> Array:
+        """A vector over shards as one NumPy array in this process; an array of any other kind as it is."""
+        return to_host(array) if self.is_sharded else array
 
     def exact_products(self) -> AbstractContextManager[Any]:
         """Within it, products have the precision of the dtype. On a GPU, JAX gives them fewer bits otherwise."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
@@ -123,8 +122,7 @@ class Saddle:
     @property
     def clock(self) -> Callable[[], float]:
         """The clock by which a run on the problem decides."""
-        clock: Callable[[], float] = time.perf_counter if self.A.engine is None else self.A.engine.clock
-        return clock
+        return self.A.runtime.clock
 
     @property
     def norm(self) -> float:

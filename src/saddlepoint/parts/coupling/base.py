@@ -15,6 +15,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.ground.spectrum import Eigenvalue, largest_eigenvalue
+from saddlepoint.parts.coupling.runtime import LOCAL, Runtime
 
 
 class Norm(NamedTuple):
@@ -37,9 +38,10 @@ class Coupling(ABC):
     fused: bool = False  # True where `both` and `through` read A once,
     fused_compiled: bool = False  # and where they do so within many steps that are compiled as one
     trusted: bool = False  # True where products with A and A' are made of the same entries, so that none needs a watch
-    engine: Any = None  # where A is in shards, what reaches them
+    runtime: Runtime = LOCAL  # which processes hold A, and how they decide together
+    engine: Any = None  # to be removed: use `runtime`
     probes = 0  # products each way that were spent on examining A at the door
-    reading: Any = None  # how reading A gets on, where it is on disk: a `Reading`
+    reading: Any = None  # to be removed: use `runtime.reading`
 
     @property
     def space(self) -> Space:

@@ -17,12 +17,17 @@ class ForwardingCoupling(Coupling):
     def __init__(self, A: Coupling) -> None:
         self.A = A
         self.shape, self.dtype, self.trusted, self.probes = A.shape, A.dtype, A.trusted, A.probes
-        self.fused, self.fused_compiled = A.fused, A.fused_compiled
+        self.fused, self.fused_compiled, self.runtime = A.fused, A.fused_compiled, A.runtime
+        self.engine, self.reading = A.engine, A.reading
 
     @property
     def space(self) -> Space:
         """That of A."""
         return self.A.space
+
+    def of_x(self, g: Any) -> Any:
+        """As A has it."""
+        return self.A.of_x(g)
 
     @property
     def norm_estimate(self) -> Norm:

@@ -31,7 +31,9 @@ class OperatorCoupling(Coupling):
         return np.asarray(self.At @ x)
 
     def _transpose(self) -> Coupling:
-        return OperatorCoupling(self.At, self.A)
+        transpose = OperatorCoupling(self.At, self.A)
+        transpose.probes = self.probes
+        return transpose
 
     def probe(self) -> None:
         """Refuse, in one sentence, products of the wrong shape and a ``.T`` that is not the transpose."""

@@ -47,7 +47,7 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
             raise ProblemError("the entries of D are so large that D'D overflows; scale D (and x with it)")
         low, high = _ends(gram)
         return (max(low - ROUNDING * high, 0.0) if columns <= rows else 0.0), high * (1 + ROUNDING)
-    if D.engine is not None and columns <= DENSE:  # of the rows, only their Gram matrix comes here
+    if D.space.of_x.is_sharded and columns <= DENSE:  # one round, in which only the Gram matrix is sent
         low, high = _ends(D.gram())
         slack = rows * ROUNDING * (1.0 if D.dtype == np.float64 else 2.0**29)  # in the dtype of D it was summed up
         return max(low - slack * high, 0.0), high * (1.0 + slack)

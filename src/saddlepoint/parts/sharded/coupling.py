@@ -30,7 +30,8 @@ class ShardedCoupling(Coupling):
     trusted = True
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.library = engine, Library(engine)
+        self.engine = self.runtime = engine
+        self.library = Library(engine)
         self.shape, self.dtype = (engine.rows, engine.columns), engine.dtype
 
     @cached_property

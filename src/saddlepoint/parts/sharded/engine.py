@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from types import FrameType
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-
-T = TypeVar("T")
+from saddlepoint.parts.coupling.runtime import Runtime
 
 MATRIX = 0  # the name under which every shard holds its rows of A, a ``Coupling``
 FUSE_BYTES = 1 << 22  # of a shard from which one pass pays: between two rounds the other shards have used the cache
@@ -212,7 +210,7 @@ class ShardsLost(ProblemError):  # noqa: N818 - a signal to the driver too
     """The engine has lost shards and cannot get them back; a run then ends with the best point that is here."""
 
 
-class Engine(ABC):
+class Engine(Runtime, ABC):
     """Where the shards are, and how to reach them. A new engine defines ``_round``, ``give`` and ``_gather``.
 
     Args:
@@ -227,20 +225,16 @@ class Engine(ABC):
     """
 
     kind = "local"  # as the command line calls it
-    alone = True  # False where several processes run the same solve, and must decide alike
-    latency = 1e-4  # seconds of a round in which hardly anything is done, roughly
-    fragile = False  # True where shards may be lost: the best point is then copied to the driver now and then
+    latency = 1e-4  # seconds, roughly
+    measurable = False  # results repeat with any number of workers, and so must the choice of the method
 
     def __init__(self, bounds: Sequence[int], columns: int, dtype: Any) -> None:
+        super().__init__()
         self.bounds, self.columns, self.dtype = tuple(bounds), columns, np.dtype(dtype)
+        self.shards = len(self.bounds) - 1
         self.rounds = self.sent = self.received = self.gathered = 0
         self.dropped: list[int] = []  # names of vectors that are gone
         self._names = count(MATRIX + 1)
-
-    @property
-    def shards(self) -> int:
-        """How many."""
-        return len(self.bounds) - 1
 
     @property
     def rows(self) -> int:
@@ -287,14 +281,6 @@ class Engine(ABC):
     @abstractmethod
     def _gather(self, name: int) -> Array:
         """The parts of a vector, one after the other."""
-
-    def clock(self) -> float:
-        """The time by which a run decides, in seconds; one clock for all processes that decide together."""
-        return time.perf_counter()
-
-    def once(self, function: Callable[[], T]) -> T:
-        """What ``function`` returns: one process calls it for all that run the same solve."""
-        return function()
 
     def close(self) -> None:
         """Let everything go."""

@@ -226,12 +226,12 @@ class MPIEngine(Engine):
         """The time on rank 0 when the last round ended."""
         return self._now
 
-    def once(self, function: Callable[[], T]) -> T:
-        """What ``function`` returns or raises on rank 0, on all ranks."""
+    def once(self, action: Callable[[], T]) -> T:
+        """What ``action`` returns or raises on rank 0, on all ranks."""
         outcome: tuple[Any, BaseException | None] = None, None
         if self.rank == 0:
             try:
-                outcome = function(), None
+                outcome = action(), None
             except Exception as error:
                 outcome = None, error
         value, wrong = self.comm.bcast(outcome, 0)

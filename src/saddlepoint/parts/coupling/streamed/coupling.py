@@ -20,6 +20,7 @@ from saddlepoint.ground.spectrum import Eigenvalue, largest_of_starts
 from saddlepoint.ground.validation import positive
 from saddlepoint.parts.coupling.base import Coupling, Norm
 from saddlepoint.parts.coupling.dense import DenseCoupling
+from saddlepoint.parts.coupling.runtime import Runtime
 from saddlepoint.parts.coupling.sparse import SparseCoupling
 from saddlepoint.parts.coupling.streamed.budget import MEMORY_LIMIT, as_bytes, plan, told_bytes
 from saddlepoint.parts.coupling.streamed.reading import Reading, passing
@@ -61,6 +62,7 @@ class StreamedCoupling(Coupling):
         self.given = None if norm is None else positive(norm, "norm")
         self.trusted = norm is None  # what was claimed needs a watch
         self.reading = Reading()
+        self.runtime = Runtime(self.reading)
         self._resident: dict[int, Any] = {}
         self._spare: list[Array] = []
         self._lengths: Lengths | None = None
