@@ -1,5 +1,5 @@
 # `make demo` and `make test` need nothing but Python >= 3.11 and make: they build their own environment in .venv once.
-.PHONY: help demo test lint types docs bench bench-peers release clean
+.PHONY: help demo check test lint types docs bench bench-peers release clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python,\
@@ -13,7 +13,8 @@ export MPLBACKEND ?= Agg
 
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"
-	@echo "make test   set up, lint, check types, run the whole suite"
+	@echo "make check  set up, lint, check types, run the quick tests (about a minute); for while you work"
+	@echo "make test   set up, lint, check types, run the whole suite (about a quarter of an hour)"
 	@echo "make docs   set up, build the site with its gallery: out/site/index.html"
 	@echo "make bench  measure what the docs report, peers included (hours), and put it on one page: out/bench.html"
 	@echo "make release  build sdist and wheel, install them in empty environments, try them"
@@ -43,6 +44,10 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(RUN)/mypy
+
+# The tests without a marker: CONTRIBUTING.md explains the markers.
+check: lint types
+	$(RUN)/pytest -n $(JOBS) -m "not slow and not browser and not cluster and not gpu"
 
 test: lint types
 	$(RUN)/pytest -n $(JOBS)

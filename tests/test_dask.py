@@ -569,7 +569,9 @@ def test_dask_is_missing(monkeypatch):
 def test_the_page(client):
     text = (Path(__file__).parent.parent / "docs/scaling/dask.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    exec(compile(block, "dask.md", "exec"), {})
+    names = {}
+    exec(compile(block, "dask.md", "exec"), names)
+    assert names["result"].solved
 
 
 def test_a_certificate_is_two_rounds(client, files):

@@ -77,7 +77,7 @@ def test_bytes(name):
         check(data, FOLDER)
 
     for seed in seeds:
-        check(seed, FOLDER)
+        assert check(seed, FOLDER)
     reads_or_refuses()
 
 

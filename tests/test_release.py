@@ -114,3 +114,4 @@ def test_it_installs_in_an_empty_environment_and_works(built, tmp_path):
     if asked.returncode != 0:
         pytest.skip("no package index can be reached from here")
     release.try_out(built[1], tmp_path)
+    assert {"saddlepoint", "typer"} <= release.installed(tmp_path / "env" / "bin" / "python")

@@ -414,4 +414,5 @@ clock.time.sleep(0.3)  # no time at all, by that clock
 assert sp.solve(f).seconds < 0.3
 """
     root = Path(__file__).parent.parent
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -31,14 +31,14 @@ SEEDS = [
 ]
 
 
-def check(data: bytes, folder: Path) -> None:
+def check(data: bytes, folder: Path) -> bool:
     """A file with this content is read as an array, or refused."""
     from saddlepoint.problems.files.arrays import read_array
 
     ending = ENDINGS[data[0] % len(ENDINGS)] if data else "npy"
     (folder / f"A.{ending}").write_bytes(data[1:])
-    for part in {"npz": (":A", ""), "libsvm": (":features", ":labels")}.get(ending, ("",)):
-        read(lambda part=part: read_array(f"A.{ending}{part}", folder, LIMIT))
+    parts = {"npz": (":A", ""), "libsvm": (":features", ":labels")}.get(ending, ("",))
+    return any([read(lambda part=part: read_array(f"A.{ending}{part}", folder, LIMIT)) for part in parts])
 
 
 if __name__ == "__main__":

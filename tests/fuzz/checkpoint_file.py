@@ -31,7 +31,7 @@ def seeds() -> list[bytes]:
     return [path.read_bytes()]
 
 
-def check(data: bytes, folder: Path) -> None:
+def check(data: bytes, folder: Path) -> bool:
     """A run goes on from a checkpoint with this content, or refuses it; and it is parsed, if its sum is made right."""
     import saddlepoint as sp
     from saddlepoint.solving.checkpoint import Checkpointer
@@ -40,11 +40,12 @@ def check(data: bytes, folder: Path) -> None:
     path = folder / "run.ckpt"
     older(path).unlink(missing_ok=True)
     path.write_bytes(data)
-    read(lambda: sp.solve(problem(), method="dippa", tol=1e-12, max_calls=300, checkpoint=path))
+    resumed = read(lambda: sp.solve(problem(), method="dippa", tol=1e-12, max_calls=300, checkpoint=path))
     body = data[len(MAGIC) + SUM :]
     older(path).unlink(missing_ok=True)
     path.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
     read(lambda: Checkpointer(path, 60.0, problem(), sp.make_method("dippa"), None).find())
+    return resumed
 
 
 if __name__ == "__main__":

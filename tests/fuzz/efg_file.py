@@ -25,13 +25,13 @@ t "" 4 "loses 1" { -1 1e0 }
 ]
 
 
-def check(data: bytes, folder: Path) -> None:
+def check(data: bytes, folder: Path) -> bool:
     """An .efg file with this content is read, or refused."""
     from saddlepoint.apps import ExtensiveGame
 
     path = folder / "game.efg"
     path.write_bytes(data)
-    read(lambda: ExtensiveGame.from_file(path, LIMIT))
+    return read(lambda: ExtensiveGame.from_file(path, LIMIT))
 
 
 if __name__ == "__main__":

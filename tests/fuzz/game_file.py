@@ -17,13 +17,13 @@ SEEDS = [
 ]
 
 
-def check(data: bytes, folder: Path) -> None:
+def check(data: bytes, folder: Path) -> bool:
     """A game file with this content is read, or refused."""
     from saddlepoint.apps import ExtensiveGame
 
     path = folder / "game.json"
     path.write_bytes(data)
-    read(lambda: ExtensiveGame.from_file(path, LIMIT))
+    return read(lambda: ExtensiveGame.from_file(path, LIMIT))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """What the fuzzers share. Each file beside this one holds a reader's ``SEEDS`` and ``check(data, folder)``.
 
+``check`` returns whether the data could be read.
+
 Run one by hand, where atheris is installed: ``python tests/fuzz/problem_file.py -runs=100000``. It stops at the first
 input that ends in anything but success or a ProblemError, and says where it saved it. ``tests/test_fuzz.py`` runs the
 same checks on mutations that Hypothesis makes.
@@ -15,7 +17,7 @@ from pathlib import Path
 
 LIMIT = 1 << 24  # bytes that a reader may take
 
-Check = Callable[[bytes, Path], None]
+Check = Callable[[bytes, Path], bool]
 
 
 def read(action: Callable[[], object]) -> bool:
@@ -30,8 +32,8 @@ def read(action: Callable[[], object]) -> bool:
             complaint = str(error)
         else:
             return True
-    assert complaint, "a refusal without a word"
-    assert "\n" not in complaint, f"a refusal of several lines: {complaint!r}"
+    assert complaint, "an error without a message"
+    assert "\n" not in complaint, f"an error message of several lines: {complaint!r}"
     return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from harness import LIMIT, fuzz, read
 
 LINES = b"""A = [[1.0, 2.0], [0.0, 1.0]]
@@ -52,19 +53,21 @@ low = 0.01
 high = 2.0
 """
 FILES = b"""A = "A.npy"
-g = {kind = "quadratic", P = "../P.npz:P"}
+g = {kind = "quadratic", P = "P.npz:P"}
 h = {kind = "quadratic", P = 2}
 """
 SEEDS = [LINES, KINDS, FILES]
 
 
-def check(data: bytes, folder: Path) -> None:
+def check(data: bytes, folder: Path) -> bool:
     """A problem file with this content is read, or refused."""
     from saddlepoint.problems.files import load_problem
 
     path = folder / "problem.toml"
     path.write_bytes(data)
-    read(lambda: load_problem(path, LIMIT))
+    np.save(folder / "A.npy", np.ones((2, 2)))  # the files that the last seed names
+    np.savez(folder / "P.npz", P=np.array([1.0, 3.0]))
+    return read(lambda: load_problem(path, LIMIT))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def seeds() -> list[bytes]:
     return [bytes([i]) + content for i, content in enumerate(members().values())] + [b"\xff" + packed(members())]
 
 
-def check(data: bytes, folder: Path) -> None:
+def check(data: bytes, folder: Path) -> bool:
     """A result file with this content, or one member of this content, is read or refused."""
     from saddlepoint import load_result
 
@@ -45,7 +45,7 @@ def check(data: bytes, folder: Path) -> None:
     which, content = (data[0], data[1:]) if data else (255, data)
     path = folder / "result.npz"
     path.write_bytes(packed(members() | {names[which]: content}) if which < len(names) else content)
-    read(lambda: repr(load_result(path, LIMIT)))
+    return read(lambda: repr(load_result(path, LIMIT)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,96 @@
+"""Rules that the tests themselves keep: each one has an assertion, and the tiers are the ones that CONTRIBUTING names."""
+
+import ast
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+TIERS = ("slow", "browser", "cluster", "gpu")
+FILES = sorted(path for path in [*TESTS.glob("*.py"), *TESTS.glob("fuzz/*.py")])
+
+
+@cache
+def syntax(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
+def functions(path):
+    """Every function of a file by name, methods of classes included."""
+    return {node.name: node for node in ast.walk(syntax(path)) if isinstance(node, ast.FunctionDef)}
+
+
+def imported(path):
+    """Where the names come from that a file imports from another file of the tests: {name: (file, name there)}."""
+    files = {path.stem: path for path in FILES}
+    names = {}
+    for node in ast.walk(syntax(path)):
+        if isinstance(node, ast.ImportFrom) and node.module in files:
+            names |= {alias.asname or alias.name: (files[node.module], alias.name) for alias in node.names}
+    return names
+
+
+def called(node):
+    """The names of everything that is called in a piece of code: f for f(...) and for a.f(...)."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            if isinstance(call.func, ast.Name):
+                yield call.func.id
+            elif isinstance(call.func, ast.Attribute):
+                yield call.func.attr
+
+
+def asserts(path, function, seen=frozenset()):
+    """Whether a function asserts: by itself, through NumPy or pytest, or through a helper that it calls."""
+    if any(isinstance(node, ast.Assert) for node in ast.walk(function)):
+        return True
+    helpers, others = functions(path), imported(path)
+    for name in called(function):
+        if name in ("raises", "warns", "fail") or name.startswith("assert_"):
+            return True
+        where, name = others.get(name, (path, name))
+        helper = functions(where).get(name) if where != path else helpers.get(name)
+        if helper is not None and helper not in seen and asserts(where, helper, seen | {helper}):
+            return True
+    return False
+
+
+def silent(path):
+    """The tests of a file that could only fail by an exception."""
+    tests = (function for name, function in functions(path).items() if name.startswith("test_"))
+    return [function.name for function in tests if not asserts(path, function)]
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem.startswith("test_")], ids=lambda path: path.stem)
+def test_every_test_asserts_something(path):
+    assert silent(path) == []
+
+
+def test_a_test_without_an_assertion_is_found(tmp_path):
+    path = tmp_path / "test_example.py"
+    path.write_text("""
+def helper(x): return x
+def checked(x): assert x
+def test_nothing(): helper(1)
+def test_plain(): assert helper(1)
+def test_through_a_helper(): checked(1)
+def test_by_numpy(): np.testing.assert_allclose(1, 1)
+def test_by_an_error():
+    with pytest.raises(ValueError): helper(1)
+""")
+    assert silent(path) == ["test_nothing"]
+
+
+def test_the_tiers_are_declared_once_and_described():
+    """The markers of pyproject.toml are those that `make check` leaves out and CONTRIBUTING explains."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
+    assert [line.partition(":")[0] for line in settings["markers"]] == list(TIERS)
+    wanted = '-m "' + " and ".join(f"not {tier}" for tier in TIERS) + '"'
+    assert wanted in (ROOT / "Makefile").read_text("utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    for tier in TIERS:
+        assert re.search(rf"^\| `{tier}` \|", page, re.MULTILINE), tier
