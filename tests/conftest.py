@@ -1,8 +1,9 @@
 import os
 
-from browser import chromium, page  # noqa: F401 - fixtures for all tests, as is the next
+from browser import chromium, page  # noqa: F401 - fixtures for all tests, as are the next two
 from command_line import run  # noqa: F401
 from hypothesis import HealthCheck, settings
+from libraries import xp  # noqa: F401
 
 settings.register_profile(
     "saddlepoint",

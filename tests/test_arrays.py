@@ -1,97 +1,16 @@
 """The same method files on arrays of other libraries: array-api-strict, JAX and, where installed, PyTorch and CuPy."""
 
-import importlib
 import pickle
 
 import numpy as np
 import pytest
 from cases import CASES, case, gradient_methods
+from libraries import FarAway, in_library, jax, load_library
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import Space, common_space, is_foreign, space_of, to_host
 from saddlepoint.parts.coupling import ArrayCoupling
 from saddlepoint.solving.compiled import compiled
-
-
-def jax():
-    module = importlib.import_module("jax")
-    module.config.update("jax_enable_x64", True)
-    return importlib.import_module("jax.numpy")
-
-
-def cupy():
-    module = importlib.import_module("cupy")
-    if module.cuda.runtime.getDeviceCount() == 0:
-        raise ImportError("no GPU")
-    return module
-
-
-class OnGpu:
-    """PyTorch whose arrays lie on the GPU."""
-
-    def __init__(self):
-        self.torch = importlib.import_module("torch")
-        if not self.torch.cuda.is_available():
-            raise ImportError("no GPU")
-
-    def __getattr__(self, name):
-        return getattr(self.torch, name)
-
-    def asarray(self, data, dtype=None):
-        return self.torch.asarray(data, dtype=dtype, device="cuda")
-
-
-class FarAway:
-    """array-api-strict whose arrays lie on a device that NumPy cannot read."""
-
-    def __init__(self):
-        self.strict = importlib.import_module("array_api_strict")
-
-    def __getattr__(self, name):
-        return getattr(self.strict, name)
-
-    def asarray(self, data, dtype=None):
-        return self.strict.asarray(data, dtype=dtype, device=self.strict.Device("device1"))
-
-
-LIBRARIES = {
-    "array-api-strict": lambda: importlib.import_module("array_api_strict"),
-    "jax": jax,
-    "torch": lambda: importlib.import_module("torch"),
-    "torch on a GPU": OnGpu,
-    "cupy": cupy,
-}
-
-
-@pytest.fixture(params=LIBRARIES)
-def xp(request):
-    try:
-        return LIBRARIES[request.param]()
-    except Exception as error:
-        pytest.skip(f"{request.param} is not here: {error}")
-
-
-def moved(f, xp, dtype="float64"):
-    """The same problem with arrays of another library."""
-    kind = getattr(xp, dtype)
-
-    def array(a):
-        return xp.asarray(np.ascontiguousarray(a).tolist(), dtype=kind)
-
-    def function(g):
-        if isinstance(g, sp.Quadratic):
-            P = g.P if isinstance(g.P, float) else array(g.P.matrix() if hasattr(g.P, "matrix") else g.P)
-            return sp.Quadratic(P, None if g.b is None else array(g.b))
-        D = None if g.D is None else array(g.D.matrix())
-        t = None if g.t is None else array(g.t)
-        if isinstance(g, sp.Logistic | sp.SmoothedHinge):
-            return type(g)(D, array(g.labels), g.l2)
-        if isinstance(g, sp.LogSumExp):
-            return sp.LogSumExp(D, t, g.l2, g.tau)
-        return type(g)(D, t, g.l2, **({"delta": g.delta} if isinstance(g, sp.Huber) else {}))
-
-    return sp.Saddle(function(f.g), function(f.h), array(f.A.matrix()))
-
 
 EVERYDAY = ["balanced", "logistic", "huber", "log-sum-exp", "L_x >> L_y"]
 METHODS = sorted({info.name for info in sp.methods()} - {"direct", "newton", "rhss"} | {"auto"})
@@ -100,7 +19,7 @@ METHODS = sorted({info.name for info in sp.methods()} - {"direct", "newton", "rh
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_gives_the_same_answer_in_every_library(method, xp):
     f, xs, ys = case("balanced")
-    result = sp.solve(moved(f, xp), method=method, tol=1e-7)
+    result = sp.solve(in_library(f, xp), method=method, tol=1e-7)
     assert result.solved, result
     for array in (result.x, result.y):
         assert is_foreign(array)
@@ -113,7 +32,7 @@ def test_every_method_gives_the_same_answer_in_every_library(method, xp):
 @pytest.mark.parametrize("problem", EVERYDAY)
 def test_every_function_gives_the_same_answer_in_every_library(problem, xp):
     f, xs, ys = case(problem)
-    g = moved(f, xp)
+    g = in_library(f, xp)
     for mine, theirs in ((f.g, g.g), (f.h, g.h)):
         assert theirs.mu == pytest.approx(mine.mu, rel=1e-9)
         assert pytest.approx(mine.L, rel=0.06) == theirs.L
@@ -134,7 +53,7 @@ def test_every_function_gives_the_same_answer_in_every_library(problem, xp):
 def test_float32_stays_float32_and_is_certified_in_float64(method, xp):
     f, xs, ys = case("logistic")
     scale = np.linalg.norm(xs) + np.linalg.norm(ys)
-    result = sp.solve(moved(f, xp, "float32"), method=method, tol=3e-3 * scale)
+    result = sp.solve(in_library(f, xp, "float32"), method=method, tol=3e-3 * scale)
     assert result.solved, result
     assert result.x.dtype == xp.float32
     assert isinstance(result.certificate.distance, float)
@@ -163,7 +82,7 @@ def test_couplings(xp):
 
 def test_a_start_and_a_black_box(xp):
     f, xs, _ = case("balanced")
-    g = moved(f, xp)
+    g = in_library(f, xp)
     box = sp.Smooth(g.g.grad, mu=g.g.mu, L=None)
     start = xp.asarray(xs.tolist(), dtype=xp.float64)
     result = sp.solve(sp.Saddle(box, g.h, g.A), x0=start, tol=1e-8)
@@ -173,7 +92,7 @@ def test_a_start_and_a_black_box(xp):
 
 def test_mixed_libraries_are_refused_in_a_sentence(xp):
     f, *_ = case("balanced")
-    g = moved(f, xp)
+    g = in_library(f, xp)
     with pytest.raises(sp.ProblemError, match=r"A is numpy float64 and g is .*; expected arrays of one library"):
         sp.Saddle(g.g, f.h, f.A)
     with pytest.raises(sp.ProblemError, match=r"the problem is .* and x0 is numpy float64; expected arrays of one"):
@@ -209,14 +128,14 @@ def test_nothing_but_numbers_travels_to_the_host(method):
     with pytest.raises(RuntimeError, match="device to a NumPy array"):
         np.asarray(xp.asarray([1.0, 2.0]))
     f, *_ = case("logistic" if method != "krylov" else "balanced")
-    result = sp.solve(moved(f, xp), method=method, tol=1e-6)
+    result = sp.solve(in_library(f, xp), method=method, tol=1e-6)
     assert result.solved, result
     assert str(space_of(result.x).device) == str(xp.strict.Device("device1"))
 
 
 def test_results_are_saved_as_numpy(xp, tmp_path):
     f, *_ = case("balanced")
-    result = sp.solve(moved(f, xp), tol=1e-3)
+    result = sp.solve(in_library(f, xp), tol=1e-3)
     result.save(tmp_path / "r.npz")
     with np.load(tmp_path / "r.npz", allow_pickle=False) as saved:
         np.testing.assert_array_equal(saved["x"], to_host(result.x))
@@ -246,7 +165,7 @@ ALIKE = ["extragradient", "ogda", "condat-vu", "lpd", "lpd-gs", "apdg"]
 def test_jax_runs_the_steps_between_two_certificates_in_one_loop(method):
     xp = jax()
     f, xs, ys = case("logistic")
-    g = moved(f, xp)
+    g = in_library(f, xp)
     seen = []
 
     def grad(x):
@@ -270,14 +189,14 @@ def test_jax_runs_the_steps_between_two_certificates_in_one_loop(method):
 
 def test_a_budget_holds_within_compiled_steps():
     f, *_ = case("logistic")
-    result = sp.solve(moved(f, jax()), method="lpd-gs", tol=1e-12, max_calls={"grad_g": 77})
+    result = sp.solve(in_library(f, jax()), method="lpd-gs", tol=1e-12, max_calls={"grad_g": 77})
     assert result.status == sp.Status.OUT_OF_CALLS
     assert result.calls["grad_g"] == 77
 
 
 def test_a_compiled_loop_is_kept_with_the_problem_and_not_saved_with_it():
     f, *_ = case("balanced")
-    g = moved(f, jax())
+    g = in_library(f, jax())
     sp.solve(g, method="lpd-gs", tol=1e-6)
     (loop,) = g._loops.values()
     sp.solve(g, method="lpd-gs", tol=1e-8)
@@ -290,7 +209,7 @@ def test_a_compiled_loop_is_kept_with_the_problem_and_not_saved_with_it():
 @pytest.mark.parametrize("method", ["dippa", "anderson-condat-vu", "krylov", "imex"])
 def test_steps_that_differ_are_not_compiled(method):
     f, *_ = case("balanced")
-    g = moved(f, jax())
+    g = in_library(f, jax())
     made = sp.make_method(method)
     view = made.normal_form(g)
     before = made.init(view.problem, *view.to(g.space.zeros(f.shape[0]), g.space.zeros(f.shape[1])))
@@ -303,12 +222,9 @@ def test_steps_that_differ_are_not_compiled(method):
 
 @pytest.mark.parametrize("library", ["jax", "torch"])
 def test_a_function_is_differentiated_by_its_library(library):
-    try:
-        xp = LIBRARIES[library]()
-    except ImportError as error:
-        pytest.skip(str(error))
+    xp = load_library(library)
     f, xs, _ = case("logistic")
-    g = moved(f, xp)
+    g = in_library(f, xp)
     D, s, l2 = g.g.D.A, g.g.labels, g.g.l2
 
     def value(x):

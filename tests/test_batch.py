@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from libraries import in_library, jax
 from reference import distance, saddle_point
 from scipy import sparse
-from test_arrays import jax, moved, xp  # noqa: F401 - xp is a fixture
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import is_foreign, to_host
@@ -276,9 +276,9 @@ def test_the_matrix_of_a_batched_coupling():
 
 @pytest.mark.parametrize("kind", ["number or diagonal", "matrix", "logistic", "hinge", "huber", "separable huber",
                                   "log-cosh", "log-sum-exp"])  # fmt: skip
-def test_every_library(kind, xp):  # noqa: F811
+def test_every_library(kind, xp):
     fs = problems(kind, count=4)
-    results = solve_many([moved_with_width(f, xp) for f in fs], tol=1e-5, method="lpd-gs")
+    results = solve_many([in_library_with_width(f, xp) for f in fs], tol=1e-5, method="lpd-gs")
     for f, result in zip(fs, results, strict=True):
         assert result.solved, result
         assert TOGETHER in result.message
@@ -288,27 +288,27 @@ def test_every_library(kind, xp):  # noqa: F811
         assert distance(x, y, *saddle_point(f)) <= result.certificate.distance
 
 
-def moved_with_width(f, xp):  # noqa: F811
-    """``moved`` leaves a width of its own out."""
-    g = moved(f, xp)
+def in_library_with_width(f, xp):
+    """``in_library`` leaves a width of its own out."""
+    g = in_library(f, xp)
     if not isinstance(f.g, sp.SmoothedHinge):
         return g
     return sp.Saddle(sp.SmoothedHinge(g.g.D, g.g.labels, g.g.l2, f.g.width), g.h, g.A)
 
 
-def test_couplings_and_methods_of_every_library(xp):  # noqa: F811
+def test_couplings_and_methods_of_every_library(xp):
     A = np.random.default_rng(0).standard_normal((3, M, N))
     mine, theirs = BatchedCoupling(A), BatchedCoupling(xp.asarray(A.tolist(), dtype=xp.float64))
     np.testing.assert_allclose(to_host(theirs.matrix()), mine.matrix().toarray())
     np.testing.assert_allclose(to_host(theirs.gram()), mine.gram().toarray(), atol=1e-14)
     assert theirs.norm == pytest.approx(mine.norm, rel=1e-9)
-    fs = [moved(f, xp) for f in problems("no b", count=3)]
+    fs = [in_library(f, xp) for f in problems("no b", count=3)]
     assert all(result.solved for result in solve_many(fs, tol=1e-2, method="dppa"))  # which takes the Gram matrix
 
 
-def test_float32_is_certified_in_float64(xp):  # noqa: F811
+def test_float32_is_certified_in_float64(xp):
     fs = problems("logistic", count=3)
-    results = solve_many([moved(f, xp, "float32") for f in fs], tol=1e-3, method="condat-vu")
+    results = solve_many([in_library(f, xp, "float32") for f in fs], tol=1e-3, method="condat-vu")
     narrow = [sp.Saddle(sp.Logistic(f.g.D.matrix().astype("f4"), f.g.labels.astype("f4"), f.g.l2),
                         sp.Quadratic(f.h.P.astype("f4"), f.h.b.astype("f4")), f.A.matrix().astype("f4"))
               for f in fs]  # fmt: skip
@@ -326,7 +326,7 @@ def test_jax_compiles_the_steps_of_a_batch(dtype, monkeypatch):
     monkeypatch.setattr(
         "saddlepoint.solving.run.compiled", lambda *args: compiled.append(original(*args)) or compiled[-1]
     )
-    fs = [moved(f, jax(), dtype) for f in problems("logistic", count=3)]
+    fs = [in_library(f, jax(), dtype) for f in problems("logistic", count=3)]
     assert all(result.solved for result in solve_many(fs, tol=1e-3, method="lpd-gs"))
     assert len(compiled) == 1
     assert compiled[0] is not None

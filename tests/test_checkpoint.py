@@ -12,6 +12,7 @@ import pytest
 from cases import case, gradient_methods, prox_methods, quadratic_methods
 from hypothesis import example, given
 from hypothesis import strategies as st
+from libraries import in_library, load_library
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64
@@ -178,12 +179,7 @@ def test_float32_goes_on(dtype, tmp_path):
     [("torch", "krylov"), ("torch", "catalyst-dippa"), ("jax", "lpd-gs"), ("array-api-strict", "anderson-lpd-gs")],
 )
 def test_other_libraries_go_on(library, method, tmp_path):
-    from test_arrays import LIBRARIES, moved
-
-    try:
-        f = moved(case("balanced")[0], LIBRARIES[library]())
-    except ImportError as error:
-        pytest.skip(str(error))
+    f = in_library(case("balanced")[0], load_library(library))
     for budget in (20, 60):
         sp.solve(f, method=method, tol=1e-8, max_calls=budget, checkpoint=tmp_path / "run")
     result = sp.solve(f, method=method, tol=1e-8, checkpoint=tmp_path / "run")

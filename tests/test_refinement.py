@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from cases import case
+from libraries import in_library, load_library
 from reference import distance, saddle_point
-from test_arrays import LIBRARIES, moved
 
 import saddlepoint as sp
 from saddlepoint.problems.generators import random_logistic, random_quadratic
@@ -46,12 +46,9 @@ def test_a_budget_holds_across_rounds():
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_bfloat16(library):
-    try:
-        xp = LIBRARIES[library]()
-    except ImportError as error:
-        pytest.skip(str(error))
+    xp = load_library(library)
     f, xs, ys = case("logistic")
-    result = sp.solve(moved(f, xp), method="lpd-gs", tol=1e-6, storage="bfloat16")
+    result = sp.solve(in_library(f, xp), method="lpd-gs", tol=1e-6, storage="bfloat16")
     assert result.solved, result
     assert distance(np.asarray(result.x), np.asarray(result.y), xs, ys) <= 1e-6
 

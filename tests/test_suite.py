@@ -1,4 +1,4 @@
-"""Rules that the tests themselves keep: each one has an assertion, and the tiers are the ones that CONTRIBUTING names."""
+"""Rules for the tests themselves: each one has an assertion, and the tiers are those that CONTRIBUTING names."""
 
 import ast
 import re

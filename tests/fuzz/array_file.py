@@ -38,7 +38,7 @@ def check(data: bytes, folder: Path) -> bool:
     ending = ENDINGS[data[0] % len(ENDINGS)] if data else "npy"
     (folder / f"A.{ending}").write_bytes(data[1:])
     parts = {"npz": (":A", ""), "libsvm": (":features", ":labels")}.get(ending, ("",))
-    return any([read(lambda part=part: read_array(f"A.{ending}{part}", folder, LIMIT)) for part in parts])
+    return sum(read(lambda part=part: read_array(f"A.{ending}{part}", folder, LIMIT)) for part in parts) > 0
 
 
 if __name__ == "__main__":
