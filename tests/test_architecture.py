@@ -70,6 +70,13 @@ def test_no_method_knows_the_oracle_meter():
             assert one.imported != "saddlepoint.problems.oracle", one.module
 
 
+def test_couplings_do_not_know_the_engines_of_shards():
+    """Not even inside a function: engines register the kinds of A that they take."""
+    folders = ("saddlepoint.parts.coupling", "saddlepoint.parts.functions")
+    found = [one for one in imports() if one.module.startswith(folders)]
+    assert not [one for one in found if one.imported.startswith("saddlepoint.parts.sharded")]
+
+
 def test_the_core_needs_no_heavy_package():
     code = "import sys, saddlepoint; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

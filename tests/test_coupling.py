@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddlepoint as sp
 from saddlepoint.ground.spectrum import lanczos_steps, largest_eigenvalue
+from saddlepoint.parts.coupling import kinds, register_coupling
 from saddlepoint.parts.coupling.dense import BLOCK
 from saddlepoint.problems.transforms import scaled_coupling
 
@@ -45,6 +46,35 @@ KINDS = {
     "duck": Duck,
     "coupling": sp.as_coupling,
 }
+
+
+class Repeated:
+    """A column, ``times`` times: an object of another library, which has neither ``@`` nor ``.T``."""
+
+    def __init__(self, column, times):
+        self.column, self.times = column, times
+
+
+@pytest.fixture
+def repeated_columns(monkeypatch):
+    monkeypatch.setattr(kinds, "_KINDS", dict(kinds._KINDS))
+    register_coupling(
+        "repeated column",
+        lambda A: isinstance(A, Repeated),
+        lambda A, name: sp.as_coupling(np.outer(A.column, np.ones(A.times)), name),
+    )
+
+
+def test_a_registered_kind_is_taken_as_A(repeated_columns):
+    f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), Repeated([1.0, 2.0, 3.0], 2))
+    assert (f.A.matrix() == [[1, 1], [2, 2], [3, 3]]).all()
+    with pytest.raises(sp.ProblemError, match="A has shape"):
+        sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), Repeated([1.0], 0))
+
+
+def test_a_kind_is_registered_once(repeated_columns):
+    with pytest.raises(sp.ProblemError, match="'repeated column' is registered already"):
+        register_coupling("repeated column", lambda A: True, lambda A, name: sp.as_coupling([[1.0]]))
 
 
 def _read_only(A):

@@ -11,6 +11,7 @@ import pytest
 import saddlepoint as sp
 from saddlepoint.methods import registry
 from saddlepoint.parts import functions
+from saddlepoint.parts.coupling import kinds as couplings
 from saddlepoint.problems.files import problem_file
 
 ROOT = Path(__file__).parent.parent
@@ -30,11 +31,12 @@ NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 @pytest.fixture
 def as_before():
     """What a page registers is forgotten afterwards."""
-    methods, complexity, kinds = dict(registry._REGISTER), dict(registry._COMPLEXITY), dict(problem_file.KINDS)
+    registers = (registry._REGISTER, registry._COMPLEXITY, problem_file.KINDS, couplings._KINDS)
+    before = [dict(register) for register in registers]
     yield
-    for kept, now in ((methods, registry._REGISTER), (complexity, registry._COMPLEXITY), (kinds, problem_file.KINDS)):
-        now.clear()
-        now.update(kept)
+    for register, kept in zip(registers, before, strict=True):
+        register.clear()
+        register.update(kept)
 
 
 def run(page, capsys):

@@ -13,6 +13,7 @@ from saddlepoint.ground.validation import as_float_array, finite, short_repr
 from saddlepoint.parts.coupling.array import ArrayCoupling, array_coupling
 from saddlepoint.parts.coupling.base import Coupling, Norm
 from saddlepoint.parts.coupling.dense import DenseCoupling
+from saddlepoint.parts.coupling.kinds import find_kind, register_coupling
 from saddlepoint.parts.coupling.operator import OperatorCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling
 from saddlepoint.parts.coupling.streamed import MEMORY_LIMIT, StreamedCoupling, streamed_map
@@ -26,18 +27,23 @@ __all__ = [
     "SparseCoupling",
     "StreamedCoupling",
     "as_coupling",
+    "register_coupling",
 ]
 
 
 def as_coupling(A: Any, name: str = "A", least: int | None = None) -> Coupling:
     """``A`` as a coupling.
 
-    ``A`` may be an array of any supported library, a SciPy sparse array, a Dask array, a LinearOperator, or anything
-    with ``@`` and ``.T``. A ``np.memmap`` of more than MEMORY_LIMIT bytes stays on disk (see ``sp.stream``). A dense
-    array is read once for two products from ``least`` bytes on, if given (see ``DenseCoupling``).
+    ``A`` may be an array of any supported library, a SciPy sparse array, a LinearOperator, anything with ``@`` and
+    ``.T``, or of a registered kind (see ``register_coupling``), such as a Dask array. A ``np.memmap`` of more than
+    MEMORY_LIMIT bytes stays on disk (see ``sp.stream``). A dense array of at least ``least`` bytes, if given, is read
+    once for two products (see ``DenseCoupling``).
     """
     if isinstance(A, Coupling):
         return A
+    kind = find_kind(A)
+    if kind is not None:
+        return kind.build(A, name)
     if isinstance(A, np.memmap) and A.nbytes > MEMORY_LIMIT:
         on_disk = streamed_map(A, name)
         if on_disk is not None:
@@ -48,10 +54,6 @@ def as_coupling(A: Any, name: str = "A", least: int | None = None) -> Coupling:
         _check_indices(csr, name)
         data = finite(as_float_array(csr.data, f"the data of {name}"), f"the data of {name}")
         return SparseCoupling(csr if data.dtype == csr.dtype else csr.astype(data.dtype))
-    if type(A).__module__.partition(".")[0] == "dask":
-        from saddlepoint.parts.sharded.dask import dask_coupling
-
-        return dask_coupling(A, name)
     if is_foreign(A):
         array = as_float_array(A, name)
         _check_shape(array.shape, name)
