@@ -1,4 +1,6 @@
-"""Arrays from files: .npy, .npz, Matrix Market and LIBSVM; nothing is unpickled, and sizes are checked before reading.
+"""Arrays from files: .npy, .npz (sparse ones too), Matrix Market and LIBSVM.
+
+Nothing is unpickled, and sizes are checked before anything is read.
 
 A reference is a path, with ``:name`` behind it for one array of several: ``data.npz:A``, ``train.libsvm:labels``.
 """
@@ -10,6 +12,8 @@ import math
 import warnings
 import zipfile
 from array import array as packed
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,12 +25,14 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import did_you_mean, short_repr
 from saddlepoint.problems.files.matrix_market import read_matrix_market
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, file_size
+from saddlepoint.problems.files.sparse_npz import is_sparse_npz, read_sparse_npz
 
 LIBSVM_PARTS = ("features", "labels")
 LIBSVM_ENTRY, LIBSVM_ROW = 32, 24  # bytes while it is read; a line takes LINE for each of its characters
 LINE = 24
 HEADER = 1 << 20  # bytes that are read in one go of a .npy file's header, or of a .npz file's directory
 DIRECTORY = 20  # bytes in memory for a byte of such a directory
+TEXT = 64  # bytes of a text in a .npz file, at most
 
 
 def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT, mapped: bool = False) -> Any:
@@ -140,30 +146,67 @@ def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[An
     return shape, dtype, by_columns
 
 
-def _read_npz(path: Path, part: str | None, memory: Memory) -> Array:
+def _read_npz(path: Path, part: str | None, memory: Memory) -> Any:
+    """One array of a .npz file, or the sparse matrix that it holds as a whole."""
     try:
         with (
             Cautious(path, max(HEADER, memory.room // DIRECTORY)) as file,
             zipfile.ZipFile(file) as archive,
         ):
-            names = [" ".join(name.removesuffix(".npy").split()) for name in archive.namelist()]  # fit for complaints
-            if part is None and len(names) == 1:
-                part = names[0]
-            if part is None or part not in names:
-                asked = f"has no array {part!r}" if part else "holds several arrays; name one as FILE:NAME"
-                listed = ", ".join(names[:20]) or "none"
-                raise ProblemError(f"{path} {asked}; it has {listed}{did_you_mean(part or '', names)}")
-            if names.count(part) > 1:
-                raise ProblemError(f"{path} holds {part!r} {names.count(part)} times; expected distinct names")
-            info = archive.infolist()[names.index(part)]
-            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise ProblemError(f"{path}:{part} is compressed in a way that NumPy does not write; save it again")
-            with archive.open(info) as member:
-                return _read_npy(member, info.file_size, f"{path}:{part}", memory)
+            members = Members(path, archive, memory)
+            if part is None and is_sparse_npz(members.names):
+                return read_sparse_npz(str(path), members.text("format"), members.array, memory)
+            if part is None and len(members.names) == 1:
+                part = members.names[0]
+            if part is None:
+                raise ProblemError(f"{path} holds several arrays; name one as FILE:NAME; it has {members.listed}")
+            return members.array(part)
     except (OSError, ProblemError):
         raise
     except Exception as error:  # zipfile and zlib meet damaged files in many ways
         raise ProblemError(f"{path} is not a valid .npz file, or damaged: {one_line(error)}") from None
+
+
+class Members:
+    """The arrays of a .npz file, by name."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile, memory: Memory) -> None:
+        self.path, self.archive, self.memory = path, archive, memory
+        self.names = [" ".join(name.removesuffix(".npy").split()) for name in archive.namelist()]  # on one line
+
+    @property
+    def listed(self) -> str:
+        """The first names, for error messages."""
+        return ", ".join(self.names[:20]) or "none"
+
+    def array(self, name: str) -> Array:
+        """An array of real numbers."""
+        with self._opened(name) as (member, size):
+            return _read_npy(member, size, f"{self.path}:{name}", self.memory)
+
+    def text(self, name: str) -> str:
+        """A short text, which NumPy stores as an array without dimensions."""
+        what = f"{self.path}:{name}"
+        with self._opened(name) as (member, size):
+            shape, dtype, _ = npy_header(member, what)
+            if shape != () or dtype.kind not in "SU" or dtype.itemsize > TEXT or size - member.tell() != dtype.itemsize:
+                raise ProblemError(f"{what} is of {dtype} and shape {short_repr(shape)}; expected a short text")
+            found = np.frombuffer(member.read(dtype.itemsize), dtype)[0]
+        return found.decode("ascii", "replace") if isinstance(found, bytes) else str(found)
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[tuple[IO[bytes], int]]:
+        """A member as a file, and its size."""
+        if name not in self.names:
+            near = did_you_mean(name, self.names)
+            raise ProblemError(f"{self.path} has no array {name!r}; it has {self.listed}{near}")
+        if self.names.count(name) > 1:
+            raise ProblemError(f"{self.path} holds {name!r} {self.names.count(name)} times; expected distinct names")
+        info = self.archive.infolist()[self.names.index(name)]
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ProblemError(f"{self.path}:{name} is compressed in a way that NumPy does not write; save it again")
+        with self.archive.open(info) as member:
+            yield member, info.file_size
 
 
 def _read_libsvm(path: Path, part: str | None, memory: Memory) -> Any:
