@@ -17,6 +17,7 @@ from saddlepoint.problems.generators import random_logistic, random_quadratic
 from saddlepoint.problems.transforms import balanced, smaller_mu_first
 
 ROUNDING = 1e-9  # relative to the bound at the start: the bounds are exact, the arithmetic is not
+LONG = 500  # steps of AGD that leave rounding only: its gap falls by exp(-1/8) a step where kappa <= 60
 
 
 @st.composite
@@ -204,7 +205,7 @@ def test_lemma_dippa_inner(problem):
         level = theory.dippa_level(k, kappa, C0)
         G = anchored(f.g, 1 / alpha, s.z)
         xt = minimise(G, s.x, steps=theory.dippa_K1(kappa, nu))
-        exact = minimise(G, xt, steps=4000 if kappa > 1.5 else 200)
+        exact = minimise(G, xt, steps=LONG)
         scale = abs(G(exact)) + G.L * (np.sum(exact**2) + np.sum(s.z**2))
         assert G(xt) - G(exact) <= theory.dippa_eps(level, f.mu) + 1e-12 * scale
         yt = minimise(anchored(f.h, 1 / alpha, s.w), s.y, steps=theory.dippa_K1(kappa, nu))
@@ -282,7 +283,7 @@ def test_lemma_aipfb_inner(problem):
         h = anchored(f.h, 1 / sigma, s.y + sigma * A.T @ s.xt)
         g = anchored(f.g, 1 / gamma, s.x - gamma * A @ after.y)
         for phi, point in ((h, after.y), (g, after.x)):
-            exact = minimise(phi, point, steps=3000)
+            exact = minimise(phi, point, steps=LONG)
             scale = abs(phi(exact)) + phi.L * np.sum(exact**2)
             assert phi(point) - phi(exact) <= eps + 1e-12 * scale
         s = after
@@ -308,7 +309,10 @@ def test_catalyst_outer_bound(inner, problem):
         s = method.step(f, s)
         if s.k > k:  # x_k is the solution of f_k to eps_k
             gap = f.mu_x / 2 * np.sum((s.last - xs) ** 2)
-            assert gap <= theory.catalyst_bound(k, q, s.gap) + ROUNDING**2 * (s.gap + f.L * np.sum(xs**2))
+            bound, rounding = theory.catalyst_bound(k, q, s.gap), ROUNDING**2 * (s.gap + f.L * np.sum(xs**2))
+            assert gap <= bound + rounding
+            if bound < 1e-2 * rounding:
+                return  # from here on the theorem promises more than the arithmetic can hold
 
 
 def test_anchoring_balances_the_problem():
@@ -340,7 +344,7 @@ def _duality_gap(f, x, y):
     A = dense(f.A)
     g = sp.Smooth(lambda u: f.g.grad(u) + A @ y, mu=f.g.mu, L=f.g.L)
     h = sp.Smooth(lambda v: f.h.grad(v) - A.T @ x, mu=f.h.mu, L=f.h.L)
-    u, v = minimise(g, x, steps=2000), minimise(h, y, steps=2000)
+    u, v = minimise(g, x, steps=LONG), minimise(h, y, steps=LONG)
     return (f.g(x) + x @ A @ v - f.h(v)) - (f.g(u) + u @ A @ y - f.h(y))
 
 
