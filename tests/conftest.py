@@ -1,5 +1,6 @@
 import os
 
+import pytest
 from browser import chromium, page  # noqa: F401 - fixtures for all tests, as are the next two
 from command_line import run  # noqa: F401
 from hypothesis import HealthCheck, settings
@@ -13,3 +14,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("saddlepoint")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by markers
+def pytest_collection_modifyitems(items):
+    """Mark the tests that use a browser."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)

@@ -58,7 +58,7 @@ LIBRARIES = {  # functions that import the library, or raise if it or its device
 }
 
 
-ON_GPU = ("torch on a GPU", "cupy")
+TIERS = {"jax": "slow", "torch on a GPU": "gpu", "cupy": "gpu"}  # JAX compiles each operation for each shape
 
 
 def load_library(name):
@@ -69,7 +69,11 @@ def load_library(name):
         pytest.skip(f"{name} is not available: {error}")
 
 
-@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.gpu] * (name in ON_GPU)) for name in LIBRARIES])
+def marks(name):
+    return [getattr(pytest.mark, TIERS[name])] if name in TIERS else []
+
+
+@pytest.fixture(params=[pytest.param(name, marks=marks(name)) for name in LIBRARIES])
 def xp(request):
     return load_library(request.param)
 

@@ -426,6 +426,7 @@ def test_the_proximal_point_method_with_products_only():
 # -- GTD2 -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparsely", [False, True])
 def test_gtd2_hovers_around_the_closed_form(sparsely):
     features, after, rewards = transitions()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import CASES, case, gradient_methods
 from libraries import FarAway, in_library, jax, load_library
+from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import Space, common_space, is_foreign, space_of, to_host
@@ -16,7 +17,7 @@ EVERYDAY = ["balanced", "logistic", "huber", "log-sum-exp", "L_x >> L_y"]
 METHODS = sorted({info.name for info in sp.methods()} - {"direct", "newton", "rhss"} | {"auto"})
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", slow_except(METHODS, "auto", "lpd-gs", "krylov"))
 def test_every_method_gives_the_same_answer_in_every_library(method, xp):
     f, xs, ys = case("balanced")
     result = sp.solve(in_library(f, xp), method=method, tol=1e-7)
@@ -122,6 +123,7 @@ ALONE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ALONE)
 def test_nothing_but_numbers_travels_to_the_host(method):
     xp = FarAway()
@@ -161,6 +163,7 @@ def test_the_cases_here_are_cases():
 ALIKE = ["extragradient", "ogda", "condat-vu", "lpd", "lpd-gs", "apdg"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ALIKE)
 def test_jax_runs_the_steps_between_two_certificates_in_one_loop(method):
     xp = jax()
@@ -194,6 +197,7 @@ def test_a_budget_holds_within_compiled_steps():
     assert result.calls["grad_g"] == 77
 
 
+@pytest.mark.slow
 def test_a_compiled_loop_is_kept_with_the_problem_and_not_saved_with_it():
     f, *_ = case("balanced")
     g = in_library(f, jax())

@@ -67,6 +67,7 @@ def test_never_more_than_twice_the_calls_of_lpd_gs_bound(problem):
     assert max(result.calls.values()) <= 2.0 * promised + min(f.shape) + 16
 
 
+@pytest.mark.slow
 def test_a_method_that_breaks_down_is_replaced(monkeypatch):
     f = random_logistic(20, 15, 100, 50, 2000, seed=1)
 

@@ -274,6 +274,7 @@ def test_the_matrix_of_a_batched_coupling():
 # -- other libraries --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["number or diagonal", "matrix", "logistic", "hinge", "huber", "separable huber",
                                   "log-cosh", "log-sum-exp"])  # fmt: skip
 def test_every_library(kind, xp):
@@ -319,6 +320,7 @@ def test_float32_is_certified_in_float64(xp):
         assert own.distance == pytest.approx(result.certificate.distance, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_jax_compiles_the_steps_of_a_batch(dtype, monkeypatch):
     compiled = []

@@ -169,6 +169,7 @@ METHODS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("often")
 def test_threads_on_one_problem_find_what_each_finds_alone():
     """Among them two that ask for the prox with different steps, and two that factorise for different steps."""
@@ -205,6 +206,7 @@ def test_a_factorisation_that_is_kept_is_looked_at_once():
         np.testing.assert_array_equal(Disturbed(P).prox(v, 0.5), sp.Quadratic(P).prox(v, 0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("often")
 def test_threads_share_the_compiled_products(monkeypatch):
     pytest.importorskip("numba")
@@ -288,6 +290,7 @@ def answer(f):
     return sp.solve(f, tol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_pool_of_spawned_processes():
     f = random_logistic(20, 15, 100, 50, 20, seed=1)
     alone = answer(f)
@@ -297,6 +300,7 @@ def test_a_pool_of_spawned_processes():
             assert result.calls == alone.calls
 
 
+@pytest.mark.slow
 def test_forked_workers_after_every_thread_pool_was_used(tmp_path):
     """BLAS and the compiled products have their threads in the parent, which do not survive a fork."""
     script = textwrap.dedent("""

@@ -13,6 +13,7 @@ from cases import case, gradient_methods, prox_methods, quadratic_methods
 from hypothesis import example, given
 from hypothesis import strategies as st
 from libraries import in_library, load_library
+from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64
@@ -32,6 +33,7 @@ OTHERS = {
     "catalyst-restarted-apd": sp.Catalyst(sp.Restarted(sp.APD())),
 }
 METHODS = gradient_methods() | prox_methods() | quadratic_methods() | OTHERS
+SAMPLED = slow_except(METHODS, "auto", "catalyst-dippa", "lpd-gs", "anderson-lpd-gs", "newton", "krylov", "direct")
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_every_registered_method_is_here():
     assert {info.name for info in sp.methods()} <= set(METHODS)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_a_run_out_of_calls_goes_on_as_if_nothing_had_happened(name, tmp_path):
     """The budget ends in the middle of steps and inner loops, again and again."""
     f, method, file = case("balanced")[0], METHODS[name], tmp_path / "run"
@@ -75,7 +77,7 @@ def test_a_run_out_of_calls_goes_on_as_if_nothing_had_happened(name, tmp_path):
     assert resumed.provenance["resumed"] > 0
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", SAMPLED)
 @pytest.mark.usefixtures("no_fsync")
 def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
     """Every step is written; a callback copies files and stops the run; all of them are gone on from."""
@@ -98,7 +100,7 @@ def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
 
 
 @pytest.mark.parametrize("problem", ["logistic, mu_x < mu_y", "L_x >> L_y", "wide", "sparse A", "operator A", "1 x 1"])
-@pytest.mark.parametrize("method", ["auto", "catalyst-dippa", "lpd-slide", "anderson-imex"])
+@pytest.mark.parametrize("method", slow_except(["auto", "catalyst-dippa", "lpd-slide", "anderson-imex"], "lpd-slide"))
 def test_any_kind_of_problem_goes_on(problem, method, tmp_path):
     f = case(problem)[0]
     whole = sp.solve(f, method=method, tol=1e-7)
@@ -107,6 +109,7 @@ def test_any_kind_of_problem_goes_on(problem, method, tmp_path):
     assert_same(sp.solve(f, method=method, tol=1e-7, checkpoint=tmp_path / "run"), whole)
 
 
+@pytest.mark.slow
 def test_a_change_of_method_and_its_reasons_survive(tmp_path, monkeypatch):
     """Auto's first choice falls behind; the checkpoint remembers which one came then, and why."""
 
@@ -174,6 +177,7 @@ def test_float32_goes_on(dtype, tmp_path):
     assert_same(resumed, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "method"),
     [("torch", "krylov"), ("torch", "catalyst-dippa"), ("jax", "lpd-gs"), ("array-api-strict", "anderson-lpd-gs")],
@@ -409,6 +413,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @example(rubbish=None, where="history")
 @given(JSON, st.sampled_from(["standing", "state", "identity", "history"]))
 def test_other_things_where_a_run_should_stand_are_refused(tmp_path_factory, rubbish, where):

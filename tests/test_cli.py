@@ -119,6 +119,7 @@ def test_methods(run):
     assert {"name", "oracle", "complexity", "reference"} == set(table[0])
 
 
+@pytest.mark.slow
 def test_demo(run, tmp_path):
     code, out, err = run("demo", "--tol", 1e-3, "--plot", "pictures/demo.png")
     assert code == 0
@@ -153,6 +154,7 @@ def test_the_whole_table_when_there_is_no_time(run):
     assert "– (" in out
 
 
+@pytest.mark.slow
 def test_figure(run, tmp_path):
     code, out, _ = run("figure", "--kx", 50, "--ky", 10, "--points", 2, "--tol", 1e-3)
     assert code == 0
@@ -177,6 +179,7 @@ def test_figure(run, tmp_path):
     assert all(0 < forced < bound for forced, bound in zip(data["forced"], data["bounds"]["lower bound"], strict=True))
 
 
+@pytest.mark.slow
 def test_figure_of_chosen_methods(run, tmp_path):
     words = ["figure", "--kx", 20, "--ky", 10, "--points", 2, "--tol", 1e-2, "--out", "f.svg"]
     data = json.loads(run(*words, "--json", "--method", "dippa", "--method", "aipfb")[1])

@@ -83,6 +83,7 @@ def slow_through(A, y, s, e):
     return t, slow_both(A, s * t + e, np.zeros(A.shape[1]))[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("types", TYPES)
 @given(
@@ -484,6 +485,7 @@ def test_everything_works_without_numba():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_makes_its_own_threads():
     run_python(

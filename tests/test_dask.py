@@ -29,6 +29,7 @@ from saddlepoint.parts.sharded.dask import DaskEngine, dask_coupling  # noqa: E4
 from saddlepoint.parts.sharded.dask_cluster import Cluster, certificates, connect  # noqa: E402
 
 ROWS, COLUMNS = 96, 12
+pytestmark = pytest.mark.cluster
 METHOD = "condat-vu"
 TOL = 1e-7
 

@@ -38,6 +38,7 @@ def shape(text):
     return re.sub(r"[-+.\de]*\d[-+.\de]*", "#", text).split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [
@@ -56,6 +57,7 @@ def test_python_on_the_pages(page, monkeypatch, tmp_path):
         exec(compile(block, page, "exec"), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/problem-file.md"])
 def test_console_lines(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)

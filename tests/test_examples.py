@@ -18,6 +18,7 @@ PROOF = re.compile(r"Certificate\(|certificate  |exploitability  ")
 every_script = pytest.mark.parametrize("script", SCRIPTS, ids=[f"{path.parent.name}/{path.stem}" for path in SCRIPTS])
 
 
+@pytest.mark.slow
 @every_script
 def test_script(script, tmp_path):
     """In a process of its own, with warnings as errors. The time limit only ends what hangs."""

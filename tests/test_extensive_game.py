@@ -98,6 +98,7 @@ def test_without_openspiel(monkeypatch):
         ExtensiveGame.from_openspiel("kuhn_poker")
 
 
+@pytest.mark.slow
 def test_openspiel_is_imported_only_when_needed():
     code = "import sys, saddlepoint.apps.extensive_game; sys.exit('pyspiel' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -71,6 +71,7 @@ def test_steps_are_the_methods_own(twin, name):
         np.testing.assert_allclose(formed.numpy(), plain.numpy(), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not kernels.available(), reason="needs PyTorch, Triton and a CUDA GPU")
 @pytest.mark.parametrize("name", alike())
 @pytest.mark.parametrize("shape", [(700, 500), (600, 600)])

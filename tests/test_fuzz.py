@@ -28,6 +28,7 @@ import problem_file
 import result_file
 from harness import LIMIT, read
 
+pytestmark = pytest.mark.slow
 FOLDER = Path(tempfile.mkdtemp())
 EXAMPLES = int(os.environ.get("EXAMPLES", "25"))
 

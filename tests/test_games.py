@@ -97,6 +97,7 @@ def random_game(seed, m, n, scale=1.0):
     return A, *sides
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 9), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_constrained_games_have_the_value_of_the_linear_program(seed, m, n, scale):
@@ -111,6 +112,7 @@ def test_constrained_games_have_the_value_of_the_linear_program(seed, m, n, scal
     assert abs(found.value - game_by_highs(A, B, b, C, c)) <= slack
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([None, "auto", "anderson-condat-vu"]))
 def test_multipliers_prove_the_equilibrium(seed, method):
@@ -130,6 +132,7 @@ def test_multipliers_prove_the_equilibrium(seed, method):
     assert abs(force_x @ found.x) + abs(force_y @ found.y) <= 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [None, "auto"])
 def test_badly_scaled_constraints(method):
     A, (B, b), (C, c) = random_game(5, 8, 6)
@@ -230,6 +233,7 @@ def random_side(seed):
     return run.x, rng
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from([0.3, 3.0, 300.0]), st.sampled_from([1e-3, 0.03]))
 def test_constants_and_hessian_of_a_subproblem(seed, r, a):
     side, rng = random_side(seed)
@@ -294,6 +298,7 @@ def test_kuhn_poker(method):
     assert second["1b"]["Bet"] == pytest.approx(1 / 3, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_leduc_poker():
     game = ExtensiveGame.load("leduc")
     found = game.solve(tol=1e-6)
@@ -305,6 +310,7 @@ def test_leduc_poker():
     assert abs(found.value - exact) <= found.exploitability + 1e-9
 
 
+@pytest.mark.slow
 def test_leduc_poker_from_gradients_only():
     found = ExtensiveGame.load("leduc").solve(tol=1e-2, method="anderson-condat-vu")
     assert found.solved, found

@@ -12,7 +12,13 @@ import saddlepoint as sp
 from saddlepoint.parts.coupling import jax_kernels
 from saddlepoint.parts.coupling import triton_kernels as kernels
 
-gpu = pytest.mark.skipif(not kernels.available(), reason="needs PyTorch, Triton and a CUDA GPU")
+
+def gpu(test):
+    """Mark a test that runs the kernels, and skip it where they cannot run."""
+    reason = "needs PyTorch, Triton and a CUDA GPU"
+    return pytest.mark.gpu(pytest.mark.skipif(not kernels.available(), reason=reason)(test))
+
+
 torch = kernels.torch
 NAN = float("nan")
 

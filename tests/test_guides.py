@@ -59,6 +59,7 @@ def plain(line):
     return " ".join(NUMBER.sub("#", line).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON)
 def test_python_of_a_guide(page, monkeypatch, tmp_path, capsys, as_before):
     monkeypatch.chdir(tmp_path)
@@ -155,6 +156,7 @@ def pictures():
     return module
 
 
+@pytest.mark.slow
 def test_pictures_can_be_drawn(pictures, tmp_path):
     pictures.main(tmp_path)
     drawn = {path.name for path in tmp_path.glob("*.png")}

@@ -565,6 +565,7 @@ def measured(folder, limit, room, *names):
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 
 
+@pytest.mark.slow
 @needs_proc
 def test_files_are_read_within_the_limit(tmp_path):
     """Files that are just within the limit, in a process that has little more memory than that."""
@@ -588,6 +589,7 @@ def test_files_are_read_within_the_limit(tmp_path):
         assert re.search("above the memory limit|what is left of the memory limit", refused), name
 
 
+@pytest.mark.slow
 @needs_proc
 def test_hostile_files_need_no_memory(tmp_path):
     """Small files that ask for much are refused before they get it; 48 MiB are all that there is."""
@@ -767,6 +769,7 @@ def started(folder, *words, **streams):
     return subprocess.Popen([*PROGRAM, *words], cwd=folder, **streams)
 
 
+@pytest.mark.slow
 def test_readers_that_leave_early(folder):
     """`saddlepoint methods | head -1`: the reader closes the pipe before all is written."""
     for words in (["methods"], ["methods", "--json"], ["solve", "p.toml"]):
@@ -778,6 +781,7 @@ def test_readers_that_leave_early(folder):
         assert process.returncode == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_output_that_cannot_be_written(folder):
     for words in (["methods", "--json"], ["solve", "p.toml"]):
@@ -789,6 +793,7 @@ def test_output_that_cannot_be_written(folder):
     assert re.fullmatch("error: .*No space left on device\n", process.communicate(timeout=60)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_closed_streams(folder, closed):
     line = f"exec {' '.join(map(json.dumps, PROGRAM))} solve p.toml --out r.npz {closed}"
@@ -797,6 +802,7 @@ def test_closed_streams(folder, closed):
     assert sp.load_result(folder / "r.npz").solved
 
 
+@pytest.mark.slow
 def test_streams_that_know_few_letters(folder):
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     process = started(folder, "methods", stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
@@ -805,6 +811,7 @@ def test_streams_that_know_few_letters(folder):
     assert b"catalyst-dippa" in out
 
 
+@pytest.mark.slow
 @needs_proc
 def test_little_memory(folder):
     """A problem that does not fit is told in a line, too."""
@@ -824,6 +831,7 @@ sys.exit(run())
     assert re.fullmatch("error: there is not enough memory for this.*\n", done.stderr), done.stderr
 
 
+@pytest.mark.slow
 def test_interrupted_in_the_middle(folder):
     (folder / "slow.toml").write_text(
         'A = [[1, 2], [0, 1]]\ng = {kind = "quadratic", P = 1e-9, b = [1, 1]}\nh = {kind = "quadratic", P = 2}\n'

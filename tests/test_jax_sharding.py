@@ -13,6 +13,7 @@ import pytest
 import saddlepoint as sp
 
 pytest.importorskip("jax", reason="JAX is not installed")
+pytestmark = pytest.mark.cluster
 ONE_PASS = ("condat-vu", "lpd-gs", "lpd", "ogda", "apdg")
 SPLITS = ("rows", "rows, explicit axes", "columns", "a grid")
 
@@ -113,6 +114,7 @@ def test_what_is_refused(report):
     assert "expected a NamedSharding" in refused["without_a_name"]
 
 
+@pytest.mark.gpu
 def test_a_mesh_of_one_gpu():
     jax = importlib.import_module("jax")
     try:

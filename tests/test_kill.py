@@ -19,6 +19,7 @@ from saddlepoint.problems.generators import random_logistic
 from saddlepoint.solving.checkpoint import store
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.slow
 KILLS = 50
 METHODS = ("auto", "dippa", "catalyst-aipfb")
 

@@ -6,6 +6,7 @@ from cases import BLACK_BOX, CASES, case, gradient_methods, prox_methods, quadra
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import distance
+from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint.methods.registry import method_names
@@ -14,6 +15,7 @@ from saddlepoint.problems.oracle import Meter, metered
 GRADIENT = gradient_methods()
 PROX = prox_methods()
 QUADRATIC = quadratic_methods()
+QUICK = ("balanced", "L_x >> L_y", "logistic")  # the cases that `make check` runs with every method
 
 
 def check(f, xs, ys, method, tol=1e-8):
@@ -28,13 +30,13 @@ def check(f, xs, ys, method, tol=1e-8):
     return result
 
 
-@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("problem", slow_except(CASES, *QUICK))
 @pytest.mark.parametrize("method", GRADIENT)
 def test_gradient_method_solves(method, problem):
     check(*case(problem), GRADIENT[method])
 
 
-@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("problem", slow_except(CASES, *QUICK))
 @pytest.mark.parametrize("method", PROX)
 def test_prox_method_solves_or_says_what_it_lacks(method, problem):
     f, xs, ys = case(problem)
@@ -47,7 +49,7 @@ def test_prox_method_solves_or_says_what_it_lacks(method, problem):
             sp.solve(f, method=made)
 
 
-@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("problem", slow_except(CASES, *QUICK))
 @pytest.mark.parametrize("method", QUADRATIC)
 def test_quadratic_method_solves_or_says_what_it_lacks(method, problem):
     f, xs, ys = case(problem)
@@ -107,7 +109,7 @@ SINGLE = ["balanced", "L_x >> L_y", "logistic, mu_x < mu_y", "sparse A"]
 PAIRS = [(m, p) for m in (*GRADIENT, *PROX) for p in SINGLE if m in GRADIENT or not p.startswith("logistic")]
 
 
-@pytest.mark.parametrize(("method", "problem"), PAIRS)
+@pytest.mark.parametrize(("method", "problem"), slow_except(PAIRS, *((m, "balanced") for m in (*GRADIENT, *PROX))))
 def test_float32_stays_float32_and_is_certified_in_float64(method, problem):
     f, xs, ys = case(problem)
     single = _single(f)

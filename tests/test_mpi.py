@@ -18,7 +18,7 @@ from saddlepoint.problems.files import load_problem
 pytest.importorskip("mpi4py", reason="mpi4py is not installed")
 BESIDE = Path(sys.executable).with_name("mpiexec")
 MPIEXEC = str(BESIDE) if BESIDE.exists() else shutil.which("mpiexec")
-pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")]
 
 SCRIPT = str(Path(__file__).with_name("on_ranks.py"))
 ROWS, COLUMNS = 240, 20

@@ -199,6 +199,7 @@ def test_both_weights_are_one_where_mu_x_is_mu_y():
         np.testing.assert_allclose(view.back(a.x, a.y)[0], b.x, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [name for name in CASES if name != "L_x << L_y"])
 def test_pbr_with_the_papers_weights_solves(problem):
     f, xs, ys = case(problem)
@@ -279,6 +280,7 @@ def test_hss_contraction_bounds_the_spectral_radius(k, d, e, c):
         assert radius <= theory.rhss_contraction(k, d, e, f.coupling, max(kx, ky)) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("c", [0.3, 0.8, 5.0])
 def test_rhss_with_exact_solves_is_the_dense_iteration(k, c):
@@ -348,6 +350,7 @@ def test_hessian_products_are_not_drowned_by_the_gradient_at_zero():
 FEW = ["balanced", "mu_x > mu_y", "L_x << L_y", "kappa = 1", "A = 0", "1 x 1", "tiny A", "badly scaled A"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "problem"), [(2, p) for p in QUADRATIC] + [(k, p) for k in (1, 3) for p in FEW])
 def test_rhss_solves(k, problem):
     f, xs, ys = case(problem)

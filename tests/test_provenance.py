@@ -41,6 +41,7 @@ def all_fingerprints():
     return found
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bits_here_and_in_another_process():
     first = all_fingerprints()
     assert all_fingerprints() == first

@@ -17,6 +17,7 @@ OUTSIDE = [*saddle_programs.OUTSIDE, *quadratic_programs.OUTSIDE, *worst_cases.O
 quiet = pytest.mark.filterwarnings("ignore")  # of cvxpy and its solvers
 
 
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.source}: {case.problem}" for case in CASES])
 def test_the_answers_agree(case):

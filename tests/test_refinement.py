@@ -27,6 +27,7 @@ def test_the_copy_alone_would_not_do():
     assert f.certificate(low.x, low.y).distance > 1e-7
 
 
+@pytest.mark.slow
 def test_where_low_precision_gains_nothing_the_run_switches_and_says_so():
     """At |A|/sqrt(mu_x mu_y) = 1e9 the rounding of A to float32 is no small change."""
     f = random_quadratic(12, 10, 10, 10, 1e9, seed=1)
@@ -44,6 +45,7 @@ def test_a_budget_holds_across_rounds():
     assert max(result.calls.values()) <= 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_bfloat16(library):
     xp = load_library(library)

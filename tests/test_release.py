@@ -13,6 +13,7 @@ import yaml
 import saddlepoint as sp
 
 ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.slow
 sys.path.append(str(ROOT / "tools"))
 pytest.importorskip("build")
 pytest.importorskip("hatchling")

@@ -146,6 +146,7 @@ def test_nobody_beats_the_lower_bound(kx, ky, c):
             assert scaling.promised_counts(method, kx, ky, c, 1e-6).rounds >= forced / 3.0 - 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lpd-gs", "lpd", "condat-vu", "lpd-slide", "dippa"])
 @pytest.mark.parametrize("c", [5.0, 50.0])
 def test_runs_stay_below_what_is_promised(method, c):

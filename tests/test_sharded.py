@@ -76,6 +76,7 @@ def test_neighbours_fold_to_one_piece():
 # -- the same answers --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_SHARDS)
 def test_every_method_finds_the_same_point(name):
     f, _ = spread()
@@ -116,6 +117,7 @@ SEPARABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEPARABLE)
 def test_the_awkward_problems(name):
     f = SEPARABLE[name]
@@ -192,6 +194,7 @@ def test_x_is_gathered_once_and_shards_forget_what_nobody_asks_for():
     assert max(held) <= 24  # the state, the best point, and what a certificate needs
 
 
+@pytest.mark.slow
 def test_a_line_that_nobody_asks_for_does_not_grow():
     f, engine = spread()
     x = mean = f.space.of_x.full(M, 1.0)
@@ -516,7 +519,7 @@ KINDS = ("A.zarr", "A.h5:A", "A.parquet", "blocks", "texts")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("engine", ["local", "dask"])
+@pytest.mark.parametrize("engine", ["local", pytest.param("dask", marks=pytest.mark.cluster)])
 def test_engines_take_a_from_other_files(kind, engine, stores):
     if engine == "dask" and kind not in ("A.zarr", "texts"):
         pytest.skip("a cluster of its own for each kind takes long, and their rows are read alike")

@@ -24,6 +24,7 @@ typer = pytest.importorskip("typer")
 pytest.importorskip("sphinx_gallery")
 pytest.importorskip("pydata_sphinx_theme")
 
+pytestmark = pytest.mark.slow
 MADE = shutil.ignore_patterns("repository", "gallery", "generated", "__pycache__")
 
 

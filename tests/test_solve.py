@@ -152,6 +152,7 @@ def test_ctrl_c_returns_the_best_point_so_far():
     assert result.certificate.distance < result.history[0].distance
 
 
+@pytest.mark.slow
 def test_a_real_ctrl_c():
     script = textwrap.dedent("""
         import json, time

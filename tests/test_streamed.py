@@ -190,6 +190,7 @@ def test_a_solve_takes_one_pass_a_step(tmp_path, small_blocks):
     np.testing.assert_allclose(result.x, twin.x, atol=2e-8)
 
 
+@pytest.mark.slow
 def test_every_method(tmp_path, small_blocks):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "A.npy", rng.standard_normal((80, 20)))
@@ -277,6 +278,7 @@ def test_lanczos_from_several_starts(seed, starts):
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="the peak of a process is read from Linux's /proc"
 )
@@ -500,6 +502,7 @@ def test_nan_is_found_in_the_first_pass(how, value, tmp_path, small_blocks):
         sp.stream(write(tmp_path, how, A)).mul(np.ones(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["cut", "longer", "touched", "gone"])
 @pytest.mark.parametrize("how", ["npy", "npy folder", "h5 in chunks", "parquet", "mtx"])
 def test_a_file_that_changes_during_the_run(how, change, tmp_path, small_blocks):
@@ -627,6 +630,7 @@ def test_the_rate_and_the_share(tmp_path, small_blocks):
     assert progress.told_reading(reading) == "pass 7, 35 %, in memory"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rich", [True, False])
 def test_progress_shows_the_rate(rich, tmp_path, small_blocks, capsys, monkeypatch):
     if rich:
@@ -677,6 +681,7 @@ def test_a_problem_file_names_it(how, tmp_path, small_blocks):
         np.testing.assert_allclose(f.A.mul(np.ones(n)), A @ np.ones(n), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_file_beyond_the_memory_limit_stays_on_disk(tmp_path, capsys, monkeypatch):
     np.save(tmp_path / "A.npy", np.random.default_rng(0).standard_normal((5000, 600)))
     np.save(tmp_path / "b.npy", np.ones(5000))

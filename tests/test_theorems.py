@@ -215,6 +215,7 @@ def test_lemma_dippa_inner(problem):
         assert error <= theory.dippa_delta(level, kappa, nu) + ROUNDING**2 * np.sum(exact**2) * (1 + nu * nu)
 
 
+@pytest.mark.slow
 @given(saddles(most=6.0))
 def test_promised_outer_steps_deliver_definition_2(problem):
     method, eps = sp.DIPPA("paper", "cg"), 1e-4

@@ -290,6 +290,7 @@ def test_exponents_are_slopes():
     assert exponent([1.0, 10.0, 100.0], [5.0, 50.0, 500.0]) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_the_measured_table_agrees_with_theory_where_theory_is_sharp():
     table = measured_table(["dippa", "aipfb"], tol=1e-4, quick=True, max_seconds=60.0)
     rows = {row.method: row for row in table.rows}

@@ -8,6 +8,7 @@ from cases import CASES, case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import dense, distance, saddle_point
+from tiers import slow_except
 from wrong_assumptions import LIES, Given, M, asymmetric, box, large_mu, noisy, one_sign, problem, wrong_gradient
 
 import saddlepoint as sp
@@ -64,12 +65,13 @@ def lied_to(lie, name, method):
         assert names_the_lie(lie, end.message), end
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", slow_except(METHODS, "lpd-gs", "auto"))
 @pytest.mark.parametrize("lie", LIES)
 def test_every_method_is_told_every_lie(lie, method):
     lied_to(lie, "quadratic", method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["diagonal", "logistic", "log-cosh"])
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("method", ["auto", "lpd-gs", "anderson-imex"])
@@ -117,7 +119,7 @@ def test_solved_is_never_false(seed, lie, method, log_kappa, log_coupling):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("method", ["auto", "lpd-gs", "anderson-condat-vu", "dippa"])
+@pytest.mark.parametrize("method", slow_except(["auto", "lpd-gs", "anderson-condat-vu", "dippa"], "lpd-gs"))
 def test_honest_black_boxes_are_solved(name, method):
     f, xs, ys = case(name)
     g, h = (sp.Smooth(q.grad, mu=q.mu, L=q.L, value=q.value) for q in (f.g, f.h))
