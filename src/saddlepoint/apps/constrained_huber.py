@@ -43,8 +43,9 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.constants import DENSE, ROUNDING
-from saddlepoint.parts.functions.smooth import anchored, stretched
+from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.saddle import Saddle
 
 WEIGHT = 1e-3  # of a proximal step
@@ -236,8 +237,6 @@ class Loss(NamedTuple):
 class Objective(Smooth):
     """g(w). A dense X has its columns centred if there is an intercept; for a sparse one b makes up for the means."""
 
-    trusted = True
-
     def __init__(self, X: Any, y: Array, l2: float, delta: float, intercept: bool) -> None:
         rows, features = X.shape
         self.means = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(features)
@@ -257,6 +256,7 @@ class Objective(Smooth):
             value=lambda w: self.loss.value(w) + 0.5 * l2 * inner(w, w),
             dim=features,
             dtype=np.float64,
+            trusted=True,
         )
 
     def intercept(self, w: Array) -> float:
@@ -333,7 +333,7 @@ def _whitened(g: Objective) -> tuple[Array, Smooth]:
 
 def _scaled(g: Objective) -> tuple[Any, Smooth]:
     c = 1.0 / math.sqrt(g.L)
-    return c * eye_array(g.X.shape[1]), stretched(g, c)
+    return c * eye_array(g.X.shape[1]), affine(g, scale=c)
 
 
 # -- the proof -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Smooth
+from saddlepoint.parts.functions.affine import affine
 
 ROUNDS = 10  # of equilibration
 
@@ -42,7 +43,7 @@ class Side:
     def set_cost(self, cost: Smooth | None, unit: float) -> None:
         """Let the player bear a cost; payoffs are counted in ``unit``."""
         self.unit = unit
-        self.cost = None if cost is None else scaled(cost, self.d, unit)
+        self.cost = None if cost is None else affine(cost, scale=self.d, weight=1.0 / unit)
 
     def multipliers(self, v: Array, r: float) -> tuple[Array, Array]:
         """What the penalty r makes of the multipliers at v."""
@@ -109,16 +110,3 @@ def equilibrated(E: csr_array) -> tuple[Array, Array]:
             largest = current.max(axis=axis).toarray()
             weights /= np.sqrt(np.where(largest > 0.0, largest, 1.0))
     return d, w
-
-
-def scaled(cost: Smooth, d: Array, unit: float) -> Smooth:
-    """v' -> cost(d v')/unit."""
-    H = cost.hessian
-    return Smooth(
-        lambda v: d * cost.grad(d * v) / unit,
-        mu=cost.mu * float(d.min()) ** 2 / unit,
-        L=cost.L * float(d.max()) ** 2 / unit,
-        value=None if cost.value is None else lambda v: cost(d * v) / unit,
-        hessian=None if H is None else lambda v: diags_array(d) @ H(d * v) @ diags_array(d) / unit,
-        trusted=cost.trusted,
-    )

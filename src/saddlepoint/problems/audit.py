@@ -8,7 +8,6 @@ is about to be returned; only what was claimed is examined, not what is true by 
 from __future__ import annotations
 
 import math
-from copy import copy
 
 import numpy as np
 
@@ -49,9 +48,8 @@ class Audit:
             if not function.trusted
         }
         self.products = None if f.A.trusted else AdjointCheck(f.A, self.meter.note)
-        self.seen = copy(f)
         A = f.A if self.products is None else MeteredCoupling(f.A, Meter(), watch=self.products)
-        self.seen._set(self._watched(f.g, "g"), self._watched(f.h, "h"), A, f.space)
+        self.seen = f.replace(g=self._watched(f.g, "g"), h=self._watched(f.h, "h"), A=A)
 
     @property
     def needed(self) -> bool:
@@ -149,9 +147,7 @@ class Audit:
             watch.see(x, p)
             return p
 
-        other = copy(f)
-        other.grad = grad
-        return other
+        return f.replace(grad=grad, trusted=f.trusted)
 
 
 def other_slope(name: str, wrong: float) -> AssumptionError:

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.saddle import Saddle, with_smoothness
 
 
 def corrected(f: Saddle, function: str, constant: str, value: float) -> Saddle:
     """f with another "mu" or "L" of ``function`` ("g" or "h"), or another "norm" of A."""
-    other = copy(f)
-    g, h, A = f.g, f.h, f.A
     if constant == "norm":
-        A = WithNorm(A, value)
-    elif function == "g":
-        g = _with(g, constant, value)
-    else:
-        h = _with(h, constant, value)
-    other._set(g, h, A, f.space)
-    return other
-
-
-def _with(function: Smooth, constant: str, value: float) -> Smooth:
-    other = copy(function)
-    if constant == "mu":
-        other.mu = value
-    else:
-        other.L = max(value, other.mu) if other.mu == other.mu else value
-    return other
+        return f.replace(A=WithNorm(f.A, value))
+    old: Smooth = getattr(f, function)
+    new = old.replace(mu=value) if constant == "mu" else with_smoothness(old, value)
+    return f.replace(g=new) if function == "g" else f.replace(h=new)
 
 
 class WithNorm(ForwardingCoupling):

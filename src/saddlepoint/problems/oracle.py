@@ -17,7 +17,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
-from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck
 from saddlepoint.problems.saddle import Saddle
 
@@ -92,10 +92,11 @@ def metered(f: Saddle, meter: Meter) -> Saddle:
     return Saddle.of(g, h, A, f.space)
 
 
-def _counted(f: Smooth, name: str, space: Space, meter: Meter) -> Smooth:
+def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = True) -> Smooth:
+    """The same function, counted as ``name``; its gradients are compared with mu and L unless ``checked`` is False."""
     raw, oracle, charge, dtype = f.grad, f"grad_{name}", meter.charge, space.dtype
     looked = not space.is_sharded  # over shards: what is not finite there is seen in the next A'x
-    watch = None if f.trusted else GradientCheck(name, f.mu, f.L, raw, meter.note)
+    watch = None if f.trusted or not checked else GradientCheck(name, f.mu, f.L, raw, meter.note)
     if watch is not None:
         meter.watches[name] = watch
 
@@ -118,16 +119,16 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter) -> Smooth:
         charge(oracle, x.shape[0])
         return f.hessian(x) if f.hessian is not None else None
 
-    return Smooth(
-        grad,
-        mu=known(f.mu),
-        L=known(f.L),
-        value=f.value,
+    def restrict(rows: slice) -> Smooth:
+        assert f.restrict is not None
+        return _counted(f.restrict(rows), name, space, meter, checked=False)
+
+    return f.replace(
+        grad=grad,
         prox=prox if f.has_prox else None,
-        dim=f.dim,
-        space=f.space,
-        quadratic=f.quadratic,
         hessian=None if f.hessian is None else hessian,
+        restrict=None if f.restrict is None else restrict,
+        trusted=f.trusted,
     )
 
 

@@ -98,13 +98,12 @@ class Saddle:
         with np.errstate(all="ignore"):
             L, calls = estimate_smoothness(f.grad, size, space.of_x if name == "g" else space.of_y)
         self.estimated[name] = calls
-        return _with_smoothness(f, L)
+        return with_smoothness(f, L)
 
-    def with_estimate(self, name: str, L: float) -> Saddle:
-        """The same problem with another estimate of L of ``name`` ("g" or "h")."""
+    def replace(self, *, g: Smooth | None = None, h: Smooth | None = None, A: Coupling | None = None) -> Saddle:
+        """A copy with another g, h or A, and everything else kept; the new parts are not checked."""
         other = copy(self)
-        g, h = (_with_smoothness(f, L) if f is getattr(self, name) else f for f in (self.g, self.h))
-        other._set(g, h, self.A, self.space)
+        other._set(g or self.g, h or self.h, self.A if A is None else A, self.space)
         return other
 
     # -- constants ---------------------------------------------------------------------------------------------------
@@ -209,10 +208,9 @@ class Saddle:
         return f"Saddle({m} x {n}: g={self.g!r}, h={self.h!r}, A={self.A!r})"
 
 
-def _with_smoothness(f: Smooth, L: float) -> Smooth:
-    other = copy(f)
-    other.L = L if math.isnan(f.mu) else max(L, f.mu)
-    return other
+def with_smoothness(f: Smooth, L: float) -> Smooth:
+    """f with another L, which is no less than mu."""
+    return f.replace(L=L if math.isnan(f.mu) else max(L, f.mu))
 
 
 def _unit(*arrays: Array) -> float:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from saddlepoint.ground.arrays import Array
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
-from saddlepoint.parts.functions.smooth import Smooth, known, stretched
+from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.smooth import anchored as anchored_function
 from saddlepoint.problems.saddle import Saddle
 
@@ -48,7 +48,7 @@ def rescaled(f: Saddle, a: float, b: float) -> View:
     """f(a u, b v)."""
     if a == 1.0 and b == 1.0:
         return View(f)
-    return View(Saddle.of(stretched(f.g, a), stretched(f.h, b), scaled_coupling(f.A, a * b), f.space), a, b)
+    return View(Saddle.of(affine(f.g, scale=a), affine(f.h, scale=b), scaled_coupling(f.A, a * b), f.space), a, b)
 
 
 def swapped(f: Saddle) -> View:
@@ -135,31 +135,14 @@ def in_units(f: Saddle, units: Units) -> View:
     a, b, t = units
     if not any(units):
         return View(f)
-    problem = Saddle.of(_in_units(f.g, a, t), _in_units(f.h, b, t), UnitCoupling(f.A, units), f.space)
-    return View(problem, 2.0 ** (a + t), 2.0 ** (b + t))
+    x, y = 2.0 ** (a + t), 2.0 ** (b + t)
+    g, h = affine(f.g, scale=x, slope=2.0 ** (a - t)), affine(f.h, scale=y, slope=2.0 ** (b - t))
+    return View(Saddle.of(g, h, UnitCoupling(f.A, units), f.space), x, y)
 
 
 def _bits(size: float) -> int:
     """The exponent of a positive number; that of the largest one for infinity."""
     return math.frexp(min(size, sys.float_info.max))[1]
-
-
-def _in_units(f: Smooth, a: int, t: int) -> Smooth:
-    """u -> 2^-2t f(2^(a+t) u)."""
-    grad, value, F = f.grad, f.value, f.hessian
-    to, slope, curvature = 2.0 ** (a + t), 2.0 ** (a - t), 2.0 ** (2 * a)
-    return Smooth(
-        lambda u: slope * grad(to * u),
-        mu=known(curvature * f.mu),
-        L=known(curvature * f.L),
-        value=None if value is None else lambda u: 2.0**-t * (2.0**-t * value(to * u)),
-        prox=(lambda v, s: (1.0 / to) * f.prox(to * v, curvature * s)) if f.has_prox else None,
-        dim=f.dim,
-        space=f.space,
-        quadratic=f.quadratic,
-        hessian=None if F is None else lambda u: curvature * F(to * u),
-        trusted=f.trusted,
-    )
 
 
 class ScaledCoupling(ForwardingCoupling):

@@ -139,7 +139,8 @@ class Evaluator:
             self.note([found])
             return term(found)
 
-        return Smooth(grad, mu=f.mu, L=f.L, prox=prox if f.has_prox else None, dim=f.dim, space=f.space)
+        # Only these two take symbolic vectors.
+        return f.replace(grad=grad, prox=prox if f.has_prox else None, value=None, hessian=None, restrict=None)
 
 
 class SideStreams:

@@ -20,7 +20,7 @@ from saddlepoint.ground.arrays import Array, Space
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, Norm, SparseCoupling
-from saddlepoint.parts.functions.smooth import moved
+from saddlepoint.parts.functions.affine import affine
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import distance_bound
 from saddlepoint.theory.lower import chain_N
@@ -63,7 +63,8 @@ class Stored:
 
     def problem(self, f: Saddle, S: Coupling) -> Saddle:
         """The problem of the round, in the distance to where it began; f and S may be counted."""
-        return Saddle.of(moved(f.g, self.x, self.Ay), moved(f.h, self.y, -self.Atx), S, f.space)
+        g, h = affine(f.g, shift=self.x, linear=self.Ay), affine(f.h, shift=self.y, linear=-self.Atx)
+        return Saddle.of(g, h, S, f.space)
 
     def over(self, x: Array, y: Array, distance: float, calls: int) -> bool:
         """Note the certified distance of (x, y) after so many calls; whether the round is over."""

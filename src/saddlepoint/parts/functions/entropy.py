@@ -22,8 +22,6 @@ class Entropy(Smooth):
         (Entropy(mu=1, L=1000), -0.693...)
     """
 
-    trusted = True
-
     def __init__(self, low: float = 1e-3, high: float = 1.0) -> None:
         self.low, self.high = _constant(low, "low of Entropy"), _constant(high, "high of Entropy")
         if not 0.0 < self.low < self.high:
@@ -35,6 +33,7 @@ class Entropy(Smooth):
             value=self._value,
             hessian=self._hessian,
             restrict=self._restrict,
+            trusted=True,
         )
 
     def _restrict(self, rows: slice) -> Entropy:

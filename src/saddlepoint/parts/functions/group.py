@@ -34,8 +34,6 @@ class GroupHuber(Smooth):
         GroupHuberConjugate(n=3, mu=0.0952381, L=2)
     """
 
-    trusted = True
-
     def __init__(self, groups: Any = None, weight: float = 1.0, width: float = 1e-2, l2: float = 0.0) -> None:
         self.weight, self.width = _positive(weight, "weight"), _positive(width, "width")
         self.l2 = _constant(l2, "l2 of GroupHuber")
@@ -47,6 +45,7 @@ class GroupHuber(Smooth):
             value=self._value,
             prox=self._proximal,
             dim=None if self.labels is None else self.labels.shape[0],
+            trusted=True,
         )
 
     def conjugate(self) -> GroupHuberConjugate:
@@ -81,14 +80,12 @@ class GroupHuberConjugate(Smooth):
     s = weight + l2 width, and a parabola of curvature 1/l2 beyond. mu = 1/c and L = 1/l2.
     """
 
-    trusted = True
-
     def __init__(self, of: GroupHuber) -> None:
         if of.l2 == 0.0:
             raise ProblemError("the conjugate of a GroupHuber is smooth only if l2 > 0; give it a positive l2")
         self.of = of
         self._steep = of.L
-        super().__init__(self._gradient, mu=1.0 / of.L, L=1.0 / of.l2, value=self._value, dim=of.dim)
+        super().__init__(self._gradient, mu=1.0 / of.L, L=1.0 / of.l2, value=self._value, dim=of.dim, trusted=True)
 
     def _radius(self, s: Array) -> Array:
         return np.maximum(s / self._steep, (s - self.of.weight) / self.of.l2)

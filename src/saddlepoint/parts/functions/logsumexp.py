@@ -23,8 +23,6 @@ class LogSumExp(Smooth):
     Without D the maximum is over the coordinates of x.
     """
 
-    trusted = True
-
     def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0, tau: float = 1.0) -> None:
         self.l2 = _constant(l2, "l2 of LogSumExp")
         self.tau = _constant(tau, "tau of LogSumExp")
@@ -41,6 +39,7 @@ class LogSumExp(Smooth):
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
             space=common_space({"D of LogSumExp": self.D, "t of LogSumExp": self.t}),
+            trusted=True,
         )
 
     def _scores(self, x: Array) -> Array:

@@ -59,8 +59,8 @@ class Quadratic(Smooth):
             quadratic=True,
             hessian=self._matrix if space is None or space.is_numpy else None,
             restrict=None if isinstance(self.P, Coupling) else self._restrict,
+            trusted=trusted,
         )
-        self.trusted = trusted
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
     def hessian_times(self, x: Array) -> Array:

@@ -32,8 +32,6 @@ class Risk(Smooth):
     are methods and not closures so that the function can be sent to another process.
     """
 
-    trusted = True
-
     def __init__(
         self,
         D: Any,
@@ -76,6 +74,7 @@ class Risk(Smooth):
             quadratic=quadratic,
             restrict=restrict if self.D is None else None,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
+            trusted=True,
         )
 
     def _loss(self, r: Array) -> Array:

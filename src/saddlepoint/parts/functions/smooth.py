@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from saddlepoint.ground.arrays import Array, Space, common_space
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_count, as_number, short_repr
+from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
 
 Gradient: TypeAlias = Callable[[Array], Array]
@@ -23,7 +25,9 @@ Prox: TypeAlias = Callable[[Array, float], Array]
 Hessian: TypeAlias = Callable[[Array], Any]
 Restrict: TypeAlias = Callable[[slice], "Smooth"]
 
-UNKNOWN = ", or None if it is unknown"
+UNKNOWN = ", or None if it is unknown"  # the end of a sentence that says which constants are expected
+FUNCTIONS = {"grad", "value", "prox", "hessian", "restrict"}  # arguments of Smooth that are functions
+CLAIMS = {"grad", "mu", "L"}  # arguments of Smooth to which ``trusted`` refers
 
 
 class Smooth:
@@ -33,7 +37,7 @@ class Smooth:
         grad: x -> gradient at x. It must return a new array at every call and leave x alone.
         mu: strong convexity; ``None`` if unknown (it is never guessed, and without it no distance can be certified).
         L: smoothness, the Lipschitz constant of the gradient; ``None`` to have it estimated from gradients when the
-            function enters a ``Saddle`` (the run watches the estimate, and a certificate never depends on it).
+            function enters a ``Saddle`` (the run checks the estimate, and a certificate never depends on it).
         value: x -> value at x. Optional: no method needs it.
         prox: (v, t) -> argmin_u f(u) + |u - v|^2 / (2 t). Optional: only prox methods need it.
         dim: the dimension, if the function fixes it.
@@ -44,7 +48,7 @@ class Smooth:
         restrict: a slice of coordinates -> the function of these alone, where the function is a sum over the
             coordinates. Optional: only sharded problems need it.
         trusted: True if mu and L follow from what the function is made of, as those of the ready functions do. What is
-            only claimed is looked into before a run is called solved.
+            only claimed is examined before a run is called solved.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -53,7 +57,6 @@ class Smooth:
         Smooth(mu=5, L=8)
     """
 
-    trusted = False
     __array_ufunc__ = None  # so that np.float64(3) * g is left to __rmul__
 
     def __init__(
@@ -91,8 +94,7 @@ class Smooth:
         self.quadratic = quadratic
         self.hessian = hessian
         self.restrict = restrict
-        if trusted:
-            self.trusted = True
+        self.trusted = trusted
 
     @classmethod
     def from_value(
@@ -106,9 +108,38 @@ class Smooth:
         """
         return Smooth(Differentiated(fun), mu=mu, L=L, value=lambda x: float(fun(x)), dim=dim)
 
+    def replace(self, **changes: Any) -> Smooth:
+        """A copy with some of the constructor's arguments changed, and everything else kept.
+
+        ``trusted`` is kept too, unless grad, mu or L changes: what is new about these is only claimed, until
+        ``trusted=True`` says otherwise. The copy of a ready function is one of its kind if no function changes,
+        and otherwise a plain ``Smooth``, since its data may not belong to the new functions.
+
+        Example:
+            >>> import saddlepoint as sp
+            >>> sp.Quadratic(2.0).replace(mu=1.0)
+            Quadratic(mu=1, L=2)
+        """
+        kept = {
+            "grad": self.grad,
+            "mu": known(self.mu),
+            "L": known(self.L),
+            "value": self.value,
+            "prox": self.prox if self.has_prox else None,
+            "dim": self.dim,
+            "space": None if "dtype" in changes else self.space,
+            "quadratic": self.quadratic,
+            "hessian": self.hessian,
+            "restrict": self.restrict,
+            "trusted": self.trusted and CLAIMS.isdisjoint(changes),
+        }
+        other = copy(self) if FUNCTIONS.isdisjoint(changes) else Smooth.__new__(Smooth)
+        Smooth.__init__(other, **(kept | changes))
+        return other
+
     @property
     def dtype(self) -> Any:
-        """Of the function's own data; None if it has none."""
+        """The dtype of the function's own data; None if it has none."""
         return None if self.space is None else self.space.dtype
 
     def __call__(self, x: Array) -> float:
@@ -143,20 +174,7 @@ class Smooth:
         c = _constant(factor, "the factor of a function")
         if c == 0.0:
             raise ProblemError("a function can only be multiplied by a positive number; got 0")
-        f, F, restrict = self, self.hessian, self.restrict
-        return Smooth(
-            partial(_multiple, c, f.grad),
-            mu=known(c * f.mu),
-            L=known(c * f.L),
-            value=None if f.value is None else partial(_multiple, c, f.value),
-            prox=partial(_prox_of_multiple, c, f.prox) if f.has_prox else None,
-            dim=f.dim,
-            space=f.space,
-            quadratic=f.quadratic,
-            hessian=None if F is None else partial(_multiple, c, F),
-            restrict=None if restrict is None else partial(_multiple, c, restrict),
-            trusted=f.trusted,
-        )
+        return affine(self, weight=c)
 
     __rmul__ = __mul__
 
@@ -166,85 +184,37 @@ class Smooth:
         return f"{type(self).__name__}({size}mu={mu}, L={L})"
 
     def _prox_of_sum(self, other: Smooth) -> Prox | None:
-        """The prox of self + other, where self makes it a matter of the prox of other."""
+        """The prox of self + other, where it follows from the prox of other; None elsewhere."""
         return None
 
     def _no_prox(self, v: Array, t: float) -> Array:
         raise ProblemError(f"this {type(self).__name__} has no prox; give prox= to Smooth, or use a gradient method")
 
 
-# Not lambdas, so that sums and multiples of functions can be sent to other processes.
-
-
 def _sum(f: Callable[[Any], Any], g: Callable[[Any], Any], x: Any) -> Any:
+    """f(x) + g(x): not a lambda, so that sums of functions can be sent to other processes."""
     return f(x) + g(x)
-
-
-def _multiple(c: float, f: Callable[[Any], Any], x: Any) -> Any:
-    return c * f(x)
-
-
-def _prox_of_multiple(c: float, prox: Prox, v: Array, t: float) -> Array:
-    return prox(v, c * t)
 
 
 def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
     """f + weight/2 |x - centre|^2: what a proximal step minimises, and what Catalyst adds to g.
 
-    Nothing here but ``+ - *`` touches the points, so they may be symbolic.
+    Points meet nothing but ``+ - *`` here, so they may be symbolic.
     """
-    grad, value, F = f.grad, f.value, f.hessian
+    grad, value, F, restrict = f.grad, f.value, f.hessian, f.restrict
 
     def prox(v: Array, t: float) -> Array:
         shrink = 1.0 / (1.0 + t * weight)
         return f.prox(shrink * (v + (t * weight) * centre), shrink * t)
 
-    return Smooth(
-        lambda x: grad(x) + weight * (x - centre),
+    return f.replace(
+        grad=lambda x: grad(x) + weight * (x - centre),
         mu=known(f.mu + weight),
         L=known(f.L + weight),
         value=None if value is None else lambda x: value(x) + 0.5 * weight * inner(x - centre, x - centre),
         prox=prox if f.has_prox else None,
-        dim=f.dim,
-        space=f.space,
-        quadratic=f.quadratic,
         hessian=None if F is None else lambda x: plus_identity(F(x), weight),
-        trusted=f.trusted,
-    )
-
-
-def moved(f: Smooth, centre: Array, slope: Array) -> Smooth:
-    """u -> f(centre + u) + <slope, u>."""
-    grad, value, F = f.grad, f.value, f.hessian
-    return Smooth(
-        lambda u: grad(centre + u) + slope,
-        mu=known(f.mu),
-        L=known(f.L),
-        value=None if value is None else lambda u: value(centre + u) + inner(slope, u),
-        prox=(lambda v, t: f.prox(centre + v - t * slope, t) - centre) if f.has_prox else None,
-        dim=f.dim,
-        space=f.space,
-        quadratic=f.quadratic,
-        hessian=None if F is None else lambda u: F(centre + u),
-        trusted=f.trusted,
-    )
-
-
-def stretched(f: Smooth, a: float) -> Smooth:
-    """x -> f(a x)."""
-    if a == 1.0:
-        return f
-    grad, value, F = f.grad, f.value, f.hessian
-    return Smooth(
-        lambda x: a * grad(a * x),
-        mu=known(a * a * f.mu),
-        L=known(a * a * f.L),
-        value=None if value is None else lambda x: value(a * x),
-        prox=(lambda v, t: (1.0 / a) * f.prox(a * v, a * a * t)) if f.has_prox else None,
-        dim=f.dim,
-        space=f.space,
-        quadratic=f.quadratic,
-        hessian=None if F is None else lambda x: a * a * F(a * x),
+        restrict=None if restrict is None else lambda rows: anchored(restrict(rows), weight, centre[rows]),
         trusted=f.trusted,
     )
 

@@ -55,14 +55,14 @@ def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
         L: its smoothness.
     """
     slope, step = weight * a, weight * a * a
-    return Smooth(
-        lambda u: slope * f.grad(a * u),
+    return f.replace(
+        grad=lambda u: slope * f.grad(a * u),
         mu=1.0,
         L=max(1.0, L),
-        prox=(lambda v, t: f.prox(a * v, t * step) / a) if f.has_prox else None,  # type: ignore[arg-type]
-        dim=f.dim,
-        space=f.space,
-        quadratic=f.quadratic,
+        value=None,  # the value of f does not tell those of the f_b apart
+        prox=(lambda v, t: f.prox(a * v, t * step) / a) if f.has_prox else None,
+        hessian=None,
+        restrict=None,
         trusted=f.trusted,
     )
 
