@@ -31,14 +31,13 @@ def example():
 @pytest.fixture(scope="module")
 def reflected():
     """The class in it, with the register as it was afterwards."""
-    kept = dict(registry._REGISTER), dict(registry._COMPLEXITY)
+    kept = dict(registry._REGISTER)
     space = {"__name__": "reflected"}
     exec(compile(example(), "CONTRIBUTING.md", "exec"), space)
     assert "reflected" in registry.method_names()
     yield space["Reflected"]
-    for register, before in zip((registry._REGISTER, registry._COMPLEXITY), kept, strict=True):
-        register.clear()
-        register.update(before)
+    registry._REGISTER.clear()
+    registry._REGISTER.update(kept)
 
 
 # -- the worked example -----------------------------------------------------------------------------------------------

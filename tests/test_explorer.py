@@ -13,8 +13,9 @@ from browser import accessible
 
 import saddlepoint as sp
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.methods.registry import promised_rows
 from saddlepoint.solving.auto import gradient_cost, recommend
-from saddlepoint.theory.table1 import BALANCED, LOWER_BOUND, ROWS, SINCE, TABLE1, regime
+from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, regime
 from saddlepoint.uses.pages import explorer
 from saddlepoint.uses.pages.explorer import explorer_page
 from saddlepoint.uses.pages.javascript import TranslationError, as_function, javascript
@@ -336,13 +337,14 @@ def expected(kx, ky, c, tol, g, h, A):
     rows = {}
     for promise in prediction.rows:
         nats = math.log(1.0 / tol)
-        gradients, products = nats * promise.gradients, promise.calls
-        cost = gradients * (g + h) + products * 2 * A
+        of_g, of_h, products = nats * promise.grad_g, nats * promise.grad_h, nats * promise.products
+        gradients, cost = max(of_g, of_h), of_g * g + of_h * h + products * 2 * A
         if promise.method == LOWER_BOUND:
-            gradients, cost = products, prediction.forced_rounds * min(g, h, A)
+            gradients = products = promise.calls
+            cost = prediction.forced_rounds * min(g, h, A)
         rows[promise.method.replace(" ", "-")] = promise.order, gradients, products, cost
     for row in TABLE1:
-        if row not in ROWS:
+        if (row.key, row.order) not in {(one.key, one.order) for one in promised_rows()}:
             order = row.order(kx, ky, c)
             calls = order * math.log(1.0 / tol)
             cost = None if row.key == LOWER_BOUND else calls * (g + h + 2 * A)
@@ -370,7 +372,7 @@ def test_every_value_is_pythons(opened):
 
 def test_nothing_of_the_table_is_missing(opened):
     ids = opened.evaluate("DATA.rows.map((row) => row.id)")
-    assert len(ids) == len(set(ids)) == len({*TABLE1, *BALANCED, *SINCE})
+    assert len(ids) == len(set(ids)) == len(explorer.explorer_rows())
     marked = opened.evaluate("DATA.rows.filter((row) => row.source === 'Table 1').map((row) => row.formula)")
     assert marked == [row.formula for row in TABLE1]
 
@@ -436,7 +438,7 @@ def test_it_begins_with_the_papers_figure(opened):
         "strong",
     ]
     assert opened.inner_text("#regime") == "intermediate"
-    assert opened.locator("#table tbody tr").count() == len({*TABLE1, *BALANCED, *SINCE})
+    assert opened.locator("#table tbody tr").count() == len(explorer.explorer_rows())
     assert opened.locator("#table tr.recommended").get_attribute("data-id") == opened.inner_text("#method")
 
 

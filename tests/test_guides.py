@@ -31,7 +31,7 @@ NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 @pytest.fixture
 def as_before():
     """What a page registers is forgotten afterwards."""
-    registers = (registry._REGISTER, registry._COMPLEXITY, problem_file.KINDS, couplings._KINDS)
+    registers = (registry._REGISTER, problem_file.KINDS, couplings._KINDS)
     before = [dict(register) for register in registers]
     yield
     for register, kept in zip(registers, before, strict=True):

@@ -192,7 +192,7 @@ def test_catalyst_takes_any_method():
     finally:
         from saddlepoint.methods import registry
 
-        del registry._REGISTER["half"], registry._COMPLEXITY["half"]
+        del registry._REGISTER["half"]
 
 
 def test_options_are_checked_in_one_place():

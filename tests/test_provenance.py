@@ -14,7 +14,9 @@ import scipy
 from cases import case, gradient_methods, prox_methods, quadratic_methods
 
 import saddlepoint as sp
-from saddlepoint.solving.citations import BEHIND, WORKS, citations
+from saddlepoint.methods import classes
+from saddlepoint.methods.references import all_works, read_bibtex, reference
+from saddlepoint.solving.citations import STORAGE, citations
 from saddlepoint.solving.provenance import described
 
 METHODS = {"auto": "auto", "newton": "newton"} | gradient_methods() | prox_methods() | quadratic_methods()
@@ -103,33 +105,58 @@ def test_every_method_cites_what_its_reference_names(name):
     entries = citations(method)
     assert next(iter(entries)) == "saddlepoint"
     assert len(entries) > 1
-    text = "\n".join(entries.values())
-    for work in re.split("; | with | on the lifting of |, with sliding as in ", method.reference):
-        year = re.search(r"\d{4}", work)
-        if year is None:
-            continue
-        author = re.match(r"[A-Z][a-z]+", work)[0]
-        assert any(author in entry and f"year = {{{year[0]}}}" in entry for entry in entries.values()), (work, text)
+    for key, short in zip(list(entries)[1:], reference(method.works).split("; "), strict=True):
+        author, year = re.match(r"[A-Z][A-Za-z']+", short)[0], short[-4:]
+        assert author in entries[key].replace("'", "")
+        assert f"year = {{{year}}}" in entries[key]
 
 
-def test_every_registered_name_is_covered():
-    for info in sp.methods():
-        made = sp.make_method(info.name)
-        while made is not None:
-            assert made.name in BEHIND
-            made = getattr(made, "inner", None) if isinstance(getattr(made, "inner", None), sp.Method) else None
-    assert {key for keys in BEHIND.values() for key in keys} | {"higham2022"} == set(WORKS)
+def used_keys():
+    """The works behind all classes of methods, wrappers included, and behind storage in lower precision."""
+    found = set(STORAGE)
+    for name in classes.__all__:
+        kind = getattr(classes, name)
+        found.update(kind.own_works if hasattr(kind, "own_works") else kind.works)
+    return found
 
 
-@pytest.mark.parametrize("key", WORKS)
+def test_every_key_is_in_the_file_and_every_entry_is_used():
+    assert used_keys() == set(all_works())
+    assert all(sp.make_method(info.name).works for info in sp.methods())
+
+
+@pytest.mark.parametrize("key", all_works())
 def test_the_bibtex_is_well_formed(key):
-    entry = WORKS[key].bibtex(key)
+    work = all_works()[key]
+    entry = work.bibtex
     assert re.match(rf"@(article|inproceedings|misc)\{{{key},\n", entry)
     assert entry.count("{") == entry.count("}")
-    assert str(WORKS[key].year) == key[-4:]
+    assert work.fields["year"] == key[-4:]
+    assert work.short.split()[0].strip(",").lower().replace("'", "") == key[:-4]
     for name in ("author", "title", "year"):
         assert re.search(rf"^  {name} = \{{.+\}},$", entry, re.MULTILINE)
+    assert {"article": "journal", "inproceedings": "booktitle", "misc": "eprint"}[work.kind] in work.fields
     assert entry.isascii()
+
+
+def test_the_file_of_references_is_sorted_and_read_whole():
+    assert list(all_works()) == sorted(all_works())
+    text = "\n\n".join(work.bibtex for work in all_works().values())
+    assert read_bibtex(text) == all_works()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("@article{a2000, author = {A}", "a brace is not closed"),
+        ("@article{a2000, author = A}", "expected name = {text}"),
+        ("@article(a2000, author = {A})", "expected @kind{key"),
+        ("@misc{a2000, year = {2000}}\n@misc{a2000, year = {2000}}", "the key a2000 occurs twice"),
+    ],
+)
+def test_a_malformed_file_of_references_is_told(text, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        read_bibtex(text)
 
 
 def test_cite_is_what_a_bib_file_needs():
@@ -143,7 +170,7 @@ def test_cite_is_what_a_bib_file_needs():
 
 class Own(sp.Extragradient):
     name = "own"
-    reference = "Somebody 2030"
+    works = ("Somebody 2030",)
 
 
 def test_a_method_of_ones_own_is_cited_by_its_reference():

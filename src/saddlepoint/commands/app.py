@@ -18,7 +18,7 @@ from saddlepoint import __version__
 from saddlepoint.commands import pages, show
 from saddlepoint.commands.targets import check_picture, check_target
 from saddlepoint.ground.errors import AssumptionError, ProblemError
-from saddlepoint.methods.registry import make_method, methods
+from saddlepoint.methods.registry import make_method, method_options, methods
 from saddlepoint.parts.coupling.streamed import as_bytes
 from saddlepoint.parts.sharded.engines import opened
 from saddlepoint.problems.check import check as check_problem
@@ -192,11 +192,11 @@ def solve(
             )
         given = {"method": method, "tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
         settings |= {name: value for name, value in given.items() if value is not None}
-        settings["options"] = settings.get("options", {}) | dict(_option(text) for text in option or [])
-        options = settings.pop("options")
-        if options:
+        options = settings.pop("options", {})
+        if options or option:
             if settings.get("method", "auto") == "auto":
                 raise ProblemError("options need a method to belong to; add --method")
+            options |= dict(_option(settings["method"], text) for text in option or [])
             settings["method"] = make_method(settings["method"], **options)
         bar = progress if progress is not None else sys.stderr.isatty() and not as_json
         settings |= {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "on_violation": on_violation}
@@ -377,14 +377,20 @@ def _known(names: list[str] | None) -> list[str] | None:
     return names
 
 
-def _option(text: str) -> tuple[str, Any]:
+def _option(method: str, text: str) -> tuple[str, Any]:
+    """The name and the value of an option that is given as ``name=value``, the value as its method takes it."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ProblemError(f"option {text!r}; expected name=value")
-    try:
-        return name, float(value)
-    except ValueError:
+    known = method_options(method)
+    if name in known and "choices" in known[name].metadata:
         return name, value
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value
 
 
 pages.add_to(app)

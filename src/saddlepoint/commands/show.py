@@ -77,7 +77,7 @@ def comparison(results: Mapping[str, Result]) -> None:
 def prediction(p: Prediction) -> None:
     """The promises for every method, and the lower bound."""
     console = Console()
-    table = _compact("method", "calls without logarithms", "gradients", "products", "all\nconstants")
+    table = _compact("method", "calls without logarithms", "grad g", "grad h", "products", "all\nconstants")
     for column in table.columns[2:]:
         column.justify = "right"
     if console.width >= 120:
@@ -85,11 +85,11 @@ def prediction(p: Prediction) -> None:
     nats = math.log(1.0 / p.tol)
     for row in p.rows[:-1]:
         worst = "" if row.worst_case is None else f"{max(row.worst_case.values()):.3g}"
-        calls = f"{nats * row.gradients:.3g}", f"{nats * row.products:.3g}", worst
+        calls = (*(f"{nats * count:.3g}" for count in (row.grad_g, row.grad_h, row.products)), worst)
         table.add_row(row.method, row.formula, *calls, *([row.title] if console.width >= 120 else []))
     low = p.rows[-1]
     table.add_section()
-    table.add_row(low.method, low.formula, f"{low.calls:.0f}", f"{low.calls:.0f}", f"{low.calls:.0f}")
+    table.add_row(low.method, low.formula, *[f"{low.calls:.0f}"] * 4)
     console.print(
         f"kx = {p.kx:g}, ky = {p.ky:g}, k = max(kx, ky), c = |A|/sqrt(mu_x mu_y) = {p.coupling:g}", highlight=False
     )

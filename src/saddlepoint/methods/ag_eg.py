@@ -22,6 +22,8 @@ from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.ag import ag_bound, ag_epoch, ag_eta
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import joint_order
 
 
 class AGEGState(NamedTuple):
@@ -40,8 +42,8 @@ class AGEG(Method):
     """Accelerated gradient, extragradient."""
 
     name: ClassVar[str] = "ag-eg"
-    complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + c"
-    reference: ClassVar[str] = "Du, Gidel, Jordan and Li 2022"
+    complexity: ClassVar[Complexity] = Complexity("sqrt(k) + c", joint_order)
+    works: ClassVar[tuple[str, ...]] = ("du2022",)
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""

@@ -24,6 +24,8 @@ from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.ag import OPTIMISM, ag_bound, ag_epoch, ag_eta
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import joint_order
 
 
 class AGOGState(NamedTuple):
@@ -46,8 +48,8 @@ class AGOG(Method):
     """Accelerated gradient, optimistic gradient."""
 
     name: ClassVar[str] = "ag-og"
-    complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + c"
-    reference: ClassVar[str] = "Li, Yuan, Gidel, Gu and Jordan 2023"
+    complexity: ClassVar[Complexity] = Complexity("sqrt(k) + c", joint_order)
+    works: ClassVar[tuple[str, ...]] = ("li2023",)
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""

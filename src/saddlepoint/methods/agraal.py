@@ -23,6 +23,8 @@ from saddlepoint.methods.apd import residual, scales
 from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import agraal_order
 
 PHI = 1.5
 
@@ -48,8 +50,8 @@ class AGRAAL(Method):
     """The adaptive golden ratio algorithm."""
 
     needs: ClassVar[Needs] = Needs(mu=False)
-    complexity: ClassVar[str] = "kappa_x + kappa_y + c"
-    reference: ClassVar[str] = "Malitsky 2020"
+    complexity: ClassVar[Complexity] = Complexity("k + c", agraal_order)
+    works: ClassVar[tuple[str, ...]] = ("malitsky2020",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> AGRAALState:
         """A tiny step, whose change of the field gives the first real one; two queries."""

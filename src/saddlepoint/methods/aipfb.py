@@ -37,6 +37,8 @@ from saddlepoint.theory.aipfb import (
 )
 from saddlepoint.theory.apfb import apfb_parameters, floored
 from saddlepoint.theory.certificate import weighted_bound
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import aipfb_order
 
 
 class AIPFBState(NamedTuple):
@@ -63,8 +65,8 @@ class AIPFB(Method):
         ("paper", "certified", "adaptive"),
     )
 
-    complexity: ClassVar[str] = "c + sqrt(c (kappa_x + kappa_y)) + sqrt(kappa_x + kappa_y),  c = |A|/sqrt(mu_x mu_y)"
-    reference: ClassVar[str] = "Xie, Han and Zhang 2021, Algorithm AIPFB"
+    complexity: ClassVar[Complexity] = Complexity("c + sqrt(c (kx + ky)) + sqrt(kx + ky)", aipfb_order)
+    works: ClassVar[tuple[str, ...]] = ("xie2021",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> AIPFBState:
         """Start at (x, y); unless the inner work is fixed, one query for the proven bounds."""

@@ -24,6 +24,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.base import Method, Needs
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.complexity import Complexity
 
 
 class APDState(NamedTuple):
@@ -42,8 +43,8 @@ class APD(Method):
     """The accelerated primal-dual method, which converges sublinearly as it stands."""
 
     needs: ClassVar[Needs] = Needs(mu=False)
-    complexity: ClassVar[str] = "1/k; see rapd"
-    reference: ClassVar[str] = "Chen, Lan and Ouyang 2014; Lu and Yang 2025"
+    complexity: ClassVar[Complexity] = Complexity("1/steps; restarted, it is rapd")
+    works: ClassVar[tuple[str, ...]] = ("chen2014", "lu2025")
 
     def init(self, f: Saddle, x: Array, y: Array) -> APDState:
         """All at (x, y)."""

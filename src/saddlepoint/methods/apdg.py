@@ -26,6 +26,8 @@ from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.apdg import apdg_bound, apdg_parameters
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import separate_order
 
 
 class APDGState(NamedTuple):
@@ -43,8 +45,8 @@ class APDGState(NamedTuple):
 class APDG(Method):
     """The accelerated primal-dual gradient method for strongly convex functions."""
 
-    complexity: ClassVar[str] = "sqrt(kappa_x) + sqrt(kappa_y) + c"
-    reference: ClassVar[str] = "Kovalev, Gasnikov and Richtarik 2022"
+    complexity: ClassVar[Complexity] = Complexity("sqrt(kx) + sqrt(ky) + c", separate_order)
+    works: ClassVar[tuple[str, ...]] = ("kovalev2022",)
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""

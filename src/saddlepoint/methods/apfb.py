@@ -21,6 +21,7 @@ from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.apfb import apfb_parameters
+from saddlepoint.theory.complexity import Complexity
 
 
 class APFBState(NamedTuple):
@@ -37,8 +38,8 @@ class APFB(Method):
     """Accelerated proximal forward-backward."""
 
     needs: ClassVar[Needs] = Needs(prox_g=True, prox_h=True)
-    complexity: ClassVar[str] = "|A|/sqrt(mu_x mu_y) + 1"
-    reference: ClassVar[str] = "Chambolle and Pock 2011, Algorithm 3"
+    complexity: ClassVar[Complexity] = Complexity("c + 1")
+    works: ClassVar[tuple[str, ...]] = ("chambolle2011",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> APFBState:
         """Start at (x, y)."""

@@ -17,6 +17,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View
+from saddlepoint.theory.complexity import Complexity
 
 
 class State(NamedTuple):
@@ -59,13 +60,14 @@ class Method(ABC):
     """A method: options as fields, ``init`` and ``step`` as pure functions.
 
     Class attributes describe it in ``sp.methods()``: ``name`` (the class name in lower case if left out), ``needs``
-    (what it asks of a problem), ``complexity`` (its promise, without logarithms) and ``reference``.
+    (what it asks of a problem), ``complexity`` (the calls that theory promises) and ``works`` (what to cite: keys of
+    ``references.bib``, or words). The table, ``sp.predict``, the figures and ``result.cite()`` are made from them.
     """
 
     name: ClassVar[str] = ""
     needs: ClassVar[Needs] = Needs()
-    complexity: ClassVar[str] = ""
-    reference: ClassVar[str] = ""
+    complexity: ClassVar[Complexity] = Complexity("")
+    works: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -127,6 +129,16 @@ def choice_option(default: str, doc: str, choices: Iterable[str]) -> Any:
             raise ProblemError(f"{name} is {short_repr(value)}; expected one of {', '.join(allowed)}")
 
     return field(default=default, metadata={"doc": doc, "check": check, "choices": allowed})
+
+
+def int_option(default: int, doc: str, low: int = 0, high: float = math.inf) -> Any:
+    """A whole-number option with a range."""
+
+    def check(name: str, value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ProblemError(f"{name} is {short_repr(value)}; expected a whole number from {low} to {high:g}")
+
+    return field(default=default, metadata={"doc": doc, "check": check, "range": (low, high), "whole": True})
 
 
 def float_option(default: float | None, doc: str, low: float = 0.0, high: float = math.inf) -> Any:

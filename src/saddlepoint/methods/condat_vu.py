@@ -24,7 +24,9 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, Needs, choice_option
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.gradient import Sweep, condat_vu_bound, condat_vu_steps
+from saddlepoint.theory.table1 import scaled_gradient_order
 
 
 class CondatVuState(NamedTuple):
@@ -43,8 +45,8 @@ class CondatVu(Method):
     prox: str = choice_option("none", "sides whose prox is used instead of the gradient", ("none", "x", "y", "both"))
 
     name: ClassVar[str] = "condat-vu"
-    complexity: ClassVar[str] = "kappa_x + kappa_y + c"
-    reference: ClassVar[str] = "Condat 2013; Vu 2013; Chambolle and Pock 2016"
+    complexity: ClassVar[Complexity] = Complexity("kx + ky + c", scaled_gradient_order)
+    works: ClassVar[tuple[str, ...]] = ("condat2013", "vu2013", "chambolle2016")
 
     def init(self, f: Saddle, x: Array, y: Array) -> CondatVuState:
         """Start at (x, y); one product."""

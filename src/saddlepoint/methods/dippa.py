@@ -35,6 +35,7 @@ from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, balanced
 from saddlepoint.theory.certificate import start_bound
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.dippa import (
     dippa_adaptive_level,
     dippa_C,
@@ -49,6 +50,7 @@ from saddlepoint.theory.dippa import (
     dippa_rho,
 )
 from saddlepoint.theory.dppa import dppa_alpha
+from saddlepoint.theory.table1 import dippa_order
 
 
 class DIPPAState(NamedTuple):
@@ -82,8 +84,8 @@ class DIPPA(Method):
         ("auto", "apfb", "cg", "factor"),
     )
 
-    complexity: ClassVar[str] = "|A|/mu + kappa^(3/4)  (kappa the larger one)"
-    reference: ClassVar[str] = "Xie, Han and Zhang 2021, Algorithm DIPPA"
+    complexity: ClassVar[Complexity] = Complexity("sqrt(k) (c/(kx ky)^(1/4) + k^(1/4))", dippa_order)
+    works: ClassVar[tuple[str, ...]] = ("xie2021",)
 
     def normal_form(self, f: Saddle) -> View:
         """Both functions L-smooth and mu-strongly convex with the smallest L/mu."""

@@ -25,6 +25,7 @@ from saddlepoint.ground.errors import SingularError
 from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.complexity import Complexity
 
 SPARSE = 0.1  # the share of entries up to which a sparse factorisation is tried
 
@@ -45,8 +46,8 @@ class Direct(Method):
     """Newton's method, which is one step where the field is affine."""
 
     needs: ClassVar[Needs] = Needs(quadratic=True, hessians=True, matrix=True)
-    complexity: ClassVar[str] = "one factorisation"
-    reference: ClassVar[str] = "Benzi, Golub and Liesen 2005"
+    complexity: ClassVar[Complexity] = Complexity("one factorisation")
+    works: ClassVar[tuple[str, ...]] = ("benzi2005",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> DirectState:
         """The factorisation."""

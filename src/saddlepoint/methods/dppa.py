@@ -24,6 +24,7 @@ from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, balanced
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.dppa import dppa_alpha, dppa_contraction
 
 
@@ -42,8 +43,8 @@ class DPPA(Method):
     """Double proximal point algorithm."""
 
     needs: ClassVar[Needs] = Needs(prox_g=True, prox_h=True)
-    complexity: ClassVar[str] = "sqrt(max(kappa_x, kappa_y)) steps, each one prox of g, of h and of the coupling"
-    reference: ClassVar[str] = "Xie, Han and Zhang 2021, Algorithm DPPA"
+    complexity: ClassVar[Complexity] = Complexity("sqrt(k) steps, each one prox of g, of h and of the coupling")
+    works: ClassVar[tuple[str, ...]] = ("xie2021", "bai2003")
 
     def normal_form(self, f: Saddle) -> View:
         """Both functions L-smooth and mu-strongly convex with the smallest L/mu."""

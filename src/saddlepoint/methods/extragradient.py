@@ -19,7 +19,9 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, State, float_option
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.gradient import extragradient_bound, extragradient_eta, field_lipschitz
+from saddlepoint.theory.table1 import scaled_gradient_order
 
 
 @register
@@ -29,8 +31,8 @@ class Extragradient(Method):
 
     eta: float | None = float_option(None, "step in scaled variables; None = by theory")
 
-    complexity: ClassVar[str] = "kappa_x + kappa_y + c"
-    reference: ClassVar[str] = "Korpelevich 1976; Tseng 1995; Mokhtari, Ozdaglar and Pattathil 2020"
+    complexity: ClassVar[Complexity] = Complexity("kx + ky + c", scaled_gradient_order)
+    works: ClassVar[tuple[str, ...]] = ("korpelevich1976", "tseng1995", "mokhtari2020")
 
     def init(self, f: Saddle, x: Array, y: Array) -> State:
         """Start at (x, y)."""

@@ -26,6 +26,8 @@ from saddlepoint.methods.registry import register
 from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, rescaled
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import IMPLICIT
 
 LARGE = 2000  # a coupling with no smaller side is never factorised
 
@@ -51,8 +53,8 @@ class IMEX(Method):
         "auto", "conjugate gradients or one factorisation; auto by size", ("auto", "cg", "factor")
     )
 
-    complexity: ClassVar[str] = "gradients kappa_x + kappa_y, products (kappa_x + kappa_y) (1 + |A|/L)"
-    reference: ClassVar[str] = "Lions and Mercier 1979"
+    complexity: ClassVar[Complexity] = IMPLICIT
+    works: ClassVar[tuple[str, ...]] = ("lions1979",)
 
     def strides(self, f: Saddle) -> tuple[float, float]:
         """sx and sy: beyond sqrt(kappa) a longer step gains nothing, and makes the coupling harder to solve for."""

@@ -22,7 +22,9 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.jst import jst_bound, jst_lambda
+from saddlepoint.theory.table1 import separate_order
 
 
 class JSTState(NamedTuple):
@@ -39,8 +41,8 @@ class JSTState(NamedTuple):
 class JST(Method):
     """Primal-dual extragradient."""
 
-    complexity: ClassVar[str] = "sqrt(kappa_x) + sqrt(kappa_y) + c"
-    reference: ClassVar[str] = "Jin, Sidford and Tian 2022"
+    complexity: ClassVar[Complexity] = Complexity("sqrt(kx) + sqrt(ky) + c", separate_order)
+    works: ClassVar[tuple[str, ...]] = ("jin2022",)
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""

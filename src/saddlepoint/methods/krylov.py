@@ -21,10 +21,12 @@ from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array, concat
 from saddlepoint.ground.linalg import Rows, inner, norm
-from saddlepoint.methods.base import Method, Needs, float_option
+from saddlepoint.methods.base import Method, Needs, int_option
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import lower_order
 
 DEPENDENT = 1e-10  # a direction this close to the span of the others is rounding
 REFRESH = 64  # steps after which the residual is computed anew, lest the rounding of its recursion add up
@@ -47,11 +49,11 @@ class KrylovState(NamedTuple):
 class Krylov(Method):
     """Generalised conjugate residuals."""
 
-    window: int = float_option(300, "directions that are remembered before all are forgotten", 1)
+    window: int = int_option(300, "directions that are remembered before all are forgotten", 1)
 
     needs: ClassVar[Needs] = Needs(quadratic=True)
-    complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + c"
-    reference: ClassVar[str] = "Eisenstat, Elman and Schultz 1983; Saad and Schultz 1986"
+    complexity: ClassVar[Complexity] = Complexity("c + sqrt(kx + ky)", lower_order)
+    works: ClassVar[tuple[str, ...]] = ("eisenstat1983", "saad1986")
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""

@@ -23,7 +23,9 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.lpd import lpd_bound, lpd_parameters
+from saddlepoint.theory.table1 import lpd_order
 
 
 class LPDState(NamedTuple):
@@ -46,8 +48,8 @@ class LPDState(NamedTuple):
 class LPD(Method):
     """The lifted primal-dual method, all blocks at once."""
 
-    complexity: ClassVar[str] = "sqrt(kappa_x) + sqrt(kappa_y) + 2 c"
-    reference: ClassVar[str] = "Thekumparampil, He and Oh 2022"
+    complexity: ClassVar[Complexity] = Complexity("sqrt(kx - 1) + sqrt(ky - 1) + 2 c", lpd_order)
+    works: ClassVar[tuple[str, ...]] = ("thekumparampil2022",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> LPDState:
         """w = x and q = y; one gradient of each function."""

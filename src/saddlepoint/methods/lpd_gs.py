@@ -25,7 +25,9 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.lpd import lifted_weights
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.lpd import lpd_gs_bound, lpd_gs_rho
+from saddlepoint.theory.table1 import lpd_gs_order
 
 
 class LPDGSState(NamedTuple):
@@ -46,8 +48,8 @@ class LPDGS(Method):
     """The lifted primal-dual method, block after block."""
 
     name: ClassVar[str] = "lpd-gs"
-    complexity: ClassVar[str] = "N <= sqrt(kappa_x + kappa_y + c^2)"
-    reference: ClassVar[str] = "Chambolle and Pock 2016 on the lifting of Thekumparampil, He and Oh 2022"
+    complexity: ClassVar[Complexity] = Complexity("N <= sqrt(kx + ky + c^2)", lpd_gs_order)
+    works: ClassVar[tuple[str, ...]] = ("chambolle2016", "thekumparampil2022")
 
     def init(self, f: Saddle, x: Array, y: Array) -> LPDGSState:
         """w = x and q = y; one gradient of each function and one product."""

@@ -26,7 +26,9 @@ from saddlepoint.methods.registry import register
 from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.lpd import lpd_slide_bound, lpd_slide_rho
+from saddlepoint.theory.table1 import SLIDING
 
 
 class LPDSlideState(NamedTuple):
@@ -57,8 +59,8 @@ class LPDSlide(Method):
     )
 
     name: ClassVar[str] = "lpd-slide"
-    complexity: ClassVar[str] = "gradients sqrt(kappa_x + kappa_y), products sqrt(kappa_x + kappa_y) + c"
-    reference: ClassVar[str] = "Thekumparampil, He and Oh 2022, with sliding as in Borodich et al. 2023"
+    complexity: ClassVar[Complexity] = SLIDING
+    works: ClassVar[tuple[str, ...]] = ("thekumparampil2022", "borodich2023")
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""

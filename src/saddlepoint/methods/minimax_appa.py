@@ -31,6 +31,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, equal_smoothness_keeping_norm
 from saddlepoint.theory.agd import agd_momentum, agd_proof_steps
 from saddlepoint.theory.certificate import gap_bound
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.minimax_appa import (
     appa_eps,
     appa_theta,
@@ -38,6 +39,7 @@ from saddlepoint.theory.minimax_appa import (
     minimax_appa_tolerance,
     reduction,
 )
+from saddlepoint.theory.table1 import minimax_appa_order
 
 
 class APPAState(NamedTuple):
@@ -59,8 +61,8 @@ class MinimaxAPPA(Method):
     """Minimax accelerated proximal point algorithm."""
 
     name: ClassVar[str] = "minimax-appa"
-    complexity: ClassVar[str] = "c + sqrt(kappa_x kappa_y)"
-    reference: ClassVar[str] = "Lin, Jin and Jordan 2020"
+    complexity: ClassVar[Complexity] = Complexity("c + sqrt(kx ky)", minimax_appa_order)
+    works: ClassVar[tuple[str, ...]] = ("lin2020",)
 
     def normal_form(self, f: Saddle) -> View:
         """L_x = L_y, with |A| as it is."""

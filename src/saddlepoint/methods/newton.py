@@ -27,6 +27,7 @@ from saddlepoint.methods.registry import register
 from saddlepoint.parts.functions.smooth import plus_identity
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
+from saddlepoint.theory.complexity import Complexity
 
 ENOUGH, GOOD = 0.1, 0.5  # of the decrease that the linear model promises
 STIFF = 1e30  # damping beyond which rounding has the last word
@@ -48,8 +49,8 @@ class Newton(Method):
     """Damped semismooth Newton steps."""
 
     needs: ClassVar[Needs] = Needs(hessians=True, matrix=True)
-    complexity: ClassVar[str] = "a few factorisations"
-    reference: ClassVar[str] = "Qi and Sun 1993"
+    complexity: ClassVar[Complexity] = Complexity("a few factorisations")
+    works: ClassVar[tuple[str, ...]] = ("qi1993",)
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1: there |F| is the certificate."""

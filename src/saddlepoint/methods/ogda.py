@@ -19,7 +19,9 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, float_option
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.gradient import field_lipschitz, ogda_bound, ogda_eta
+from saddlepoint.theory.table1 import scaled_gradient_order
 
 
 class OGDAState(NamedTuple):
@@ -38,8 +40,8 @@ class OGDA(Method):
 
     eta: float | None = float_option(None, "step in scaled variables; None = by theory")
 
-    complexity: ClassVar[str] = "kappa_x + kappa_y + c"
-    reference: ClassVar[str] = "Popov 1980; Mokhtari, Ozdaglar and Pattathil 2020"
+    complexity: ClassVar[Complexity] = Complexity("kx + ky + c", scaled_gradient_order)
+    works: ClassVar[tuple[str, ...]] = ("popov1980", "mokhtari2020")
 
     def init(self, f: Saddle, x: Array, y: Array) -> OGDAState:
         """Start at (x, y), as if it had been there before; one query."""

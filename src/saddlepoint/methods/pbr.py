@@ -33,6 +33,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.catalyst import catalyst_steps
 from saddlepoint.theory.certificate import gap_bound
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.minimax_appa import appa_eps, appa_q, appa_theta, reduction
 from saddlepoint.theory.pbr import (
     ACCURACY,
@@ -43,6 +44,7 @@ from saddlepoint.theory.pbr import (
     response_sweeps,
     response_theta,
 )
+from saddlepoint.theory.table1 import BEST_RESPONSE
 
 
 class PBRState(NamedTuple):
@@ -73,8 +75,8 @@ class PBR(Method):
         "scaled", "weights of the anchors: of any scale (scaled) or as printed", ("scaled", "paper")
     )
 
-    complexity: ClassVar[str] = "sqrt(kappa_x + kappa_y) + sqrt(c max(c, sqrt(kappa_x kappa_y)))"
-    reference: ClassVar[str] = "Wang and Li 2020"
+    complexity: ClassVar[Complexity] = BEST_RESPONSE
+    works: ClassVar[tuple[str, ...]] = ("wang2020",)
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1; the paper's weights refer to the problem as it is given."""

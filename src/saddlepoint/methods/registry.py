@@ -1,37 +1,87 @@
-"""The register of methods: from a name to a method, and the table of them all."""
+"""The register of methods: from a name to a method, and tables of all methods.
+
+``register`` puts a class into it, ``register_expression`` a wrapper around a method. Everything else about a method is
+read from its class.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Any, NamedTuple, TypeVar
 
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import did_you_mean, short_repr
 from saddlepoint.methods.base import Method
+from saddlepoint.methods.references import reference
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import FORCED, TABLE1, Row
 
-_REGISTER: dict[str, Callable[..., Method]] = {}
-_COMPLEXITY: dict[str, str] = {}
+RESERVED = ("auto", "agd")  # names that mean something else: the choice of a method, and a component
+
+
+class Entry(NamedTuple):
+    """What the register holds for a name."""
+
+    make: Callable[..., Method]
+    complexity: Complexity
+    options: dict[str, Field[Any]]
+    origin: str  # where it was defined, to tell a second definition from the first one executed again
+
+
+_REGISTER: dict[str, Entry] = {}
 
 M = TypeVar("M", bound=type[Method])
 
 
 def register(method: M) -> M:
-    """Class decorator: make the method known by its name."""
-    _REGISTER[method.name] = method
-    _COMPLEXITY[method.name] = method.complexity
+    """Class decorator: make the method known by its name.
+
+    A name can be taken once. The same class may be registered again, as happens when a cell of a notebook is executed
+    twice or a module is reloaded; the later one then counts.
+    """
+    options = {option.name: option for option in fields(method)}
+    _enter(method.name, Entry(method, method.complexity, options, f"{method.__module__}.{method.__qualname__}"))
     return method
 
 
-def register_as(name: str, complexity: str) -> Callable[[Callable[..., Method]], Callable[..., Method]]:
-    """Decorator of a function that builds a method: make the expression known by a name of its own."""
+def register_expression(
+    name: str, wrapper: type[Method], inner: type[Method], complexity: Complexity, **defaults: Any
+) -> None:
+    """Make ``wrapper(inner())`` known by a name of its own.
 
-    def note(build: Callable[..., Method]) -> Callable[..., Method]:
-        _REGISTER[name] = build
-        _COMPLEXITY[name] = complexity
-        return build
+    Its options are those of the inner method and of the wrapper.
 
-    return note
+    Args:
+        name: the name.
+        wrapper: the class of the wrapper, whose first option is the inner method.
+        inner: the class of the inner method.
+        complexity: calls of the whole.
+        defaults: values of options that differ from those of the two classes.
+    """
+    outer = {option.name: option for option in fields(wrapper)[1:]}
+    options = {option.name: option for option in fields(inner)} | outer
+
+    wrap: Callable[..., Method] = wrapper
+
+    def make(**given: Any) -> Method:
+        given = defaults | given
+        wrapped = inner(**{key: value for key, value in given.items() if key not in outer})
+        return wrap(wrapped, **{key: value for key, value in given.items() if key in outer})
+
+    origin = f"{wrapper.__module__}.{wrapper.__qualname__} around {inner.__module__}.{inner.__qualname__}"
+    _enter(name, Entry(make, complexity, options, origin))
+
+
+def _enter(name: str, entry: Entry) -> None:
+    known = _REGISTER.get(name)
+    if name in RESERVED:
+        raise ProblemError(f"a method is to be registered as {name!r}, which means something else; give another name")
+    if known is not None and known.origin != entry.origin:
+        raise ProblemError(
+            f"the name {name!r} is taken by {known.origin}; give {entry.origin} another name in its attribute `name`"
+        )
+    _REGISTER[name] = entry
 
 
 def method_names() -> list[str]:
@@ -39,8 +89,34 @@ def method_names() -> list[str]:
     return sorted(_REGISTER)
 
 
+def method_options(name: str) -> dict[str, Field[Any]]:
+    """The options of the registered method of that name."""
+    return _entry(name).options
+
+
 def make_method(name: str, **options: Any) -> Method:
     """The registered method of that name, with its options."""
+    entry = _entry(name)
+    unknown = [option for option in options if option not in entry.options]
+    if unknown:
+        raise ProblemError(
+            f"method {name!r} got the options {', '.join(unknown)}; it knows {', '.join(entry.options) or 'none'}"
+        )
+    return entry.make(**options)
+
+
+def as_method(method: Any) -> Method:
+    """A method by its registered name, or as it is."""
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, type) and issubclass(method, Method):
+        raise ProblemError(f"method is the class {method.__name__}; give an object, {method.__name__}()")
+    if not isinstance(method, str):
+        raise ProblemError(f"method is {short_repr(method)}; expected a name or a Method object")
+    return make_method(method)
+
+
+def _entry(name: Any) -> Entry:
     if not isinstance(name, str):
         raise ProblemError(f"the name of a method is {short_repr(name)}; expected a text")
     if name == "agd":
@@ -48,13 +124,10 @@ def make_method(name: str, **options: Any) -> Method:
     if name not in _REGISTER:
         names = ["auto", *method_names()]
         raise ProblemError(f"unknown method {name!r}; the known ones are {', '.join(names)}{did_you_mean(name, names)}")
-    try:
-        return _REGISTER[name](**options)
-    except TypeError:
-        known = [option.name for option in fields(_REGISTER[name]())]
-        raise ProblemError(
-            f"method {name!r} got the options {', '.join(options)}; it knows {', '.join(known) or 'none'}"
-        ) from None
+    return _REGISTER[name]
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
 
 
 class MethodInfo(NamedTuple):
@@ -80,5 +153,15 @@ class MethodTable(tuple[MethodInfo, ...]):
 
 def methods() -> MethodTable:
     """Every registered method: its name, the oracle it needs, its complexity and its reference."""
-    made = [(name, _REGISTER[name]()) for name in method_names()]
-    return MethodTable(MethodInfo(name, m.needs.oracle, _COMPLEXITY[name], m.reference) for name, m in made)
+    made = [(name, make_method(name)) for name in method_names()]
+    return MethodTable(
+        MethodInfo(name, m.needs.oracle, _REGISTER[name].complexity.formula, reference(m.works)) for name, m in made
+    )
+
+
+def promised_rows() -> tuple[Row, ...]:
+    """What theory promises for every registered method: those of Table 1 first, and the lower bound last."""
+    first = [row.key for row in TABLE1 if row.key in _REGISTER]
+    names = [*first, *(name for name in method_names() if name not in first)]
+    rows = [Row(name, reference(make_method(name).works), _REGISTER[name].complexity) for name in names]
+    return (*(row for row in rows if row.complexity.order is not None), FORCED)

@@ -24,16 +24,17 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.methods.base import Method, Needs, float_option
+from saddlepoint.methods.base import Method, Needs, int_option
 from saddlepoint.methods.registry import register
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.dippa import cg_steps
 from saddlepoint.theory.minimax_appa import reduction
 from saddlepoint.theory.rhss import PROVEN, SLACK, HssGoal, rhss_contraction, rhss_goal, rhss_parameters, rhss_steps
+from saddlepoint.theory.table1 import lower_order
 
 
 @dataclass(frozen=True)
@@ -82,16 +83,11 @@ class RHSSState(NamedTuple):
 class RHSS(Method):
     """Recursive Hermitian/skew-Hermitian splitting."""
 
-    k: int = float_option(2, "levels of the recursion, a whole number", 1, 20)
+    k: int = int_option(2, "levels of the recursion", 1, 20)
 
     needs: ClassVar[Needs] = Needs(quadratic=True)
-    complexity: ClassVar[str] = "sqrt(c^2 + (kappa_x + kappa_y) (1 + c^(1/k)))"
-    reference: ClassVar[str] = "Wang and Li 2020"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.k, int):
-            raise ProblemError(f"k of rhss is {self.k!r}; expected a whole number")
+    complexity: ClassVar[Complexity] = Complexity("c + sqrt(kx + ky)", lower_order)
+    works: ClassVar[tuple[str, ...]] = ("wang2020", "bai2003")
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""

@@ -23,7 +23,9 @@ from saddlepoint.methods.registry import register
 from saddlepoint.methods.resolvent import REFRESH, Start, by_cg
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.sliding import sliding_accuracy, sliding_bound, sliding_parameters
+from saddlepoint.theory.table1 import SLIDING
 
 
 class SlidingState(NamedTuple):
@@ -42,8 +44,8 @@ class SlidingState(NamedTuple):
 class Sliding(Method):
     """Extragradient sliding with conjugate gradients inside."""
 
-    complexity: ClassVar[str] = "gradients sqrt(kappa_x + kappa_y), products sqrt(kappa_x + kappa_y) + c"
-    reference: ClassVar[str] = "Borodich, Kormakov, Kovalev, Beznosikov and Gasnikov 2023"
+    complexity: ClassVar[Complexity] = SLIDING
+    works: ClassVar[tuple[str, ...]] = ("borodich2023",)
 
     def normal_form(self, f: Saddle) -> View:
         """mu_x = mu_y = 1."""

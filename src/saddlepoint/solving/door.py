@@ -12,22 +12,10 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, as_vector, short_repr
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
-from saddlepoint.methods.registry import make_method
 from saddlepoint.problems.saddle import Saddle
 
 REACTIONS = ("raise", "adapt")  # to a constant that the run refutes
 EXTREME = 1e152  # condition numbers beyond this have squares that are no floating-point numbers
-
-
-def as_method(method: Any) -> Method:
-    """A method by its name, or as it is."""
-    if isinstance(method, Method):
-        return method
-    if isinstance(method, type) and issubclass(method, Method):
-        raise ProblemError(f"method is the class {method.__name__}; give an object, {method.__name__}()")
-    if not isinstance(method, str):
-        raise ProblemError(f"method is {short_repr(method)}; expected a name or a Method object")
-    return make_method(method)
 
 
 def as_path(path: Any, name: str) -> Path:

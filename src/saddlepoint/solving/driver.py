@@ -11,6 +11,7 @@ import numpy as np
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import positive
 from saddlepoint.methods.base import Method
+from saddlepoint.methods.registry import as_method
 from saddlepoint.problems.oracle import Meter
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving import door
@@ -89,7 +90,7 @@ def solve(
     if max_seconds is not None:
         max_seconds = positive(max_seconds, "max_seconds")
     auto = isinstance(method, str) and method == "auto"
-    asked = "auto" if auto else door.as_method(method)
+    asked = "auto" if auto else as_method(method)
     x, y = door.start(f, x0, y0)
     seconds = door.check_oracle(f, x, y)
     with show_reading(progress, f.A.reading, "estimating |A|"):

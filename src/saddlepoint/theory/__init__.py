@@ -25,6 +25,7 @@ from saddlepoint.theory.catalyst import (
     catalyst_theta,
 )
 from saddlepoint.theory.certificate import distance_bound, gap_bound, start_bound, weighted_bound
+from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.dippa import (
     cg_steps,
     dippa_adaptive_level,
@@ -92,7 +93,6 @@ from saddlepoint.theory.rhss import (
 from saddlepoint.theory.sliding import sliding_accuracy, sliding_bound, sliding_parameters
 from saddlepoint.theory.smoothness import observed_L, observed_mu, prox_lipschitz, smooth_lemma
 from saddlepoint.theory.table1 import (
-    ROWS,
     TABLE1,
     agraal_order,
     aipfb_order,
@@ -113,8 +113,8 @@ from saddlepoint.theory.table1 import (
 )
 
 __all__ = [
-    "ROWS",
     "TABLE1",
+    "Complexity",
     "ag_bound",
     "ag_epoch",
     "ag_epoch_bound",

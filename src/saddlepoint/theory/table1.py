@@ -1,15 +1,16 @@
-"""Table 1 of the paper and what came after it: calls, without logarithms, as functions of three numbers.
+"""Table 1 of the paper as it is printed, the lower bound, and the orders that several methods share.
 
-They are kx = L_x/mu_x, ky = L_y/mu_y and c = |A|/sqrt(mu_x mu_y). Where the paper writes L_x = L_y, |A| and mu
-separately, its rescaling to L_x = L_y = 1 gives mu_x = 1/kx, mu_y = 1/ky, |A| = c/sqrt(kx ky).
+Every order is a number of calls without logarithms, as a function of kx = L_x/mu_x, ky = L_y/mu_y and
+c = |A|/sqrt(mu_x mu_y). Where the paper writes L_x = L_y, |A| and mu separately, its rescaling to L_x = L_y = 1 gives
+mu_x = 1/kx, mu_y = 1/ky, |A| = c/sqrt(kx ky). A method names its own order in its attribute ``complexity``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
+from saddlepoint.theory.complexity import Complexity, Order
 from saddlepoint.theory.lower import chain_N
 
 
@@ -92,9 +93,6 @@ def forced_order(kx: float, ky: float, c: float) -> float:
     return 0.5 * chain_N(kx, ky, c)
 
 
-Order = Callable[[float, float, float], float]
-
-
 def imex_gradient_order(kx: float, ky: float, c: float) -> float:
     """IMEX: max(kx, ky) gradients."""
     return max(kx, ky)
@@ -106,74 +104,45 @@ def imex_order(kx: float, ky: float, c: float) -> float:
 
 
 class Row(NamedTuple):
-    """One row: ``key`` is the registered name of the method, ``order`` the calls of its busiest oracle.
-
-    In formulas c = |A|/sqrt(mu_x mu_y), k = max(kx, ky), and N is the norm of ((c, sqrt(ky-1)), (sqrt(kx-1), 0)).
-    """
+    """What is promised for one method; ``key`` is its registered name."""
 
     key: str
     title: str
-    formula: str
-    order: Order
-    gradients: Order | None = None  # where the gradients are the fewer
+    complexity: Complexity
+
+    @property
+    def formula(self) -> str:
+        """The calls in words."""
+        return self.complexity.formula
+
+    @property
+    def order(self) -> Order:
+        """The calls of the busiest oracle."""
+        assert self.complexity.order is not None
+        return self.complexity.order
 
 
 LOWER_BOUND = "lower bound"
-_GRADIENT = "c sqrt(kx/ky) + c sqrt(ky/kx) + kx + ky"
-_BEST_RESPONSE = "sqrt(c max(c, sqrt(kx ky))) + sqrt(kx + ky)"
+_GRADIENT = Complexity("c sqrt(kx/ky) + c sqrt(ky/kx) + kx + ky", gradient_order)
+BEST_RESPONSE = Complexity("sqrt(c max(c, sqrt(kx ky))) + sqrt(kx + ky)", best_response_order)
 
-TABLE1 = (
-    Row("extragradient", "Nesterov and Scrimali 2006", _GRADIENT, gradient_order),
-    Row("ogda", "Mokhtari et al. 2019", _GRADIENT, gradient_order),
-    Row("minimax-appa", "Lin et al. 2020", "c + sqrt(kx ky)", minimax_appa_order),
-    Row("pbr", "Wang and Li 2020", _BEST_RESPONSE, best_response_order),
-    Row("catalyst-aipfb", "Chambolle and Pock 2011, inexact", _BEST_RESPONSE, best_response_order),
-    Row("catalyst-dippa", "Xie, Han and Zhang 2021", "c + (kx ky (kx + ky))^(1/4)", catalyst_dippa_order),
-    Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", "c + sqrt(kx + ky)", lower_order),
+SLIDING = Complexity("gradients sqrt(k), products sqrt(k) + c", joint_order, sliding_order, sliding_order)
+IMPLICIT = Complexity(
+    "gradients k, products k (1 + |A|/L)", imex_order, grad_g=imex_gradient_order, grad_h=imex_gradient_order
 )
 
-# What the paper proves besides the table, for the methods that Catalyst wraps.
-BALANCED = (
-    Row("aipfb", "Theorem aipfb", "c + sqrt(c (kx + ky)) + sqrt(kx + ky)", aipfb_order),
-    Row("dippa", "Theorem dippa:0", "sqrt(k) (c/(kx ky)^(1/4) + k^(1/4))", dippa_order),
+TABLE1 = (  # as printed; the attribute ``complexity`` of a method may be better
+    Row("extragradient", "Nesterov and Scrimali 2006", _GRADIENT),
+    Row("ogda", "Mokhtari et al. 2019", _GRADIENT),
+    Row("minimax-appa", "Lin et al. 2020", Complexity("c + sqrt(kx ky)", minimax_appa_order)),
+    Row("pbr", "Wang and Li 2020", BEST_RESPONSE),
+    Row("catalyst-aipfb", "Chambolle and Pock 2011, inexact", BEST_RESPONSE),
+    Row("catalyst-dippa", "Xie, Han and Zhang 2021", Complexity("c + (kx ky (kx + ky))^(1/4)", catalyst_dippa_order)),
+    Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", Complexity("c + sqrt(kx + ky)", lower_order)),
 )
 
-_SEPARATE, _JOINT = "sqrt(kx) + sqrt(ky) + c", "sqrt(k) + c"
-_SLIDING = "sqrt(k), products sqrt(k) + c"
-
-# Since then, and beside it; a row here replaces the one of the same name there, which it improves on.
-SINCE = (
-    Row("extragradient", "Tseng 1995, scaled", "kx + ky + c", scaled_gradient_order),
-    Row("ogda", "Mokhtari et al. 2019, scaled", "kx + ky + c", scaled_gradient_order),
-    Row("condat-vu", "Chambolle and Pock 2016, scaled", "kx + ky + c", scaled_gradient_order),
-    Row("agraal", "Malitsky 2020", "k + c", agraal_order),
-    Row("rhss", "Wang and Li 2020, quadratic", "c + sqrt(kx + ky)", lower_order),
-    Row("krylov", "Saad and Schultz 1986, quadratic", "c + sqrt(kx + ky)", lower_order),
-    Row("jst", "Jin, Sidford and Tian 2022", _SEPARATE, separate_order),
-    Row("apdg", "Kovalev et al. 2022", _SEPARATE, separate_order),
-    Row("ag-eg", "Du et al. 2022", _JOINT, joint_order),
-    Row("ag-og", "Li et al. 2023", _JOINT, joint_order),
-    Row("rapd", "Chen et al. 2014, restarted", _JOINT, joint_order),
-    Row("sliding", "Borodich et al. 2023", _SLIDING, joint_order, sliding_order),
-    Row("lpd-slide", "LPD, coupling solved inside", _SLIDING, joint_order, sliding_order),
-    Row("lpd", "Thekumparampil et al. 2022", "sqrt(kx - 1) + sqrt(ky - 1) + 2 c", lpd_order),
-    Row("lpd-gs", "LPD, Gauss-Seidel", "N", lpd_gs_order),
-    Row("imex", "Lions and Mercier 1979", "k (1 + |A|/L)", imex_order, imex_gradient_order),
-    Row("anderson-imex", "mixed, at worst", "k (1 + |A|/L)", imex_order, imex_gradient_order),
-    Row("anderson-condat-vu", "mixed, at worst", "kx + ky + c", scaled_gradient_order),
-    Row("anderson-lpd-gs", "mixed, at worst", "N", lpd_gs_order),
-    Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", "N/2", forced_order),
-)
-
-
-def _latest() -> tuple[Row, ...]:
-    """One row a method, the paper's order first and the lower bound last, with the best bound known of each."""
-    rows = {row.key: row for row in (*TABLE1, *BALANCED, *SINCE)}
-    last = rows.pop(LOWER_BOUND)
-    return (*rows.values(), last)
-
-
-ROWS = _latest()
+# The lower bound with its constant.
+FORCED = Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", Complexity("N/2", forced_order))
 
 
 def regime(kx: float, ky: float, c: float) -> str:

@@ -9,28 +9,30 @@ from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
+from saddlepoint.methods.registry import promised_rows
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose, recommend
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
 from saddlepoint.theory.dippa import dippa_calls
 from saddlepoint.theory.lower import chain_N, forced_rounds
-from saddlepoint.theory.table1 import ROWS, Row, regime
+from saddlepoint.theory.table1 import Row, regime
 
 
 @dataclass(frozen=True)
 class Promise:
     """One row of a prediction.
 
-    ``gradients`` and ``products`` are the complexities without logarithms, of the gradients and of the products with A
-    and A'; ``order`` is the larger. ``calls`` is order times log(1/tol), the promise up to constants; of the lower
-    bound it is the number of rounds that the hardest chain forces. ``worst_case`` are the calls of each oracle with
-    every constant of the theorem, for the methods whose inner work the paper fixes.
+    ``grad_g``, ``grad_h`` and ``products`` are calls without logarithms: gradients of g and of h, and products with
+    each of A and A'; ``order`` is the largest of them. ``calls`` is order times log(1/tol), the promise up to
+    constants; of the lower bound it is the number of rounds that the hardest chain forces. ``worst_case`` are the calls
+    of each oracle with every constant of the theorem, for the methods whose inner work the paper fixes.
     """
 
     method: str
     title: str
     formula: str
-    gradients: float
+    grad_g: float
+    grad_h: float
     products: float
     order: float
     calls: float
@@ -109,13 +111,13 @@ def predict(
         raise ProblemError(f"tol is {tol:g}; expected a number between 0 and 1, a factor on the distance")
     try:
         forced = forced_rounds(kx, ky, c, tol)
-        rows = tuple(_promise(row, kx, ky, c, tol) for row in ROWS[:-1])
+        *rows, low = (_promise(row, kx, ky, c, tol) for row in promised_rows())
     except ArithmeticError:
         raise ProblemError(
             f"the promises for kx = {kx:g}, ky = {ky:g}, coupling = {c:g} and tol = {tol:g} leave the floating-point "
             "numbers; give numbers that are less extreme"
         ) from None
-    low = replace(_promise(ROWS[-1], kx, ky, c, tol), calls=float(forced))
+    low = replace(low, calls=float(forced))
     N = chain_N(kx, ky, c)
     name, why = recommend(kx, ky, c) if f is None else (plan.methods[0].label, plan.why)
     return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, name, why, (*rows, low))
@@ -123,12 +125,17 @@ def predict(
 
 def _promise(row: Row, kx: float, ky: float, c: float, tol: float) -> Promise:
     order = row.order(kx, ky, c)
+    grad_g, grad_h, products = (
+        order if fewer is None else fewer(kx, ky, c)
+        for fewer in (row.complexity.grad_g, row.complexity.grad_h, row.complexity.products)
+    )
     return Promise(
         method=row.key,
         title=row.title,
         formula=row.formula,
-        gradients=order if row.gradients is None else row.gradients(kx, ky, c),
-        products=order,
+        grad_g=grad_g,
+        grad_h=grad_h,
+        products=products,
         order=order,
         calls=order * math.log(1.0 / tol),
         worst_case=_worst_case(row.key, kx, ky, c, tol),

@@ -1,7 +1,1 @@
-"""Methods that take a method: ``Catalyst(DIPPA())`` and ``Anderson(LPDGS())`` are two."""
-
-from saddlepoint.methods.wrappers.anderson import Anderson
-from saddlepoint.methods.wrappers.catalyst import Catalyst
-from saddlepoint.methods.wrappers.restarted import Restarted
-
-__all__ = ["Anderson", "Catalyst", "Restarted"]
+"""Methods around another method: ``Catalyst(DIPPA())`` and ``Anderson("lpd-gs")`` are two."""

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
@@ -29,13 +29,15 @@ from saddlepoint.ground.arrays import Array, concat, is_array, space_of, split_l
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import Rows, norm
 from saddlepoint.ground.states import arrays, with_arrays
-from saddlepoint.methods.base import Method, Needs, float_option
+from saddlepoint.methods.base import int_option
 from saddlepoint.methods.condat_vu import CondatVu
 from saddlepoint.methods.imex import IMEX
 from saddlepoint.methods.lpd_gs import LPDGS
-from saddlepoint.methods.registry import register_as
+from saddlepoint.methods.registry import register_expression
+from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.transforms import View
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import IMPLICIT, lpd_gs_order, scaled_gradient_order
 
 DEPENDENT = 1e-10  # a difference of residuals this close to the span of the others teaches nothing
 
@@ -67,44 +69,26 @@ class AndersonState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Anderson(Method):
+class Anderson(Wrapper):
     """Safeguarded Anderson acceleration of another method."""
 
-    inner: Method
-    window: int = float_option(40, "steps that are remembered before all are forgotten", 1)
+    window: int = int_option(40, "steps that are remembered before all are forgotten", 1)
+
+    own_works: ClassVar[tuple[str, ...]] = ("anderson1965", "walker2011", "zhang2020")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.inner, Anderson):
+        if isinstance(self.method, Anderson):
             raise ProblemError("anderson wraps anderson; one memory is enough, give the method itself")
-
-    @property
-    def label(self) -> str:
-        """anderson-, and the inner method's."""
-        return f"anderson-{self.inner.label}"
-
-    @property
-    def reference(self) -> str:  # type: ignore[override]
-        """Anderson's, and that of the inner method."""
-        return f"Anderson 1965; {self.inner.reference}"
-
-    @property
-    def needs(self) -> Needs:  # type: ignore[override]
-        """Those of the inner method."""
-        return self.inner.needs
-
-    def normal_form(self, f: Saddle) -> View:
-        """That of the inner method."""
-        return self.inner.normal_form(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> AndersonState:
         """The inner method's start."""
-        inner = self.inner.init(f, x, y)
+        inner = self.method.init(f, x, y)
         return AndersonState(inner.x, inner.y, inner, self.scale(f, inner), None, inner, math.inf, math.inf, 0, 0, 0)
 
     def step(self, f: Saddle, s: AndersonState) -> AndersonState:
         """One step of the inner method."""
-        after = self.inner.step(f, s.inner)
+        after = self.method.step(f, s.inner)
         T = flat(after)
         r = s.scale * (T - flat(s.inner))
         length = norm(r)
@@ -144,34 +128,27 @@ class Anderson(Method):
 
     def scale(self, f: Saddle, state: Any) -> Array:
         """The weight of every entry of the flat state."""
-        weights = self.inner.weights(f)
+        weights = self.method.weights(f)
         return concat(
             space_of(array).full(array.shape[0], weights.get(name, 0.0))
             for name, field in named(state)
             for array in arrays(field)
         )
 
-    def parameters(self, f: Saddle) -> dict[str, float]:
-        """Those of the inner method."""
-        return self.inner.parameters(f)
 
-
-@register_as("anderson-condat-vu", "kappa_x + kappa_y + c, and far less on everyday problems")
-def anderson_condat_vu(window: int = 100) -> Anderson:
-    """Anderson(CondatVu()): auto's choice at mild coupling."""
-    return Anderson(CondatVu(), window)
-
-
-@register_as("anderson-lpd-gs", "N <= sqrt(kappa_x + kappa_y + c^2)")
-def anderson_lpd_gs(window: int = 40) -> Anderson:
-    """Anderson(LPDGS())."""
-    return Anderson(LPDGS(), window)
-
-
-@register_as("anderson-imex", "gradients kappa_x + kappa_y, and far less on everyday problems")
-def anderson_imex(window: int = 100, stride: float = 1.9) -> Anderson:
-    """Anderson(IMEX(stride)): auto's choice at strong coupling."""
-    return Anderson(IMEX(stride), window)
+MIXED = "; on everyday problems far less"
+register_expression(  # the choice of auto at mild coupling
+    "anderson-condat-vu", Anderson, CondatVu, Complexity(f"kx + ky + c{MIXED}", scaled_gradient_order), window=100
+)
+register_expression("anderson-lpd-gs", Anderson, LPDGS, Complexity(f"N{MIXED}", lpd_gs_order))
+register_expression(  # the choice of auto at strong coupling
+    "anderson-imex",
+    Anderson,
+    IMEX,
+    IMPLICIT._replace(formula=IMPLICIT.formula + MIXED),
+    window=100,
+    stride=1.9,
+)
 
 
 def solve_upper(factor: Array, b: Array) -> Array:

@@ -24,13 +24,16 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner as dot
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.aipfb import AIPFB
-from saddlepoint.methods.base import Method, Needs, float_option
+from saddlepoint.methods.base import Needs, float_option
 from saddlepoint.methods.dippa import DIPPA
-from saddlepoint.methods.registry import register_as
+from saddlepoint.methods.registry import register_expression
+from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, anchored, smaller_mu_first
 from saddlepoint.theory.catalyst import catalyst_beta, catalyst_eps, catalyst_q, catalyst_theta
 from saddlepoint.theory.certificate import gap_bound
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import BEST_RESPONSE, catalyst_dippa_order
 
 
 class CatalystState(NamedTuple):
@@ -47,23 +50,17 @@ class CatalystState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Catalyst(Method):
+class Catalyst(Wrapper):
     """Accelerated proximal point method around another method."""
 
-    inner: Method
     beta: float | None = float_option(None, "weight of the anchor; None = by theory")
 
-    reference: ClassVar[str] = "Lin, Mairal and Harchaoui 2015; Xie, Han and Zhang 2021"
-
-    @property
-    def label(self) -> str:
-        """catalyst-, and the inner method's."""
-        return f"catalyst-{self.inner.label}"
+    own_works: ClassVar[tuple[str, ...]] = ("lin2015", "xie2021")
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
         """Those of the inner method, and mu, from which the weight of the anchor is computed."""
-        return replace(self.inner.needs, mu=True)
+        return replace(self.method.needs, mu=True)
 
     def normal_form(self, f: Saddle) -> View:
         """L_x = L_y and mu_x <= mu_y."""
@@ -78,8 +75,8 @@ class Catalyst(Method):
         """One step of the inner method; and, when that has solved f_k, the outer extrapolation."""
         beta = self.weight(f)
         fk = anchored(f, beta, s.anchor)
-        view = self.inner.normal_form(fk)
-        inner = self.inner.step(view.problem, s.inner)
+        view = self.method.normal_form(fk)
+        inner = self.method.step(view.problem, s.inner)
         x, y = view.back(inner.x, inner.y)
         if beta == 0.0:
             return s._replace(x=x, y=y, inner=inner)
@@ -108,15 +105,15 @@ class Catalyst(Method):
 
     def restart(self, f: Saddle, anchor: Array, x: Array, y: Array) -> Any:
         """The inner state at the start of an outer step."""
-        view = self.inner.normal_form(anchored(f, self.weight(f), anchor))
-        return self.inner.init(view.problem, *view.to(x, y))
+        view = self.method.normal_form(anchored(f, self.weight(f), anchor))
+        return self.method.init(view.problem, *view.to(x, y))
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """beta, q and theta, and the inner method's, prefixed."""
         beta = self.weight(f)
         q = catalyst_q(f.mu_x, beta)
-        view = self.inner.normal_form(anchored(f, beta, f.space.zeros(f.shape[0])))
-        inner = {f"inner.{name}": value for name, value in self.inner.parameters(view.problem).items()}
+        view = self.method.normal_form(anchored(f, beta, f.space.zeros(f.shape[0])))
+        inner = {f"inner.{name}": value for name, value in self.method.parameters(view.problem).items()}
         return {"beta": beta, "q": q, "theta": catalyst_theta(q)} | inner
 
 
@@ -125,13 +122,6 @@ def certified_gap(f: Saddle, Fx: Array, Fy: Array) -> float:
     return gap_bound(f.mu_x, f.mu_y, norm(Fx), norm(Fy))
 
 
-@register_as("catalyst-dippa", "|A|/sqrt(mu_x mu_y) + (kappa_x kappa_y (kappa_x + kappa_y))^(1/4)")
-def catalyst_dippa(**options: Any) -> Catalyst:
-    """Catalyst(DIPPA()): the paper's method for unbalanced problems; options are DIPPA's."""
-    return Catalyst(DIPPA(**options))
-
-
-@register_as("catalyst-aipfb", "sqrt(|A| max(|A|, L)/(mu_x mu_y)) + sqrt(kappa_x + kappa_y)")
-def catalyst_aipfb(**options: Any) -> Catalyst:
-    """Catalyst(AIPFB()); options are AIPFB's."""
-    return Catalyst(AIPFB(**options))
+# The paper's method for unbalanced problems, and the one of its appendix.
+register_expression("catalyst-dippa", Catalyst, DIPPA, Complexity("c + (kx ky (kx + ky))^(1/4)", catalyst_dippa_order))
+register_expression("catalyst-aipfb", Catalyst, AIPFB, BEST_RESPONSE)

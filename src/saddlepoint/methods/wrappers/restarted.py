@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.apd import APD, residual
-from saddlepoint.methods.base import Method, Needs, float_option
-from saddlepoint.methods.registry import register_as
+from saddlepoint.methods.base import float_option
+from saddlepoint.methods.registry import register_expression
+from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.transforms import View
+from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.table1 import joint_order
 
 FIRST, GROWTH = 4, 1.15  # the steps of a run at which the residual is looked at
 
@@ -37,30 +39,17 @@ class RestartedState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Restarted(Method):
+class Restarted(Wrapper):
     """Restarts by residual around another method."""
 
-    inner: Method
     fall: float = float_option(0.3, "the share of the residual at which a run ends", 0.0, 1.0)
+
+    own_works: ClassVar[tuple[str, ...]] = ("odonoghue2015", "lu2025")
 
     @property
     def label(self) -> str:
         """restarted-, and the inner method's."""
-        return "rapd" if self.inner == APD() else f"restarted-{self.inner.label}"
-
-    @property
-    def needs(self) -> Needs:  # type: ignore[override]
-        """Those of the inner method."""
-        return self.inner.needs
-
-    @property
-    def reference(self) -> str:  # type: ignore[override]
-        """That of the inner method."""
-        return self.inner.reference
-
-    def normal_form(self, f: Saddle) -> View:
-        """That of the inner method."""
-        return self.inner.normal_form(f)
+        return "rapd" if self.inner == APD() else super().label
 
     def init(self, f: Saddle, x: Array, y: Array) -> RestartedState:
         """The first run; one query for the residual."""
@@ -68,11 +57,11 @@ class Restarted(Method):
 
     def begin(self, f: Saddle, x: Array, y: Array, start: float) -> RestartedState:
         """The state at the start of a run."""
-        return RestartedState(x, y, self.inner.init(f, x, y), 0, FIRST, start)
+        return RestartedState(x, y, self.method.init(f, x, y), 0, FIRST, start)
 
     def step(self, f: Saddle, s: RestartedState) -> RestartedState:
         """One step of the method; one query more when the residual is looked at."""
-        inner = self.inner.step(f, s.inner)
+        inner = self.method.step(f, s.inner)
         k, look = s.k + 1, s.look
         if k == look:
             found = residual(f, *f.field(inner.x, inner.y))
@@ -81,12 +70,5 @@ class Restarted(Method):
             look = max(k + 1, math.ceil(GROWTH * k))
         return RestartedState(inner.x, inner.y, inner, k, look, s.residual)
 
-    def parameters(self, f: Saddle) -> dict[str, float]:
-        """Those of the inner method."""
-        return self.inner.parameters(f)
 
-
-@register_as("rapd", "sqrt(kappa_x + kappa_y) + c")
-def rapd(**options: Any) -> Restarted:
-    """Restarted(APD()): accelerated primal-dual with restarts, for problems whose mu is not known."""
-    return Restarted(APD(), **options)
+register_expression("rapd", Restarted, APD, Complexity("sqrt(k) + c", joint_order))

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.theory.table1 import LOWER_BOUND, ROWS, Order, Row
+from saddlepoint.methods.registry import promised_rows
+from saddlepoint.theory.complexity import Complexity, Order
+from saddlepoint.theory.table1 import LOWER_BOUND, Row
 from saddlepoint.uses.bench.measure import Measurement, Point, chain_methods, forced_on_chain, measure_along
 
 
@@ -92,8 +94,10 @@ def measured_table(
         tell: called with every measurement.
     """
     names = chain_methods() if methods is None else list(methods)
-    every = {row.key: row for row in ROWS[:-1]}
-    rows = [*every.values(), *(Row(name, "", "", _unknown) for name in names if name not in every)]
+    *known, lower = promised_rows()
+    every = {row.key: row for row in known}
+    unknown = Complexity("", _unknown)
+    rows = [*known, *(Row(name, "", unknown) for name in names if name not in every)]
     limit = (1.0 if quick else 10.0) if max_seconds is None else max_seconds
     lines = sweeps(quick)
     table: list[TableRow] = []
@@ -107,11 +111,11 @@ def measured_table(
         ratios = [run.calls / run.forced for along in solved for run in along]
         extent = (min(ratios), max(ratios)) if ratios else None
         table.append(_fitted(row.key, row.title, row.order, lines, [[run.calls for run in a] for a in solved], extent))
-        if row.gradients is not None:
+        if row.complexity.grad_g is not None:
             counts = [[run.gradients for run in along] for along in solved]
-            table.append(_fitted(f"{row.key}, gradients", row.title, row.gradients, lines, counts))
+            table.append(_fitted(f"{row.key}, gradients", row.title, row.complexity.grad_g, lines, counts))
     forced = [[forced_on_chain(*point, tol) for point in line.points] for line in lines]
-    table.append(_fitted(LOWER_BOUND, ROWS[-1].title, ROWS[-1].order, lines, forced, (1.0, 1.0)))
+    table.append(_fitted(LOWER_BOUND, lower.title, lower.order, lines, forced, (1.0, 1.0)))
     titles = tuple(line.name for line in lines)
     sizes = tuple(len(line.points) for line in lines)
     return Table(titles, sizes, tuple(table), tuple(runs), tol)

@@ -7,20 +7,10 @@ from html import escape
 from typing import Any, NamedTuple
 
 from saddlepoint import __version__
-from saddlepoint.methods.registry import methods
+from saddlepoint.methods.registry import make_method, promised_rows
 from saddlepoint.solving.auto import recommend
 from saddlepoint.theory.lower import chain_N, forced_rounds
-from saddlepoint.theory.table1 import (
-    BALANCED,
-    LOWER_BOUND,
-    ROWS,
-    SINCE,
-    TABLE1,
-    Row,
-    catalyst_dippa_order,
-    lower_order,
-    regime,
-)
+from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, Row, catalyst_dippa_order, lower_order, regime
 from saddlepoint.uses.bench.figure import METHODS
 from saddlepoint.uses.pages.javascript import javascript
 from saddlepoint.uses.pages.page import asset, page
@@ -58,9 +48,9 @@ def gradient_price(grad_g: float, grad_h: float, product: float) -> float:
     return (grad_g + grad_h) / (product + product)
 
 
-def total_cost(gradients: float, products: float, grad_g: float, grad_h: float, product: float) -> float:
-    """The cost of so many gradients of each function and products with each of A and A'."""
-    return gradients * (grad_g + grad_h) + products * (product + product)
+def total_cost(of_g: float, of_h: float, products: float, grad_g: float, grad_h: float, product: float) -> float:
+    """The cost of so many gradients of g and of h and products with each of A and A', from the price of one each."""
+    return of_g * grad_g + of_h * grad_h + products * (product + product)
 
 
 def least_cost(rounds: float, grad_g: float, grad_h: float, product: float) -> float:
@@ -120,40 +110,50 @@ def explorer_page() -> str:
         ("version", escape(__version__)),
     ):
         body = body.replace(f"<!-- {name} -->", text)
-    rows = [_entry(row, "Table 1") for row in TABLE1]
-    rows += [_entry(row, "the paper") for row in BALANCED]
-    rows += [_entry(row, "since") for row in SINCE]
-    named = [order for row in (*TABLE1, *BALANCED, *SINCE) for order in (row.order, row.gradients) if order]
+    rows = explorer_rows()
+    named = [order for row in rows for order in row.complexity[1:] if order is not None]
     data = {
         "controls": [control._asdict() for control in (*PROBLEM, *COSTS, COUPLING)],
-        "rows": rows,
-        "shown": [*METHODS, _identity(ROWS[-1])],
+        "rows": [_entry(row) for row in rows],
+        "shown": [*METHODS, _identity(rows[-1])],
         "regimes": REGIMES,
     }
     code = javascript("THEORY", *named, *FORMULAS)
     return page("saddlepoint explorer", body, [code, "explorer.js"], data, ["explorer.css"])
 
 
+def explorer_rows() -> list[Row]:
+    """Table 1 as printed, then every method whose promise differs from what is printed there, then the lower bound."""
+    printed = {(row.key, row.order) for row in TABLE1}
+    return [*TABLE1, *(row for row in promised_rows() if (row.key, row.order) not in printed)]
+
+
+def _best(row: Row) -> bool:
+    """Whether the row has the best bound known for its method."""
+    return (row.key, row.order) in {(one.key, one.order) for one in promised_rows()}
+
+
 def _identity(row: Row) -> str:
-    return row.key.replace(" ", "-") + ("" if row in ROWS else "-table-1")
+    return row.key.replace(" ", "-") + ("" if _best(row) else "-table-1")
 
 
-def _entry(row: Row, source: str) -> dict[str, Any]:
-    lower = row.key == LOWER_BOUND
-    quadratic = {info.name for info in methods() if info.oracle == "quadratic"}
+def _entry(row: Row) -> dict[str, Any]:
+    lower, best, complexity = row.key == LOWER_BOUND, _best(row), row.complexity
+    method = None if lower else make_method(row.key)
+    source = "Table 1" if row in TABLE1 else "the paper" if method and "xie2021" in method.works else "since"
+    orders = {"grad_g": complexity.grad_g, "grad_h": complexity.grad_h, "products": complexity.products}
     return {
         "id": _identity(row),
-        "name": row.key if row in ROWS else f"{row.key}, Table 1",
+        "name": row.key if best else f"{row.key}, Table 1",
         "method": None if lower else row.key,
         "title": row.title,
         "formula": row.formula,
         "source": source,
-        "best": row in ROWS and not lower,  # the best bound known of its method
-        "forced": lower and row in ROWS,
-        "quadratic": row.key in quadratic,
+        "best": best and not lower,
+        "forced": lower and best,
+        "quadratic": method is not None and method.needs.quadratic,
         "order": row.order.__name__,
-        "gradients": None if row.gradients is None else row.gradients.__name__,
-    }
+    } | {name: None if order is None else order.__name__ for name, order in orders.items()}
 
 
 def _markup(control: Control) -> str:

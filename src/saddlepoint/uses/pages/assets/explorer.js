@@ -41,10 +41,10 @@ function promise(row, { kx, ky, c, tol, g, h, A }) {
     const rounds = THEORY.forced_rounds(kx, ky, c, tol);
     return { id: row.id, order, gradients: rounds, products: rounds, cost: THEORY.least_cost(rounds, g, h, A) };
   }
-  const gradients = THEORY.promised(row.gradients ? THEORY[row.gradients](kx, ky, c) : order, tol);
-  const products = THEORY.promised(order, tol);
-  const cost = row.method === null ? null : THEORY.total_cost(gradients, products, g, h, A);
-  return { id: row.id, order, gradients, products, cost };
+  const calls = (fewer) => THEORY.promised(fewer ? THEORY[fewer](kx, ky, c) : order, tol);
+  const [of_g, of_h, products] = [calls(row.grad_g), calls(row.grad_h), calls(row.products)];
+  const cost = row.method === null ? null : THEORY.total_cost(of_g, of_h, products, g, h, A);
+  return { id: row.id, order, gradients: Math.max(of_g, of_h), products, cost };
 }
 
 // -- numbers in and out ----------------------------------------------------------------------------------------------

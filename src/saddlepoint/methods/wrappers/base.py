@@ -1,0 +1,56 @@
+"""What the methods around another method have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from saddlepoint.methods.base import Method, Needs
+from saddlepoint.methods.registry import as_method
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View
+
+
+@dataclass(frozen=True)
+class Wrapper(Method):
+    """A method around another one, which is given as an object or by its registered name.
+
+    It takes over what the other method needs and cites, its normal form and its parameters.
+    """
+
+    inner: Method | str
+
+    own_works: ClassVar[tuple[str, ...]] = ()  # keys of the works behind the wrapper itself
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "inner", as_method(self.inner))
+
+    @property
+    def method(self) -> Method:
+        """The inner method."""
+        assert isinstance(self.inner, Method)
+        return self.inner
+
+    @property
+    def label(self) -> str:
+        """The name of the wrapper and that of the inner method."""
+        return f"{self.name}-{self.method.label}"
+
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """Those of the inner method."""
+        return self.method.needs
+
+    @property
+    def works(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those behind the wrapper, and those behind the inner method."""
+        return tuple(dict.fromkeys((*self.own_works, *self.method.works)))
+
+    def normal_form(self, f: Saddle) -> View:
+        """That of the inner method."""
+        return self.method.normal_form(f)
+
+    def parameters(self, f: Saddle) -> dict[str, float]:
+        """Those of the inner method."""
+        return self.method.parameters(f)

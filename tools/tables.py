@@ -1,0 +1,115 @@
+"""Write what is made from the register of methods: tables in pages, the list of the reference, and classes.pyi.
+
+    python tools/tables.py          write the files
+    python tools/tables.py --check  write nothing, and exit with 1 if a file is stale
+
+A table stands between two comments, `<!-- methods: begin -->` and `<!-- methods: end -->`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import saddlepoint as sp
+from saddlepoint.methods import classes
+from saddlepoint.methods.base import Needs
+from saddlepoint.methods.registry import MethodInfo
+
+ROOT = Path(__file__).parent.parent
+MARKDOWN = "<!-- methods: begin -->\n", "<!-- methods: end -->\n"
+RST = ".. methods: begin\n", ".. methods: end\n"
+
+
+def readme_table() -> str:
+    """One line for all methods that need the same and promise the same."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for info in sp.methods():
+        groups.setdefault((info.oracle, info.complexity), []).append(info.name)
+    plain = Needs().oracle
+    lines = sorted(groups.items(), key=lambda item: (item[0][0] != plain, item[0][0], item[1]))
+    rows = [f"| {', '.join(map(_code, names))} | {oracle} | {_code(words)} |" for (oracle, words), names in lines]
+    return "\n".join(["| name | oracle | calls |", "|---|---|---|", *rows, ""])
+
+
+def docs_table() -> str:
+    """One line for every method, with its reference."""
+
+    def row(info: MethodInfo) -> str:
+        return f"| {_code(info.name)} | {info.oracle} | {_code(info.complexity)} | {info.reference} |"
+
+    return "\n".join(["| name | oracle | calls | reference |", "|---|---|---|---|", *map(row, sp.methods()), ""])
+
+
+def reference_list() -> str:
+    """The classes, for Sphinx."""
+    head = [
+        ".. autosummary::",
+        "   :toctree: generated",
+        "   :template: autosummary/paper_page.rst",
+        "   :nosignatures:",
+    ]
+    return "\n".join(["", *head, "", *(f"   {name}" for name in ("AGD", *classes.__all__)), "", ""])
+
+
+def class_stub() -> str:
+    """The names of ``methods/classes.py`` for type checkers and editors."""
+    found = sorted((getattr(classes, name).__module__, name) for name in classes.__all__)
+    imports = [f"from {module} import {name} as {name}" for module, name in found]
+    names = [f'    "{name}",' for name in classes.__all__]
+    return "\n".join(
+        ["# Written by tools/tables.py.", "# ruff: noqa: RUF022", "", *imports, "", "__all__ = [", *names, "]", ""]
+    )
+
+
+def _code(text: str) -> str:
+    return "`" + text.replace("|", "\\|") + "`"
+
+
+def between(marks: tuple[str, str], make: Callable[[], str]) -> Callable[[str], str]:
+    """A change of a page: what stands between two marks is replaced."""
+
+    def changed(page: str) -> str:
+        before, _, rest = page.partition(marks[0])
+        _, mark, after = rest.partition(marks[1])
+        if not mark:
+            raise ValueError(f"the page has no {marks[0].strip()} ... {marks[1].strip()}")
+        return "".join([before, marks[0], make(), marks[1], after])
+
+    return changed
+
+
+FILES: dict[str, Callable[[str], str]] = {
+    "README.md": between(MARKDOWN, readme_table),
+    "docs/methods.md": between(MARKDOWN, docs_table),
+    "docs/api/methods.rst": between(RST, reference_list),
+    "src/saddlepoint/methods/classes.pyi": lambda _: class_stub(),
+}
+
+
+def stale() -> dict[str, str]:
+    """The files that differ from what they should be, with what they should be."""
+    found = {}
+    for name, change in FILES.items():
+        path = ROOT / name
+        now = path.read_text(encoding="utf-8") if path.exists() else ""
+        if (wanted := change(now)) != now:
+            found[name] = wanted
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or tell which are stale."""
+    found = stale()
+    for name, text in found.items():
+        if arguments == ["--check"]:
+            print(f"stale: {name}; run python tools/tables.py", file=sys.stderr)
+        else:
+            (ROOT / name).write_text(text, encoding="utf-8")
+            print(f"written: {name}")
+    return int(bool(found) and arguments == ["--check"])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
