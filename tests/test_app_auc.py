@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import saddlepoint as sp
 from saddlepoint.apps import AUCClassifier, auc
 
+pytestmark = pytest.mark.slow  # `make check` runs the examples in the docstrings of the applications
+
 
 def data(N=60, d=5, share=0.3, offset=0.0, seed=0):
     rng = np.random.default_rng(seed)
@@ -358,14 +360,12 @@ WORSE = ("breast cancer", False)
 NO_WORSE = [(name, kernel) for name in LOADERS for kernel in (False, True) if (name, kernel) != WORSE]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kernel"), NO_WORSE)
 def test_it_ranks_no_worse_than_logistic_regression(name, kernel):
     difference = differences(name, kernel)
     assert difference.mean() >= -difference.std(ddof=1) / len(difference) ** 0.5
 
 
-@pytest.mark.slow
 def test_where_logistic_regression_ranks_better():
     difference = differences(*WORSE)
     assert -0.005 < difference.mean() < 0.0  # as the page says

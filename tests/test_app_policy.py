@@ -13,6 +13,7 @@ import saddlepoint as sp
 from saddlepoint.apps import PolicyEvaluation, policy
 from saddlepoint.apps.gtd2 import gtd2
 
+pytestmark = pytest.mark.slow  # `make check` runs the examples in the docstrings of the applications
 ENVIRONMENTS = {
     "frozen lake 4x4": ("FrozenLake-v1", {"map_name": "4x4", "is_slippery": True}),
     "frozen lake 8x8": ("FrozenLake-v1", {"map_name": "8x8", "is_slippery": True}),
@@ -426,7 +427,6 @@ def test_the_proximal_point_method_with_products_only():
 # -- GTD2 -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sparsely", [False, True])
 def test_gtd2_hovers_around_the_closed_form(sparsely):
     features, after, rewards = transitions()

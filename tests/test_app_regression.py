@@ -37,6 +37,7 @@ from saddlepoint.apps.robust_least_squares import (  # noqa: E402
 )
 from saddlepoint.methods import make_method  # noqa: E402
 
+pytestmark = pytest.mark.slow  # `make check` runs the examples in the docstrings of the applications
 TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_ktratio"), 1e-12)
 
 
@@ -147,7 +148,6 @@ def test_multipliers_are_the_prices_of_the_constraints():
     np.testing.assert_allclose(-model.multipliers_, slopes, rtol=1e-3)
 
 
-@pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from([1e-6, 1e-3, 1.0, 100.0]), st.booleans())
 def test_the_certificate_holds_everywhere(seed, scale, intercept):
     rng = np.random.default_rng(seed)
@@ -285,7 +285,6 @@ def test_outliers_do_not_matter_much():
     assert np.linalg.norm(model - clean) < 0.1 * np.linalg.norm(least_squares - clean)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "anderson-condat-vu", "newton", "dippa", "lpd-gs"])
 def test_huber_problem_by_any_method(method):
     X, y = with_outliers()
@@ -295,7 +294,6 @@ def test_huber_problem_by_any_method(method):
     np.testing.assert_allclose(model.whitening_ @ result.x, model.coef_, atol=4e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "newton", make_method("lpd-gs")])
 def test_huber_with_another_method(method):
     X, y = with_outliers()

@@ -22,6 +22,7 @@ import saddlepoint as sp
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.structure import Graph, Groups, Norms, Squares
 
+pytestmark = pytest.mark.slow  # `make check` runs the examples in the docstrings of the applications
 RNG = np.random.default_rng(0)
 CHAIN = np.array([(i, i + 1) for i in range(9)])
 OVERLAP = [[0, 1, 2, 3], [2, 3, 4, 5], [5, 6], [6, 7, 8, 9, 0]]
@@ -57,7 +58,6 @@ def data(loss):
     return X[:200], t[:200] / 77.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", [RiskClassifier(), RiskClassifier("hinge", 0.1), RiskRegressor(), RiskRegressor("huber")], ids=str
 )
@@ -159,7 +159,6 @@ def test_agrees_with_liblinear_and_its_penalised_intercept(scaling):
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_several_classes_are_one_problem_each():
     X, y = standard(load_wine)
     names = np.array(["barolo", "grignolino", "barbera"])[y]
@@ -230,7 +229,6 @@ def reference(loss, structure, X, y, l2, width):
     return w.value, b.value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_agrees_with_clarabel(loss, structure):
@@ -254,7 +252,6 @@ def test_any_method_solves_the_problem(method):
 # -- data and accuracy -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("structure", ["none", "graph", "groups"])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -351,7 +348,6 @@ def test_strong_groups_leave_features_out():
     assert min(norms) < 1e-3 < 0.1 < max(norms)
 
 
-@pytest.mark.slow
 def test_structures_are_parameters():
     model = RiskClassifier(structure=Groups(OVERLAP, 0.1))
     copy = clone(model)

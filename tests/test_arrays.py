@@ -190,6 +190,7 @@ def test_jax_runs_the_steps_between_two_certificates_in_one_loop(method):
     assert calls > 2 * len(seen)
 
 
+@pytest.mark.slow
 def test_a_budget_holds_within_compiled_steps():
     f, *_ = case("logistic")
     result = sp.solve(in_library(f, jax()), method="lpd-gs", tol=1e-12, max_calls={"grad_g": 77})
@@ -210,6 +211,7 @@ def test_a_compiled_loop_is_kept_with_the_problem_and_not_saved_with_it():
     assert len(pickle.loads(pickle.dumps(g._loops))) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["dippa", "anderson-condat-vu", "krylov", "imex"])
 def test_steps_that_differ_are_not_compiled(method):
     f, *_ = case("balanced")
@@ -224,6 +226,7 @@ def test_steps_that_differ_are_not_compiled(method):
 # -- values instead of gradients --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["jax", "torch"])
 def test_a_function_is_differentiated_by_its_library(library):
     xp = load_library(library)

@@ -5,6 +5,7 @@ import pytest
 from cases import gradient_methods, prox_methods, quadratic_methods
 from hypothesis import given
 from test_theorems import ROUNDING, in_normal_form, saddles
+from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint import theory
@@ -25,7 +26,7 @@ def test_the_methods_with_a_theorem_say_so():
     assert named | {"sliding", "imex"} <= set(BOUNDED)
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", slow_except(BOUNDED, "lpd-gs", "condat-vu", "extragradient", "apdg", "imex"))
 @given(problem=saddles())
 def test_the_bound_holds_at_every_step(name, problem):
     method = METHODS[name]

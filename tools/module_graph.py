@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from html import escape
 from importlib.util import resolve_name
@@ -39,6 +40,7 @@ def modules() -> dict[str, Path]:
     return {".".join(p.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in paths}
 
 
+@cache
 def imports() -> list[Import]:
     """All imports between modules of the package, without those that only type checkers read."""
     known = modules()
