@@ -317,7 +317,7 @@ def test_a_run_that_ends_early_warns(streamed):
 
 
 @pytest.mark.parametrize(("scale", "method"), [(1e2, "direct"), (1e4, "krylov")])
-def test_what_float64_cannot_certify_is_said_and_still_ranks(scale, method):
+def test_a_fit_that_float64_cannot_certify_warns_and_still_ranks(scale, method):
     X, positive = data(200)
     X = scale * np.hstack((X, X))  # copied features: only l2 separates their weights
     with pytest.warns(ConvergenceWarning, match="the precision of float64 allows no more"):

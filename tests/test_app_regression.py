@@ -388,7 +388,7 @@ def test_the_interval_holds_the_optimum(seed, shape, radius, tol):
 
 
 @pytest.mark.parametrize("factor", [0.9, 0.99, 0.9999, 1.0, 1.0001, 1.5, 100.0])
-def test_around_the_radius_from_which_nothing_pays(factor):
+def test_around_the_radius_at_which_coefficients_vanish(factor):
     X, y = diabetes()
     model = RobustLeastSquares(factor * critical_radius(X, y)).fit(X, y)
     assert (np.linalg.norm(model.coef_) == 0.0) == (factor > 1.0) or factor == 1.0

@@ -46,7 +46,7 @@ def test_costs_are_checked():
         sp.solve(f, costs={"A": 0})
 
 
-def test_expensive_gradients_are_spared():
+def test_few_expensive_gradients_are_used():
     f = random_logistic(80, 70, 1e4, 1e4, 1.5e4, seed=5)
     plain = sp.solve(f, tol=1e-6)
     spared = sp.solve(f, tol=1e-6, costs={"grad_g": 100.0, "grad_h": 100.0})
@@ -90,7 +90,7 @@ def test_a_method_that_breaks_down_is_replaced(monkeypatch):
     assert result.method == "lpd-gs"
 
 
-def test_the_guard_keeps_the_promise_even_if_there_is_progress():
+def test_the_limit_on_calls_holds_even_if_there_is_progress():
     f = random_logistic(20, 15, 100, 50, 20, seed=1)
     guard = Guard(f, 1e-6)
     start = f.certificate(np.zeros(20), np.zeros(15))
@@ -139,7 +139,7 @@ def test_without_mu_the_other_methods_say_what_they_need():
         sp.solve(f, method="lpd-gs")
 
 
-def test_slow_gradients_are_timed_and_spared():
+def test_slow_gradients_are_timed_and_few_are_used():
     f = random_logistic(80, 70, 1e4, 1e4, 1.5e4, seed=5)
 
     def slow(x):

@@ -77,7 +77,7 @@ def check(fs, results, tol, together=True):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_solved_together(kind):
+def test_every_kind_is_solved_in_a_batch(kind):
     fs = problems(kind)
     check(fs, solve_many(fs, tol=1e-8, method="lpd-gs"), 1e-8)
 
@@ -92,14 +92,14 @@ def test_the_stacked_gradient_is_the_gradient_of_each(kind):
 
 
 @pytest.mark.parametrize("kind", PROX)
-def test_methods_with_a_prox_work_together(kind):
+def test_methods_with_a_prox_in_a_batch(kind):
     fs = problems(kind)
     check(fs, solve_many(fs, tol=1e-8, method=sp.CondatVu("x")), 1e-8)
     check(fs, solve_many(fs, tol=1e-8, method="apfb"), 1e-8)
 
 
 @pytest.mark.parametrize("method", ["auto", "condat-vu", "krylov", "dippa", "anderson-imex", "dppa", "extragradient"])
-def test_every_sort_of_method_works_together(method):
+def test_every_sort_of_method_in_a_batch(method):
     fs = problems("no b" if method in ("krylov", "dppa") else "logistic")
     check(fs, solve_many(fs, tol=1e-7, method=method), 1e-7)
 
@@ -200,7 +200,7 @@ def test_methods_that_need_whole_matrices_are_run_one_by_one(method, kind):
 # -- budgets ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_budget_leaves_undone_is_said_of_each_problem():
+def test_a_budget_leaves_a_status_for_each_problem():
     fs = problems("logistic", count=4)
     fs[0] = sp.Saddle(sp.Logistic(1e-9 * np.ones((ROWS, M)), np.ones(ROWS), 1.0), sp.Quadratic(np.ones(N)), fs[0].A)
     results = solve_many(fs, tol=1e-6, method="lpd-gs", max_calls=40)

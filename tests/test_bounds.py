@@ -53,7 +53,7 @@ def test_lpd_gs_needs_little_more_than_twice_the_rounds_that_the_chain_forces(kx
 
 
 @given(saddles())
-def test_lpd_gs_is_certified_within_its_promise(problem):
+def test_lpd_gs_is_certified_within_its_bound_on_calls(problem):
     f, xs, ys = problem
     tol = 1e-5 * (1.0 + np.linalg.norm(xs) + np.linalg.norm(ys))
     start = f.certificate(np.zeros(f.shape[0]), np.zeros(f.shape[1]))

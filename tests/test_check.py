@@ -1,4 +1,4 @@
-"""sp.check: honest problems pass, and every lie is named with what to do about it."""
+"""sp.check: correct problems pass, and every violated assumption is named, with advice."""
 
 import json
 import re
@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from cases import BLACK_BOX, CASES, case
 from reference import dense
-from wrong_assumptions import LIES, problem
+from wrong_assumptions import VIOLATIONS, problem
 
 import saddlepoint as sp
 from saddlepoint.commands import app as cli
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_honest_problems_pass(name):
+def test_correct_problems_pass(name):
     report = sp.check(case(name)[0])
     assert report.ok, report
 
@@ -67,14 +67,14 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("lie", FOUND)
-def test_a_lie_is_found(lie):
-    honest, _, _ = problem("quadratic")
-    report = sp.check(LIES[lie](honest, plain=True))
+@pytest.mark.parametrize("violation", FOUND)
+def test_a_violation_is_found(violation):
+    correct, _, _ = problem("quadratic")
+    report = sp.check(VIOLATIONS[violation](correct, plain=True))
     found = {finding.what: finding for finding in report.problems}
-    assert FOUND[lie] in found, report
-    assert re.search(NAMED[FOUND[lie]], found[FOUND[lie]].advice)
-    assert set(found) <= {FOUND[lie], "mu of g"}, report  # a sign makes a convex function not convex, too
+    assert FOUND[violation] in found, report
+    assert re.search(NAMED[FOUND[violation]], found[FOUND[violation]].advice)
+    assert set(found) <= {FOUND[violation], "mu of g"}, report  # a sign makes a convex function not convex, too
 
 
 def one(**given):
@@ -137,7 +137,7 @@ def test_single_precision_passes(seed):
     assert report.ok, report
 
 
-def test_what_is_refused_at_the_door():
+def test_bad_arguments_are_refused():
     for bad, sentence in (({"points": 0}, "points is 0"), ({"seed": -1}, "seed is -1"), ({"x0": [1.0]}, "x0 has 1")):
         with pytest.raises(sp.ProblemError, match=sentence):
             sp.check(BLACK_BOX(), **bad)

@@ -165,7 +165,7 @@ def test_norm_is_estimated_once_and_its_products_are_known():
         return product
 
     C = sp.as_coupling(LinearOperator(A.shape, matvec=count("A", A), rmatvec=count("At", A.T), dtype=float))
-    probe = dict(calls)  # the test of the transpose at the door
+    probe = dict(calls)  # the first test of the transpose
     assert probe == {"A": 1, "At": 1}
     norm = C.norm_estimate
     assert calls["A"] - 1 == calls["At"] - 1 == norm.products <= lanczos_steps(30)
@@ -174,7 +174,7 @@ def test_norm_is_estimated_once_and_its_products_are_known():
     assert calls["A"] - 1 == norm.products
 
 
-def test_lanczos_margin_is_honest():
+def test_the_lanczos_margin_is_large_enough():
     """With few steps the Ritz value is too small often enough; the margin then has to cover it."""
     n = 2000
     values = np.linspace(0.0, 1.0, n) ** 0.5
@@ -216,7 +216,7 @@ def test_resolvent_survives_a_strong_coupling():
     np.testing.assert_allclose(np.r_[x, y], z, atol=1e-9)
 
 
-class Liar(Duck):
+class WrongTranspose(Duck):
     @property
     def T(self):
         return Duck(2 * self._A.T)
@@ -238,7 +238,7 @@ BAD = [
     (np.array([["a"]]), "expected real numbers"),
     (np.array([[object()]]), "expected real numbers"),
     ([[1.0], [1.0, 2.0]], "not an array of numbers"),
-    (Liar(np.ones((2, 2))), "A.T is not the transpose of A"),
+    (WrongTranspose(np.ones((2, 2))), "A.T is not the transpose of A"),
     (Misshapen(np.ones((2, 3))), r"A.T @ x|not aligned|mismatch|size"),
     (LinearOperator((2, 2), matvec=lambda v: v), "give the LinearOperator an rmatvec"),
     (LinearOperator((2, 2), matvec=lambda v: v * math.nan, rmatvec=lambda v: v), "not a vector of finite real numbers"),

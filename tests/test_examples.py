@@ -34,7 +34,7 @@ def test_script(script, tmp_path):
 
 
 @every_script
-def test_story(script):
+def test_title_question_sections_and_answer(script):
     """A title, a question, sections, an answer; short enough to be read."""
     from sphinx_gallery.gen_rst import extract_intro_and_title
     from sphinx_gallery.py_source_parser import split_code_and_text_blocks

@@ -659,7 +659,7 @@ def test_a_link_brings_it_all_back(opened, chromium, address):
     assert look(opened) == seen
 
 
-def test_a_broken_link_is_told(page, address):
+def test_a_broken_link_is_reported(page, address):
     page.goto(address + "#kx=many&ky=50&c=&view=sideways&show=dippa,nothing&x=%3Cb%3E")
     said = page.inner_text("#hash-wrong")
     assert "kx: “many” is not a number" in said

@@ -560,7 +560,7 @@ def test_bad_efg(tmp_path, text, line, sentence):
 
 
 @given(data=st.data())
-def test_damaged_files_give_a_game_or_a_clear_word(folder, data):
+def test_damaged_files_give_a_game_or_a_clear_error(folder, data):
     path, text = data.draw(st.sampled_from([(folder / "damaged.json", GOOD), (folder / "damaged.efg", TREE)]))
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text)))
@@ -619,7 +619,7 @@ def test_files_that_are_no_games(tmp_path):
         (lambda g: ExtensiveGame([], [], [(0, 0, "1")]), "the list of payoffs has dtype"),
     ],
 )  # fmt: skip
-def test_clear_words(tmp_path, call, sentence):
+def test_error_messages(tmp_path, call, sentence):
     (tmp_path / "poker.json").write_text(GOOD)
     with pytest.raises(sp.ProblemError, match=sentence):
         call(ExtensiveGame.from_file(tmp_path / "poker.json"))

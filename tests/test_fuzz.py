@@ -90,18 +90,18 @@ WILD = st.one_of(
 
 @settings(max_examples=8 * EXAMPLES)
 @given(st.data())
-def test_what_a_result_tells(data):
+def test_summaries_of_results(data):
     saved = np.load(io.BytesIO(result_file.packed(result_file.members())))
-    told = json.loads(str(saved["summary"]))
-    key = data.draw(st.sampled_from(sorted(told)))
+    summary = json.loads(str(saved["summary"]))
+    key = data.draw(st.sampled_from(sorted(summary)))
     value = data.draw(WILD)
-    if isinstance(told[key], dict) and told[key] and data.draw(st.booleans()):
-        told[key] = told[key] | {data.draw(st.sampled_from(sorted(told[key]))): value}
+    if isinstance(summary[key], dict) and summary[key] and data.draw(st.booleans()):
+        summary[key] = summary[key] | {data.draw(st.sampled_from(sorted(summary[key]))): value}
     else:
-        told[key] = value
-    arrays = {name: saved[name] for name in ("x", "y", "history")} | {"summary": np.array(json.dumps(told))}
-    np.savez(FOLDER / "told.npz", **arrays)
-    read(lambda: repr(sp.load_result(FOLDER / "told.npz")))
+        summary[key] = value
+    arrays = {name: saved[name] for name in ("x", "y", "history")} | {"summary": np.array(json.dumps(summary))}
+    np.savez(FOLDER / "summary.npz", **arrays)
+    read(lambda: repr(sp.load_result(FOLDER / "summary.npz")))
 
 
 # -- problem files, line by line ---------------------------------------------------------------------------------------
@@ -143,12 +143,12 @@ def test_problem_files(text):
     path.write_text(text)
 
     def load_and_solve():
-        f, wishes = load_problem(path, LIMIT)
-        options = wishes.pop("options", {})
-        if options and wishes.get("method", "auto") != "auto":
-            wishes["method"] = sp.make_method(wishes["method"], **options)
+        f, options_of_file = load_problem(path, LIMIT)
+        options = options_of_file.pop("options", {})
+        if options and options_of_file.get("method", "auto") != "auto":
+            options_of_file["method"] = sp.make_method(options_of_file["method"], **options)
         with contextlib.suppress(sp.AssumptionError):
-            sp.solve(f, **(wishes | {"max_calls": 20, "max_seconds": 2.0}))
+            sp.solve(f, **(options_of_file | {"max_calls": 20, "max_seconds": 2.0}))
 
     read(load_and_solve)
 

@@ -1,4 +1,4 @@
-"""Rubbish at the door: whatever is given, one sentence says what it was, what is expected and what to do.
+"""Invalid input: one sentence says what was given, what was expected and what to do.
 
 The tables below are of (name, what is given, the sentence). What must work, however odd it looks, comes after them.
 """
@@ -312,7 +312,7 @@ ARRAYS = [
     ("an array of no dimension", "A.npy", npy((), data=b"\0" * 8), r"A has shape \(\); expected a matrix"),
     ("NaN in a file", "A.npy", npy((1, 1), data=struct.pack("<d", NAN)), r"A has a nan at index \(0, 0\)"),
     ("a bomb", "A.npz", npz(("A.npy", npy((1 << 12, 1 << 12), data=bytes(1 << 27)))), "needs 128 MiB, above the memory limit"),
-    ("a bomb that lies", "A.npz", npz(("A.npy", npy((2, 2), data=bytes(1 << 24)))), "declares 32 bytes of data .* but holds 16777216"),
+    ("a bomb with a wrong size", "A.npz", npz(("A.npy", npy((2, 2), data=bytes(1 << 24)))), "declares 32 bytes of data .* but holds 16777216"),
     ("objects in an archive", "A.npz", npz(("A.npy", pickled())), "holds pickled Python objects"),
     ("no archive", "A.npz", b"PK\x03\x04 and so on", "not a valid .npz file"),
     ("half an archive", "A.npz", npz(("A.npy", npy((2, 2), data=NUMBERS)))[:90], "not a valid .npz file"),
@@ -814,7 +814,7 @@ def test_streams_that_know_few_letters(folder):
 @pytest.mark.slow
 @needs_proc
 def test_little_memory(folder):
-    """A problem that does not fit is told in a line, too."""
+    """A problem that does not fit into memory ends with one line on stderr, too."""
     np.save(folder / "P.npy", np.zeros((2500, 2500)))
     (folder / "p.toml").write_text(document("[[1, 2]]").replace("P = 1", 'P = "P.npy"'))
     code = """

@@ -53,7 +53,7 @@ def test_the_certificate_holds(split, report):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_x_and_y_lie_as_a_does(split, report):
+def test_x_and_y_are_sharded_as_A_is(split, report):
     run = report["splits"][split]
     assert run["x lies as A"]
     assert run["y lies as A"]
@@ -78,7 +78,7 @@ def test_xla_joins_the_two_sums_of_extragradient(report):
 
 
 @pytest.mark.parametrize("method", ["auto", "dippa", "lpd-slide"])
-def test_methods_that_look_at_numbers_run_too(method, report):
+def test_methods_that_read_entries_run_too(method, report):
     run = report["methods"][method]
     assert run["solved"]
     assert far(run, report["truth"]) <= run["distance"] + 1e-12

@@ -191,7 +191,7 @@ def test_transforms_keep_the_solution_and_come_back(problem, transform):
     assert view.problem.coupling == pytest.approx(f.coupling)
 
 
-def test_what_each_rescaling_promises():
+def test_what_each_rescaling_makes_equal():
     f, *_ = case("L_x >> L_y")
     main, appendix = equal_smoothness(f), equal_smoothness_keeping_norm(f)
     assert main.a == 1.0

@@ -300,7 +300,7 @@ def test_a_measurement_ends_at_the_true_distance():
 # -- predictions ------------------------------------------------------------------------------------------------------
 
 
-def test_the_prediction_tells_N_and_the_forced_rounds():
+def test_the_prediction_has_N_and_the_forced_rounds():
     p = sp.predict(kx=1e4, ky=10.0, coupling=42.4, tol=1e-5)
     assert pytest.approx(108.62, abs=0.01) == p.N
     assert p.forced_rounds == theory.forced_rounds(1e4, 10.0, 42.4, 1e-5) == 626

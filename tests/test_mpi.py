@@ -121,7 +121,7 @@ def test_time_is_up_on_all_ranks(problem):
     assert done.stderr == ""
 
 
-def test_a_rank_that_fails_takes_the_others_along(tmp_path):
+def test_a_rank_that_fails_ends_the_others(tmp_path):
     found = told(3, tmp_path, "one_rank_fails")
     failed = "ArithmeticError: the disk is gone"
     assert found["error"] == [
@@ -146,7 +146,7 @@ def test_ranks_that_disagree_say_so(tmp_path):
         (("cli", "solve", "nan.toml", "--engine", "mpi"), "rank 1: A has a nan at index"),
     ],
 )
-def test_what_is_wrong_is_said_once(arguments, sentence, problem):
+def test_an_error_is_printed_once(arguments, sentence, problem):
     rest = '[g]\nkind = "quadratic"\nP = 1.0\n[h]\nkind = "quadratic"\nP = 1.0\n'
     bad = np.ones((64, 2))
     bad[60, 1] = np.nan

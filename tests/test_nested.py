@@ -341,7 +341,7 @@ def test_the_goal_of_the_inner_solves_measures_what_it_says():
     assert np.linalg.norm(q) <= richardson.size(z @ z, z @ r)
 
 
-def test_hessian_products_are_not_drowned_by_the_gradient_at_zero():
+def test_hessian_products_are_accurate_beside_a_large_gradient_at_zero():
     q = sp.Quadratic(np.array([1.0, 3.0]), np.array([1e6, -2e6]))
     for v in (np.array([1e-9, 2e-9]), np.array([1.0, 0.0]), np.zeros(2)):
         np.testing.assert_allclose(hessian_times(q, q.grad(np.zeros(2)), v), q.P * v, rtol=1e-14)
@@ -386,7 +386,7 @@ def test_rhss_levels_are_whole_numbers():
 # -- the measured orders ----------------------------------------------------------------------------------------------
 
 
-def test_minimax_appa_pays_for_the_product_of_the_condition_numbers():
+def test_the_calls_of_minimax_appa_grow_with_the_product_of_the_condition_numbers():
     """sqrt(kx ky) by theory; less on the chain, where the first guesses are good, but more than the sqrt of others."""
     k = (50.0, 200.0, 800.0)
     assert 0.6 <= exponent("minimax-appa", [(v, v, 1.0) for v in k], k) <= 1.05

@@ -1,4 +1,4 @@
-"""The meter counts, keeps to budgets, and the watch refutes wrong constants."""
+"""The meter counts calls and keeps to budgets; wrong constants are detected from the gradients of a run."""
 
 import math
 
@@ -48,7 +48,7 @@ def counting(f):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_call_is_on_the_bill(method):
+def test_every_call_is_counted(method):
     """What the raw functions see is what the result declares: method + certificates + set-up."""
     f, counts = counting(case("logistic, mu_x < mu_y")[0])
     result = sp.solve(f, method=METHODS[method], tol=1e-5)
@@ -56,7 +56,7 @@ def test_every_call_is_on_the_bill(method):
         assert seen == result.calls[name] + result.monitor_calls + result.setup_calls[name], name
 
 
-def test_a_second_run_does_not_pay_for_the_norm_again():
+def test_a_second_run_does_not_compute_the_norm_again():
     f, counts = counting(case("balanced")[0])
     first = sp.solve(f, method="dippa", tol=1e-5)
     before = dict(counts)
@@ -139,21 +139,21 @@ def test_a_meter_raises_before_the_call():
     assert meter.calls["A"] == 2
 
 
-# -- the watch --------------------------------------------------------------------------------------------------------
+# -- wrong constants --------------------------------------------------------------------------------------------------
 
 
-def lying(f, **lies):
-    """f with wrong constants of g."""
-    g = sp.Smooth(f.g.grad, mu=lies.get("mu", f.mu_x), L=lies.get("L", f.L_x))
+def with_constants(f, **constants):
+    """f with other constants of g."""
+    g = sp.Smooth(f.g.grad, mu=constants.get("mu", f.mu_x), L=constants.get("L", f.L_x))
     return sp.Saddle(g, f.h, f.A)
 
 
 @pytest.mark.parametrize("factor", [3, 10, 100])
 @pytest.mark.parametrize("make", [random_quadratic, random_logistic])
-def test_a_small_L_is_found_out(make, factor):
+def test_a_small_L_is_detected(make, factor):
     f = make(20, 15, 100, 100, 5, seed=1)
     with pytest.raises(sp.AssumptionError, match=r"L of g is too small: L = .* two gradients show L >=") as caught:
-        sp.solve(lying(f, L=f.L_x / factor), np.full(20, 5.0), method="dippa", tol=1e-9)
+        sp.solve(with_constants(f, L=f.L_x / factor), np.full(20, 5.0), method="dippa", tol=1e-9)
     error = caught.value
     assert (error.function, error.constant, error.given) == ("g", "L", f.L_x / factor)
     assert f.L_x / factor < error.observed <= f.L_x * (1 + 1e-9)  # what is observed is a true lower bound
@@ -161,21 +161,21 @@ def test_a_small_L_is_found_out(make, factor):
     assert math.isfinite(error.result.certificate.distance)
 
 
-def test_a_large_mu_is_found_out():
+def test_a_large_mu_is_detected():
     f = random_quadratic(20, 15, 100, 100, 5, seed=1)
     with pytest.raises(sp.AssumptionError, match="mu") as caught:
-        sp.solve(lying(f, mu=0.9), method="dippa", tol=1e-9)
+        sp.solve(with_constants(f, mu=0.9), method="dippa", tol=1e-9)
     assert caught.value.function == "g"
 
 
-def test_a_non_convex_function_is_found_out():
+def test_a_non_convex_function_is_detected():
     g = sp.Smooth(lambda x: -x, mu=1.0, L=2.0)
     f = sp.Saddle(g, sp.Quadratic(1.0, np.ones(3)), np.eye(3))
     with pytest.raises(sp.AssumptionError, match=r"g is not convex.*check the gradient of g"):
         sp.solve(f, np.ones(3), method="dippa")
 
 
-def test_a_field_that_is_no_gradient_is_found_out():
+def test_a_field_that_is_no_gradient_is_detected():
     g = sp.Smooth(lambda x: np.array([2.2 * x[0], 1.4 * x[1]]) + 0.0, mu=1.0, L=2.3)
     tilted = sp.Smooth(lambda x: g.grad(x) + 0.9 * np.array([-x[1], x[0]]), mu=1.3, L=2.45)  # not a gradient at all
     with pytest.raises(sp.AssumptionError, match=r"not the gradient of any function"):
@@ -192,7 +192,7 @@ def test_true_constants_are_never_refuted(problem, method):
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance < 1e-8
 
 
-def test_a_gradient_that_reuses_its_buffer_is_found_out():
+def test_a_gradient_that_reuses_its_buffer_is_detected():
     buffer = np.zeros(3)
 
     def grad(x):

@@ -88,7 +88,7 @@ def test_the_metadata_are_complete(built, monkeypatch):
     assert release.metadata_faults(built[1]) == [f"the metadata of {built[1].name} do not have the core's needs"]
 
 
-def test_what_stands_before_an_upload_is_said(built, tracked):
+def test_what_prevents_an_upload_is_listed(built, tracked):
     said = "\n".join(release.before_the_upload(built[1]))
     assert ("no date" in said) == ("(unreleased)" in (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1])
 

@@ -149,7 +149,7 @@ def test_nobody_beats_the_lower_bound(kx, ky, c):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["lpd-gs", "lpd", "condat-vu", "lpd-slide", "dippa"])
 @pytest.mark.parametrize("c", [5.0, 50.0])
-def test_runs_stay_below_what_is_promised(method, c):
+def test_runs_stay_below_the_predicted_calls(method, c):
     f = chain(300, 400.0, 400.0, c)
     start = 1.0 + f.certificate(f.space.zeros(300), f.space.zeros(300)).distance
     result = sp.solve(f, method=method, tol=1e-4)
@@ -159,7 +159,7 @@ def test_runs_stay_below_what_is_promised(method, c):
     assert max(result.calls["grad_g"], result.calls["grad_h"]) <= counts.gradients
 
 
-def test_few_rounds_win_where_rounds_are_dear_and_few_gradients_where_these_are():
+def test_the_cheapest_method_depends_on_the_cost_of_rounds_and_gradients():
     numbers = 1e4, 1e4, 1e3, 1e-6
     sweep, slide = (scaling.promised_counts(name, *numbers) for name in ("lpd-gs", "lpd-slide"))
     assert slide.gradients < sweep.gradients

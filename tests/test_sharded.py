@@ -66,7 +66,7 @@ def test_sums_do_not_depend_on_who_holds_the_shards(shards, workers, random):
     assert again[1] == shards - 1
 
 
-def test_neighbours_fold_to_one_piece():
+def test_adjacent_pieces_are_added_into_one():
     answers = {k: [np.ones(3)] for k in range(8, 16)}
     (piece,) = fold(answers, ("sum",), 16).items()
     assert piece[0] == (8, 16)
@@ -300,7 +300,7 @@ def box(mu, L):
 
 
 @pytest.mark.parametrize(("mu", "L", "wrong"), [(2.0, 4.0, "mu of g is too large"), (1.0, 2.0, "L of g is too small")])
-def test_a_black_box_in_parts_is_watched(mu, L, wrong):
+def test_a_black_box_in_parts_is_checked(mu, L, wrong):
     with pytest.raises(sp.AssumptionError, match=wrong):
         sp.solve(spread(box(mu, L))[0], method="lpd-gs")
 
@@ -591,7 +591,7 @@ def test_complaints_about_engines(arguments, given, sentence, folder):
     assert sentence in str(done.exception)
 
 
-def test_a_vector_tells_what_it_is():
+def test_the_repr_of_a_vector():
     f, _ = spread()
     x = f.space.of_x.zeros(M)
     assert isinstance(x, Sharded)

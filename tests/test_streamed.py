@@ -324,7 +324,7 @@ def test_no_sizes(text):
         as_bytes(text)
 
 
-def test_sizes_in_words():
+def test_sizes_with_units():
     assert [told_bytes(b) for b in (0, 999, 1500, 2.5e6, 9.999e8, 3e12)] == [
         "0 bytes", "999 bytes", "1.5 kB", "2.5 MB", "1 GB", "3 TB"]  # fmt: skip
 
@@ -470,7 +470,7 @@ DOOR = {
 
 
 @pytest.mark.parametrize("what", DOOR)
-def test_wrong_at_the_door(what, tmp_path):
+def test_bad_files_are_refused(what, tmp_path):
     make, sentence = DOOR[what]
     for library, name in (("h5py", "HDF5"), ("zarr", "Zarr"), ("pyarrow", "Parquet")):
         if name in what:
@@ -521,8 +521,8 @@ def test_a_file_that_changes_during_the_run(how, change, tmp_path, small_blocks)
             os.truncate(file, size // 2 if change == "cut" else size + 8 if change == "longer" else size)
             os.utime(file, ns=(1, 1))
 
-    told = "cannot be read: No such file" if change == "gone" else "while it was in use"
-    with pytest.raises(sp.ProblemError, match=told) as caught:
+    sentence = "cannot be read: No such file" if change == "gone" else "while it was in use"
+    with pytest.raises(sp.ProblemError, match=sentence) as caught:
         sp.solve(f, method="lpd-gs", tol=1e-12, callback=disturb)
     assert caught.value.result.certificate.distance <= seen[-1].certificate.distance
     assert not [thread for thread in threading.enumerate() if "reader" in thread.name]
@@ -532,10 +532,10 @@ def test_a_file_that_becomes_shorter_within_a_pass(tmp_path, small_blocks):
     np.save(tmp_path / "A.npy", matrix())
     store = RawStore(tmp_path / "A.npy", 128, (m, n), np.dtype("f8"))
     block = store.blocks(20 * n * 8)[25]
-    told = "has become shorter while it was in use: rows 500 to 519"
+    sentence = "has become shorter while it was in use: rows 500 to 519"
     with store.opened() as read:
         os.truncate(tmp_path / "A.npy", 128 + 510 * n * 8)
-        with pytest.raises(sp.ProblemError, match=told):
+        with pytest.raises(sp.ProblemError, match=sentence):
             read(block, None)
         os.truncate(tmp_path / "A.npy", 128 + m * n * 8)
         os.utime(tmp_path / "A.npy", ns=(store.state.changed, store.state.changed))

@@ -217,7 +217,7 @@ def test_lemma_dippa_inner(problem):
 
 @pytest.mark.slow
 @given(saddles(most=6.0))
-def test_promised_outer_steps_deliver_definition_2(problem):
+def test_the_predicted_outer_steps_give_definition_2(problem):
     method, eps = sp.DIPPA("paper", "cg"), 1e-4
     f, xs, ys, x, y = in_normal_form(method, *problem)
     kappa, nu = f.L / f.mu, f.norm * theory.dppa_alpha(f.L, f.mu)

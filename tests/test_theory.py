@@ -133,7 +133,7 @@ def test_aipfb_K1_as_printed_misses_eps():
     assert theory.agd_bound(kappa + c, 1 + c, theory.aipfb_K1(kappa, c), start) <= theory.aipfb_eps(k, c, 1.0)
 
 
-def test_squares_and_sums_are_told_apart():
+def test_squares_and_sums_are_distinguished():
     """K steps bring the sum of squares to eps^2/2, and so |x-x*| + |y-y*| to eps."""
     kappa, nu, C0, eps = 50.0, 2.0, 3.0, 1e-3
     K = theory.dippa_K(kappa, nu, C0, eps)
@@ -219,7 +219,7 @@ def test_what_came_after_the_table():
     assert all(rows[name].order <= order for name, order in table.items())  # later rows improve on the table's
 
 
-def test_regimes_in_words():
+def test_descriptions_of_regimes():
     kx, ky = 1e4, 1e2
     assert theory.regime(kx, ky, 1.0) == "weak"
     assert theory.regime(kx, ky, 200.0) == "intermediate"
@@ -334,7 +334,7 @@ def test_a_method_without_a_row_is_measured_all_the_same():
     assert row.measured[3] == pytest.approx(1.0, abs=0.1)  # |A|/sqrt(mu_x mu_y) + 1, with the prox
 
 
-def test_generators_keep_their_word():
+def test_generators_have_the_constants_asked_for():
     f = random_quadratic(12, 9, 300, 20, 7, L_x=5.0, L_y=0.1, seed=2)
     assert (f.kappa_x, f.kappa_y) == pytest.approx((300, 20))
     assert f.coupling == pytest.approx(7, rel=0.03)

@@ -91,7 +91,7 @@ def test_anderson_converges_where_the_wrapped_method_does():
 
 
 @pytest.mark.parametrize("inner", [sp.LPDGS(), sp.LPD(), sp.CondatVu(), sp.Extragradient(), sp.OGDA(), sp.IMEX()])
-def test_anderson_pays_on_everyday_problems(inner):
+def test_anderson_saves_iterations_on_everyday_problems(inner):
     f = random_logistic(30, 20, 200, 100, 15, seed=3)
     plain, mixed = (sp.solve(f, method=m, tol=1e-6) for m in (inner, sp.Anderson(inner, 20)))
     assert plain.solved

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import dense, distance, saddle_point
 from tiers import slow_except
-from wrong_assumptions import LIES, Given, M, asymmetric, box, large_mu, noisy, one_sign, problem, wrong_gradient
+from wrong_assumptions import VIOLATIONS, Given, M, asymmetric, box, large_mu, noisy, one_sign, problem, wrong_gradient
 
 import saddlepoint as sp
 from saddlepoint.methods.registry import method_names
@@ -38,52 +38,52 @@ def plain(method):
     return ORACLES.get(method, "gradients") == "gradients" and method != "newton"
 
 
-def names_the_lie(lie, message):
-    words = next(NAMES[key] for key in (*lie.split()[-1:], *lie.split()[:1], lie) if key in NAMES)
+def names_the_violation(violation, message):
+    words = next(NAMES[key] for key in (*violation.split()[-1:], *violation.split()[:1], violation) if key in NAMES)
     return re.search(words.replace("|A|", r"\|A\|"), message)
 
 
-def outcome(f, **wishes):
-    """The result or, if a lie was found out, the error."""
+def outcome(f, **options):
+    """The result or, if a violation was detected, the error."""
     try:
-        return sp.solve(f, **wishes)
+        return sp.solve(f, **options)
     except sp.AssumptionError as error:
         return error
 
 
-def lied_to(lie, name, method):
-    """Run, and check that what comes of it is true or names the lie."""
-    honest, xs, ys = problem(name)
-    end = outcome(LIES[lie](honest, plain(method)), method=method, tol=1e-6, max_calls=8000)
+def check_violation(violation, name, method):
+    """Solve a wrong problem; check that the certificate is true, or that the error or message names what is wrong."""
+    correct, xs, ys = problem(name)
+    end = outcome(VIOLATIONS[violation](correct, plain(method)), method=method, tol=1e-6, max_calls=8000)
     if isinstance(end, sp.AssumptionError):
-        assert names_the_lie(lie, str(end)), end
+        assert names_the_violation(violation, str(end)), end
         assert end.function in ("g", "h", "A")
     elif end.solved:
         assert distance(end.x, end.y, xs, ys) <= end.certificate.distance, end
-        assert lie.split()[0] in TRUE_ANYWAY, end
+        assert violation.split()[0] in TRUE_ANYWAY, end
     else:
-        assert names_the_lie(lie, end.message), end
+        assert names_the_violation(violation, end.message), end
 
 
 @pytest.mark.parametrize("method", slow_except(METHODS, "lpd-gs", "auto"))
-@pytest.mark.parametrize("lie", LIES)
-def test_every_method_is_told_every_lie(lie, method):
-    lied_to(lie, "quadratic", method)
+@pytest.mark.parametrize("violation", VIOLATIONS)
+def test_every_method_with_every_violation(violation, method):
+    check_violation(violation, "quadratic", method)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["diagonal", "logistic", "log-cosh"])
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("violation", VIOLATIONS)
 @pytest.mark.parametrize("method", ["auto", "lpd-gs", "anderson-imex"])
-def test_other_problems(lie, name, method):
-    lied_to(lie, name, method)
+def test_other_problems(violation, name, method):
+    check_violation(violation, name, method)
 
 
-@pytest.mark.parametrize("lie", ["mu * 10", "mu of h * 100", "a sign", "slightly asymmetric", "ripples"])
+@pytest.mark.parametrize("violation", ["mu * 10", "mu of h * 100", "a sign", "slightly asymmetric", "ripples"])
 @pytest.mark.parametrize("method", ["apfb", "dppa", "krylov", "direct", "newton"])
-def test_methods_that_hardly_look_at_gradients(lie, method):
-    """Their runs show a watch next to nothing; what is examined at the end decides."""
-    lied_to(lie, "diagonal", method)
+def test_methods_that_evaluate_few_gradients(violation, method):
+    """Their runs give few pairs of gradients to compare; the examination at the end decides."""
+    check_violation(violation, "diagonal", method)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -94,23 +94,23 @@ def test_methods_that_hardly_look_at_gradients(lie, method):
     st.floats(0.3, 3.5),
     st.floats(0.0, 2.5),
 )
-def test_solved_is_never_false(seed, lie, method, log_kappa, log_coupling):
-    """Problems, lies and tolerances at random: a run may end in any way but one."""
+def test_solved_is_never_false(seed, violation, method, log_kappa, log_coupling):
+    """Problems, violations and tolerances at random: `solved` is never reported with a false certificate."""
     rng = np.random.default_rng(seed)
     make = random_quadratic if method in ("krylov", "apfb") or seed % 2 else random_logistic
     scale, kappa = 10.0 ** rng.uniform(-2, 2, 2), 10.0 ** np.array([log_kappa, rng.uniform(0.3, 3.0)])
-    honest = make(M, 15, *kappa, 10.0**log_coupling, L_x=scale[0], L_y=scale[1], seed=seed)
-    xs, ys = saddle_point(honest)
+    correct = make(M, 15, *kappa, 10.0**log_coupling, L_x=scale[0], L_y=scale[1], seed=seed)
+    xs, ys = saddle_point(correct)
     tol = 10.0 ** rng.uniform(-8, -3) * (np.linalg.norm(xs) + np.linalg.norm(ys))
     factor = 10.0 ** rng.uniform(0.3, 3.0)
-    told = {
+    wrong = {
         "mu": large_mu(factor),
         "mu of h": lambda f, plain: sp.Saddle(box(f.g, plain), box(f.h, plain, mu=min(f.L_y, factor * f.mu_y)), f.A),
         "sign": wrong_gradient(one_sign),
         "asymmetric": wrong_gradient(asymmetric(10.0 ** rng.uniform(-2.5, 0.0))),
         "noise": wrong_gradient(noisy("random" if seed % 3 else "", 10.0 ** rng.uniform(-9, -4))),
-    }[lie](honest, plain(method))
-    end = outcome(told, method=method, tol=tol, max_calls=3000)
+    }[violation](correct, plain(method))
+    end = outcome(wrong, method=method, tol=tol, max_calls=3000)
     found = isinstance(end, sp.AssumptionError) or not end.solved
     assert found or distance(end.x, end.y, xs, ys) <= end.certificate.distance
 
@@ -120,7 +120,7 @@ def test_solved_is_never_false(seed, lie, method, log_kappa, log_coupling):
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("method", slow_except(["auto", "lpd-gs", "anderson-condat-vu", "dippa"], "lpd-gs"))
-def test_honest_black_boxes_are_solved(name, method):
+def test_correct_black_boxes_are_solved(name, method):
     f, xs, ys = case(name)
     g, h = (sp.Smooth(q.grad, mu=q.mu, L=q.L, value=q.value) for q in (f.g, f.h))
     result = sp.solve(sp.Saddle(g, h, Given(dense(f.A))), method=method, tol=1e-8)
@@ -138,10 +138,10 @@ def test_what_is_proven_costs_nothing():
 
 def test_what_is_claimed_costs_little():
     f, *_ = problem("logistic")
-    told = sp.Saddle(box(f.g, True), box(f.h, True), f.A)
-    result = sp.solve(told, method="lpd-gs", tol=1e-8)
+    wrong = sp.Saddle(box(f.g, True), box(f.h, True), f.A)
+    result = sp.solve(wrong, method="lpd-gs", tol=1e-8)
     assert 1 < result.setup_calls["grad_g"] <= 30 + 0.1 * result.calls["grad_g"]
-    assert result.calls == sp.solve(f, method="lpd-gs", tol=1e-8).calls  # looking does not change the run
+    assert result.calls == sp.solve(f, method="lpd-gs", tol=1e-8).calls  # the certificates do not change the run
 
 
 def test_a_gradient_that_fails_nearby_does_not_spoil_a_solved_run():
@@ -153,8 +153,8 @@ def test_a_gradient_that_fails_nearby_does_not_spoil_a_solved_run():
             raise ValueError("out of its domain")
         return f.g.grad(x)
 
-    told = sp.Saddle(sp.Smooth(grad, mu=f.mu_x, L=f.L_x), f.h, f.A)
-    assert sp.solve(told, saddle.x, saddle.y, method="lpd-gs", tol=1e-8).solved
+    wrong = sp.Saddle(sp.Smooth(grad, mu=f.mu_x, L=f.L_x), f.h, f.A)
+    assert sp.solve(wrong, saddle.x, saddle.y, method="lpd-gs", tol=1e-8).solved
 
 
 # -- noise ------------------------------------------------------------------------------------------------------------
@@ -163,8 +163,8 @@ def test_a_gradient_that_fails_nearby_does_not_spoil_a_solved_run():
 @pytest.mark.parametrize("kind", ["random", "", "random relative", "relative"])
 @pytest.mark.parametrize("method", ["auto", "lpd-gs", "dippa"])
 def test_noise_is_allowed_for_where_tol_is_above_it(kind, method):
-    honest, xs, ys = problem("quadratic")
-    f = wrong_gradient(noisy(kind, 1e-9))(honest, True)
+    correct, xs, ys = problem("quadratic")
+    f = wrong_gradient(noisy(kind, 1e-9))(correct, True)
     result = sp.solve(f, method=method, tol=1e-3)
     assert result.solved, result
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
@@ -172,11 +172,11 @@ def test_noise_is_allowed_for_where_tol_is_above_it(kind, method):
 
 @pytest.mark.parametrize("kind", ["random", "", "random relative", "relative"])
 def test_noise_is_measured(kind):
-    honest, *_ = problem("quadratic")
-    result = sp.solve(wrong_gradient(noisy(kind))(honest, True), tol=1e-9)
+    correct, *_ = problem("quadratic")
+    result = sp.solve(wrong_gradient(noisy(kind))(correct, True), tol=1e-9)
     assert result.status == "stalled"
     level = float(result.message.partition("(about ")[2].partition(")")[0])
-    size = np.linalg.norm(honest.g.grad(result.x)) if "relative" in kind else np.sqrt(M)
+    size = np.linalg.norm(correct.g.grad(result.x)) if "relative" in kind else np.sqrt(M)
     assert 0.2 <= level / (1e-6 * size) <= 5.0
     assert result.certificate.rounding > 1e-6  # noise is part of what the certificate allows for
 
@@ -190,23 +190,23 @@ def test_two_answers_at_one_point_are_not_noise():
         calls[0] += 1
         return f.g.grad(x) + 1e-3 * (calls[0] // 40)
 
-    told = sp.Saddle(sp.Smooth(grad, mu=f.mu_x, L=f.L_x), f.h, f.A)
-    end = outcome(told, method="lpd-gs", tol=1e-8, max_calls=3000)
+    wrong = sp.Saddle(sp.Smooth(grad, mu=f.mu_x, L=f.L_x), f.h, f.A)
+    end = outcome(wrong, method="lpd-gs", tol=1e-8, max_calls=3000)
     assert end.function == "g" if isinstance(end, sp.AssumptionError) else not end.solved
 
 
-# -- what is offered --------------------------------------------------------------------------------------------------
+# -- suggested constants ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lie", ["L / 2", "L / 100", "mu * 2", "mu * 100", "norm / 2", "norm / 100"])
-def test_the_constant_that_is_offered_solves_the_problem(lie):
-    honest, xs, ys = problem("quadratic")
-    f = LIES[lie](honest, True)
+@pytest.mark.parametrize("violation", ["L / 2", "L / 100", "mu * 2", "mu * 100", "norm / 2", "norm / 100"])
+def test_the_suggested_constant_solves_the_problem(violation):
+    correct, xs, ys = problem("quadratic")
+    f = VIOLATIONS[violation](correct, True)
     with pytest.raises(sp.AssumptionError) as caught:
         sp.solve(f, method="lpd-gs", tol=1e-8)
     error = caught.value
-    true = {"L": honest.L_x, "mu": honest.mu_x, "norm": np.linalg.norm(honest.A.A, 2)}[error.constant]
-    assert (error.constant, error.suggested is not None) == (lie.split()[0], True)
+    true = {"L": correct.L_x, "mu": correct.mu_x, "norm": np.linalg.norm(correct.A.A, 2)}[error.constant]
+    assert (error.constant, error.suggested is not None) == (violation.split()[0], True)
     assert 0.1 * true <= error.suggested <= 4.0 * true
     if error.constant != "mu":
         assert error.observed <= true * (1 + 1e-9)
@@ -216,15 +216,15 @@ def test_the_constant_that_is_offered_solves_the_problem(lie):
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
 
 
-def test_what_no_constant_can_mend_offers_none():
-    honest, *_ = problem("quadratic")
-    for lie in ("a sign", "asymmetric", "not convex", "A' scaled"):
+def test_no_constant_is_suggested_where_none_would_help():
+    correct, *_ = problem("quadratic")
+    for violation in ("a sign", "asymmetric", "not convex", "A' scaled"):
         with pytest.raises(sp.AssumptionError) as caught:
-            sp.solve(LIES[lie](honest, True), method="lpd-gs", on_violation="adapt")
+            sp.solve(VIOLATIONS[violation](correct, True), method="lpd-gs", on_violation="adapt")
         assert caught.value.suggested is None
 
 
-def test_the_words_of_the_errors():
+def test_the_messages_of_the_errors():
     error = mu_too_large("h", 1.0, 0.5, 0.25)
     assert "mu of h is too large: mu = 1 was given, but two gradients show mu <= 0.5; give mu <= 0.25" in str(error)
     assert error.suggested == 0.125

@@ -1,4 +1,4 @@
-"""Problems told wrongly, whose truth is known: constants, gradients, products."""
+"""Problems with wrong constants, gradients or products, whose true solution is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ M, N = 24, 18
 
 
 class Given(sp.Coupling):
-    """A with products of its own and, if wished, a norm that is taken at its word."""
+    """A with products of its own and, if one is given, a norm that is believed."""
 
     def __init__(self, A, At=None, norm=None):
         self.A, self.At, self.claim = A, A.T if At is None else At, norm
@@ -62,13 +62,13 @@ PROBLEMS: dict[str, Callable[[], sp.Saddle]] = {
 
 @cache
 def problem(name: str) -> tuple[sp.Saddle, np.ndarray, np.ndarray]:
-    """The honest problem and its saddle point."""
+    """The correct problem and its saddle point."""
     f = PROBLEMS[name]()
     return (f, *saddle_point(f))
 
 
 def box(q: sp.Smooth, plain: bool, grad=None, mu=None, L=None) -> sp.Smooth:
-    """q as a black box, with the lies that are given; unless plain, with the prox and the Hessian of the truth."""
+    """q as a black box with the wrong parts that are given; unless plain, with the true prox and Hessian."""
     extra = {} if plain else {"prox": q.prox if q.has_prox else None, "quadratic": q.quadratic, "hessian": q.hessian}
     return sp.Smooth(grad or q.grad, mu=q.mu if mu is None else mu, L=q.L if L is None else L, **extra)
 
@@ -86,11 +86,11 @@ def large_mu_of_h(factor):
 
 
 def small_norm(factor):
-    def told(f, plain):
+    def wrong(f, plain):
         A = np.array(f.A.A)
         return sp.Saddle(box(f.g, plain), box(f.h, plain), GivenNorm(A, norm=np.linalg.norm(A, 2) / factor))
 
-    return told
+    return wrong
 
 
 def wrong_gradient(change):
@@ -98,13 +98,13 @@ def wrong_gradient(change):
 
 
 def wrong_transpose(change):
-    def told(f, plain):
+    def wrong(f, plain):
         A = np.array(f.A.A)
         At = A.T.copy()
         change(At)
         return sp.Saddle(box(f.g, plain), box(f.h, plain), Given(A, At))
 
-    return told
+    return wrong
 
 
 def one_sign(q):
@@ -165,7 +165,7 @@ def scaled(At):
     At *= 1.01
 
 
-LIES: dict[str, Callable[[sp.Saddle, bool], sp.Saddle]] = {
+VIOLATIONS: dict[str, Callable[[sp.Saddle, bool], sp.Saddle]] = {
     **{f"L / {k}": small_L(k) for k in (2, 10, 100)},
     **{f"mu * {k}": large_mu(k) for k in (2, 10, 100)},
     **{f"mu of h * {k}": large_mu_of_h(k) for k in (2, 10, 100)},
