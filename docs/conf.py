@@ -38,7 +38,7 @@ templates_path = ["_templates"]
 highlight_language = "text"
 smartquotes = False  # the prime of A' is not a quotation mark
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
 add_module_names = False

@@ -89,7 +89,7 @@ def test_every_application_has_its_page_picture_example_and_benchmark():
         assert f"{name}.png" in text
         assert f"examples/applications/{name}.py" in text
     benchmarks = {path.stem for path in (ROOT / "benchmarks/apps").glob("*.py")}
-    assert benchmarks == pages - {"matrix_game", "poker"} | {"games"}
+    assert benchmarks == pages - {"coupled_costs", "matrix_game", "poker"} | {"games"}
 
 
 def test_applications_are_listed_and_found():
@@ -106,7 +106,7 @@ def test_without_scikit_learn_the_rest_works(tmp_path):
 import sys
 sys.modules["sklearn"] = None
 import saddlepoint as sp
-sp.apps.MatrixGame([[1.0]], 1.0, 1.0).solve()
+sp.apps.CoupledCosts([[1.0]], 1.0, 1.0).solve()
 sp.apps.ExtensiveGame.load("kuhn")
 try:
     sp.apps.AUCClassifier

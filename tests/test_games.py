@@ -1,4 +1,4 @@
-"""Games with costs and with constraints, against linear programs and cones."""
+"""Coupled costs, and games with constraints, against linear programs and cones."""
 
 import cvxpy as cp
 import numpy as np
@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.optimize import linprog, root
 
 import saddlepoint as sp
-from saddlepoint.apps import ConstrainedGame, ExtensiveGame, MatrixGame
+from saddlepoint.apps import ConstrainedGame, CoupledCosts, ExtensiveGame
 from saddlepoint.apps.constrained_game import PENALTY, PULL, _Run
 from saddlepoint.apps.penalty import Penalised, equilibrated
 from saddlepoint.apps.polytope import Polytope
@@ -27,12 +27,12 @@ COSTS = {
 }
 
 
-# -- matrix games with costs ------------------------------------------------------------------------------------------
+# -- coupled costs over free vectors ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("costs", COSTS)
-def test_matrix_game_finds_the_equilibrium(costs):
-    game = MatrixGame(PAYOFF, *COSTS[costs])
+def test_coupled_costs_finds_the_equilibrium(costs):
+    game = CoupledCosts(PAYOFF, *COSTS[costs])
     found = game.solve(tol=1e-9)
     assert found.solved
     exact = root(lambda z: np.concatenate(game.problem.field(z[:6], z[6:])), np.full(11, 0.1), tol=1e-13)
@@ -42,26 +42,26 @@ def test_matrix_game_finds_the_equilibrium(costs):
 
 
 @given(st.integers(0, 10**6), st.floats(-2.0, 1.0))
-def test_exploitability_of_a_matrix_game_is_proven(seed, log_size):
+def test_exploitability_of_coupled_costs_is_proven(seed, log_size):
     """With quadratic costs the best responses are known, and so is what they gain."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((4, 3))
-    game = MatrixGame(A, 0.5, 2.0)
+    game = CoupledCosts(A, 0.5, 2.0)
     x, y = 10.0**log_size * rng.standard_normal(4), 10.0**log_size * rng.standard_normal(3)
     highest = 0.25 * x @ x + (A.T @ x) @ (A.T @ x) / (2 * 2.0)
     lowest = -(A @ y) @ (A @ y) / (2 * 0.5) - y @ y
     assert highest - lowest <= game.problem.certificate(x, y).gap * (1 + 1e-9)
 
 
-def test_a_matrix_game_wants_costs():
+def test_coupled_costs_needs_strongly_convex_costs():
     for cost in (0.0, -1.0, None, "entropy", True, np.inf):
         with pytest.raises(sp.ProblemError, match=r"cost_x is .*; expected a strongly convex Smooth function"):
-            MatrixGame(PAYOFF, cost, 1.0)
+            CoupledCosts(PAYOFF, cost, 1.0)
     with pytest.raises(sp.ProblemError, match=r"h has 6 variables but A has 5 columns"):
-        MatrixGame(PAYOFF, 1.0, sp.Quadratic(np.ones(6)))
+        CoupledCosts(PAYOFF, 1.0, sp.Quadratic(np.ones(6)))
     with pytest.raises(sp.ProblemError, match="not strongly convex"):
-        MatrixGame(PAYOFF, sp.Huber(), 1.0)
-    unvalued = MatrixGame(PAYOFF, sp.Smooth(lambda x: x, mu=1, L=1), 1.0).solve()
+        CoupledCosts(PAYOFF, sp.Huber(), 1.0)
+    unvalued = CoupledCosts(PAYOFF, sp.Smooth(lambda x: x, mu=1, L=1), 1.0).solve()
     assert np.isnan(unvalued.value)
     assert "exploitability" in repr(unvalued)
 

@@ -13,15 +13,17 @@ from scipy.optimize import linprog
 from scipy.sparse import block_array, csr_array
 
 import saddlepoint as sp
-from saddlepoint.apps import ConstrainedGame, ExtensiveGame, MatrixGame
+from saddlepoint.apps import ConstrainedGame, CoupledCosts, ExtensiveGame, MatrixGame
 from saddlepoint.ground.arrays import Array
 
 cp: Any = import_module("cvxpy")
-POKER, COSTS = "extensive games", "games with costs"
+MATRIX, POKER, COSTS = "matrix games", "extensive games", "games with costs"
 
 
 def rows(quick: bool) -> Iterator[list[str]]:
     """Application, task, solver, seconds, accuracy."""
+    for n in (20,) if quick else (20, 100):
+        yield from matrix_game(n)
     for name, goals in (("kuhn", (1e-3, 1e-6)), ("leduc", (1e-2,) if quick else (1e-3, 1e-4, 1e-6))):
         game = ExtensiveGame.load(name)
         for tol in goals:
@@ -32,6 +34,27 @@ def rows(quick: bool) -> Iterator[list[str]]:
         yield [POKER, name, "HiGHS on the linear program", f"{seconds:.3g}", f"value {value:.8f}"]
         yield from cfr(name, game, 100 if quick else 1000)
     yield from with_costs(100 if quick else 400)
+
+
+def matrix_game(n: int) -> Iterator[list[str]]:
+    """Random payoffs; HiGHS solves max v subject to A'x >= v over probabilities x."""
+    A = np.random.default_rng(0).standard_normal((n, n))
+    task = f"normal payoffs, {n} x {n}"
+    for tol in (1e-3, 1e-6):
+        seconds, found = timed(partial(MatrixGame(A).solve, tol=tol))
+        reached = f"exploitability {found.exploitability:.1e} (asked {tol:.0e}), value {found.value:.8f}"
+        yield [MATRIX, task, "saddlepoint", f"{seconds:.3g}", reached]
+    program = partial(
+        linprog,
+        np.r_[np.zeros(n), -1.0],
+        A_ub=np.hstack([-A.T, np.ones((n, 1))]),
+        b_ub=np.zeros(n),
+        A_eq=np.r_[np.ones(n), 0.0][None, :],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n + [(None, None)],
+    )
+    seconds, best = timed(program)
+    yield [MATRIX, task, "HiGHS on the linear program", f"{seconds:.3g}", f"value {-best.fun:.8f}"]
 
 
 def poker(game: ExtensiveGame, solver: str, tol: float, method: str | None = None) -> list[str]:
@@ -92,7 +115,7 @@ def with_costs(n: int) -> Iterator[list[str]]:
     # max_y (A'x)'y - 1/4 |y|^2 = |A'x|^2
     value = 0.5 * cp.sum(cp.huber(x - b, 0.5)) + 0.05 * cp.sum_squares(x) + cp.sum_squares(A.T @ x)
     free = cp.Problem(cp.Minimize(value))
-    game = MatrixGame(A, sp.Huber(t=b, l2=0.1, delta=0.5), 0.5)
+    game = CoupledCosts(A, sp.Huber(t=b, l2=0.1, delta=0.5), 0.5)
     yield from beside(f"Huber and quadratic, {n} x {n}", lambda: game.solve(tol=1e-7), lambda: clarabel(free, x))
     # and over probabilities y: the largest entry of A'x, smoothed
     u = cp.Variable(n)

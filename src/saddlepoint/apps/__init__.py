@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from saddlepoint.apps.auc import AUCClassifier
     from saddlepoint.apps.constrained_game import ConstrainedGame
     from saddlepoint.apps.constrained_huber import ConstrainedHuber
+    from saddlepoint.apps.coupled_costs import CoupledCosts
     from saddlepoint.apps.extensive_game import ExtensiveGame
     from saddlepoint.apps.matrix_game import MatrixGame
     from saddlepoint.apps.policy import PolicyEvaluation
@@ -25,6 +26,7 @@ _HOMES = {
     "AUCClassifier": "auc",
     "ConstrainedGame": "constrained_game",
     "ConstrainedHuber": "constrained_huber",
+    "CoupledCosts": "coupled_costs",
     "ExtensiveGame": "extensive_game",
     "Graph": "structure",
     "Groups": "structure",
@@ -41,6 +43,7 @@ __all__ = [
     "AUCClassifier",
     "ConstrainedGame",
     "ConstrainedHuber",
+    "CoupledCosts",
     "ExtensiveGame",
     "Graph",
     "Groups",

@@ -31,6 +31,7 @@ from scipy.sparse import csr_array, diags_array
 
 from saddlepoint.apps.penalty import Penalised, Side
 from saddlepoint.apps.polytope import Polytope
+from saddlepoint.apps.simplex import Simplex
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
@@ -178,7 +179,7 @@ class ConstrainedGame:
     def mixed(cls, payoff: Any, cost_x: Smooth | None = None, cost_y: Smooth | None = None) -> ConstrainedGame:
         """The game in mixed strategies: x and y are probabilities of the rows and of the columns."""
         m, n = as_coupling(payoff, "payoff").shape
-        return cls(payoff, (np.ones((1, m)), [1.0]), (np.ones((1, n)), [1.0]), cost_x, cost_y)
+        return cls(payoff, Simplex(m), Simplex(n), cost_x, cost_y)
 
     def exploitability(self, x: Array, y: Array) -> float:
         """An upper bound on what the players can gain by leaving x and y alone; without costs it is exact.

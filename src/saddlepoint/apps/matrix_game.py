@@ -1,106 +1,236 @@
-r"""Matrix games with costs.
+r"""Matrix games: two players, mixed strategies, zero sum.
 
-Problem:    x pays <x, A y> to y and bears the cost g(x) of its own action; y bears h(y). In equilibrium
-                min_x max_y g(x) + <x, A y> - h(y).
-Constants:  mu and L of the costs, |A|. A cost c/2 |x|^2 has mu = L = c; ``Huber``, ``LogCosh`` and ``Entropy`` say
-            theirs. Actions are vectors without bounds: for probabilities see ``ConstrainedGame``.
-Guarantee:  the certificate. The exploitability max_y' f(x, y') - min_x' f(x', y) is the duality gap, and at most
-            |F_x|^2/(2 mu_x) + |F_y|^2/(2 mu_y).
+Problem:    max_x min_y x'Ay over probabilities x of the rows and y of the columns. A_ij is the payoff of the row
+            player, who maximises, when the players choose row i and column j; the column player receives -A_ij and
+            minimises x'Ay. Both orders of max and min give the same number, the value of the game.
+Guarantee:  the exploitability max_i (A y)_i - min_j (A'x)_j is what best responses to x and y gain together. It is
+            computed at the strategies that are returned, and what rounding may hide is added to it.
 Reference:  J. von Neumann, Zur Theorie der Gesellschaftsspiele, Math. Ann. 1928.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from scipy.sparse import issparse
+
+from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
+from saddlepoint.apps.simplex import Simplex
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.functions import Quadratic, Smooth
-from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
-from saddlepoint.solving.result import Result
+from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.validation import as_vector, positive
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.theory.exploitability import UNIT, exploitability_bound, product_error
+
+DEFAULT_TOL = 1e-6  # exploitability to reach if none is given, relative to half the range of the payoffs
+SUM_ERROR = 1e-9  # |sum(v) - 1| up to which a given vector counts as probabilities
+SOLVER_SHARE = 0.5  # exploitability that the solver is asked for, relative to tol: the rest is left to rounding
+PATIENCE = 40  # outer steps of the solver in which the exploitability must be halved, or the run ends
 
 
 @dataclass(frozen=True)
-class GameSolution:
-    """The equilibrium of a game with costs.
+class MatrixGameResult:
+    """Mixed strategies of both players, and how good they are.
 
     Attributes:
-        x, y: the actions.
-        value: g(x) + <x, A y> - h(y), what x loses in all; NaN if a cost was given no value.
-        exploitability: a proven bound on what the players can gain by leaving x and y alone.
-        distance: a proven bound on the distance of (x, y) to the equilibrium.
-        result: the run that found it.
+        row: the probabilities with which the row player, who maximises, chooses the rows.
+        column: the probabilities with which the column player, who minimises, chooses the columns.
+        value: row' A column. The value of the game is no further away than ``exploitability``.
+        exploitability: a proven bound on max_i (A column)_i - min_j (A' row)_j, which best responses gain together.
+        solved: whether the exploitability is at most the tolerance.
+        message: how the run ended, in a sentence.
+        seconds: the time it took.
     """
 
-    x: Array
-    y: Array
+    row: Array
+    column: Array
     value: float
     exploitability: float
-    distance: float
-    result: Result
+    solved: bool = False
+    message: str = ""
+    seconds: float = 0.0
 
-    @property
-    def solved(self) -> bool:
-        """Whether the run reached its tolerance."""
-        return self.result.solved
+    def to_dict(self) -> dict[str, Any]:
+        """All but the strategies, in plain Python values."""
+        names = ("solved", "message", "value", "exploitability", "seconds")
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         lines = [
-            f"{self.result.status}: {self.result.message}",
+            f"{'solved' if self.solved else 'not solved'}: {self.message}",
             f"  value           {self.value:.9g}",
             f"  exploitability  <= {self.exploitability:.3g}",
-            f"  distance        <= {self.distance:.3g}",
-            f"  method          {self.result.method}, {self.result.iterations} iterations, {self.result.seconds:.3g} s",
+            f"  game            {len(self.row)} rows, {len(self.column)} columns, {self.seconds:.3g} s",
         ]
         return "\n".join(lines)
 
 
 class MatrixGame:
-    """A two-player game: x chooses x, y chooses y, x pays <x, A y> to y, and each bears the cost of its own choice.
+    """A zero-sum game in probabilities: A is the payoff of the row player, who maximises x'Ay, as in nashpy.
+
+    The column player receives -A and minimises x'Ay. x has the probabilities of the rows, y those of the columns.
 
     Args:
-        payoff: A, what the row player x pays: an array, a SciPy sparse array or a LinearOperator.
-        cost_x, cost_y: the costs, strongly convex ``Smooth`` functions; a number c stands for c/2 |x|^2.
+        payoff: A, with a row for each choice of the row player: an array or a SciPy sparse array.
 
     Attributes:
-        problem: the ``Saddle`` problem, for any method of the library.
+        payoff: A in float64.
+        shape: the number of rows and of columns.
+
+    Raises:
+        ProblemError: the payoff is not a matrix of finite real numbers, or its entries cannot be read.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
-        >>> game = sp.apps.MatrixGame([[1.0, -2.0], [0.5, 1.0]], sp.Quadratic(1.0, [0.1, 0.2]), cost_y=2.0)
+        >>> game = sp.apps.MatrixGame([[2.0, -1.0], [-1.0, 1.0]])
         >>> found = game.solve(tol=1e-9)
-        >>> found.solved, round(found.value, 6), found.exploitability <= 1e-9
-        (True, -0.018171, True)
+        >>> found.solved, found.row.round(6), found.column.round(6), round(found.value, 6)
+        (True, array([0.4, 0.6]), array([0.4, 0.6]), 0.2)
+        >>> round(game.exploitability(row=[0.5, 0.5], column=[0.5, 0.5]), 6)
+        0.5
     """
 
-    def __init__(self, payoff: Any, cost_x: Smooth | float, cost_y: Smooth | float) -> None:
-        self.problem = Saddle(_as_cost(cost_x, "cost_x"), _as_cost(cost_y, "cost_y"), payoff)
+    def __init__(self, payoff: Any) -> None:
+        A = as_coupling(payoff, "payoff")
+        if not isinstance(A, DenseCoupling | SparseCoupling):
+            raise ProblemError(
+                f"payoff is a {type(payoff).__name__}; expected a NumPy array or a SciPy sparse array, because the "
+                "entries of A are needed (of an operator, A @ np.eye(columns) has them)"
+            )
+        self.payoff = A.A.astype(np.float64)
+        self.shape: tuple[int, int] = (int(self.payoff.shape[0]), int(self.payoff.shape[1]))
+        self._centre, self._centred = _centred(self.payoff)
+        self._largest = float(abs(self._centred).max())
+        self._half_range = 0.5 * float(self.payoff.max()) - 0.5 * float(self.payoff.min())
+        self._unit = math.ldexp(1.0, math.frexp(self._largest)[1] - 1)  # a power of two: scaling is exact
+        self._rows, self._columns = Simplex(self.shape[0]), Simplex(self.shape[1])
 
-    def solve(self, *, tol: float = 1e-6, **options: Any) -> GameSolution:
-        """The equilibrium up to a certified distance of ``tol``; the options are those of ``solve``."""
-        result = solve(self.problem, tol=tol, **options)
-        x, y = result.x, result.y
-        return GameSolution(
-            x, y, self.value(x, y), result.certificate.gap, result.certificate.distance, result
-        )  # fmt: skip
+    def solve(
+        self, *, tol: float | None = None, max_seconds: float | None = None, progress: bool = False
+    ) -> MatrixGameResult:
+        """Strategies whose exploitability is proven to be at most ``tol``.
 
-    def value(self, x: Array, y: Array) -> float:
-        """g(x) + <x, A y> - h(y); NaN if a cost was given no value."""
-        f = self.problem
-        if f.g.value is None or f.h.value is None:
-            return math.nan
-        return f.g(x) + float(x @ f.A.mul(y)) - f.h(y)
+        Args:
+            tol: the exploitability to reach, in units of the payoff; None is 1e-6 times half the range of
+                the payoffs, which is their largest minus their smallest.
+            max_seconds: wall-clock limit.
+            progress: show a progress bar.
+        """
+        began = time.monotonic()
+        limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
+        goal = DEFAULT_TOL * self._half_range if tol is None else positive(tol, "tol")
+        rows, columns = [self._rows.start, self._best_pure_row()], [self._columns.start, self._best_pure_column()]
+        found = self._best_of(rows, columns)
+        if found.exploitability > goal:
+            accuracy = max(SOLVER_SHARE * goal, self._rounding()) / self._unit
+            x, y = _solve_mixed(self._centred / self._unit, accuracy, limit, progress)
+            found = self._best_of([*rows, x], [*columns, y])
+        reached, asked = f"exploitability {found.exploitability:.3g}", f"tol {goal:.3g}"
+        solved = found.exploitability <= goal
+        message = f"{reached} <= {asked}" if solved else f"{reached} > {asked}; {self._advice(goal)}"
+        return replace(found, solved=solved, message=message, seconds=time.monotonic() - began)
+
+    def exploitability(self, row: Any, column: Any) -> float:
+        """What best responses to ``row`` and ``column`` gain together: max_i (A column)_i - min_j (A' row)_j.
+
+        The number is never too small, because the largest possible effect of rounding is added to it. Where the given
+        probabilities sum to 1 only up to rounding, it is that of row/sum(row) and column/sum(column).
+        """
+        x, y = _as_probabilities(row, "row", self.shape[0]), _as_probabilities(column, "column", self.shape[1])
+        return self._best_of([x], [y]).exploitability
+
+    def value(self, row: Any, column: Any) -> float:
+        """row' A column, the expected payoff of the row player."""
+        x, y = _as_probabilities(row, "row", self.shape[0]), _as_probabilities(column, "column", self.shape[1])
+        return self._value(x, y)
+
+    def _value(self, x: Array, y: Array) -> float:
+        return self._centre + inner(x, self._centred @ y)
+
+    def _best_of(self, rows: list[Array], columns: list[Array]) -> MatrixGameResult:
+        """The best of the given strategies of each player; whatever the other player does, one can choose it alone."""
+        B = self._centred
+        with np.errstate(over="ignore", invalid="ignore"):
+            lows = [(float((B.T @ x).min()), self._error(x)) for x in rows]
+            highs = [(float((B @ y).max()), self._error(y)) for y in columns]
+        i = max(range(len(rows)), key=lambda i: lows[i][0] - lows[i][1])
+        j = min(range(len(columns)), key=lambda j: highs[j][0] + highs[j][1])
+        bound = exploitability_bound(highs[j][0], lows[i][0], highs[j][1] + lows[i][1])
+        return MatrixGameResult(rows[i], columns[j], self._value(rows[i], columns[j]), bound)
+
+    def _error(self, v: Array) -> float:
+        """The error of the products with ``v``; centring rounds each payoff once."""
+        entries = UNIT if self._centre else 0.0
+        return product_error(self._largest, int(np.count_nonzero(v)), math.fsum(v.tolist()), entries)
+
+    def _best_pure_row(self) -> Array:
+        """The row whose worst payoff is the best."""
+        return self._rows.pure(int(np.argmax(_dense(self._centred.min(axis=1)))))
+
+    def _best_pure_column(self) -> Array:
+        """The column whose largest payoff is the smallest."""
+        return self._columns.pure(int(np.argmin(_dense(self._centred.max(axis=0)))))
+
+    def _advice(self, goal: float) -> str:
+        if goal <= 10.0 * self._rounding():
+            return f"rounding alone can make {self._rounding():.3g} in this game, raise tol"
+        return "raise tol, or max_seconds if it ended the run"
+
+    def _rounding(self) -> float:
+        """What rounding adds to the exploitability if all probabilities are positive."""
+        m, n = self.shape
+        return product_error(self._largest, m, 1.0, UNIT) + product_error(self._largest, n, 1.0, UNIT)
 
 
-def _as_cost(cost: Smooth | float, name: str) -> Smooth:
-    if isinstance(cost, Smooth):
-        return cost
-    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0.0 < cost < math.inf:
-        return Quadratic(float(cost))
-    raise ProblemError(
-        f"{name} is {cost!r}; expected a strongly convex Smooth function, or a positive number c for c/2 |x|^2. "
-        "A game without costs is a ConstrainedGame"
-    )
+def _solve_mixed(A: Any, tol: float, max_seconds: float | None, progress: bool) -> tuple[Array, Array]:
+    """Mixed strategies of the rows and of the columns with an exploitability of about ``tol``, if all goes well.
+
+    No other function knows which method does it. Today it is the augmented Lagrangian of ``ConstrainedGame``, where x
+    minimises and y maximises: hence x chooses the columns and y the rows.
+    """
+    m, n = A.shape
+    game = ConstrainedGame(A.T, Simplex(n), Simplex(m))
+    seen: list[float] = []
+
+    def stop_without_progress(now: Equilibrium) -> None:
+        seen.append(now.exploitability)
+        if len(seen) > PATIENCE and seen[-1] > 0.5 * seen[-1 - PATIENCE]:
+            raise StopIteration
+
+    found = game.solve(tol=tol, max_seconds=max_seconds, callback=stop_without_progress, progress=progress)
+    return found.y, found.x
+
+
+def _centred(A: Any) -> tuple[float, Any]:
+    """The middle c of the smallest and the largest payoff, and A - c, in which the players have the same strategies.
+
+    Rounding errors are then relative to the differences of payoffs. A sparse matrix with zeros remains as it is.
+    """
+    if issparse(A) and A.nnz < A.shape[0] * A.shape[1]:
+        return 0.0, A
+    centre = 0.5 * float(A.min()) + 0.5 * float(A.max())
+    if centre == 0.0:
+        return 0.0, A
+    if not issparse(A):
+        return centre, A - centre
+    B = A.copy()
+    B.data -= centre
+    return centre, B
+
+
+def _dense(vector: Any) -> Array:
+    return np.asarray(vector.toarray() if issparse(vector) else vector).ravel()
+
+
+def _as_probabilities(value: Any, name: str, size: int) -> Array:
+    v = as_vector(value, name, size).astype(np.float64)
+    if v.min() < 0.0:
+        raise ProblemError(f"{name} has a negative entry, {v.min():.3g}; expected probabilities")
+    if abs(v.sum() - 1.0) > SUM_ERROR:
+        raise ProblemError(f"{name} sums to {v.sum():.9g}; expected probabilities, which sum to 1")
+    return v

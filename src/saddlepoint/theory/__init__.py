@@ -46,6 +46,7 @@ from saddlepoint.theory.dippa import (
     dippa_rho,
 )
 from saddlepoint.theory.dppa import dppa_alpha, dppa_bound, dppa_contraction
+from saddlepoint.theory.exploitability import exploitability_bound, product_error
 from saddlepoint.theory.gradient import (
     condat_vu_bound,
     condat_vu_steps,
@@ -179,6 +180,7 @@ __all__ = [
     "dppa_alpha",
     "dppa_bound",
     "dppa_contraction",
+    "exploitability_bound",
     "extragradient_bound",
     "extragradient_eta",
     "field_lipschitz",
@@ -210,6 +212,7 @@ __all__ = [
     "ogda_eta",
     "pbr_betas",
     "pbr_paper_betas",
+    "product_error",
     "prox_lipschitz",
     "regime",
     "response_contraction",
