@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.uses.plots.style import COLOURS, RC
+from saddlepoint.ground.plot_style import COLOURS, RC
 
 plt.rcParams.update(RC)
 plans = np.array([(i, j, 5 - i - j) for i in range(6) for j in range(6 - i)])
