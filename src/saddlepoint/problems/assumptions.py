@@ -1,7 +1,7 @@
-"""What is seen on the way is compared with what was claimed: gradients with mu and L, products with A' and |A|.
+"""Checks during a run: gradients are compared with mu and L, products with A' and |A|.
 
-The comparisons cost a few dot products; they are made for the first 64 calls one by one and later for every eighth.
-What they find is looked into with a few gradients more before anyone is accused.
+A comparison costs a few dot products; it is made at each of the first 64 calls and at every eighth call after that.
+Suspected violations are tested again with a few more gradients before an error is raised.
 """
 
 from __future__ import annotations
@@ -9,22 +9,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from saddlepoint.ground.arrays import Array, eps_of, namespace
+from saddlepoint.ground.arrays import Array, copied, eps_of, namespace
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling import Coupling, Norm
-from saddlepoint.parts.functions.probes import Curvature, curvature, length_scale, noise_level
+from saddlepoint.parts.functions.probes import (
+    Curvature,
+    changed_argument,
+    curvature,
+    differ,
+    length_scale,
+    noise_level,
+    writes_into_argument,
+)
 from saddlepoint.parts.functions.smooth import Gradient
 from saddlepoint.theory.smoothness import observed_L, observed_mu, smooth_lemma
 
-ALL = 64  # calls that are compared one by one,
-EVERY = 8  # and the others this far apart
-STEPS = 12  # of the search for curvatures that explains a contradiction
-SKEW = 1e-4  # of the largest curvature, by which a Jacobian may fail to be symmetric
-ADJOINT = 1e3  # units of rounding by which <x, A y> and <A'x, y> may differ
-NOISE = 4.0  # times the noise level: what a gradient may be wrong by
+ALL = 64  # number of first calls that are all compared
+EVERY = 8  # number of calls from one comparison to the next, after these
+COPIED = 4  # number of first calls before which the argument is copied, to see whether the gradient changes it
+STEPS = 12  # steps of the search for curvatures that explains a contradiction
+SKEW = 1e-4  # asymmetry that a Jacobian may have, in units of the largest curvature
+ADJOINT = 1e3  # difference that <x, A y> and <A'x, y> may have, in units of rounding
+NOISE = 4.0  # error that a gradient may have, in units of the measured noise level
 
-Note = Callable[[str, int], None]  # (oracle, calls): gradients and products that looking into something took
+Note = Callable[[str, int], None]  # (oracle, calls): counts gradients and products that a test took
 
 
 class GradientCheck:
@@ -41,6 +50,16 @@ class GradientCheck:
         self.seen = 0
         self.x: Array | None = None
         self.p: Array | None = None
+
+    def gradient(self, x: Array) -> Array:
+        """The gradient at x; raise ProblemError if one of the first gradients changes x."""
+        if self.seen >= COPIED:
+            return self.grad(x)
+        before = copied(x)
+        p = self.grad(x)
+        if differ(x, before):
+            raise changed_argument(self.name)
+        return p
 
     def see(self, x: Array, p: Array) -> None:
         """Note the gradient p at x, and raise AssumptionError if it refutes mu or L."""
@@ -70,9 +89,11 @@ class GradientCheck:
 
         if slack >= -error(self.noise):
             return
+        if writes_into_argument(self.grad, x):
+            raise changed_argument(self.name)
         length = length_scale(x, p, L)
         noise, calls = noise_level(self.grad, x, p, length, L)
-        self.note(f"grad_{self.name}", calls)
+        self.note(f"grad_{self.name}", 1 + calls)
         if slack >= -error(NOISE * noise):
             self.noise = max(self.noise, NOISE * noise)
             return

@@ -1,8 +1,8 @@
-"""A problem is looked into before a run on it is called solved, and when a run gets stuck.
+"""The examination of a problem before a run on it is called solved, and when a run makes no progress.
 
-A certificate rests on claims: that the gradients are gradients and exact, that mu is right, that A' is the transpose.
-The watch compares them with what a method happens to see. Here they are examined where it matters, at the point that
-is about to be returned; only what was claimed is examined, not what is true by construction.
+A certificate depends on claims: that the gradients are gradients and exact, that mu is right, that A' is the transpose.
+During a run they are compared with what the method happens to evaluate. Here they are examined at the point that is
+about to be returned; only what was claimed is examined, not what is true by construction.
 """
 
 from __future__ import annotations
@@ -11,20 +11,28 @@ import math
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, eps_of
+from saddlepoint.ground.arrays import Array, copied, eps_of
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import norm
-from saddlepoint.parts.functions.probes import ASIDE, curvature, length_scale, noise_level, slope_error
+from saddlepoint.parts.functions.probes import (
+    ASIDE,
+    changed_argument,
+    curvature,
+    differ,
+    length_scale,
+    noise_level,
+    slope_error,
+)
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import NOISE, AdjointCheck, GradientCheck
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
 from saddlepoint.problems.saddle import Certificate, Saddle
 from saddlepoint.theory.certificate import distance_bound
 
-STEPS = 10  # of the search for curvatures, at least,
-SHARE = 0.05  # and up to this share of the calls that the run has made
-MEMORY = 3_000_000  # numbers that the search may remember
-PAIRS = 2  # random pairs of vectors on which A' is compared with A
+STEPS = 10  # least number of steps of the search for curvatures
+SHARE = 0.05  # largest number of steps of that search, as a share of the calls that the run has made
+MEMORY = 3_000_000  # numbers that the search may keep in memory
+PAIRS = 2  # number of random pairs of vectors on which A' is compared with A
 
 
 class Audit:
@@ -103,7 +111,10 @@ class Audit:
 
     def _function(self, watch: GradientCheck, f: Smooth, x: Array, thoroughly: bool) -> None:
         name, grad, L = watch.name, f.grad, watch.L
-        oracle, p = f"grad_{watch.name}", grad(x)
+        oracle, point = f"grad_{watch.name}", copied(x)
+        p = grad(point)
+        if differ(point, x):
+            raise changed_argument(name)
         length = length_scale(x, p, L)
         noise, calls = noise_level(grad, x, p, length, L)
         share = int(SHARE * max(self.meter.calls.values()))
@@ -140,10 +151,10 @@ class Audit:
     def _watched(self, f: Smooth, name: str) -> Smooth:
         if name not in self.watches:
             return f
-        watch, raw = self.watches[name], f.grad
+        watch = self.watches[name]
 
         def grad(x: Array) -> Array:
-            p = raw(x)
+            p = watch.gradient(x)
             watch.see(x, p)
             return p
 

@@ -19,7 +19,16 @@ from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_arra
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.validation import as_count, as_vector
-from saddlepoint.parts.functions.probes import ASIDE, Curvature, curvature, length_scale, noise_level, slope_error
+from saddlepoint.parts.functions.probes import (
+    ASIDE,
+    Curvature,
+    changed_argument,
+    curvature,
+    differ,
+    length_scale,
+    noise_level,
+    slope_error,
+)
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import ADJOINT, NOISE, AdjointCheck, GradientCheck
 from saddlepoint.problems.saddle import Saddle
@@ -144,17 +153,18 @@ class _Examined:
         yield from self._others(points, lengths)
 
     def _manners(self, x: Array) -> Finding:
-        """Shape, dtype and numbers, one answer for one point, and a new array for each call."""
+        """Shape, dtype and numbers of a gradient, an argument that is left alone, and a new array at each call."""
         what, given, grad = f"gradient of {self.name}", f"{x.shape[0]} numbers", self.function.grad
-        kept = copied(x)
-        p, again, other = grad(x), grad(x), grad(kept + length_scale(kept, kept, 1.0))
+        away = x + length_scale(x, x, 1.0)
+        points = [copied(x), copied(x), copied(away)]
+        p, again, other = (grad(point) for point in points)
         if not is_array(p) or p.shape != x.shape:
             shape = f"an array of shape {tuple(p.shape)}" if is_array(p) else f"a {type(p).__name__}"
             return Finding(what, given, shape, False, "return an array of the shape of the point")
         if not all_finite(p):
             return Finding(what, given, "NaN or infinity", False, "it must be finite everywhere")
-        if float(norm(x - kept)) != 0.0:
-            return Finding(what, given, "the point changed", False, "leave the argument alone: work on a copy")
+        if any(differ(*pair) for pair in zip(points, (x, x, away), strict=True)):
+            return Finding(what, given, "its argument changed", False, str(changed_argument(self.name)))
         if p is other or p is again or _same_memory(p, other):
             return Finding(what, given, "the same array twice", False, "return a new array at each call")
         return Finding(what, given, f"{x.shape[0]} numbers, {str(p.dtype).rpartition('.')[2]}", True)

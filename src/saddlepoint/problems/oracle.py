@@ -99,6 +99,7 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
     watch = None if f.trusted or not checked else GradientCheck(name, f.mu, f.L, raw, meter.note)
     if watch is not None:
         meter.watches[name] = watch
+        raw = watch.gradient
 
     def grad(x: Array) -> Array:
         charge(oracle)

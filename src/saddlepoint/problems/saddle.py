@@ -96,7 +96,7 @@ class Saddle:
         if not math.isnan(f.L):
             return f
         with np.errstate(all="ignore"):
-            L, calls = estimate_smoothness(f.grad, size, space.of_x if name == "g" else space.of_y)
+            L, calls = estimate_smoothness(f.grad, size, space.of_x if name == "g" else space.of_y, name=name)
         self.estimated[name] = calls
         return with_smoothness(f, L)
 

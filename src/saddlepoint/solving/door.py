@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from saddlepoint.ground.arrays import Array, all_finite, common_space, copied, is_array, namespace
+from saddlepoint.ground.arrays import Array, common_space, copied
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, as_vector, short_repr
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
+from saddlepoint.problems.first_call import check_gradient
 from saddlepoint.problems.saddle import Saddle
 
 REACTIONS = ("raise", "adapt")  # to a constant that the run refutes
@@ -67,26 +68,11 @@ def start(f: Saddle, x0: Any, y0: Any) -> tuple[Array, Array]:
 
 
 def check_oracle(f: Saddle, x: Array, y: Array) -> float:
-    """One call of each gradient at the start, so that a wrong shape is an error at the door and not deep inside.
+    """Call each gradient once at the start, and raise ProblemError if something is wrong with it.
 
-    Returns the seconds that they took.
+    Returns the seconds that the calls took.
     """
-    seconds = 0.0
-    for name, function, point, space in (("g", f.g, x, f.space.of_x), ("h", f.h, y, f.space.of_y)):
-        began = time.perf_counter()
-        gradient = function.grad(copied(point))
-        seconds += time.perf_counter() - began
-        if not is_array(gradient) or gradient.shape != point.shape:
-            raise ProblemError(
-                f"the gradient of {name} returned {_describe(gradient)} for a point of shape {point.shape}; "
-                "expected an array of the same shape"
-            )
-        common_space({"the problem": space, f"the gradient of {name}": gradient})
-        if not namespace(gradient).isdtype(gradient.dtype, "real floating"):
-            raise ProblemError(f"the gradient of {name} has dtype {gradient.dtype}; expected float32 or float64")
-        if not all_finite(gradient):
-            raise ProblemError(f"the gradient of {name} is not finite at the start; start elsewhere or correct it")
-    return seconds
+    return check_gradient("g", f.g, x, f.space.of_x) + check_gradient("h", f.h, y, f.space.of_y)
 
 
 def check_numbers(f: Saddle) -> None:
@@ -110,7 +96,3 @@ def measured_costs(f: Saddle, x: Array, y: Array, gradients: float) -> dict[str,
 def check_method(f: Saddle, method: Method) -> None:
     """Refuse a method that needs what the problem has not."""
     check_needs(method, f)
-
-
-def _describe(value: Any) -> str:
-    return f"an array of shape {tuple(value.shape)}" if is_array(value) else f"a {type(value).__name__}"

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Space, all_finite, is_array, is_foreign, namespace
+from saddlepoint.ground.arrays import Space, all_finite, copied, is_array, is_foreign, namespace
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.spectrum import largest_eigenvalue
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling
+from saddlepoint.parts.functions.probes import changed_argument, differ
 from saddlepoint.parts.functions.smooth import Gradient
 
 DENSE = 1500  # up to this size the eigenvalues of a matrix are computed outright
@@ -54,22 +55,27 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
     return 0.0, D.norm * D.norm
 
 
-def estimate_smoothness(grad: Gradient, n: int, space: Space, *, starts: int = 4, steps: int = 12) -> tuple[float, int]:
+def estimate_smoothness(
+    grad: Gradient, n: int, space: Space, *, name: str = "the function", starts: int = 4, steps: int = 12
+) -> tuple[float, int]:
     """An estimate of L of a black box, and the gradient calls it took.
 
     Power iteration on gradient differences around a few random points; twice the largest quotient seen. It is not a
-    bound: the run watches it, and no certificate rests on it.
+    bound: the run checks it, and no certificate depends on it.
     """
     rng = np.random.default_rng(0)
     largest, calls = 0.0, 0
     for start in range(starts):
         x = space.zeros(n) if start == 0 else space.cast(rng.standard_normal(n))
-        base = grad(x)
+        given = copied(x)
+        base = grad(given)
         if not is_array(base) or base.shape != x.shape:
             raise ProblemError(
-                f"the gradient returned {short_repr(base)} for a point of shape {tuple(x.shape)}; "
+                f"the gradient of {name} returned {short_repr(base)} for a point of shape {tuple(x.shape)}; "
                 "expected an array of the same shape"
             )
+        if differ(given, x):
+            raise changed_argument(name)
         direction = space.cast(rng.standard_normal(n))
         length = (1.0 + norm(x)) * space.eps**0.33
         for _ in range(steps):

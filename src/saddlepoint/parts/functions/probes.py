@@ -1,4 +1,4 @@
-"""What a few gradients around a point tell of a function: its noise, its curvature, and whether it is one at all.
+"""Tests of a gradient by a few calls around a point: its noise, its curvature, and whether it is a gradient at all.
 
 No constant is trusted here. Points are moved by small random amounts, so that a kink at the point itself (the solution
 of a piecewise quadratic problem often sits on one) is not mistaken for anything.
@@ -13,14 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from saddlepoint.ground.arrays import Array, eps_of, space_of, to_host
+from saddlepoint.ground.arrays import Array, copied, eps_of, namespace, space_of, to_host
+from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.functions.smooth import Gradient, Value
 
 LINE = 6  # points on a line from which noise is estimated
 ROUNDING = 1e3  # units of rounding that a gradient may be wrong by without being noisy
-ASIDE = 1e-4  # by which points are moved aside, in lengths of ``reach``,
-FURTHER = 0.03  # and for the noise, whose lines are longer than the steps of the search for curvatures
+ASIDE = 1e-4  # distance by which points are moved before curvatures are measured, in units of ``length_scale``
+FURTHER = 0.03  # the same before noise is measured, along lines that are longer
 
 
 class Curvature(NamedTuple):
@@ -51,6 +52,25 @@ def length_scale(x: Array, p: Array, L: float) -> float:
     step = norm(p) / L if L > 0.0 else 0.0
     length = max(norm(x), step)
     return length if 0.0 < length < math.inf else 1.0
+
+
+def differ(a: Array, b: Array) -> bool:
+    """Whether two vectors of one length differ; False for vectors that cannot be written into, as those in shards."""
+    return hasattr(a, "__setitem__") and bool(namespace(a).any(a != b))
+
+
+def writes_into_argument(grad: Gradient, x: Array) -> bool:
+    """Whether grad changes the array that it is given; it is called once, with a copy of x."""
+    given = copied(x)
+    grad(given)
+    return differ(given, x)
+
+
+def changed_argument(name: str) -> ProblemError:
+    """The error for a gradient that changes the array that it is given."""
+    return ProblemError(
+        f"the gradient of {name} changed the array it was given; it must leave its argument alone: work on a copy"
+    )
 
 
 def noise_level(grad: Gradient, x: Array, p: Array, length: float, L: float, seed: int = 0) -> tuple[float, int]:

@@ -1,0 +1,46 @@
+"""The first gradient of a function, at the point where a run starts: what is wrong with it is said at once."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from saddlepoint.ground.arrays import Array, Space, all_finite, common_space, copied, is_array, namespace
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.parts.functions.probes import changed_argument, differ
+from saddlepoint.parts.functions.smooth import Smooth
+
+
+def check_gradient(name: str, function: Smooth, point: Array, space: Space) -> float:
+    """Call the gradient once; raise ProblemError unless it is an array as expected and has left its argument alone.
+
+    Args:
+        name: "g" or "h".
+        function: the function.
+        point: where the gradient is taken; the function is given a copy.
+        space: where the vectors of this variable lie.
+
+    Returns:
+        The seconds that the call took.
+    """
+    given = copied(point)
+    began = time.perf_counter()
+    gradient = function.grad(given)
+    seconds = time.perf_counter() - began
+    if not is_array(gradient) or gradient.shape != point.shape:
+        raise ProblemError(
+            f"the gradient of {name} returned {_describe(gradient)} for a point of shape {point.shape}; "
+            "expected an array of the same shape"
+        )
+    if differ(given, point):
+        raise changed_argument(name)
+    common_space({"the problem": space, f"the gradient of {name}": gradient})
+    if not namespace(gradient).isdtype(gradient.dtype, "real floating"):
+        raise ProblemError(f"the gradient of {name} has dtype {gradient.dtype}; expected float32 or float64")
+    if not all_finite(gradient):
+        raise ProblemError(f"the gradient of {name} is not finite at the start; start elsewhere or correct it")
+    return seconds
+
+
+def _describe(value: Any) -> str:
+    return f"an array of shape {tuple(value.shape)}" if is_array(value) else f"a {type(value).__name__}"

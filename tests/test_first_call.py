@@ -1,0 +1,116 @@
+"""Gradients that change the array they are given: they are found out early, and the message says what they did."""
+
+import numpy as np
+import pytest
+from libraries import xp  # noqa: F401 - a fixture
+
+import saddlepoint as sp
+from saddlepoint.ground.arrays import NUMPY64
+from saddlepoint.problems.assumptions import GradientCheck
+from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.first_call import check_gradient
+from saddlepoint.problems.oracle import Meter
+
+MESSAGE = "the gradient of {} changed the array it was given; it must leave its argument alone: work on a copy"
+P = np.array([1.0, 1.5, 2.0])
+
+
+def shifts(x):
+    x += 1.0
+    return 2.0 * x
+
+
+def scales(x):  # zero, where most runs start, stays zero
+    x *= 2.0
+    return x
+
+
+def clears(x):
+    gradient = 2.0 * x + 1.0
+    x[0] = 0.0
+    return gradient
+
+
+def adds_up(x):
+    gradient = 2.0 * x + 1.0
+    x -= 0.1 * gradient
+    return gradient
+
+
+WRITERS = {"shifts": shifts, "scales": scales, "clears": clears, "adds up": adds_up}
+
+
+def problem(grad, L=2.0, side="g"):
+    wrong, right = sp.Smooth(grad, mu=1.0, L=L), sp.Quadratic(1.0, np.ones(3))
+    return sp.Saddle(*((wrong, right) if side == "g" else (right, wrong)), np.diag(P))
+
+
+@pytest.mark.parametrize("method", ["auto", "lpd-gs", "dippa", "extragradient"])
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("side", ["g", "h"])
+def test_a_run_says_which_gradient_changed_its_argument(writer, method, side):
+    x0 = y0 = np.ones(3)
+    with pytest.raises(sp.ProblemError, match=MESSAGE.format(side)):
+        sp.solve(problem(WRITERS[writer], side=side), method=method)
+    with pytest.raises(sp.ProblemError, match=MESSAGE.format(side)):
+        sp.solve(problem(WRITERS[writer], side=side), x0, y0, method=method)
+    np.testing.assert_array_equal(x0, np.ones(3))
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_check_says_which_gradient_changed_its_argument(writer):
+    for x0 in (None, np.ones(3)):
+        report = sp.check(problem(WRITERS[writer]), x0)
+        (wrong,) = report.problems
+        assert wrong.what == "gradient of g"
+        assert wrong.found == "its argument changed"
+        assert wrong.advice == MESSAGE.format("g")
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_it_is_found_before_L_is_estimated(writer):
+    with pytest.raises(sp.ProblemError, match=MESSAGE.format("g")):
+        problem(WRITERS[writer], L=None)
+
+
+def test_it_is_said_before_any_other_conclusion():
+    """Two gradients that seem to refute L: the one that changes its argument is not compared any further."""
+    check = GradientCheck("g", 1.0, 2.0, shifts, lambda oracle, calls: None)
+    with pytest.raises(sp.ProblemError, match=MESSAGE.format("g")):
+        check.compare(np.ones(3), np.full(3, 9.0), np.zeros(3), np.zeros(3))
+
+
+def test_the_point_that_is_returned_is_examined():
+    """A gradient that changes its argument only late in a run, long after the first calls."""
+    calls = []
+
+    def late(x):
+        calls.append(1)
+        gradient = P * x + 1.0
+        if len(calls) > 25:
+            x += 1e-9
+        return gradient
+
+    f = problem(late)
+    with pytest.raises(sp.ProblemError, match=MESSAGE.format("g")):
+        sp.solve(f, method="lpd-gs", tol=1e-9)
+    assert len(calls) > 25
+    with pytest.raises(sp.ProblemError, match=MESSAGE.format("g")):
+        Audit(f, Meter()).examine(np.ones(3), np.ones(3))
+
+
+def test_gradients_that_leave_their_argument_alone():
+    assert sp.solve(problem(lambda x: P * x + 1.0)).solved
+    assert sp.solve(problem(lambda x: x)).solved  # the argument itself is returned, but not changed
+    assert check_gradient("g", problem(lambda x: P * x).g, np.ones(3), NUMPY64) >= 0.0
+
+
+def test_other_libraries(xp):  # noqa: F811
+    ones = xp.asarray([1.0, 1.0, 1.0], dtype=xp.float64)
+    if "jax" in type(ones).__module__:
+        pytest.skip("arrays of JAX cannot be changed")
+    g = sp.Smooth(clears, mu=1.0, L=2.0)
+    f = sp.Saddle(g, sp.Quadratic(1.0, ones), xp.asarray(np.diag(P).tolist(), dtype=xp.float64))
+    with pytest.raises(sp.ProblemError, match=MESSAGE.format("g")):
+        sp.solve(f, ones)
+    assert not sp.check(f, ones).ok
