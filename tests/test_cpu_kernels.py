@@ -452,7 +452,7 @@ def test_an_error_in_a_helping_thread_is_raised(monkeypatch):
             raise ZeroDivisionError(k)
 
     with pytest.raises(ZeroDivisionError):
-        cpu_kernels._share(part, 12)
+        cpu_kernels._run_parts(part, 12)
 
 
 # -- loading and compiling -------------------------------------------------------------------------------------------

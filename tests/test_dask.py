@@ -121,7 +121,7 @@ def test_without_a_client_this_process_does_the_work_and_nothing_stays(answer, m
     assert len(_clusters()) == len(before) + 1
     f.A.engine.close()
     assert _clusters() == before
-    with pytest.raises(sp.ProblemError, match="let go"):
+    with pytest.raises(sp.ProblemError, match="is closed; build the problem again"):
         f.A.through(np.zeros(COLUMNS))
 
 
@@ -158,7 +158,7 @@ def test_a_cluster_of_a_job_queue(files, answer, tmp_path):
 
 
 def test_actors_in_a_chain_give_the_same_bits(client, files, answer, monkeypatch):
-    monkeypatch.setattr(engine_module, "FAN", 1)
+    monkeypatch.setattr(engine_module, "FAN_OUT", 1)
     f = sp.Saddle(*functions(), loaded(files))
     assert f.A.engine.roots == [0]
     result = sp.solve(f, method=METHOD, tol=TOL)
@@ -292,8 +292,8 @@ def test_a_worker_is_killed_between_two_rounds(client, files, answer, caplog):
 
 @pytest.mark.parametrize("fan", [8, 1])
 def test_a_worker_is_killed_in_the_middle_of_a_round(client, files, tmp_path, fan, monkeypatch):
-    monkeypatch.setattr(engine_module, "FAN", fan)
-    monkeypatch.setattr(engine_module, "ROUNDS", 7)  # so that a copy of the stores has been taken
+    monkeypatch.setattr(engine_module, "FAN_OUT", fan)
+    monkeypatch.setattr(engine_module, "COPY_ROUNDS", 7)  # so that a copy of the stores has been taken
     mark = tmp_path / "killed"
 
     def make(deadly):
@@ -387,7 +387,7 @@ class _processes:
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(dask_cluster, "CONNECT", 1.0)
+    monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 1.0)
 
 
 @pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1", "http://127.0.0.1:8787", "tcp://host:port", 7])
@@ -536,7 +536,7 @@ def test_a_gradient_that_fails_on_a_worker(client, files):
 def test_columns_that_are_cut_are_put_together(client, caplog):
     with caplog.at_level(logging.WARNING, "saddlepoint"):
         A = dask_coupling(da.from_array(matrix(), chunks=(24, 5)))
-    assert "brought into whole rows" in caplog.text
+    assert "joined into whole rows" in caplog.text
     assert np.allclose(A.through(np.ones(COLUMNS))[1], matrix().T @ matrix() @ np.ones(COLUMNS))
     A.engine.close()
 

@@ -133,7 +133,7 @@ def test_a_rank_that_fails_ends_the_others(tmp_path):
 
 
 def test_ranks_that_disagree_say_so(tmp_path):
-    assert "the ranks no longer agree about y, to the last bit" in told(3, tmp_path, "ranks_disagree")["error"]
+    assert "the ranks no longer have the same y, to the last bit" in told(3, tmp_path, "ranks_disagree")["error"]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_ranks_that_disagree_say_so(tmp_path):
     [
         (("cli", "solve", "none.toml", "--engine", "mpi"), "file none.toml does not exist"),
         ((*SOLVE, "--workers", "2"), "the mpi engine has as many workers as mpiexec starts"),
-        ((*SOLVE, "--scheduler", "tcp://here:1"), "a scheduler belongs to the dask engine, and mpi was asked for"),
+        ((*SOLVE, "--scheduler", "tcp://here:1"), "a scheduler was given with the engine mpi; expected --engine dask"),
         (("cli", "solve", "few.toml", "--engine", "mpi"), "A has shape (1, 2) and there are 2 ranks"),
         (("cli", "solve", "nan.toml", "--engine", "mpi"), "rank 1: A has a nan at index"),
     ],

@@ -240,14 +240,14 @@ def test_norms_whose_squares_are_no_numbers(scale):
 )
 def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
     f, _ = spread()
-    with pytest.raises(sp.ProblemError, match="but x is spread over 4 shards; use auto, lpd-gs"):
+    with pytest.raises(sp.ProblemError, match="but x is split over 4 shards; use auto, lpd-gs"):
         asked(f.space.of_x.full(M, 1.0))
 
 
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
-        (lambda: spread(sp.Quadratic(np.eye(M))), "g is a Quadratic that joins coordinates of x of different shards"),
+        (lambda: spread(sp.Quadratic(np.eye(M))), "g is a Quadratic that couples x in different shards"),
         (lambda: spread(sp.Huber(np.eye(M), l2=1.0)), "a sum of functions of single coordinates"),
         (lambda: spread(sp.Smooth(lambda x: x, mu=1.0, L=1.0)), "or a Smooth with restrict="),
         (lambda: spread(sp.Quadratic(1.0, np.ones(3))), "g has 3 variables but A has 60 rows"),
@@ -257,10 +257,10 @@ def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
         ),
         (lambda: sp.solve(spread()[0], method="direct"), "direct needs A as one"),
         (lambda: sp.solve(spread()[0], storage="float32"), "storage needs the entries of A"),
-        (lambda: spread(shards=M + 1), "61 shards of a matrix with 60 rows"),
+        (lambda: spread(shards=M + 1), "shards is 61, and A has 60 rows; expected at most 60 shards"),
         (lambda: spread(shards=0), "shards is 0"),
         (lambda: sp.check(spread()[0]), "check looks at all of x in one place"),
-        (lambda: pickle.dumps(spread()[0]), "cannot be sent to another process"),
+        (lambda: pickle.dumps(spread()[0]), "can neither be pickled nor copied"),
         (lambda: sp.Smooth(lambda x: x, mu=1.0, L=1.0, restrict=3), "restrict of Smooth is 3; expected a function"),
     ],
 )
@@ -566,7 +566,7 @@ def test_little_is_read_beyond_the_rows(stores, monkeypatch):
     ("arguments", "given", "sentence"),
     [
         (("--engine", "mqi"), {}, "expected one of local, dask, mpi; did you mean 'mpi'?"),
-        (("--scheduler", "tcp://here:1"), {}, "a scheduler belongs to the dask engine, and local was asked for"),
+        (("--scheduler", "tcp://here:1"), {}, "a scheduler was given with the engine local; expected --engine dask"),
         (("--engine", "dask", "--tls-ca", "a.pem"), {}, "three files: --tls-ca, --tls-cert and --tls-key"),
         (("--workers", "0"), {}, "workers is 0"),
         (("--workers", "2"), {"A": '"b.npy"'}, "A has shape (60,); expected a matrix"),
@@ -581,7 +581,7 @@ def test_little_is_read_beyond_the_rows(stores, monkeypatch):
         (("--workers", "2"), {"A": '{stream = "columns.npy"}'}, "key 'A' is stored by columns; expected rows"),
         (("--workers", "2"), {"A": '"none.zarr"'}, "none.zarr does not exist"),
         (("--engine", "dask", "--workers", "1"), {"A": "[[1.0], [2.0]]"}, "expected .npy, Zarr, HDF5, Parquet"),
-        (("--workers", "2"), {"P": '"P.npy"'}, "joins coordinates of x of different shards"),
+        (("--workers", "2"), {"P": '"P.npy"'}, "couples x in different shards"),
         (("--workers", "2", "--method", "newton"), {}, "newton needs A as one"),
     ],
 )

@@ -17,7 +17,7 @@ import saddlepoint as sp
 from saddlepoint.commands import app as cli
 from saddlepoint.ground.spectrum import lanczos_steps, largest_of_starts
 from saddlepoint.parts import coupling
-from saddlepoint.parts.coupling.streamed import RawStore, Reading, StreamedCoupling, as_bytes, budget, told_bytes
+from saddlepoint.parts.coupling.streamed import RawStore, Reading, StreamedCoupling, as_bytes, budget, format_bytes
 from saddlepoint.problems.files import load_problem
 from saddlepoint.solving import progress
 
@@ -325,7 +325,7 @@ def test_no_sizes(text):
 
 
 def test_sizes_with_units():
-    assert [told_bytes(b) for b in (0, 999, 1500, 2.5e6, 9.999e8, 3e12)] == [
+    assert [format_bytes(b) for b in (0, 999, 1500, 2.5e6, 9.999e8, 3e12)] == [
         "0 bytes", "999 bytes", "1.5 kB", "2.5 MB", "1 GB", "3 TB"]  # fmt: skip
 
 
@@ -625,9 +625,9 @@ def test_the_rate_and_the_share(tmp_path, small_blocks):
     assert C.reading.rate > 0.0
     reading = Reading()
     reading.passes, reading.share, reading.rate = 7, 0.357, 1.234e9
-    assert progress.told_reading(reading) == "pass 7, 35 %, 1.23 GB/s"
+    assert progress.format_reading(reading) == "pass 7, 35 %, 1.23 GB/s"
     reading.rate = 0.0
-    assert progress.told_reading(reading) == "pass 7, 35 %, in memory"
+    assert progress.format_reading(reading) == "pass 7, 35 %, in memory"
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from saddlepoint.commands.targets import check_picture, check_target
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.methods.registry import make_method, method_options, methods
 from saddlepoint.parts.coupling.streamed import as_bytes
-from saddlepoint.parts.sharded.engines import opened
+from saddlepoint.parts.sharded.engines import open_engine
 from saddlepoint.problems.check import check as check_problem
 from saddlepoint.problems.files import load_problem
 from saddlepoint.solving.checkpoint import older
@@ -180,15 +180,15 @@ def solve(
     The exit code is 0 only if it is solved, 130 after Ctrl-C and, with a checkpoint, 143 after SIGTERM.
     """
     files = tuple(pem for pem in (tls_ca, tls_cert, tls_key) if pem is not None)
-    with opened(engine, workers, scheduler, files) as ready:
+    with open_engine(engine, workers, scheduler, files) as ready:
         if ready.dashboard:
             print(f"Dask's dashboard: {ready.dashboard}", file=sys.stderr)
-        with ready.agreed():
+        with ready.errors_shared():
             check_target(out)
             _check_checkpoint(checkpoint, resume)
             check_picture(plot)
             f, settings = load_problem(
-                file, as_bytes(memory_limit, "--memory-limit"), ready.split if ready.make else None
+                file, as_bytes(memory_limit, "--memory-limit"), ready.split if ready.build else None
             )
         given = {"method": method, "tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
         settings |= {name: value for name, value in given.items() if value is not None}

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
-from saddlepoint.parts.coupling.streamed import Reading, told_bytes
+from saddlepoint.parts.coupling.streamed import Reading, format_bytes
 from saddlepoint.solving.result import Record
 
 QUIET = 5.0  # seconds between two lines about a pass over A, where there is no bar
@@ -90,15 +90,15 @@ def _rich(*columns: Any, reading: Reading | None = None) -> Any:
     class Pass(ProgressColumn):
         def render(self, task: Any) -> Any:
             assert reading is not None
-            return Text(told_reading(reading), no_wrap=True)
+            return Text(format_reading(reading), no_wrap=True)
 
     shown = columns if reading is None else (*columns, Pass())
     return Progress(*shown, console=Console(stderr=True))
 
 
-def told_reading(reading: Reading) -> str:
+def format_reading(reading: Reading) -> str:
     """How reading A gets on: pass 7, 35 %, 1.2 GB/s."""
-    rate = f"{told_bytes(reading.rate)}/s" if reading.rate > 0.0 else "in memory"
+    rate = f"{format_bytes(reading.rate)}/s" if reading.rate > 0.0 else "in memory"
     return f"pass {reading.passes}, {math.floor(100 * reading.share)} %, {rate}"
 
 
@@ -123,7 +123,7 @@ class PlainProgress(Progress):
         assert self.reading is not None
         while not self.over.wait(QUIET):
             if self.reading.share < 1.0:
-                print(f"{self.label}: {told_reading(self.reading)}", file=sys.stderr)
+                print(f"{self.label}: {format_reading(self.reading)}", file=sys.stderr)
 
     def update(self, record: Record) -> None:
         """Print a line if the last one is a second old."""

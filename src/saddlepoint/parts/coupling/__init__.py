@@ -1,4 +1,4 @@
-"""Couplings: the matrix A of a saddle problem, however it is stored."""
+"""Couplings: the matrix A of a saddle problem, for all the ways in which it can be stored."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def as_coupling(A: Any, name: str = "A", least: int | None = None) -> Coupling:
 
 
 def _is_opaque(A: Any) -> bool:
-    """True unless NumPy can read the entries (as it can for the arrays of most libraries)."""
+    """Whether NumPy cannot read the entries, as it can for the arrays of most libraries."""
     return not (hasattr(A, "__array__") or hasattr(A, "__array_interface__"))
 
 
@@ -83,7 +83,7 @@ def _check_shape(shape: Any, name: str) -> None:
 
 
 def _check_indices(A: Any, name: str) -> None:
-    """Indices beyond the shape would have the products read and write anywhere in memory."""
+    """Raise a ProblemError for indices beyond the shape, with which products would read and write outside of arrays."""
     try:
         A.check_format(full_check=True)
     except ValueError as error:

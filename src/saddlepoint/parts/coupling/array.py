@@ -1,4 +1,4 @@
-"""A as an array of another library than NumPy: PyTorch, JAX, CuPy, or any other of the array API standard."""
+"""A as an array of another library than NumPy: PyTorch, JAX, CuPy, or any library of the array API standard."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.base import Coupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
-BLOCK = 1 << 24  # entries converted at a time when a narrow A meets a wide vector
+BLOCK = 1 << 24  # entries of A converted at a time for a product with a vector of a wider dtype
 
 
 class ArrayCoupling(Coupling):
-    """A dense m x n array where it lies, on whatever device."""
+    """A dense m x n array on the device on which it is."""
 
     trusted = True
 
@@ -48,15 +48,15 @@ class ArrayCoupling(Coupling):
 
     def _transpose(self) -> Coupling:
         copies = self.space.xp.__name__.startswith("jax")
-        return Mirror(self) if copies else type(self)(self.A.T)
+        return ArrayTranspose(self) if copies else type(self)(self.A.T)
 
     def _widened(self, y: Array) -> Array:
-        """A y in the precision of y, a block at a time: a wide copy of A would take twice its memory."""
+        """A y in the dtype of y, by blocks of A: a whole copy of A in that dtype would take twice its memory."""
         joined: Array = self.space.xp.concat([block @ y for _, block in self._blocks(y.dtype)])
         return joined
 
     def _blocks(self, dtype: Any) -> Iterator[tuple[slice, Any]]:
-        """Rows of A as another dtype."""
+        """The rows of A, converted to another dtype block by block."""
         m, n = self.shape
         rows = max(1, BLOCK // n)
         for start in range(0, m, rows):
@@ -86,8 +86,8 @@ class ArrayCoupling(Coupling):
         return norm(self._column_norms) * (1.0 + 4.0 * self.space.eps * math.sqrt(size))  # Frobenius
 
 
-class Mirror(TransposeByProducts):
-    """The transpose where A.T would be a copy: JAX has no views."""
+class ArrayTranspose(TransposeByProducts):
+    """The transpose where A.T would be a copy, as with JAX, which has no views."""
 
     def mul(self, y: Array) -> Array:
         """A' y."""
@@ -116,7 +116,7 @@ class Mirror(TransposeByProducts):
 
 
 def array_coupling(A: Any) -> ArrayCoupling:
-    """The coupling for an array of another library than NumPy: with fused products where there is an NVIDIA GPU."""
+    """The coupling of an array of another library than NumPy; on an NVIDIA GPU it has fused products."""
     sharding = getattr(A, "sharding", None)  # JAX's
     if hasattr(sharding, "mesh"):
         from saddlepoint.parts.coupling.mesh import MeshCoupling

@@ -1,4 +1,4 @@
-"""What a coupling offers: products with A and A', two fused products, the norm, and the resolvent."""
+"""The base class of couplings: products with A and A', two fused products, the norm, and the resolvent."""
 
 from __future__ import annotations
 
@@ -24,36 +24,45 @@ class Norm(NamedTuple):
     lower: float
     upper: float
     failure: float
-    products: int  # products with A, and as many with A', that the estimate took
+    products: int  # products with A, and as many with A', used by the estimate
 
 
 class Coupling(ABC):
     """The linear map y -> A y of an m x n matrix, with its transpose.
 
-    A new kind defines ``mul``, ``tmul`` and ``_transpose``; the rest has plain fallbacks that it may improve on.
+    A subclass defines ``mul``, ``tmul`` and ``_transpose``. Everything else has a default, which it may replace by
+    something faster.
+
+    Attributes:
+        shape, dtype: of A.
+        fused: whether ``both`` and ``through`` read A once.
+        fused_compiled: whether they also do so within steps that are compiled together.
+        trusted: whether products with A and A' are computed from the same entries, so that they agree.
+        runtime: which processes hold A, and how they decide together.
+        probes: products with A, and as many with A', that ``as_coupling`` used to examine A.
     """
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    fused: bool = False  # True where `both` and `through` read A once,
-    fused_compiled: bool = False  # and where they do so within many steps that are compiled as one
-    trusted: bool = False  # True where products with A and A' are made of the same entries, so that none needs a watch
-    runtime: Runtime = LOCAL  # which processes hold A, and how they decide together
+    fused: bool = False
+    fused_compiled: bool = False
+    trusted: bool = False
+    runtime: Runtime = LOCAL
     engine: Any = None  # to be removed: use `runtime`
-    probes = 0  # products each way that were spent on examining A at the door
+    probes = 0
     reading: Any = None  # to be removed: use `runtime.reading`
 
     @property
     def space(self) -> Space:
-        """Library, dtype and device of the vectors that A takes and gives."""
+        """Library, dtype and device of the vectors x and y."""
         return Space(np, self.dtype)
 
     def of_x(self, g: Any) -> Any:
-        """The function g of x as it acts on the vectors that A gives: itself, unless they are spread over shards."""
+        """g as a function of the vectors x of this coupling: g itself, unless these are over shards."""
         return g
 
     def of_rows(self, loss: Any, **constants: Any) -> Any:
-        """y -> scale loss(A y) + l2/2 |y|^2, where A is in shards that have the loss of their own rows; else None."""
+        """y -> scale loss(A y) + l2/2 |y|^2, computed by the shards of A; None if A is not in shards."""
         return None
 
     @abstractmethod
@@ -79,18 +88,18 @@ class Coupling(ABC):
         return self.mul(y), self.tmul(x)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
-        """(t, A'(s t + e)) with t = A y. Its mirror is ``A.T.through(x, s, e)``."""
+        """(t, A'(s t + e)) with t = A y. For A' in the place of A, call ``A.T.through(x, s, e)``."""
         t = self.mul(y)
         u = t if s == 1.0 else s * t
         return t, self.tmul(u if e is None else u + e)
 
     @cached_property
     def norm_estimate(self) -> Norm:
-        """Bounds on |A| by Lanczos on the smaller Gram matrix, sharpened by a certain bound where one is cheap."""
+        """Bounds on |A| by Lanczos on the smaller Gram matrix; the upper one may come from a cheap certain bound."""
         return self.T.norm_estimate if "norm_estimate" in self.T.__dict__ else self.estimated_norm()
 
     def estimated_norm(self) -> Norm:
-        """That estimate, made anew, whatever ``norm_estimate`` says."""
+        """A new estimate, whatever ``norm_estimate`` has stored."""
         small = self if self.shape[1] <= self.shape[0] else self.T
         with np.errstate(all="ignore"):
             unit, found = small._gram_eigenvalue()
@@ -103,7 +112,10 @@ class Coupling(ABC):
         return Norm(min(unit * math.sqrt(found.lower), upper), upper, failure, found.products)
 
     def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
-        """A unit, and bounds on the largest eigenvalue of A'A/unit^2: 1, unless the squares overflow or underflow."""
+        """A unit, and bounds on the largest eigenvalue of A'A/unit^2.
+
+        The unit is 1, unless squares of entries overflow or underflow.
+        """
         n, space = self.shape[1], self.space.of_y
         found = largest_eigenvalue(lambda v: self.through(v)[1], n, space=space)
         tame = space.largest**0.4
@@ -121,24 +133,25 @@ class Coupling(ABC):
 
     @property
     def norm(self) -> float:
-        """An upper bound on |A|, the largest singular value (see ``norm_estimate``); computed once."""
+        """An upper bound on |A|, the largest singular value (see ``norm_estimate``)."""
         return self.norm_estimate.upper
 
     def _norm_ceiling(self) -> float:
-        """A bound on |A| that holds for certain; infinite where none is cheap."""
+        """An upper bound on |A| that always holds; infinite where none is cheap."""
         return math.inf
 
     def rounding_scale(self, y: Array) -> float:
-        """The size of the terms that A y sums up: times a few units of rounding, the error of the product.
+        """The size of the terms of the sums in A y. Times a few units of rounding, it bounds the error of the product.
 
-        It can be far above |A y|, and far below |A| |y| when A is badly scaled.
+        It can be far above |A y|, and far below |A| |y| if A is badly scaled.
         """
         return self.norm * norm(y)
 
     def resolvent(self, p: Array, q: Array, a: float) -> tuple[Array, Array]:
         """The (x, y) with x + a A y = p and y - a A' x = q, by a factorisation that is kept for later calls.
 
-        The factor knows A squared; a second solve, for the residual of the first, regains what that loses.
+        The factorisation is of A'A, which squares the condition number. A second solve, for the residual of the first,
+        restores the accuracy.
         """
         if self.shape[0] < self.shape[1]:
             y, x = self.T.resolvent(q, p, -a)
@@ -160,7 +173,9 @@ class Coupling(ABC):
         return np.stack([self.through(column)[1] for column in identity], axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_kept"}  # factors stay at home
+        return {
+            name: value for name, value in self.__dict__.items() if name != "_kept"
+        }  # factorisations are not pickled
 
     def normal_solver(self, a: float) -> Callable[[Array], Array]:
         """r -> y with (I + a^2 A'A) y = r, by a factorisation; the last one is kept."""

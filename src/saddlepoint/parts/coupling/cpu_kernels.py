@@ -1,14 +1,14 @@
-"""Both products with A in one pass over its memory: compiled loops for arrays in rows and for compressed rows.
+"""Both products with A in one pass over its memory: compiled loops for row-major arrays and for compressed rows.
 
-A product with a large A is as fast as A can be read, and two products read it twice. Here a few rows at a time are read
-from memory, multiplied with y, and added to A' x while they are still in the cache.
+A product with a large A takes as long as reading A, and two products read it twice. The loops here read a few rows at a
+time, multiply them with y, and add their multiples to A' x while the rows are still in the cache.
 
-The loops are compiled by Numba, an extra; without it ``AVAILABLE`` is False and nobody calls them. They run without the
-interpreter's lock in a few Python threads, so calls from several threads do not disturb each other. Sums are made in
-the precision of the vectors, whatever that of A. Parts of A are added up in a fixed order: the same input gives the
-same bits, for an array with any number of threads and for compressed rows with a given one.
+The loops are compiled by Numba, an optional dependency; without it ``AVAILABLE`` is False and the loops are not used.
+They release the interpreter's lock and run in a few Python threads, and calls from several threads are independent.
+Sums are computed in the dtype of the vectors, whatever the dtype of A. Parts of A are added up in a fixed order: the
+same input gives the same bits, for an array with any number of threads, and for compressed rows with a given number.
 
-Importing this module imports Numba; ``dense`` and ``sparse`` do that when they meet the first A that is large enough.
+Importing this module imports Numba, so ``dense`` and ``sparse`` import it only for an A that is large enough.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ NJIT = _njit()
 AVAILABLE = NJIT is not None
 
 # Measured with `python benchmarks/fused_cpu.py`, whose tables name the shapes.
-NARROW = 1 << 12  # bytes of a row up to which rows are taken one by one, else by eight
-STRIP = 1 << 21  # bytes of a strip of columns, which is read again from the cache
-BLOCK = 1 << 12  # entries of compressed rows, which are read again from the cache
-PARTS = 64  # most parts of an array
-PART_BYTES, PART_ROWS, PART_COLUMNS = 1 << 22, 32, 4096  # least size of a part
+NARROW = 1 << 12  # bytes of a row up to which rows are handled one by one; longer rows by eight
+STRIP = 1 << 21  # bytes of a strip of columns, which must fit the cache, since it is read twice
+BLOCK = 1 << 12  # entries of a block of compressed rows, which must fit the cache, since it is read twice
+PARTS = 64  # largest number of parts of an array
+PART_BYTES, PART_ROWS, PART_COLUMNS = 1 << 22, 32, 4096  # least bytes, rows and columns of a part
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
 def _compiled(loop: Loop) -> Loop:
-    """The loop in machine code, made at its first call and kept on disk where there is a place for it."""
+    """The loop as machine code, which is compiled at the first call and cached on disk if a folder can be written."""
     if not AVAILABLE:
         return loop
     # Sums may be reordered and fused; NaN and infinity keep their meaning.
@@ -62,15 +62,15 @@ def _compiled(loop: Loop) -> Loop:
 
 
 def threads() -> int:
-    """The number of threads to use: what the environment says to Numba, BLAS or OpenMP, else one a core."""
+    """The number of threads to use: the setting of Numba, BLAS or OpenMP in the environment, or one for each core."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
         cores = os.cpu_count() or 1
     for name in ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-        told = os.environ.get(name, "").partition(",")[0].strip()
-        if told.isdecimal() and int(told) > 0:
-            return min(int(told), cores)
+        setting = os.environ.get(name, "").partition(",")[0].strip()
+        if setting.isdecimal() and int(setting) > 0:
+            return min(int(setting), cores)
     return cores
 
 
@@ -83,8 +83,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
-def _share(part: Callable[[int], None], parts: int) -> None:
-    """Call ``part(0)``, ``part(1)``, ... on all threads, this one included; who is free takes the next."""
+def _run_parts(part: Callable[[int], None], parts: int) -> None:
+    """Call ``part(0)``, ``part(1)``, ... on all threads, this one included; each free thread takes the next number."""
     todo = deque(range(parts))
 
     def work() -> None:
@@ -95,27 +95,27 @@ def _share(part: Callable[[int], None], parts: int) -> None:
                 return
             part(k)
 
-    helpers = [_pool().submit(work) for _ in range(min(threads(), parts) - 1)]
+    futures = [_pool().submit(work) for _ in range(min(threads(), parts) - 1)]
     try:
         work()
     finally:
-        for helper in helpers:
-            if not helper.cancel():  # one that has not begun yet finds nothing left to do
-                helper.result()
+        for future in futures:
+            if not future.cancel():  # a thread that has not started has nothing left to do
+                future.result()
 
 
 def _cuts(size: int, least: int, across: int) -> list[int]:
-    """Where to cut ``size`` rows or columns of ``across`` bytes into parts of about ``least`` of them, or more.
+    """The bounds of parts of ``size`` rows or columns of ``across`` bytes; a part has about ``least`` of them or more.
 
-    Their number is a power of two, and each begins at a multiple of eight.
+    The number of parts is a power of two, and each begins at a multiple of eight.
     """
     most = min(PARTS, size // max(least, PART_BYTES // across))
     parts = 1 << (max(1, most).bit_length() - 1)
     return [k * size // parts // 8 * 8 for k in range(parts)] + [size]
 
 
-def fitting(dtype: np.dtype[Any], *vectors: tuple[Array | None, int]) -> list[Any] | None:
-    """The vectors as the loops want them, in one dtype, float32 or float64; None if one has not the size beside it."""
+def matching_vectors(dtype: np.dtype[Any], *vectors: tuple[Array | None, int]) -> list[Any] | None:
+    """The vectors in one dtype, float32 or float64, as the loops need them; None if a vector has not the given size."""
     given = [(v, size) for v, size in vectors if v is not None]
     common = np.result_type(dtype, *(v.dtype for v, _ in given))
     if common not in (np.float32, np.float64) or any(v.shape != (size,) for v, size in given):
@@ -124,37 +124,37 @@ def fitting(dtype: np.dtype[Any], *vectors: tuple[Array | None, int]) -> list[An
 
 
 def read_only(array: Array) -> Array:
-    """A view of the array that the loops can only read: one machine code serves arrays that are so and that are not."""
+    """A read-only view of the array, so that Numba compiles one version for writeable and read-only arrays."""
     view = np.asarray(array).view(np.ndarray)
     view.flags.writeable = False
     return view
 
 
-# -- arrays in rows --------------------------------------------------------------------------------------------------
+# -- row-major arrays ------------------------------------------------------------------------------------------------
 
 
 def both(A: Array, x: Array, y: Array) -> tuple[Array, Array]:
     """(A y, A' x) for an array with contiguous rows and vectors of one dtype."""
     A, (m, n) = read_only(A), A.shape
-    by_columns = m < n and m < 16 * PART_ROWS  # too few rows to share out
+    by_columns = m < n and m < 16 * PART_ROWS  # too few rows for all threads
     cuts = _cuts(n, PART_COLUMNS, m * A.itemsize) if by_columns else _cuts(m, PART_ROWS, n * A.itemsize)
     parts = len(cuts) - 1
     t, u = np.zeros((parts if by_columns else 1, m), y.dtype), np.zeros((1 if by_columns else parts, n), y.dtype)
     step = _step(A)
     if by_columns:
-        _share(lambda k: _both(A, x, y, t[k], u[0], 0, m, cuts[k], cuts[k + 1], step), parts)
+        _run_parts(lambda k: _both(A, x, y, t[k], u[0], 0, m, cuts[k], cuts[k + 1], step), parts)
     else:
-        _share(lambda k: _both(A, x, y, t[0], u[k], cuts[k], cuts[k + 1], 0, n, step), parts)
+        _run_parts(lambda k: _both(A, x, y, t[0], u[k], cuts[k], cuts[k + 1], 0, n, step), parts)
     return _total(t), _total(u)
 
 
 def _step(A: Array) -> int:
-    """The number of rows to take at a time."""
+    """The number of rows to handle at a time."""
     return 1 if A.shape[1] * A.itemsize <= NARROW else 8
 
 
 def _total(pieces: Array) -> Array:
-    """The sum of the rows, in their order."""
+    """The sum of the rows, added in their order."""
     return np.asarray(pieces[0] if len(pieces) == 1 else np.add.reduce(pieces))
 
 
@@ -165,7 +165,7 @@ def through(A: Array, y: Array, s: float, e: Array | None) -> tuple[Array, Array
     t, u = np.zeros(m, y.dtype), np.zeros((len(cuts) - 1, n), y.dtype)
     w = np.zeros(m, y.dtype) if e is None else e.copy()
     step = _step(A)
-    _share(lambda k: _through(A, y, float(s), t, w, u[k], cuts[k], cuts[k + 1], 0, n, step), len(u))
+    _run_parts(lambda k: _through(A, y, float(s), t, w, u[k], cuts[k], cuts[k + 1], 0, n, step), len(u))
     return t, _total(u)
 
 
@@ -176,7 +176,7 @@ def through_transposed(A: Array, x: Array, s: float, e: Array | None) -> tuple[A
     cuts = _cuts(n, width, m * A.itemsize)
     t, u = np.zeros(n, x.dtype), np.zeros((len(cuts) - 1, m), x.dtype)
     w = np.zeros(n, x.dtype) if e is None else e.copy()
-    _share(lambda k: _through_transposed(A, x, float(s), t, w, u[k], 0, m, cuts[k], cuts[k + 1], width), len(u))
+    _run_parts(lambda k: _through_transposed(A, x, float(s), t, w, u[k], 0, m, cuts[k], cuts[k + 1], width), len(u))
     return t, _total(u)
 
 
@@ -335,13 +335,18 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, A: Any) -> Rows:
-        """Those of a SciPy array in compressed rows, whose memory is shared."""
+        """The rows of a SciPy array in compressed rows, whose memory is shared."""
         entries = A.indptr[-1]
         return cls(read_only(A.indptr), read_only(A.indices[:entries]), read_only(A.data[:entries]))
 
 
 class Windows(NamedTuple):
-    """Parts of a sparse matrix: the rows between ``cuts``, with about as many entries each, and their columns."""
+    """Parts of a sparse matrix with about equally many entries.
+
+    Attributes:
+        cuts: the first row of each part, and the number of rows at the end.
+        left, right: the first column of each part, and the column after its last.
+    """
 
     cuts: Array
     left: Array
@@ -349,7 +354,7 @@ class Windows(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Of all windows together."""
+        """The number of columns of all parts together."""
         return int((self.right - self.left).sum())
 
 
@@ -388,15 +393,15 @@ def _sparse(A: Rows, parts: Windows, short: bool, y: Array, e: Array, s: float, 
         else:
             _long_rows(*A, y, e, s, dependent, t, pieces[k], *block, BLOCK)
 
-    _share(part, len(pieces))
+    _run_parts(part, len(pieces))
     if len(pieces) > 1:
         for piece, a, b in zip(pieces, left, right, strict=True):
             u[a:b] += piece
     return t, u
 
 
-# An index without a sign needs no test for counting from the end. The test of j against the size never fails, but it
-# keeps the compiler from unrolling the loop, which can double the time where the columns are far apart.
+# Unsigned indices spare Numba's test for negative ones. The comparison of j with the size is always true, but it keeps
+# the compiler from unrolling the loop, which would double the time where the columns are far apart.
 
 
 @_compiled

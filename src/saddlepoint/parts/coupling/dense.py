@@ -11,24 +11,24 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.base import Coupling
 
-BLOCK = 1 << 18  # entries converted at a time when a narrow A meets a wide vector
+BLOCK = 1 << 18  # entries of A converted at a time for a product with a vector of a wider dtype
 
-# Where one pass is quicker than two products, as measured by `python benchmarks/fused_cpu.py`:
-FUSE_BYTES = 1 << 26  # from here on; a smaller A may fit the cache, and loading the compiled loops would not pay
-FUSE_SIDE_BYTES = 1 << 7  # the shorter side, at least; it is what amortises reading and writing the longer vector
-FUSE_ROW_BYTES = 1 << 21  # `through` wants eight contiguous rows to stay in the cache until A y is known there
-FUSE_COLUMNS = 1000  # or, of contiguous columns, a strip of rows across all of them
+# When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
+FUSE_BYTES = 1 << 26  # least bytes of A; a smaller A may fit the cache, and loading Numba would take longer
+FUSE_SIDE_BYTES = 1 << 7  # least bytes of the shorter side, over which the access to the longer vector is amortised
+FUSE_ROW_BYTES = 1 << 21  # most bytes of a contiguous row: `through` needs eight rows in the cache at once
+FUSE_COLUMNS = 1000  # most contiguous columns: `through` needs a strip of rows across all of them in the cache
 
 
 class DenseCoupling(Coupling):
-    """A dense m x n array, used as it lies in memory.
+    """A dense m x n array, which is not copied.
 
-    With Numba, ``both`` reads a large contiguous array once, and so does ``through`` if the array is ``fused``: not if
-    contiguous rows are very long, or contiguous columns many.
+    With Numba, ``both`` reads a large contiguous array once. So does ``through`` if the array is ``fused``, which it is
+    not if its contiguous rows are very long or its contiguous columns are very many.
 
     Args:
         A: the array.
-        least: bytes of A from which that pays.
+        least: bytes of A from which products are fused; FUSE_BYTES by default.
     """
 
     trusted = True
@@ -58,7 +58,7 @@ class DenseCoupling(Coupling):
         return DenseCoupling(self.A.T, self.least)
 
     def _widened(self, y: Array) -> Array:
-        """A y in the precision of y, a block at a time: the plain product would copy all of A."""
+        """A y in the dtype of y, by blocks of A: the plain product would convert a copy of all of A."""
         m, n = self.shape
         pair = self._both(np.zeros(m, y.dtype), y)
         if pair is not None:
@@ -82,7 +82,7 @@ class DenseCoupling(Coupling):
             return None
         from saddlepoint.parts.coupling import cpu_kernels as kernels
 
-        vectors = kernels.fitting(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
+        vectors = kernels.matching_vectors(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
         if vectors is None:
             return None
         x, y = vectors
@@ -101,7 +101,7 @@ class DenseCoupling(Coupling):
             return None
         from saddlepoint.parts.coupling import cpu_kernels as kernels
 
-        vectors = kernels.fitting(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
+        vectors = kernels.matching_vectors(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
         if vectors is None:
             return None
         y, e = vectors
@@ -121,7 +121,7 @@ class DenseCoupling(Coupling):
     def _column_norms(self) -> Array:
         squares: Array = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
         norms = np.sqrt(squares)
-        odd = np.flatnonzero(~((squares > 1e-280) & (squares < math.inf)))  # these may have overflowed, or are zero
+        odd = np.flatnonzero(~((squares > 1e-280) & (squares < math.inf)))  # overflow, underflow or zero
         for j in odd[np.asarray(self.A.any(axis=0))[odd]] if len(odd) else odd:
             norms[j] = norm(self.A[:, j])
         return norms
@@ -135,7 +135,7 @@ class DenseCoupling(Coupling):
 
 
 def _compiled() -> bool:
-    """Whether the loops can be compiled; asked only for a large A, since it loads Numba."""
+    """Whether the loops can be compiled. It is called only for a large A, since it imports Numba."""
     from saddlepoint.parts.coupling import cpu_kernels
 
     return cpu_kernels.AVAILABLE

@@ -1,4 +1,4 @@
-"""A coupling that stands for another."""
+"""A coupling that wraps another one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from saddlepoint.parts.coupling.base import Coupling, Norm
 
 
 class ForwardingCoupling(Coupling):
-    """Another coupling, A, in all that a subclass does not change.
+    """Forwards everything to another coupling, A, except what a subclass changes.
 
-    It defines ``_transpose`` in any case; and one that changes ``mul`` changes every other product with it.
+    A subclass must define ``_transpose``, and one that changes ``mul`` must change every other product too.
     """
 
     def __init__(self, A: Coupling) -> None:
@@ -22,16 +22,16 @@ class ForwardingCoupling(Coupling):
 
     @property
     def space(self) -> Space:
-        """That of A."""
+        """The space of A."""
         return self.A.space
 
     def of_x(self, g: Any) -> Any:
-        """As A has it."""
+        """The function that A makes of g."""
         return self.A.of_x(g)
 
     @property
     def norm_estimate(self) -> Norm:
-        """That of A."""
+        """The bounds of A."""
         return self.A.norm_estimate
 
     def mul(self, y: Array) -> Array:
@@ -51,7 +51,7 @@ class ForwardingCoupling(Coupling):
         return self.A.through(y, s, e)
 
     def rounding_scale(self, y: Array) -> float:
-        """That of A."""
+        """The scale of A."""
         return self.A.rounding_scale(y)
 
     def matrix(self) -> Any:

@@ -1,4 +1,4 @@
-"""A on an NVIDIA GPU: as any other array, but large products in pairs read it once (Triton)."""
+"""A on an NVIDIA GPU: pairs of products read a large A once, by Triton kernels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ KINDS: tuple[kernels.Kind, ...] = ("both", "through")
 
 
 class CudaCoupling(ArrayCoupling):
-    """A dense array of PyTorch, CuPy or JAX on a GPU; those of the last two are lent to PyTorch without a copy.
+    """A dense array of PyTorch, CuPy or JAX on a GPU; arrays of CuPy and JAX are passed to PyTorch without a copy.
 
-    Within a compiled JAX loop the arrays are not there to be lent: jax-triton calls the kernels, or, without it,
-    products are JAX's own.
+    Inside a compiled JAX loop there are no arrays to pass: there jax-triton calls the kernels, and without it the
+    products are those of JAX.
     """
 
     def __init__(self, A: Any) -> None:
@@ -34,7 +34,7 @@ class CudaCoupling(ArrayCoupling):
         return product
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """(A y, A' x), in one pass where that pays."""
+        """(A y, A' x), in one pass where that is faster."""
         if not self.fused:
             return super().both(x, y)
         if _traced(y):
@@ -44,17 +44,17 @@ class CudaCoupling(ArrayCoupling):
         return kernels.like(Ay, y), kernels.like(Atx, x)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
-        """(t, A'(s t + e)) with t = A y, in one pass where that pays."""
+        """(t, A'(s t + e)) with t = A y, in one pass where that is faster."""
         if not self.fused:
             return super().through(y, s, e)
         if _traced(y):
             fuses = self.fused_compiled and jax_kernels.fuses(self.A, "through", y.dtype)
             return jax_kernels.through(self.A, y, s, e) if fuses else super().through(y, s, e)
-        lent = None if e is None else kernels.as_torch(e)
-        t, u = kernels.through(self._torch, kernels.as_torch(y), s, lent)
+        shift = None if e is None else kernels.as_torch(e)
+        t, u = kernels.through(self._torch, kernels.as_torch(y), s, shift)
         return kernels.like(t, y), kernels.like(u, y)
 
 
 def _traced(array: Any) -> bool:
-    """Whether it stands for an array in a program that JAX compiles."""
+    """Whether it is a placeholder of an array in a program that JAX compiles."""
     return "Tracer" in type(array).__name__

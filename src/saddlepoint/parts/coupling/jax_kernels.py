@@ -1,6 +1,7 @@
-"""One pass over A within a program that JAX compiles: the same Triton kernels, called through jax-triton.
+"""Fused products within a program that JAX compiles: the same Triton kernels, called through jax-triton.
 
-Only those by which programs need not wait for one another; JAX cannot promise that all of them run at the same time.
+Only kernels whose programs never wait for one another are used, because JAX does not guarantee that all programs run at
+the same time.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from saddlepoint.parts.coupling import triton_kernels as kernels
 
 @cache
 def available() -> bool:
-    """True where jax-triton is installed and fits the JAX and the Triton at hand."""
+    """Whether jax-triton is installed and works with the installed JAX and Triton."""
     folder = os.environ.get("TRITON_CACHE_DIR")
     try:
         return bool(import_module("jax_triton").triton_lib.CAN_USE_TRITON)
     except (ImportError, AttributeError):
         return False
-    finally:  # its import turns off the cache on disk, without which Triton itself runs nothing
+    finally:  # the import disables the cache on disk, which Triton itself needs
         os.environ.pop("TRITON_CACHE_DIR", None)
         if folder is not None:
             os.environ["TRITON_CACHE_DIR"] = folder
 
 
 def fuses(A: Any, kind: kernels.Kind, vectors: Any = None) -> bool:
-    """True where ``both`` or ``through`` reads A, a JAX array on a GPU, once; ``vectors`` as in ``kernels.fuses``."""
+    """Whether ``both`` or ``through`` reads A, a JAX array on a GPU, once; ``vectors`` as in ``kernels.fuses``."""
     return available() and _plan(A, kind, vectors) is not None
 
 
@@ -59,7 +60,7 @@ def _run(A: Any, kind: kernels.Kind, y: Array, x: Array | None, s: float) -> tup
         y,
         y if x is None else x,
         jax.numpy.full(1, s, sum_type),
-        kernel=kernels.alone,
+        kernel=kernels.independent,
         out_shape=[jax.ShapeDtypeStruct(shape, sum_type) for shape in ((members, m), (teams, n))],
         grid=teams * members,
         num_warps=plan.warps,

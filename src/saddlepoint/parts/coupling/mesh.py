@@ -1,9 +1,9 @@
-"""A as a JAX array that is split over a mesh of devices: its sharding decides where everything lies.
+"""A as a JAX array that is split over a mesh of devices: the sharding of A decides how x and y are split.
 
-With A split by rows, x lies split in the same way and y is on every device. Each device makes the products with its own
-rows, and one sum over all devices (an all-reduce of n numbers) completes A' x: x never travels. With A split by columns
-the two change places. With both, the blocks of A make a grid; each product has its own sum, over a row or a column of
-the grid.
+If A is split by rows, x is split in the same way and every device has a copy of y. Each device computes the products
+with its own rows, and one sum over all devices (an all-reduce of n numbers) completes A' x; x itself is never sent. If
+A is split by columns, x and y change roles. If A is split both ways, its blocks form a grid, and each product has a sum
+of its own, over the rows or the columns of the grid.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class MeshCoupling(ArrayCoupling):
 
 
 class _Products(NamedTuple):
-    """Compiled products of an A that is split in one way."""
+    """Compiled products of matrices with one kind of sharding."""
 
     mul: Any
     tmul: Any
@@ -65,7 +65,7 @@ class _Products(NamedTuple):
 
 @cache
 def _products(x: Any, y: Any) -> _Products:
-    """Products with matrices whose rows are split as ``x`` says and whose columns as ``y`` does."""
+    """Products with matrices whose rows have the sharding of ``x`` and whose columns have that of ``y``."""
     jax: Any = import_module("jax")
     along_rows, along_columns = x.spec[0], y.spec[0]
     A, t, u = jax.sharding.PartitionSpec(along_rows, along_columns), x.spec, y.spec
@@ -105,7 +105,7 @@ def _products(x: Any, y: Any) -> _Products:
 
 
 def _parts(A: Any, dtype: Any) -> list[Any]:
-    """A itself; or, where the vector is of another dtype, its rows in that dtype, some at a time."""
+    """[A]; or, if the vector has another dtype, blocks of rows of A in that dtype."""
     if A.dtype == dtype:
         return [A]
     m, n = A.shape

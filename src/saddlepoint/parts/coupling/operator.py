@@ -1,4 +1,4 @@
-"""A known only by its products: a SciPy LinearOperator, or anything with ``@`` and ``.T``."""
+"""A that is known only by its products: a SciPy LinearOperator, or any object with ``@`` and ``.T``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OperatorCoupling(Coupling):
         return transpose
 
     def probe(self) -> None:
-        """Refuse, in one sentence, products of the wrong shape and a ``.T`` that is not the transpose."""
+        """Raise a ProblemError if products have the wrong shape, or if ``.T`` is not the transpose."""
         m, n = self.shape
         rng = np.random.default_rng(0)
         x, y = (rng.standard_normal(k).astype(self.dtype) for k in (m, n))
@@ -45,9 +45,9 @@ class OperatorCoupling(Coupling):
         except NotImplementedError:
             raise ProblemError("A has no product with its transpose; give the LinearOperator an rmatvec") from None
         except Exception as error:
-            told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
             raise ProblemError(
-                f"a product with A fails ({told}); expected A @ y of {n} and A.T @ x of {m} numbers to be arrays"
+                f"a product with A fails ({reason}); expected A @ y of {n} and A.T @ x of {m} numbers to be arrays"
             ) from error
         for name, product, size in (("A @ y", Ay, m), ("A.T @ x", Atx, n)):
             if product.shape != (size,):

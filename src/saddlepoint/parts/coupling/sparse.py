@@ -12,18 +12,21 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.parts.coupling.base import Coupling
 
-# Where one pass is quicker than two products, as measured by `python benchmarks/fused_cpu.py`:
-FUSE_ENTRIES = 1 << 20  # from here on; for fewer, loading the compiled loops would not pay
-FUSE_WINDOW = 1 << 18  # columns that STRETCH entries in sequence may touch, so that their y and A' x stay near
-STRETCH = 1 << 16
-SHORT_ROW, SHORT_NEAR_ROW, NEAR = 6, 16, 1 << 15  # entries of a row that is taken by itself, and if columns are near
+# When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
+FUSE_ENTRIES = 1 << 20  # least number of entries; for fewer, loading Numba would take longer than it saves
+STRETCH = 1 << 16  # number of consecutive entries whose columns are compared
+FUSE_WINDOW = (
+    1 << 18
+)  # most columns that these may span on average, so that their parts of y and A' x stay in the cache
+SHORT_ROW = 6  # mean entries of a row up to which rows are handled one by one
+SHORT_NEAR_ROW, NEAR = 16, 1 << 15  # the same, if the entries of a stretch span at most NEAR columns
 
 
 class SparseCoupling(Coupling):
-    """A sparse m x n matrix in compressed rows (its transpose is in compressed columns and shares the data).
+    """A sparse m x n matrix in compressed rows. Its transpose is in compressed columns and shares the data.
 
-    With Numba, ``both`` and ``through`` read large compressed rows once, unless their columns lie far apart. Of
-    compressed columns only ``both`` does.
+    With Numba, ``both`` and ``through`` read a large matrix in compressed rows once, unless the columns of neighbouring
+    entries are far apart. For compressed columns, only ``both`` does.
     """
 
     trusted = True
@@ -56,7 +59,7 @@ class SparseCoupling(Coupling):
         if self._streamed:
             from saddlepoint.parts.coupling import cpu_kernels as kernels
 
-            vectors = kernels.fitting(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
+            vectors = kernels.matching_vectors(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
             if vectors is not None:
                 return kernels.sparse_both(kernels.Rows.of(self.A), self._windows(), self._short, *vectors)
         return super().both(x, y)
@@ -66,14 +69,14 @@ class SparseCoupling(Coupling):
         if self._streamed:
             from saddlepoint.parts.coupling import cpu_kernels as kernels
 
-            vectors = kernels.fitting(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
+            vectors = kernels.matching_vectors(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
             if vectors is not None:
                 y, e = vectors
                 return kernels.sparse_through(kernels.Rows.of(self.A), self._windows(), self._short, y, s, e)
         return super().through(y, s, e)
 
     def _windows(self) -> Any:
-        """The parts for as many threads as there are, or fewer if their columns overlap so much that it costs time."""
+        """The parts of A for all threads, or fewer parts if their columns overlap so much that it would cost time."""
         from saddlepoint.parts.coupling import cpu_kernels as kernels
 
         threads = kernels.threads()
@@ -111,7 +114,7 @@ class SparseCoupling(Coupling):
 
 
 def _window(A: Any) -> float:
-    """How many columns a stretch of entries touches, from the first to the last, on average; inf without Numba."""
+    """The mean number of columns that STRETCH consecutive entries span; infinite without Numba."""
     from saddlepoint.parts.coupling import cpu_kernels as kernels
 
     if not kernels.AVAILABLE or A.dtype not in (np.float32, np.float64):

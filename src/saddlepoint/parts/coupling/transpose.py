@@ -1,4 +1,4 @@
-"""The transpose of a coupling by the products of that one, where a transposed A would be a copy or cannot be had."""
+"""The transpose of a coupling by the products of that coupling, for an A whose transpose would be a copy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from saddlepoint.parts.coupling.base import Coupling, Norm
 
 
 class TransposeByProducts(Coupling):
-    """A' of a coupling whose ``tmul`` is as good as its ``mul``; ``through`` takes both, one after the other."""
+    """A' of a coupling ``of``. Its ``through`` takes two products, one after the other."""
 
     def __init__(self, of: Coupling) -> None:
         self.of: Any = of
@@ -18,7 +18,7 @@ class TransposeByProducts(Coupling):
 
     @property
     def space(self) -> Space:
-        """That of A, seen from the other side."""
+        """The space of A, with the sides of x and y exchanged."""
         space: Space = self.of.space
         return space if space.sides is None else space._replace(sides=(space.sides[1], space.sides[0]))
 
@@ -43,11 +43,11 @@ class TransposeByProducts(Coupling):
 
     @property
     def norm_estimate(self) -> Norm:
-        """That of A."""
+        """The same as for A."""
         found: Norm = self.of.norm_estimate
         return found
 
     def estimated_norm(self) -> Norm:
-        """That of A, made anew."""
+        """A new estimate for A."""
         found: Norm = self.of.estimated_norm()
         return found

@@ -1,22 +1,24 @@
-"""One pass over a dense A on an NVIDIA GPU: the fused products as Triton kernels, and when they pay.
+"""Fused products with a dense A on an NVIDIA GPU, as Triton kernels, and the choice of when to use them.
 
     both(A, x, y)        -> A y, A'x
     through(A, y, s, e)  -> t = A y, A'(s t + e)
 
-A is a 2-D CUDA tensor, by rows or by columns. The vectors and all sums are float64 where A or a vector is, and float32
-otherwise: A may be stored in half precision. Nothing here waits for the GPU; a call can be captured in a CUDA graph.
+A is a 2-D CUDA tensor in row-major or column-major order. The vectors and all sums are float64 if A or a vector is, and
+float32 otherwise, so A may be stored in half precision. No function here waits for the GPU, and a call can be captured
+in a CUDA graph.
 
-How it works. A program (one a multiprocessor) takes a tile of whole rows, forms their dot products with y, and adds
-their multiples to a sum of its own while the tile is in registers; the next tiles are on their way meanwhile. A second,
-small kernel adds the sums of the programs in a fixed order: same inputs, same bits.
+How it works. A program (one for each multiprocessor) loads a tile of whole rows, computes their dot products with y,
+and adds their multiples to its own sum while the tile is in registers; meanwhile the next tiles are loaded. A second,
+small kernel adds the sums of the programs in a fixed order, so the same inputs give the same bits.
 
-Rows too long for the registers of one program are cut into slices, one for each member of a team. In `both` the members
-need not meet. In `through` they exchange the dot products of their slices through memory, one tile behind the reading,
-so that nobody waits. A dot product is its own signal: the place where it will stand holds a NaN that no arithmetic
-yields. The launch is cooperative, so all members run at the same time.
+Rows that are too long for the registers of one program are cut into slices, one for each member of a team of programs.
+In `both` the members are independent. In `through` they exchange the dot products of their slices through memory, one
+tile later than the tile is read, so that no member waits for long. The place of a dot product holds a special NaN,
+which no arithmetic produces, until the dot product is written there. The kernel is launched cooperatively, so all
+members run at the same time.
 
-Where A lies by columns, `both` is the mirror image of itself. `through` is not: whole rows are then scattered over all
-of A's memory. Teams with short slices do it as well, but gain less.
+For a column-major A, `both` is computed as that of the transpose. This is not possible for `through`, whose rows are
+then scattered over all of A's memory. Teams with short slices can compute it too, with a smaller gain.
 """
 
 from __future__ import annotations
@@ -33,23 +35,23 @@ from saddlepoint.ground.errors import ProblemError
 if TYPE_CHECKING:
     import triton.language as tl
 
-__all__ = ["alone", "as_torch", "available", "both", "fuses", "like", "mul", "plan", "through", "tmul"]
+__all__ = ["as_torch", "available", "both", "fuses", "independent", "like", "mul", "plan", "through", "tmul"]
 
 Tensor = Any
 Kind = Literal["both", "through"]
 
-NARROW = 1024  # columns of a tile up to which threads share them
+NARROW = 1024  # columns of a tile up to which several threads share a column
 TILE = 64 << 10  # bytes of A in a tile
-REGISTERS = 192 << 10  # bytes of registers for the tiles, the slice of y and the sum; the rest is the compiler's
-SPARE = 16 << 10  # bytes of shared memory left to reductions
-BY_COLUMNS = 512  # columns of a slice where A lies by columns
-BUSY = 0.95  # share of the multiprocessors that teams must keep busy
-# From so many bytes of A on, one pass takes less time than two products by the library (benchmarks/fused_gpu.py, NVIDIA
-# H200): at 128 MiB it gains 1.4 and more in a loop of calls. At 64 MiB the host, which launches the kernels, makes it
-# lose (0.85), while in a CUDA graph it still gains 1.5: ask for it by fuse=True there.
-PAYS = 128 << 20
-EMPTY = {4: 0x7FC5ADDD, 8: 0x7FF85ADDD1E90172}  # NaNs that stand for "not here yet", by bytes
-NAN = {4: 0x7FC00000, 8: 0x7FF8000000000000}  # the one NaN that is ever published
+REGISTERS = 192 << 10  # bytes of registers for the tiles, the slice of y and the sum; the compiler uses the rest
+SPARE = 16 << 10  # bytes of shared memory that are reserved for reductions
+BY_COLUMNS = 512  # columns of a slice of a column-major A
+BUSY = 0.95  # least share of the multiprocessors that the teams must use
+# Bytes of A from which one pass takes less time than two products of PyTorch (benchmarks/fused_gpu.py, NVIDIA H200). At
+# 128 MiB it is 1.4 times as fast or more in a loop of calls. At 64 MiB it is slower (0.85 times as fast), because the
+# host takes longer to launch the kernels. In a CUDA graph it is still 1.5 times as fast: fuse=True selects it there.
+FUSE_BYTES = 128 << 20
+EMPTY = {4: 0x7FC5ADDD, 8: 0x7FF85ADDD1E90172}  # bits of the NaN that means "not written yet", by bytes of a number
+NAN = {4: 0x7FC00000, 8: 0x7FF8000000000000}  # bits of the NaN that is written for a dot product that is NaN
 
 
 def _optional(name: str) -> Any:
@@ -65,7 +67,7 @@ if not TYPE_CHECKING:
 
 
 def available() -> bool:
-    """True where PyTorch, Triton and a CUDA GPU are at hand."""
+    """Whether PyTorch, Triton and a CUDA GPU are available."""
     return torch is not None and triton is not None and bool(torch.cuda.is_available())
 
 
@@ -83,13 +85,13 @@ def _tile(
     m: tl.tensor,
     inside: tl.tensor,
 ) -> tl.tensor:
-    """Rows of A within the columns of a slice, and zeros outside."""
+    """Rows of A within the columns of a slice, with zeros outside of A."""
     where = rows[:, None].to(tl.int64) * row_stride + columns[None, :].to(tl.int64) * column_stride
     return tl.load(A + where, (rows < m)[:, None] & inside[None, :], 0.0)
 
 
 @jit
-def alone(
+def independent(
     A: tl.tensor,
     y: tl.tensor,
     x: tl.tensor,  # e where KIND is through
@@ -112,9 +114,9 @@ def alone(
     TEAMS: tl.constexpr,
     STAGES: tl.constexpr,
 ) -> None:
-    """Products by programs that need not wait for one another: all kinds, but `through` only with one member a team.
+    """Products by programs that do not wait for one another; `through` only if each team has one member.
 
-    The sum of multiples is kept for each row of the tile where rows are NARROW, since threads then share columns.
+    If rows are NARROW, the sum of multiples is kept for each row of the tile, since several threads share a column.
     """
     SUM = sums.dtype.element_ty
     team = tl.program_id(0) // MEMBERS
@@ -168,7 +170,7 @@ def _collect(
     MEMBERS: tl.constexpr,
     MEMBERS_UP: tl.constexpr,
 ) -> tl.tensor:
-    """Wait for the dot products of all members; store their sum t, and return s t + e, for the rows of a block."""
+    """Wait for the dot products of all members for a block of rows, store their sum t, and return s t + e."""
     SUM = t.dtype.element_ty
     member = tl.arange(0, MEMBERS_UP)
     place = dots + (block.to(tl.int64) * MEMBERS + tl.minimum(member, MEMBERS - 1)[:, None]) * ROWS
@@ -184,7 +186,7 @@ def _collect(
 
 
 @jit
-def _together(
+def _cooperative(
     A: tl.tensor,
     row_stride: tl.tensor,
     column_stride: tl.tensor,
@@ -211,7 +213,7 @@ def _together(
     TEAMS: tl.constexpr,
     STAGES: tl.constexpr,
 ) -> None:
-    """The product `through` by teams: publish the dot products of a tile, then use those of the tile before."""
+    """The product `through` by teams: write the dot products of a tile, then use those of the tile before."""
     SUM = sums.dtype.element_ty
     BITS = dots.dtype.element_ty
     team = tl.program_id(0) // MEMBERS
@@ -262,36 +264,36 @@ def _add_up(
 
 
 class Plan(NamedTuple):
-    """How the programs share A: teams take tiles of ``rows`` in turn, and each member a slice of ``width`` columns."""
+    """How A is divided: teams take tiles of ``rows`` rows in turn, and each member a slice of ``width`` columns."""
 
     rows: int
     width: int
     members: int
     teams: int
-    stages: int  # tiles in use or on their way
-    waits: bool  # members exchange dot products
+    stages: int  # number of tiles in use or being loaded
+    waits: bool  # whether members exchange dot products
 
     @property
     def span(self) -> int:
-        """The width of a tile: a power of two."""
-        return _power_of_two(self.width)
+        """The columns of a tile: ``width`` rounded up to a power of two."""
+        return _ceil_power_of_two(self.width)
 
     @property
     def narrow(self) -> bool:
-        """Whether threads share columns."""
+        """Whether several threads share a column."""
         return not self.waits and self.span <= NARROW
 
     @property
     def warps(self) -> int:
-        """Warps of a program."""
+        """Number of warps of a program."""
         return 8 if self.narrow else 16
 
 
-def _power_of_two(k: int, least: int = 16) -> int:
+def _ceil_power_of_two(k: int, least: int = 16) -> int:
     return max(least, 1 << (k - 1).bit_length())
 
 
-def _below(k: int) -> int:
+def _floor_power_of_two(k: int) -> int:
     return 1 << (k.bit_length() - 1)
 
 
@@ -299,14 +301,16 @@ def _below(k: int) -> int:
 def _plan(
     kind: str, m: int, n: int, size: int, sum_size: int, by_rows: bool, processors: int, shared: int
 ) -> Plan | None:
-    """A plan for an m x n matrix with entries of ``size`` bytes, or None where one pass cannot do it."""
+    """A plan for an m x n matrix with entries of ``size`` bytes, or None if one pass is not possible."""
     if by_rows:
-        alone = _below(REGISTERS // (3 * sum_size))  # a row, y and the sum
-        together = _below(REGISTERS // (2 * (size + sum_size) + 2 * sum_size))  # two rows, the two before, y, the sum
+        most_independent = _floor_power_of_two(REGISTERS // (3 * sum_size))  # a row, y and the sum
+        most_cooperative = _floor_power_of_two(
+            REGISTERS // (2 * (size + sum_size) + 2 * sum_size)
+        )  # two rows, the two before, y, the sum
     else:
-        alone, together = 2 * BY_COLUMNS, BY_COLUMNS
-    waits = kind == "through" and n > alone
-    least = math.ceil(n / (together if waits else alone))
+        most_independent, most_cooperative = 2 * BY_COLUMNS, BY_COLUMNS
+    waits = kind == "through" and n > most_independent
+    least = math.ceil(n / (most_cooperative if waits else most_independent))
     members = next((k for k in range(least, processors + 1) if processors // k * k >= BUSY * processors), least)
     if waits and members > processors:
         return None
@@ -314,7 +318,7 @@ def _plan(
     draft = Plan(1, width, members, max(1, processors // members), 1, waits)
     entry = sum_size + waits * size + draft.narrow * sum_size  # bytes of registers for an entry of a tile
     held = REGISTERS - 2 * draft.span * sum_size
-    rows = _below(min(TILE // (draft.span * size), held // (draft.span * entry)))
+    rows = _floor_power_of_two(min(TILE // (draft.span * size), held // (draft.span * entry)))
     while rows > 1 and math.ceil(m / rows) < draft.teams:
         rows //= 2
     stages = min(4, 1 + (shared - SPARE) // (rows * draft.span * size))
@@ -323,20 +327,20 @@ def _plan(
 
 @cache
 def _resources(device: int) -> tuple[int, int]:
-    """Multiprocessors, and bytes of shared memory a program can have."""
+    """The number of multiprocessors, and the bytes of shared memory that a program can use."""
     found = torch.cuda.get_device_properties(device)
     return found.multi_processor_count, getattr(found, "shared_memory_per_block_optin", 99 << 10)
 
 
-def _lies_by_rows(shape: tuple[int, int], strides: tuple[int, int]) -> bool | None:
-    """True by rows, False by columns, None neither."""
+def _is_row_major(shape: tuple[int, int], strides: tuple[int, int]) -> bool | None:
+    """True for a row-major matrix, False for a column-major one, None for neither."""
     if strides[1] == 1 or shape[1] == 1:
         return True
     return False if strides[0] == 1 or shape[0] == 1 else None
 
 
 @cache
-def _decide(
+def _choose_plan(
     kind: str,
     shape: tuple[int, int],
     strides: tuple[int, int],
@@ -345,26 +349,28 @@ def _decide(
     device: int,
     fuse: bool | None,
 ) -> Plan | None:
-    """The plan for one pass; None for two products, which are as quick, or asked for, or all that can be done."""
+    """The plan for one pass; None if two products are as fast, were requested, or are the only possibility."""
     m, n = shape
-    by_rows = _lies_by_rows(shape, strides)
+    by_rows = _is_row_major(shape, strides)
     if kind == "both" and by_rows is False:
-        return _decide(kind, (n, m), (strides[1], strides[0]), type_, sum_type, device, fuse)
+        return _choose_plan(kind, (n, m), (strides[1], strides[0]), type_, sum_type, device, fuse)
     found = None
     if by_rows is not None:
         found = _plan(kind, m, n, type_.itemsize, sum_type.itemsize, by_rows, *_resources(device))
     if fuse and found is None:
-        raise ProblemError(f"one pass cannot do {kind} for A of shape {m} x {n}, strides {strides}; omit fuse=True")
+        raise ProblemError(
+            f"{kind} in one pass is impossible for A of shape {m} x {n}, strides {strides}; omit fuse=True"
+        )
     if found is None or fuse is not None:
         return found if fuse else None
     if found.waits and not by_rows and not (type_ == sum_type == torch.float32):
-        return None  # by columns, waiting pays in float32 (1.1 to 1.4) and loses otherwise (0.7 to 1.0)
-    mixed = type_ != sum_type  # the library has no such product
-    return found if mixed or m * n * type_.itemsize >= PAYS else None
+        return None  # column-major teams are 1.1 to 1.4 times as fast in float32, otherwise 0.7 to 1.0 times
+    mixed = type_ != sum_type  # PyTorch has no product of two dtypes
+    return found if mixed or m * n * type_.itemsize >= FUSE_BYTES else None
 
 
 def _plan_for(A: Tensor, kind: str, sum_type: Any, fuse: bool | None) -> Plan | None:
-    return _decide(kind, A.shape, A.stride(), A.dtype, sum_type, A.device.index, fuse)
+    return _choose_plan(kind, A.shape, A.stride(), A.dtype, sum_type, A.device.index, fuse)
 
 
 def _sum_type(*operands: Any) -> Any:
@@ -372,12 +378,12 @@ def _sum_type(*operands: Any) -> Any:
 
 
 def fuses(A: Tensor, kind: Kind, vectors: Any = None) -> bool:
-    """True where ``both`` or ``through`` reads A once. ``vectors`` is the type of x and y, by default that of A."""
+    """Whether ``both`` or ``through`` reads A once. ``vectors`` is the dtype of x and y, by default that of A."""
     return plan(A, kind, vectors) is not None
 
 
 def plan(A: Tensor, kind: Kind, vectors: Any = None) -> Plan | None:
-    """How ``both`` or ``through`` reads A once; None where it does not."""
+    """The plan by which ``both`` or ``through`` reads A once; None if it does not."""
     sum_type = torch.float64 if torch.float64 in (_matrix(A).dtype, vectors) else torch.float32
     return _plan_for(A, kind, sum_type, None)
 
@@ -387,7 +393,7 @@ def both(
 ) -> tuple[Tensor, Tensor]:
     """(A y, A'x), into ``out`` if given, which must not overlap x and y.
 
-    ``fuse`` asks for one pass, or for two products; by default the size of A decides.
+    ``fuse`` requests one pass (True) or two products (False); by default the size of A decides.
     """
     sum_type = _sum_type(_matrix(A), x, y)
     x, y = _vector(x, "x", A, 0, sum_type), _vector(y, "y", A, 1, sum_type)
@@ -396,10 +402,10 @@ def both(
     if plan is None:
         _product(A, y, t)
         _product(A.T, x, u)
-    elif _lies_by_rows(A.shape, A.stride()):
-        _run_alone(A, "both", plan, y, x, 1.0, t, u)
+    elif _is_row_major(A.shape, A.stride()):
+        _run_independent(A, "both", plan, y, x, 1.0, t, u)
     else:
-        _run_alone(A.T, "both", plan, x, y, 1.0, u, t)
+        _run_independent(A.T, "both", plan, x, y, 1.0, u, t)
     return t, u
 
 
@@ -423,9 +429,9 @@ def through(
         scaled = t if not _on_gpu(s) and s == 1 else (s * t).to(sum_type)
         _product(A.T, scaled if e is None else scaled + e, u)
     elif plan.waits:
-        _run_together(A, plan, y, e, s, t, u)
+        _run_cooperative(A, plan, y, e, s, t, u)
     else:
-        _run_alone(A, "through", plan, y, e, s, t, u)
+        _run_independent(A, "through", plan, y, e, s, t, u)
     return t, u
 
 
@@ -443,21 +449,21 @@ def tmul(A: Tensor, x: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def _product(A: Tensor, y: Tensor, t: Tensor) -> None:
-    """A y into t: by the library, or by a kernel here where A is narrower than y."""
+    """Write A y into t: by PyTorch, or by a kernel of this module if A and y have different dtypes."""
     if A.dtype == y.dtype:
         torch.mv(A, y, out=t)
         return
-    by_columns = _lies_by_rows(A.shape, A.stride()) is False
+    by_columns = _is_row_major(A.shape, A.stride()) is False
     stored = A.T if by_columns else A
     plan = _plan("both", *stored.shape, A.element_size(), y.element_size(), True, *_resources(A.device.index))
-    assert plan is not None  # nobody waits
+    assert plan is not None  # independent programs can always do it
     if by_columns:
-        _run_alone(stored, "tmul", plan, None, y, 1.0, t, t)
+        _run_independent(stored, "tmul", plan, None, y, 1.0, t, t)
     else:
-        _run_alone(stored, "mul", plan, y, None, 1.0, t, t)
+        _run_independent(stored, "mul", plan, y, None, 1.0, t, t)
 
 
-def _run_alone(
+def _run_independent(
     A: Tensor, kind: str, plan: Plan, y: Tensor | None, x: Tensor | None, s: float | Tensor, t: Tensor, u: Tensor
 ) -> None:
     m, n = A.shape
@@ -467,18 +473,20 @@ def _run_alone(
     number, on_gpu = _factor(s)
     arguments = (A, y, x, on_gpu, dots, sums, *A.stride(), m, n, width, number)
     arguments += (kind, x is not None, _on_gpu(s), plan.narrow, rows, plan.span, members, teams, stages)
-    _launch(alone, teams * members, arguments, num_warps=plan.warps)
+    _launch(independent, teams * members, arguments, num_warps=plan.warps)
     if kind != "tmul" and members > 1:
         _sum_rows(dots, t)
     if kind != "mul" and teams > 1:
         _sum_rows(sums, u)
 
 
-def _run_together(A: Tensor, plan: Plan, y: Tensor, e: Tensor | None, s: float | Tensor, t: Tensor, u: Tensor) -> None:
+def _run_cooperative(
+    A: Tensor, plan: Plan, y: Tensor, e: Tensor | None, s: float | Tensor, t: Tensor, u: Tensor
+) -> None:
     m, n = A.shape
     rows, width, members, teams, stages, _ = plan
     size = t.element_size()
-    members_up = _power_of_two(members, 1)
+    members_up = _ceil_power_of_two(members, 1)
     pack = max(1, min(8, members_up * rows // (32 * plan.warps)))
     sums = u if teams == 1 else u.new_empty((teams, n))
     places = math.ceil(m / rows) * members * rows
@@ -486,14 +494,16 @@ def _run_together(A: Tensor, plan: Plan, y: Tensor, e: Tensor | None, s: float |
     arguments = (A, *A.stride(), m, n, width, y, e, *_factor(s), t, dots, sums)
     arguments += (e is not None, _on_gpu(s), NAN[size], *_poll(size, pack), pack)
     arguments += (rows, plan.span, members, members_up, teams, stages)
-    _launch(_together, teams * members, arguments, num_warps=plan.warps, launch_cooperative_grid=True)
+    _launch(_cooperative, teams * members, arguments, num_warps=plan.warps, launch_cooperative_grid=True)
     if teams > 1:
         _sum_rows(sums, u)
 
 
 def _sum_rows(parts: Tensor, out: Tensor) -> None:
     count, size = parts.shape
-    _launch(_add_up, math.ceil(size / 32), (parts, out, count, size, min(256, _power_of_two(count)), 32), num_warps=8)
+    _launch(
+        _add_up, math.ceil(size / 32), (parts, out, count, size, min(256, _ceil_power_of_two(count)), 32), num_warps=8
+    )
 
 
 _launchers: dict[tuple[Any, ...], Any] = {}
@@ -502,8 +512,8 @@ _launchers: dict[tuple[Any, ...], Any] = {}
 def _launch(kernel: Any, programs: int, arguments: tuple[Any, ...], **options: Any) -> None:
     """Launch on the GPU that holds the first argument.
 
-    Triton examines all arguments at every launch, which takes the host longer than all the rest. What it compiled is
-    kept here under what it would find (as in its tutorial on softmax), and the next such launch goes there directly.
+    Triton inspects all arguments at every launch, which takes the host longer than everything else. The compiled kernel
+    is therefore cached here by what Triton would find (as in its tutorial on softmax) and launched directly.
     """
     device = arguments[0].device.index
     key: list[Any] = [id(kernel), device]
@@ -535,7 +545,7 @@ def _factor(s: float | Tensor) -> tuple[float, Tensor | None]:
 
 @cache
 def _poll(size: int, pack: int) -> tuple[str, str]:
-    """Assembly that reads ``pack`` places again and again until none of them is EMPTY."""
+    """Assembly that reads ``pack`` places repeatedly until none of them is EMPTY."""
     kind, register = {4: ("b32", "r"), 8: ("b64", "l")}[size]
     reads = [f"ld.relaxed.gpu.global.{kind} ${i}, [${pack + i}];" for i in range(pack)]
     tests = [f"setp.eq.{kind} again, ${i}, {EMPTY[size]:#x};\n@again bra wait;" for i in range(pack)]
@@ -583,18 +593,18 @@ def _description(v: Any) -> str:
 
 
 def as_torch(array: Any) -> Tensor:
-    """The same memory as a torch tensor: for the arrays of CuPy, JAX and all that speak DLPack.
+    """The same memory as a torch tensor, for arrays of CuPy, JAX and every other library with DLPack.
 
-    Work that their libraries have still to do on it is waited for by the GPU, on torch's stream, not by the host.
+    If their libraries are still computing the array, the GPU waits for it on torch's stream; the host does not wait.
     """
     return array if isinstance(array, torch.Tensor) else torch.from_dlpack(array)
 
 
 def like(tensor: Tensor, array: Any) -> Any:
-    """The same memory as an array of the library that ``array`` is of; the stream of that library waits for torch's.
+    """The same memory as an array of the library of ``array``; the stream of that library waits for torch's.
 
-    Keep what went in by ``as_torch`` until then: its library may use the memory again once it is let go. And do not
-    write into a tensor that was handed to JAX, whose arrays are taken never to change.
+    Keep the arrays that were passed to ``as_torch`` until then, since their library may reuse their memory when they
+    are deleted. Do not write into a tensor that was passed to JAX, which assumes that its arrays never change.
     """
     if isinstance(array, torch.Tensor):
         return tensor

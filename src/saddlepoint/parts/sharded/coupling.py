@@ -1,4 +1,4 @@
-"""The coupling A of which every shard holds some rows."""
+"""The coupling whose rows are in the shards of an engine."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from saddlepoint.parts.sharded.vectors import Library, Sharded
 
 
 class ShardedCoupling(Coupling):
-    """A over the shards of an engine: y lives with the driver, x with the shards.
+    """A in the shards of an engine. Vectors y are NumPy arrays in this process; vectors x are over the shards.
 
-    Every product with A' is a round, in which y is sent along if the product with A is wanted too: n numbers out and n
-    back for each worker. A y alone takes no round; it is noted, and made where it is next needed.
+    Every product with A' takes one round; if A y is computed too, y is sent in the same round: n numbers to each worker
+    and n numbers back. A y alone takes no round: it is computed in the next round that needs it.
 
     Args:
-        engine: holds the shards.
+        engine: the engine whose shards hold the rows of A.
     """
 
-    fused = True  # a shard reads its rows once, as far as their kind can
+    fused = True  # a shard reads its rows once for two products, if the coupling of its rows can
     trusted = True
 
     def __init__(self, engine: Engine) -> None:
@@ -36,12 +36,12 @@ class ShardedCoupling(Coupling):
 
     @cached_property
     def space(self) -> Space:
-        """NumPy's for y, that of the shards for x."""
+        """NumPy for y, and the library of the shards for x."""
         here = Space(np, self.dtype)
         return here._replace(sides=(self.library.space(self.dtype), here))
 
     def of_x(self, g: Smooth) -> Smooth:
-        """g shard by shard."""
+        """g as a function of vectors over the shards."""
         return g if isinstance(g, ShardedFunction) else ShardedFunction(g, self.library)
 
     def of_rows(self, loss: Smooth, **constants: Any) -> Smooth:
@@ -49,48 +49,40 @@ class ShardedCoupling(Coupling):
         return ShardedRisk(loss, self.library, **constants)
 
     def mul(self, y: Array) -> Any:
-        """A y, noted."""
-        return self._made(y, "mul", (_sent(y),))
+        """A y, computed in the next round that needs it."""
+        return self._product(y, "mul", (np.array(y),))  # a copy, since the caller may change y before the round
 
     def tmul(self, x: Any) -> Array:
-        """A'x, in a round."""
-        return self.library.run([("tmul", None, (self._here(x),))])[0]
+        """A'x, in one round."""
+        return self.library.run([("tmul", None, (self.library.asarray(x),))])[0]
 
     def both(self, x: Any, y: Array) -> Any:
-        """(A y, A'x), in a round."""
-        t = self._made(y)
-        return t, self.library.run([("both", t, (self._here(x), _sent(y)))])[0]
+        """(A y, A'x), in one round."""
+        t = self._product(y)
+        return t, self.library.run([("both", t, (self.library.asarray(x), np.array(y)))])[0]
 
     def through(self, y: Array, s: float = 1.0, e: Any = None) -> Any:
-        """(t, A'(s t + e)) with t = A y, in a round."""
-        t = self._made(y)
-        return t, self.library.run([("through", t, (_sent(y), float(s), None if e is None else self._here(e)))])[0]
+        """(t, A'(s t + e)) with t = A y, in one round."""
+        t, shift = self._product(y), None if e is None else self.library.asarray(e)
+        return t, self.library.run([("through", t, (np.array(y), float(s), shift))])[0]
 
-    def _made(self, y: Array, op: str = "", args: tuple[Any, ...] = ()) -> Sharded:
+    def _product(self, y: Array, op: str = "", args: tuple[Any, ...] = ()) -> Sharded:
         return Sharded(self.library, np.result_type(self.dtype, y.dtype), op, args)
-
-    def _here(self, x: Any) -> Sharded:
-        return self.library.asarray(x)
 
     def _transpose(self) -> Coupling:
         return ShardedTranspose(self)
 
     def gram(self) -> Array:
-        """A'A, in a round of n x n numbers."""
+        """A'A, in one round that returns n x n numbers."""
         n = self.shape[1]
         return self.library.run([("gram", None, ())])[0].reshape(n, n)
 
     def matrix(self) -> Array:
-        """A itself is not brought to the driver."""
+        """Refused: A is not collected in one process."""
         raise self.library.refusal("A")
 
 
 class ShardedTranspose(TransposeByProducts):
-    """A' of a ``ShardedCoupling``: it takes vectors of the shards and gives NumPy's."""
+    """The transpose of a ``ShardedCoupling``: its products take vectors over the shards and return NumPy arrays."""
 
     fused = True
-
-
-def _sent(y: Any) -> Array:
-    """A vector for the broadcast; a copy, because a line of a program may wait."""
-    return np.array(y)

@@ -1,12 +1,12 @@
-"""Dask: the shards are the row blocks of a Dask array, and stay on the workers that loaded them.
+"""The Dask engine: the shards are the row blocks of a Dask array and stay on the workers that loaded them.
 
-Each worker has one actor, an object of Dask's that lives there and is called without the scheduler, with the stores of
-the worker's shards. A round is one message to each actor and one answer: y goes out, and what the shards answer comes
-back added up. With many workers both travel along a tree, of which the driver is the root.
+Each worker has one Dask actor, which holds the stores of its shards and is called without the scheduler. A round is one
+message to each actor, with y, and one reply, with the sum over its shards. With many workers, messages and replies pass
+along a tree of actors whose root is this process.
 
-Workers may die. Dask then loads their blocks again wherever there is room, from what the array is made of. What else
-the shards held is made again: the engine has a copy of it, taken now and then, and the programs of all rounds since,
-which on the same store make the same bits. The run above does not notice, but for the time it takes.
+If a worker dies, Dask loads its blocks again on other workers. The rest of the stores is rebuilt: the engine has a
+copy of the vectors, which it renews now and then, and the programs of all rounds since the copy. Running these again
+gives the same bits, so a solve continues as if nothing had happened, only later.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.coupling.cpu_kernels import threads as kernel_threads
 from saddlepoint.parts.sharded.coupling import ShardedCoupling
-from saddlepoint.parts.sharded.dask_array import checked, row_bounds
-from saddlepoint.parts.sharded.dask_cluster import Cluster, library, present
+from saddlepoint.parts.sharded.dask_array import check_dask_array, row_bounds
+from saddlepoint.parts.sharded.dask_cluster import Cluster, current_cluster, import_distributed
 from saddlepoint.parts.sharded.engine import (
     FUSE_BYTES,
     MATRIX,
@@ -45,13 +45,13 @@ from saddlepoint.parts.sharded.engine import (
 )
 from saddlepoint.parts.sharded.local import even_bounds
 
-FAN = 8  # actors to which the driver, and every actor, passes a message on
-ROUNDS = 32  # from one copy of the stores to the next, at least,
-SHARE = 0.05  # and so many that copying takes no more than this share of the time
+FAN_OUT = 8  # number of actors to which this process, and every actor, passes a message on
+COPY_ROUNDS = 32  # least number of rounds between two copies of the stores
+COPY_SHARE = 0.05  # largest share of the time that copying the stores may take
 PATIENCE = 60.0  # seconds to wait for a worker when there is none
-POLL = 0.05  # seconds between two looks at what is under way
-TRIES = 5  # times that shards are brought back for one round
-ROOM = 0.6  # of a worker's memory, from which on Dask moves what it holds to disk
+POLL = 0.05  # seconds between two queries of the state of futures and workers
+TRIES = 5  # how often lost shards are restored for one round
+MEMORY_SHARE = 0.6  # share of a worker's memory that A may take; from there on Dask moves data to disk
 
 log = logging.getLogger("saddlepoint")
 
@@ -61,54 +61,54 @@ class _Lost(Exception):  # noqa: N818 - a signal within the engine
 
 
 class Entry(NamedTuple):
-    """What was done to the stores: a program was run, or (without a program) a vector was given."""
+    """One change of the stores: a program that was run, or (if that is None) a vector that was scattered."""
 
     program: Program | None
     broadcast: Sequence[Array]
-    given: tuple[int, dict[int, Any]] | None = None
+    scattered: tuple[int, dict[int, Any]] | None = None
 
 
-class _Raised(Exception):  # noqa: N818 - likewise
-    """A worker answers that a call failed; the exception is the cause."""
+class _CallFailed(Exception):  # noqa: N818 - a signal within the engine
+    """A call of an actor raised an exception, which is the cause of this one."""
 
 
 class Pickled(NamedTuple):
-    """A function on its way to a worker, which opens it there."""
+    """A pickled function, which the worker unpickles."""
 
     data: bytes
 
 
 class Actor(NamedTuple):
-    """Where to call: an address, and the actor's name there."""
+    """The address of a worker, and the name of the actor there."""
 
     worker: str
     key: str
 
 
-async def called(rpc: Any, key: str, method: str, *arguments: Any) -> Any:
-    """What a method of an actor returns.
+async def call_actor(rpc: Any, key: str, method: str, *arguments: Any) -> Any:
+    """Call a method of an actor and return its result.
 
-    The message is that of ``distributed.Actor``, which would wait for the return of an actor that is lost.
+    ``distributed.Actor`` sends the same message, but it would wait without end for an actor that is lost.
     """
     packed = import_module("distributed.protocol").to_serialize
     reply = await rpc.actor_execute(function=method, actor=key, args=list(map(packed, arguments)))
     if reply["status"] != "OK":
-        raise _Raised from reply["exception"]
+        raise _CallFailed from reply["exception"]
     return reply["result"]
 
 
 class ShardActor:
-    """The actor of one worker: its shards with their stores.
+    """The actor of one worker, with the stores of its shards.
 
     Args:
-        numbers: of its shards,
-        shards: among so many.
-        shapes: that the blocks should have.
-        dtype: likewise.
-        blocks: rows of A.
+        numbers: the numbers of its shards.
+        shards: number of all shards.
+        shapes: expected shapes of the blocks.
+        dtype: expected dtype of the blocks.
+        blocks: the rows of A of these shards.
 
     Attributes:
-        busy: seconds that the shards worked.
+        busy: seconds that the shards have computed.
     """
 
     def __init__(
@@ -118,15 +118,15 @@ class ShardActor:
         for k, shape, block in zip(numbers, shapes, blocks, strict=True):
             if block.shape != shape or str(block.dtype) != dtype:
                 raise ProblemError(
-                    f"shard {k} of A is {_told(block.shape, block.dtype)}; expected {_told(shape, dtype)}, as the Dask "
-                    "array says: correct the meta data that it was made with"
+                    f"shard {k} of A is {_describe(block.shape, block.dtype)}; expected {_describe(shape, dtype)}, as "
+                    "the Dask array says: correct the meta data that it was made with"
                 )
-            stores[k] = {MATRIX: as_coupling(_opened(block), f"shard {k} of A", FUSE_BYTES)}
+            stores[k] = {MATRIX: as_coupling(_unpacked(block), f"shard {k} of A", FUSE_BYTES)}
         self.stores, self.shards = stores, shards
         self.below: tuple[Actor, ...] = ()
         self.busy = 0.0
-        self.worker = library().get_worker()
-        # Kernels that have all cores for themselves need no threads beside them.
+        self.worker = import_distributed().get_worker()
+        # Where the compiled products use several threads themselves, the shards are computed one after the other.
         own = self.worker.state.nthreads if kernel_threads() == 1 else 1
         starts = even_bounds(len(numbers), min(own, len(numbers)))
         self.groups = [Shards({k: stores[k] for k in numbers[start:stop]}, shards) for start, stop in pairwise(starts)]
@@ -137,16 +137,17 @@ class ShardActor:
         self.below = tuple(below)
 
     async def run(self, program: Program, broadcast: Sequence[Array]) -> Any:
-        """Run the program on all shards, here and below: the folded answers, and the bytes that they were on the way.
+        """Run the program on the shards of this actor and of those below it in the tree.
 
-        An exception of the program is returned: what this raises means that an actor is lost.
+        Returns the folded answers and the number of bytes sent for them. An exception of the program is returned, not
+        raised: if this method raises, an actor is lost.
         """
         loop = asyncio.get_running_loop()
         passed = [
-            loop.create_task(called(self.worker.rpc(actor.worker), actor.key, "run", program, broadcast))
+            loop.create_task(call_actor(self.worker.rpc(actor.worker), actor.key, "run", program, broadcast))
             for actor in self.below
         ]
-        broadcast = list(map(_opened, broadcast))
+        broadcast = list(map(_unpacked, broadcast))
         own = [loop.run_in_executor(self.pool, _timed, group, program, broadcast) for group in self.groups]
         moved = 0
         try:
@@ -165,27 +166,27 @@ class ShardActor:
         return folded, moved + sum(array.nbytes for answers in folded.values() for array in answers)
 
     def put(self, name: int, parts: dict[int, Any]) -> None:
-        """Hold a part of something under a name."""
+        """Store parts, by shard, under a name."""
         for k, part in parts.items():
-            self.stores[k][name] = _opened(part)
+            self.stores[k][name] = _unpacked(part)
 
     def vectors(self, name: int | None = None) -> dict[int, dict[int, Array]]:
-        """The parts of one vector, or of all, by shard and name."""
+        """The parts of one vector, or of all vectors, by shard and name."""
         return {
             k: {n: part for n, part in store.items() if isinstance(part, np.ndarray) and name in (None, n)}
             for k, store in self.stores.items()
         }
 
     def restore(self, kept: dict[int, dict[int, Any]], entries: Sequence[Entry]) -> None:
-        """Take over what was kept, and do again what was done since."""
+        """Store the copied parts, and repeat the changes since the copy."""
         for k, held in kept.items():
-            self.stores[k].update({name: _opened(part) for name, part in held.items()})
-        for program, broadcast, given in entries:
-            if given is not None:
-                self.put(*given)
+            self.stores[k].update({name: _unpacked(part) for name, part in held.items()})
+        for program, broadcast, scattered in entries:
+            if scattered is not None:
+                self.put(*scattered)
             if program is not None:
                 for group in self.groups:
-                    group.run(program, list(map(_opened, broadcast)))
+                    group.run(program, list(map(_unpacked, broadcast)))
 
 
 class DaskEngine(Engine):
@@ -193,38 +194,38 @@ class DaskEngine(Engine):
 
     Args:
         A: a Dask array, chunked by rows.
-        cluster: where to; the present ``distributed.Client``'s if left out, and this process if there is none.
+        cluster: the cluster; by default that of the current ``distributed.Client``, or this process without one.
         patience: seconds to wait for a worker when all are lost.
-        name: of A in complaints.
+        name: the name of A in error messages.
 
     Attributes:
-        out, back: bytes of vectors that went to workers and came back, all workers together.
-        kept: bytes of the copies of the stores.
+        out, back: bytes of vectors sent to and received from all workers together.
+        kept: bytes of all copies of the stores so far.
     """
 
     kind = "dask"
     fragile = True
-    latency = 5e-3
+    latency = 5e-3  # seconds
 
     def __init__(self, A: Any, cluster: Cluster | None = None, patience: float = PATIENCE, name: str = "A") -> None:
-        array = checked(A, name)
+        array = check_dask_array(A, name)
         super().__init__(row_bounds(array), int(array.shape[1]), array.dtype)
         self.label, self.patience = name, patience
-        self.cluster: Cluster | None = present() if cluster is None else cluster
+        self.cluster: Cluster | None = current_cluster() if cluster is None else cluster
         self.client = self.cluster.client
         self.out = self.back = self.kept = 0
         self.functions: dict[int, dict[int, Any]] = {}  # parts of functions, by name and shard
         self.snapshot: dict[int, dict[int, Array]] = {k: {} for k in range(self.shards)}
-        self.entries: list[Entry] = []  # since that was taken
-        self.since, self.took = time.perf_counter(), 0.0
+        self.entries: list[Entry] = []  # changes since the snapshot
+        self.copied_at, self.copy_seconds = time.perf_counter(), 0.0
         self.actors: list[Actor] = []
-        self.numbers: list[list[int]] = []  # of the shards of each
-        self.roots: list[int] = []  # actors that the driver itself calls
-        self.handles: list[Any] = []  # the futures of the actors, which keep them alive
-        self.blocks: list[Any] = []  # those of the rows
+        self.numbers: list[list[int]] = []  # the shards of each actor
+        self.roots: list[int] = []  # actors that this process itself calls
+        self.handles: list[Any] = []  # futures of the actors, which keep them alive
+        self.blocks: list[Any] = []  # futures of the rows of A
         try:
             self.blocks = self._loading(array)
-            self._place()
+            self._place_actors()
         except (ShardsLost, _Lost) as error:
             self.close()
             raise ProblemError(str(error)) from None
@@ -234,13 +235,13 @@ class DaskEngine(Engine):
 
     @property
     def workers(self) -> int:
-        """Those that hold shards."""
+        """The number of workers that hold shards."""
         return len(self.actors)
 
-    # -- the seam ------------------------------------------------------------------------------------------------------
+    # -- engine interface ----------------------------------------------------------------------------------------------
 
     def _round(self, program: Program, broadcast: Sequence[Array]) -> Answers:
-        found = self._insist(lambda: self._ask("run", self.roots, lambda _: (program, list(broadcast))))
+        found = self._retry(lambda: self._ask("run", self.roots, lambda _: (program, list(broadcast))))
         for answer in found:
             if isinstance(answer, Exception):
                 raise answer
@@ -252,75 +253,77 @@ class DaskEngine(Engine):
         self._copy_if_due()
         return total([pieces for pieces, _ in found], program.reductions, self.shards)
 
-    def give(self, name: int, part: Callable[[int], Any]) -> None:
-        """Let every shard k hold ``part(k)``, a vector's part or a function's, under ``name``."""
-        parts = {k: _closed(part(k)) for k in range(self.shards)}
-        self._insist(lambda: self._ask("put", None, lambda i: (name, {k: parts[k] for k in self.numbers[i]})))
+    def scatter(self, name: int, part: Callable[[int], Any]) -> None:
+        """Store ``part(k)``, a part of a vector or of a function, under ``name`` in every shard k."""
+        parts = {k: _packed(part(k)) for k in range(self.shards)}
+        self._retry(lambda: self._ask("put", None, lambda i: (name, {k: parts[k] for k in self.numbers[i]})))
         if isinstance(parts[0], np.ndarray):
             self.entries.append(Entry(None, (), (name, parts)))
         else:
             self.functions[name] = parts
 
     def _gather(self, name: int) -> Array:
-        found = self._insist(lambda: self._ask("vectors", None, lambda _: (name,)))
+        found = self._retry(lambda: self._ask("vectors", None, lambda _: (name,)))
         parts = {k: held[name] for answer in found for k, held in answer.items()}
         return np.concatenate([parts[k] for k in range(self.shards)])
 
     def close(self) -> None:
-        """Let the shards go, and with them a cluster that was started for them."""
+        """Free the shards; a cluster that was started for them alone is closed too."""
         self.actors, self.handles, self.blocks, self.cluster = [], [], [], None
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
     def _ask(self, method: str, which: Sequence[int] | None, arguments: Callable[[int], tuple[Any, ...]]) -> list[Any]:
-        """Call a method of some actors, or all, at the same time; `_Lost` if one does not answer."""
+        """Call a method of some actors, or of all, at the same time; raise `_Lost` if one does not answer."""
 
         async def asked() -> list[Any]:
-            calls = [called(self._rpc(i), self.actors[i].key, method, *arguments(i)) for i in chosen]
+            calls = [call_actor(self._rpc(i), self.actors[i].key, method, *arguments(i)) for i in chosen]
             return list(await asyncio.gather(*calls))
 
         if self.cluster is None:
-            raise ProblemError(f"the shards of {self.label} were let go; make the problem anew")
+            raise ProblemError(f"the engine of {self.label} is closed; build the problem again")
         chosen = range(self.workers) if which is None else which
         try:
             answers: list[Any] = self.client.sync(asked)
-        except _Raised as failed:
-            told = f"{type(failed.__cause__).__name__}: {' '.join(str(failed.__cause__).split())}"
-            if method == "run":  # which raises if an actor below is lost, and nothing else
-                raise _Lost(told) from failed
-            raise ProblemError(f"a Dask worker cannot take over its part of {self.label} or of g ({told})") from failed
+        except _CallFailed as failed:
+            reason = f"{type(failed.__cause__).__name__}: {' '.join(str(failed.__cause__).split())}"
+            if method == "run":  # it raises only if an actor below it in the tree is lost
+                raise _Lost(reason) from failed
+            raise ProblemError(f"a Dask worker cannot store its part of {self.label} or of g ({reason})") from failed
         except Exception as error:
             raise _Lost(" ".join(str(error).split())) from error
         return answers
 
     def _rpc(self, i: int) -> Any:
-        """The way to an actor's worker: straight, or by the scheduler if the client knows no other."""
+        """A connection to the worker of an actor: direct, or through the scheduler if the client has no other."""
         worker = self.actors[i].worker
         if self.client.direct_to_workers:
             return self.client.rpc(worker)
         return import_module("distributed.actor").ProxyRPC(self.client.scheduler, worker)
 
-    def _insist(self, ask: Callable[[], list[Any]]) -> list[Any]:
-        """Ask until there is an answer; shards that are lost are brought back before."""
+    def _retry(self, ask: Callable[[], list[Any]]) -> list[Any]:
+        """Repeat a call until it is answered; lost shards are restored before each repetition."""
         for _ in range(TRIES):
             try:
                 return ask()
             except _Lost as lost:
                 began = time.perf_counter()
                 log.warning("a Dask worker is lost (%s): waiting until its shards are loaded again", lost)
-                self._place()
+                self._place_actors()
                 log.warning(
                     "all %d shards are back on %d workers after %.1f s, with the last %d rounds done again",
                     *(self.shards, self.workers, time.perf_counter() - began, len(self.entries)),
                 )
-        raise ShardsLost(f"shards were lost {TRIES} times in one round; look at the logs of the Dask workers")
+        raise ShardsLost(
+            f"shards were lost {TRIES} times in one round; read the logs of the Dask workers for the reason"
+        )
 
     # -- shards that are lost ------------------------------------------------------------------------------------------
 
     def _copy_if_due(self) -> None:
-        """Copy the stores to the driver, if that is long ago."""
+        """Copy the vectors of the stores to this process, if the last copy is old enough."""
         began = time.perf_counter()
-        if len(self.entries) < ROUNDS or self.took > SHARE * (began - self.since):
+        if len(self.entries) < COPY_ROUNDS or self.copy_seconds > COPY_SHARE * (began - self.copied_at):
             return
         try:
             found = self._ask("vectors", None, lambda _: ())
@@ -328,31 +331,33 @@ class DaskEngine(Engine):
             return
         self.snapshot = {k: held for answer in found for k, held in answer.items()}
         self.kept += sum(part.nbytes for held in self.snapshot.values() for part in held.values())
-        self.entries, self.since = [], time.perf_counter()
-        self.took = self.since - began
+        self.entries, self.copied_at = [], time.perf_counter()
+        self.copy_seconds = self.copied_at - began
 
-    def _place(self) -> None:
-        """Have an actor on each worker that holds blocks, with all that their shards should know."""
+    def _place_actors(self) -> None:
+        """Create an actor on each worker that holds blocks, with the full contents of its stores."""
         while True:
             self.actors, self.handles = [], []
             self._some_workers()
             self._wait(self.blocks, "loading")
-            holders = self._holders()
-            if not holders:
+            shards_by_worker = self._shards_by_worker()
+            if not shards_by_worker:
                 continue
-            self.numbers = list(holders.values())
-            self.handles = [self._actor(worker, numbers) for worker, numbers in holders.items()]
+            self.numbers = list(shards_by_worker.values())
+            self.handles = [self._actor(worker, numbers) for worker, numbers in shards_by_worker.items()]
             try:
-                self._wait(self.handles, "setting up", set(holders))
-                self.actors = [Actor(worker, handle.key) for worker, handle in zip(holders, self.handles, strict=True)]
+                self._wait(self.handles, "setting up", set(shards_by_worker))
+                self.actors = [
+                    Actor(worker, handle.key) for worker, handle in zip(shards_by_worker, self.handles, strict=True)
+                ]
                 self._link()
-                self._ask("restore", None, self._known)
+                self._ask("restore", None, self._contents)
             except _Lost:
                 continue
             return
 
-    def _holders(self) -> dict[str, list[int]]:
-        """The shards by the worker that holds their blocks; empty if one is on its way elsewhere."""
+    def _shards_by_worker(self) -> dict[str, list[int]]:
+        """The numbers of the shards by the worker that holds their blocks; empty if a block is being moved."""
         there = self._workers()
         places = self.client.who_has(self.blocks) if there else {}
         found: dict[str, list[int]] = {}
@@ -373,24 +378,24 @@ class DaskEngine(Engine):
         )
 
     def _link(self) -> None:
-        """The driver calls up to FAN actors, each of them as many more, and so on."""
+        """Build the tree: this process calls up to FAN_OUT actors, each of them up to FAN_OUT more, and so on."""
 
         def head(several: list[int]) -> int:
-            below = [head(some) for some in _split(several[1:], FAN)]
+            below = [head(some) for some in _split(several[1:], FAN_OUT)]
             if below:
                 self._ask("link", several[:1], lambda _: ([self.actors[i] for i in below],))
             return several[0]
 
-        self.roots = [head(some) for some in _split(list(range(self.workers)), FAN)]
+        self.roots = [head(some) for some in _split(list(range(self.workers)), FAN_OUT)]
 
-    def _known(self, i: int) -> tuple[dict[int, dict[int, Any]], list[Entry]]:
-        """What the shards of an actor should know."""
+    def _contents(self, i: int) -> tuple[dict[int, dict[int, Any]], list[Entry]]:
+        """What the stores of an actor must contain: functions and copied vectors, and the changes since the copy."""
         mine = self.numbers[i]
         kept = {k: {**{name: parts[k] for name, parts in self.functions.items()}, **self.snapshot[k]} for k in mine}
         entries = [
             entry
-            if entry.given is None
-            else entry._replace(given=(entry.given[0], {k: entry.given[1][k] for k in mine}))
+            if entry.scattered is None
+            else entry._replace(scattered=(entry.scattered[0], {k: entry.scattered[1][k] for k in mine}))
             for entry in self.entries
         ]
         return kept, entries
@@ -398,23 +403,23 @@ class DaskEngine(Engine):
     # -- loading -------------------------------------------------------------------------------------------------------
 
     def _workers(self) -> dict[str, Any]:
-        """What Dask knows about each worker, by address; in the order of their names."""
+        """Dask's information about each worker, by address, in the order of their names."""
         if self.client.status != "running":
             raise ShardsLost("the Dask client is closed, or its scheduler is gone")
         found: dict[str, Any] = self.client.scheduler_info()["workers"]
         return dict(sorted(found.items(), key=lambda item: (str(item[1]["name"]), item[0])))
 
     def _loading(self, array: Any) -> list[Any]:
-        """The futures of the blocks. Each worker loads neighbours, in proportion to its threads."""
-        futures_of = library().futures_of
+        """The futures of the blocks. Each worker loads consecutive blocks, in proportion to its threads."""
+        futures_of = import_distributed().futures_of
         keys = [row[0] for row in array.__dask_keys__()]
         held = {future.key: future for future in futures_of(array)}
-        if all(key in held for key in keys):  # the caller persisted A; where it is, it stays
+        if all(key in held for key in keys):  # the caller has persisted A, and it stays where it is
             return [held[key] for key in keys]
         workers = self._some_workers()
-        threads = np.cumsum([0, *(told["nthreads"] for told in workers.values())])
+        threads = np.cumsum([0, *(worker["nthreads"] for worker in workers.values())])
         starts = [self.shards * int(before) // int(threads[-1]) for before in threads]
-        self._check_room(array, workers, starts)
+        self._check_memory(array, workers, starts)
         blocks = []
         for worker, start, stop in zip(workers, starts[:-1], starts[1:], strict=True):
             if start < stop:
@@ -423,22 +428,22 @@ class DaskEngine(Engine):
                 blocks += [found[row[0]] for row in part.__dask_keys__()]
         return blocks
 
-    def _check_room(self, array: Any, workers: dict[str, Any], starts: list[int]) -> None:
-        """Refuse what cannot fit; of sparse blocks, the size is not known."""
+    def _check_memory(self, array: Any, workers: dict[str, Any], starts: list[int]) -> None:
+        """Raise a ProblemError if the blocks do not fit the workers' memory; the size of sparse blocks is unknown."""
         if not isinstance(array._meta, np.ndarray):
             return
-        for told, start, stop in zip(workers.values(), starts[:-1], starts[1:], strict=True):
+        for worker, start, stop in zip(workers.values(), starts[:-1], starts[1:], strict=True):
             size = (self.bounds[stop] - self.bounds[start]) * self.columns * self.dtype.itemsize
-            limit = told["memory_limit"] or math.inf
-            if size > ROOM * limit:
+            limit = worker["memory_limit"] or math.inf
+            if size > MEMORY_SHARE * limit:
                 raise ProblemError(
-                    f"{self.label} has {array.nbytes / 2**30:.3g} GiB, of which the worker {told['name']} would hold "
-                    f"{size / 2**30:.3g} GiB with a memory of {limit / 2**30:.3g} GiB; expected {ROOM:.0%} of it at "
-                    "most: use more workers, or give them more memory"
+                    f"{self.label} has {array.nbytes / 2**30:.3g} GiB, of which the worker {worker['name']} would hold "
+                    f"{size / 2**30:.3g} GiB with a memory of {limit / 2**30:.3g} GiB; expected at most "
+                    f"{MEMORY_SHARE:.0%} of it: use more workers, or give them more memory"
                 )
 
     def _some_workers(self) -> dict[str, Any]:
-        """The workers; waits for the first."""
+        """The workers; if there are none, wait for the first."""
         began = time.perf_counter()
         while not (workers := self._workers()):
             if time.perf_counter() - began > self.patience:
@@ -451,7 +456,10 @@ class DaskEngine(Engine):
         return workers
 
     def _wait(self, futures: Iterable[Any], doing: str, needed: set[str] | None = None) -> None:
-        """Until all are there. `_Lost` if a worker that is needed for them dies, ShardsLost if there are none left."""
+        """Wait until all futures are finished.
+
+        Raises `_Lost` if one of the needed workers dies, and ShardsLost if no worker is left.
+        """
         seen = time.perf_counter()
         waiting = list(futures)
         while waiting := [future for future in waiting if future.status != "finished"]:
@@ -467,13 +475,13 @@ class DaskEngine(Engine):
             time.sleep(POLL)
 
     def _failed(self, future: Any, doing: str, needed: set[str] | None) -> None:
-        """Say why a block or an actor cannot be made."""
+        """Raise an error that says why a block or an actor could not be created."""
         error = future.exception(timeout=self.patience) if future.status == "error" else None
         if isinstance(error, ProblemError):
             raise error
         if needed is not None and not needed <= set(self._workers()):
             raise _Lost("it died while it was set up")
-        told = "it was cancelled" if error is None else f"{type(error).__name__}: {' '.join(str(error).split())}"
+        reason = "it was cancelled" if error is None else f"{type(error).__name__}: {' '.join(str(error).split())}"
         if isinstance(error, ModuleNotFoundError) and "saddlepoint" in str(error):
             raise ProblemError("the Dask workers cannot import saddlepoint; install it where they run")
         if isinstance(error, import_module("distributed").KilledWorker):
@@ -482,7 +490,7 @@ class DaskEngine(Engine):
                 "be too small for the chunks: make these smaller, or give the workers more"
             )
         shard = f"shard {self.blocks.index(future)}" if future in self.blocks else "a shard"
-        raise ProblemError(f"{doing} {shard} of {self.label} failed ({told})") from error
+        raise ProblemError(f"{doing} {shard} of {self.label} failed ({reason})") from error
 
 
 def dask_coupling(A: Any, name: str = "A", cluster: Cluster | None = None) -> Coupling:
@@ -496,31 +504,31 @@ def _timed(group: Shards, program: Program, broadcast: Sequence[Array]) -> tuple
     return folded, time.perf_counter() - began
 
 
-def _closed(part: Any) -> Any:
-    """A part as it is sent: functions are pickled here, so that it is told in a sentence if they cannot be."""
+def _packed(part: Any) -> Any:
+    """A part as it is sent: functions are pickled here, so that a failure can be explained in a ProblemError."""
     if isinstance(part, np.ndarray):
         return part
     try:
         return Pickled(import_module("cloudpickle").dumps(part))
     except Exception as error:
-        told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise ProblemError(
-            f"a function cannot be sent to the Dask workers ({told}); expected what pickle takes"
+            f"a function cannot be sent to the Dask workers ({reason}); expected one that can be pickled"
         ) from None
 
 
-def _opened(part: Any) -> Any:
-    """A part as it is used. What came in a message may lie anywhere; at an odd address, each product copies it."""
+def _unpacked(part: Any) -> Any:
+    """A part as it is used. Arrays of a message may be unaligned in memory, and are then copied once."""
     if isinstance(part, Pickled):
         return pickle.loads(part.data)
     return np.require(part, requirements="A") if isinstance(part, np.ndarray) else part
 
 
 def _split(several: list[int], most: int) -> list[list[int]]:
-    """Neighbours in groups of nearly equal size, and so many groups at most."""
+    """Consecutive numbers in at most ``most`` groups of nearly equal size."""
     starts = even_bounds(len(several), min(most, len(several))) if several else [0]
     return [several[start:stop] for start, stop in pairwise(starts)]
 
 
-def _told(shape: Sequence[int], dtype: Any) -> str:
+def _describe(shape: Sequence[int], dtype: Any) -> str:
     return f"{' x '.join(map(str, shape))} of {dtype}"

@@ -1,4 +1,4 @@
-"""What a Dask array must be to serve as the coupling or as data: a matrix of float32 or float64 in whole rows."""
+"""Checks of Dask arrays that serve as A or as data: a matrix of float32 or float64 whose chunks are whole rows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.sharded.dask_cluster import library
+from saddlepoint.parts.sharded.dask_cluster import import_distributed
 
-MOVED = 2**30  # bytes that may be moved to bring an array that is cut by columns into whole rows
+RECHUNK_LIMIT = 2**30  # bytes of an array up to which chunks that cut columns are joined into whole rows
 
 log = logging.getLogger("saddlepoint")
 
 
-def checked(A: Any, name: str) -> Any:
-    """The array, in whole rows; a ProblemError if it is no matrix of known chunks and a real dtype."""
+def check_dask_array(A: Any, name: str) -> Any:
+    """The array with chunks of whole rows; a ProblemError unless it is a matrix of known chunks and a real dtype."""
     if not hasattr(A, "chunks") or not hasattr(A, "blocks"):
         raise ProblemError(
             f"{name} is a {type(A).__module__}.{type(A).__name__}; expected a Dask array: a data frame becomes one by "
@@ -37,13 +37,13 @@ def checked(A: Any, name: str) -> Any:
         raise ProblemError(f'{name} has dtype {A.dtype}; expected float32 or float64: {name}.astype("float64")')
     pieces = len(A.chunks[1])
     if pieces > 1:
-        if A.nbytes > MOVED:
+        if A.nbytes > RECHUNK_LIMIT:
             raise ProblemError(
-                f"{name} is cut into {pieces} pieces by columns, and to bring its {A.nbytes / 2**30:.3g} GiB into "
+                f"{name} is cut into {pieces} pieces by columns, and joining its {A.nbytes / 2**30:.3g} GiB into "
                 f"whole rows would move nearly all of it; expected chunks of whole rows: load it so, or call "
                 f"{name}.rechunk({{1: -1}}) yourself"
             )
-        log.warning("%s is cut into %d pieces by columns; it is brought into whole rows", name, pieces)
+        log.warning("%s is cut into %d pieces by columns; they are joined into whole rows", name, pieces)
         A = A.rechunk({1: -1})
     if 0 in A.chunks[0]:
         A = A.rechunk({0: tuple(size for size in A.chunks[0] if size)})
@@ -51,20 +51,20 @@ def checked(A: Any, name: str) -> Any:
 
 
 def row_bounds(A: Any) -> list[int]:
-    """The rows at which the chunks of an array begin, and their number at the end."""
+    """The first row of each chunk of an array, and the number of rows at the end."""
     return [0, *(int(end) for end in np.cumsum(A.chunks[0]))]
 
 
 def rows_from(read: Callable[[int, int], Array], bounds: Sequence[int], columns: int, dtype: Any) -> Any:
-    """The Dask array of which ``read(start, stop)`` gives rows, on the worker that is to hold them.
+    """A Dask array whose workers call ``read(start, stop)`` for the rows that they will hold.
 
     Args:
-        read: a function that other processes can import or unpickle, and from where they reach the data.
-        bounds: the rows at which shards begin, and their number at the end.
-        columns: of every row.
-        dtype: of what is read.
+        read: a function that the workers can import or unpickle, and that can reach the data from there.
+        bounds: the first row of each shard, and the number of rows at the end.
+        columns: the length of a row.
+        dtype: the dtype of what is read.
     """
-    library()
+    import_distributed()
     delayed, da = import_module("dask").delayed, import_module("dask.array")
     later = delayed(read, pure=True)
     blocks = [

@@ -1,4 +1,4 @@
-"""Dask clusters: the one that is there, one at an address, or one of this machine's cores that is started here."""
+"""Dask clusters: that of the current client, one at an address, or a new one on the cores of this machine."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from typing import Any
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_count, short_repr
 
-CONNECT = 10.0  # seconds in which a scheduler has to answer
+CONNECT_SECONDS = 10.0  # seconds within which a scheduler must answer
 
-_started: weakref.ref[Cluster] | None = None  # the cluster that was started because there was none
+_started: weakref.ref[Cluster] | None = None  # the cluster that `current_cluster` has started
 _open: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
 class Cluster:
-    """A client of a Dask cluster. What was started or opened for it is closed with it.
+    """A client of a Dask cluster, and whatever must be closed with it.
 
     Args:
         client: a ``distributed.Client``.
-        owned: what to close, in this order.
+        owned: objects to close with the cluster, in this order.
     """
 
     def __init__(self, client: Any, owned: tuple[Any, ...] = ()) -> None:
@@ -39,11 +39,11 @@ class Cluster:
 
     @property
     def dashboard(self) -> str:
-        """The address of the page on which Dask shows what the workers do."""
+        """The address of Dask's page about the workers, or ""."""
         return str(self.client.dashboard_link or "")
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the objects that the cluster owns."""
         self._close()
 
     def __enter__(self) -> Cluster:
@@ -54,12 +54,11 @@ class Cluster:
 
 
 def connect(address: str | None = None, workers: int | None = None, security: Any = None) -> Cluster:
-    """A cluster of one's own.
+    """Connect to a scheduler, or start worker processes on this machine.
 
     Args:
-        address: of a scheduler, ``tcp://host:port`` or ``tls://host:port``. If left out, worker processes are started
-            on this machine.
-        workers: how many; one a core if left out. At an address, the number to wait for.
+        address: of a scheduler, ``tcp://host:port`` or ``tls://host:port``; None to start workers on this machine.
+        workers: number of workers to start, by default one for each core; at an address, the number to wait for.
         security: a ``distributed.Security`` for ``tls://`` (see ``certificates``).
 
     Example:
@@ -72,40 +71,45 @@ def connect(address: str | None = None, workers: int | None = None, security: An
     workers = None if workers is None else as_count(workers, "workers")
     if address is None:
         return _local(processes=True, workers=workers)
-    distributed = library()
+    distributed = import_distributed()
     _check_address(address, security)
     _probe(address, security)
     try:
-        client = distributed.Client(address, security=security, timeout=CONNECT, set_as_default=False)
+        client = distributed.Client(address, security=security, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         raise _unreachable(address, error) from None
     cluster = Cluster(client, (client,))
     if workers is not None:
         try:
-            client.wait_for_workers(workers, timeout=CONNECT)
+            client.wait_for_workers(workers, timeout=CONNECT_SECONDS)
         except TimeoutError:
-            there = len(client.scheduler_info()["workers"])
+            count = len(client.scheduler_info()["workers"])
             cluster.close()
             raise ProblemError(
-                f"the scheduler {address} has {there} workers after {CONNECT:.0f} s; expected {workers}: start more "
-                "or ask for fewer"
+                f"the scheduler {address} has {count} workers after {CONNECT_SECONDS:.0f} s; expected {workers}: start "
+                "more or ask for fewer"
             ) from None
     return cluster
 
 
 def certificates(ca: Any, cert: Any, key: Any) -> Any:
-    """The ``distributed.Security`` of three PEM files: the authority's, one's own certificate, and its key."""
+    """The ``distributed.Security`` of three PEM files: of the authority, the own certificate, and its key."""
     for name, file in (("the certificate authority", ca), ("the certificate", cert), ("the key", key)):
         if not isinstance(file, str | os.PathLike) or not Path(file).is_file():
             raise ProblemError(f"{name} is {short_repr(file)}, and there is no such file; expected one in PEM format")
     names = {"tls_ca_file": ca, "tls_client_cert": cert, "tls_client_key": key}
-    return library().Security(**{name: os.fspath(file) for name, file in names.items()}, require_encryption=True)
+    return import_distributed().Security(
+        **{name: os.fspath(file) for name, file in names.items()}, require_encryption=True
+    )
 
 
-def present() -> Cluster:
-    """The cluster of the present ``distributed.Client``; if there is none, this process, until nobody needs it."""
+def current_cluster() -> Cluster:
+    """The cluster of the current ``distributed.Client``; without one, a cluster in this process.
+
+    The latter is closed when the last engine that uses it is deleted.
+    """
     global _started
-    distributed = library()
+    distributed = import_distributed()
     try:
         client = distributed.default_client()
     except ValueError:
@@ -115,12 +119,12 @@ def present() -> Cluster:
             _started = weakref.ref(cluster)
         return cluster
     if client.asynchronous:
-        raise ProblemError("the present Dask client is asynchronous; expected one made with asynchronous=False")
+        raise ProblemError("the current Dask client is asynchronous; expected one made with asynchronous=False")
     return Cluster(client)
 
 
-def library() -> Any:
-    """The library ``distributed``, or a ProblemError that says how to get it."""
+def import_distributed() -> Any:
+    """The library ``distributed``, or a ProblemError that says how to install it."""
     try:
         import_module("dask.array")
         return import_module("distributed")
@@ -129,8 +133,8 @@ def library() -> Any:
 
 
 def _local(processes: bool, workers: int | None = None) -> Cluster:
-    """Workers on this machine: processes, or one that is this process and has a thread for each core."""
-    distributed = library()
+    """Workers on this machine: processes, or one worker in this process with a thread for each core."""
+    distributed = import_distributed()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count, threads = (workers or cores, 1) if processes else (1, cores)
     cluster = distributed.LocalCluster(
@@ -157,34 +161,34 @@ def _check_address(address: Any, security: Any) -> None:
 
 
 def _probe(address: str, security: Any) -> None:
-    """Shake hands once, with a limit: a client waits for ever for a server that does not talk like a scheduler."""
+    """Connect once, with a time limit: Dask's client waits without end for a server that is no Dask scheduler."""
     host, _, port = address.partition("://")[2].rpartition(":")
-    try:  # a plain connection first, which fails at once where Dask's own would try again and again
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT).close()
+    try:  # a plain connection fails at once, where Dask would retry for long
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise _unreachable(address, error) from None
     arguments = {} if security is None else security.get_connection_args("client")
     comm = import_module("distributed.comm")
 
-    async def shake() -> None:
-        async with asyncio.timeout(CONNECT):
-            (await comm.connect(address, timeout=CONNECT, **arguments)).abort()
+    async def connect_once() -> None:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            (await comm.connect(address, timeout=CONNECT_SECONDS, **arguments)).abort()
 
-    with ThreadPoolExecutor(1) as aside:  # the present thread may run an event loop of its own
+    with ThreadPoolExecutor(1) as pool:  # this thread may already run an event loop
         try:
-            aside.submit(asyncio.run, shake()).result()
+            pool.submit(asyncio.run, connect_once()).result()
         except Exception as error:
             raise _unreachable(address, error) from None
 
 
 def _unreachable(address: str, error: Exception) -> ProblemError:
-    told = " ".join(str(error).split()) or f"it does not answer within {CONNECT:.0f} s as a scheduler does"
-    return ProblemError(f"there is no Dask scheduler at {address}: {told}; check the address, and that it runs")
+    reason = " ".join(str(error).split()) or f"it does not answer within {CONNECT_SECONDS:.0f} s as a scheduler does"
+    return ProblemError(f"there is no Dask scheduler at {address}: {reason}; check the address, and that it runs")
 
 
 @cache
 def _at_exit() -> None:
-    """Close what is open before Dask's own handlers do, who were there first: they would complain about lost data."""
+    """Close all clusters before Dask's exit handlers run, which would log errors about lost data."""
 
     def close() -> None:
         for cluster in list(_open):
@@ -194,7 +198,7 @@ def _at_exit() -> None:
 
 
 def _close_all(owned: tuple[Any, ...]) -> None:
-    """Not from a thread of Dask's own, where the last reference may have been let go: that would wait for itself."""
+    """Close the objects. The last reference may be deleted in a thread of Dask, where closing would deadlock."""
     for part in owned:
         if threading.current_thread() is threading.main_thread():
             part.close()

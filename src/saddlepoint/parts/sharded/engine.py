@@ -1,11 +1,11 @@
-"""The seam below every engine: shards do the same small program on their own rows, and what they answer is added up.
+"""The interface of engines: every shard runs the same small program on its rows, and the answers are added up.
 
-A is split into shards of rows. What has one number for every row (x, the gradient of g, A y) is split likewise: its
-parts stay with their shards and never travel. A shard is a store, a dict from names to what it holds: its rows of A,
-its part of g, its parts of vectors. In a round every shard gets the same few vectors of length n (the broadcast) and
-the same program, runs it (``execute``) on its store, and answers with a few short arrays. These are added up by a
-binary tree over the shards that is the same whoever holds them (``fold``, ``total``), so that results repeat, with any
-number of workers.
+A is split by rows into shards. A vector with one number for every row (x, the gradient of g, A y) is split in the same
+way, and its parts are never sent. Each shard has a store, a dict from names to its rows of A, its part of g and its
+parts of vectors. In a round, every shard receives the same few vectors of length n (the broadcast) and the same
+program, runs the program on its store (``execute``), and answers with a few short arrays. The answers are added up by a
+binary tree over the shards (``fold``, ``total``). The tree does not depend on which worker holds which shard, so
+results have the same bits with any number of workers.
 """
 
 from __future__ import annotations
@@ -25,16 +25,24 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.coupling.runtime import Runtime
 
-MATRIX = 0  # the name under which every shard holds its rows of A, a ``Coupling``
-FUSE_BYTES = 1 << 22  # of a shard from which one pass pays: between two rounds the other shards have used the cache
+MATRIX = 0  # the name of the rows of A, a ``Coupling``, in the store of every shard
+# Bytes of a shard from which reading A once for two products is faster. It is less than for a whole matrix, because
+# the other shards of the process have replaced this one in the cache since the last round.
+FUSE_BYTES = 1 << 22
 
 Store: TypeAlias = dict[int, Any]
-Answers: TypeAlias = list[Array]  # of one shard, or added up over several
-Piece: TypeAlias = tuple[int, int]  # shards first <= k < last, a node of the tree
+Answers: TypeAlias = list[Array]  # the answers of one shard, or their sums over several shards
+Piece: TypeAlias = tuple[int, int]  # a node of the tree: the shards k with first <= k < last
 
 
 class Step(NamedTuple):
-    """One line of a program: ``op`` is a name in ``STEPS`` or ``REDUCTIONS``, ``out`` the vector that it makes."""
+    """One step of a program.
+
+    Attributes:
+        op: a name in ``STEPS`` or ``REDUCTIONS``.
+        out: the name under which the shard stores the vector that the step computes.
+        args: names of vectors and functions, numbers, and positions in the broadcast, as ``op`` needs them.
+    """
 
     op: str
     out: int | None
@@ -45,9 +53,9 @@ class Program(NamedTuple):
     """What every shard does in a round.
 
     Attributes:
-        steps: in order.
-        drop: names that nobody asks for any longer, let go before the steps,
-        temporary: and after them.
+        steps: what to do, in order.
+        drop: names that are deleted from the store before the steps.
+        temporary: names that are deleted from the store after the steps.
     """
 
     steps: tuple[Step, ...]
@@ -56,20 +64,20 @@ class Program(NamedTuple):
 
     @property
     def reductions(self) -> tuple[str, ...]:
-        """How the answers are to be joined, "sum" or "max" for each."""
+        """How each answer is combined over the shards: "sum" or "max"."""
         return tuple(REDUCTIONS[step.op] for step in self.steps if step.op in REDUCTIONS)
 
 
-# -- what a shard does -------------------------------------------------------------------------------------------------
+# -- programs of a shard -----------------------------------------------------------------------------------------------
 
 REDUCTIONS = {"through": "sum", "both": "sum", "tmul": "sum", "gram": "sum", "dot": "sum", "value": "sum", "max": "max"}
 
 
 def execute(program: Program, store: Store, broadcast: Sequence[Array]) -> Answers:
-    """Run a program on one shard: its store is changed, its answers are returned.
+    """Run a program on one shard: the store is changed, and the answers are returned.
 
-    The same program on the same store gives the same bits, so a store that was lost can be made again by running the
-    programs once more that made it.
+    The same program on the same store gives the same bits. A store that was lost can therefore be rebuilt by running
+    the same programs again.
     """
     for name in program.drop:
         store.pop(name, None)
@@ -116,12 +124,12 @@ def _prox(store: Store, _: Sequence[Array], function: int, v: int, t: float) -> 
 
 
 STEPS: dict[str, Callable[..., Array]] = {
-    "combine": _combine,  # (factor, vector) once or twice: their sum
+    "combine": _combine,  # arguments: one or two pairs (factor, vector); the result is their sum
     "fill": _fill,  # a number, a dtype
     "grad": _grad,  # a function, a vector
     "prox": _prox,  # a function, a vector, a number
-    "mul": lambda store, given, y: store[MATRIX].mul(given[y]),  # A y; which of the broadcast
-    "weighted": _weighted,  # ((factor, vector), ...)
+    "mul": lambda store, given, y: store[MATRIX].mul(given[y]),  # the position of y in the broadcast
+    "weighted": _weighted,  # pairs (factor, vector); the result is their sum
     "over": lambda store, _, a, number: store[a] / number,
     "times": lambda store, _, a, b: store[a] * store[b],
     "abs": lambda store, _, a: np.abs(store[a]),
@@ -146,8 +154,8 @@ def _gram(store: Store, _: Sequence[Array]) -> tuple[None, Array]:
 
 
 REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
-    "through": _through,  # which y, a number s, a vector e or None: t = A y, and A'(s t + e)
-    "both": _both,  # a vector x, which y: A y, and A'x
+    "through": _through,  # the position of y, a number s, a vector e or None: t = A y, and A'(s t + e)
+    "both": _both,  # a vector x, the position of y: A y, and A'x
     "tmul": lambda store, _, x: (None, store[MATRIX].tmul(store[x])),
     "gram": _gram,
     "dot": lambda store, _, a, b: (None, store[a].dot(store[b])),
@@ -156,11 +164,11 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
 }
 
 
-# -- how answers are joined --------------------------------------------------------------------------------------------
+# -- combining answers -------------------------------------------------------------------------------------------------
 
 
 def fold(answers: Mapping[int, Answers], reductions: Sequence[str], shards: int) -> dict[Piece, Answers]:
-    """The answers of some of the shards, joined as far as the tree allows without the others."""
+    """The answers of some of the shards, combined as far as the tree allows without the others."""
     pieces: dict[Piece, Answers] = {(k, k + 1): own for k, own in answers.items()}
     _fold(pieces, reductions, 0, shards)
     return pieces
@@ -180,83 +188,85 @@ def _fold(pieces: dict[Piece, Answers], reductions: Sequence[str], first: int, l
 
 
 def total(pieces: Iterable[Mapping[Piece, Answers]], reductions: Sequence[str], shards: int) -> Answers:
-    """The answers of all shards joined, from what each worker has folded."""
+    """The combined answers of all shards, from what each worker has folded."""
     return joined(pieces, reductions, shards)[0, shards]
 
 
 def joined(pieces: Iterable[Mapping[Piece, Answers]], reductions: Sequence[str], shards: int) -> dict[Piece, Answers]:
-    """What several workers have folded, joined as far as the tree allows without the others."""
+    """What several workers have folded, combined as far as the tree allows without the others."""
     every = {piece: answers for some in pieces for piece, answers in some.items()}
     _fold(every, reductions, 0, shards)
     return every
 
 
 class Shards:
-    """The shards that one process holds, by their numbers, each with its store."""
+    """Some of the shards in one process: their stores, by the numbers of the shards."""
 
     def __init__(self, stores: Mapping[int, Store], shards: int) -> None:
         self.stores, self.shards = dict(stores), shards
 
     def run(self, program: Program, broadcast: Sequence[Array]) -> dict[Piece, Answers]:
-        """Run the program on each, and fold the answers."""
+        """Run the program on each shard, and fold the answers."""
         answers = {k: execute(program, store, broadcast) for k, store in self.stores.items()}
         return fold(answers, program.reductions, self.shards)
 
 
-# -- what an engine offers ---------------------------------------------------------------------------------------------
+# -- engines -----------------------------------------------------------------------------------------------------------
 
 
-class ShardsLost(ProblemError):  # noqa: N818 - a signal to the driver too
-    """The engine has lost shards and cannot get them back; a run then ends with the best point that is here."""
+class ShardsLost(ProblemError):  # noqa: N818 - also a signal to the solver
+    """The engine has lost shards and cannot restore them; a run ends with the last point copied to this process."""
 
 
 class Engine(Runtime, ABC):
-    """Where the shards are, and how to reach them. A new engine defines ``_round``, ``give`` and ``_gather``.
+    """The runtime of an A in shards: sends programs to the shards and collects their answers.
+
+    A new engine defines ``_round``, ``scatter`` and ``_gather``.
 
     Args:
-        bounds: the rows at which shards begin, and the number of rows at the end: 0, ..., m.
-        columns: of A.
-        dtype: of A.
+        bounds: the first row of each shard, and the number of rows at the end: 0, ..., m.
+        columns: the number of columns of A.
+        dtype: the dtype of A.
 
     Attributes:
-        rounds: programs run so far.
-        sent, received: bytes to and from one worker, on average: those of the broadcast, and those of the answers.
+        rounds: number of rounds so far.
+        sent, received: bytes sent to and received from one worker, on average: the broadcasts, and the answers.
         gathered: bytes of vectors that were fetched from the shards.
     """
 
-    kind = "local"  # as the command line calls it
+    kind = "local"  # the name of the engine on the command line
     latency = 1e-4  # seconds, roughly
-    measurable = False  # results repeat with any number of workers, and so must the choice of the method
+    measurable = False  # results have the same bits with any number of workers, so the same method must be chosen
 
     def __init__(self, bounds: Sequence[int], columns: int, dtype: Any) -> None:
         super().__init__()
         self.bounds, self.columns, self.dtype = tuple(bounds), columns, np.dtype(dtype)
         self.shards = len(self.bounds) - 1
         self.rounds = self.sent = self.received = self.gathered = 0
-        self.dropped: list[int] = []  # names of vectors that are gone
+        self.dropped: list[int] = []  # names of vectors that the program no longer refers to
         self._names = count(MATRIX + 1)
 
     @property
     def rows(self) -> int:
-        """Of A."""
+        """The number of rows of A."""
         return self.bounds[-1]
 
     def slice(self, k: int) -> slice:
-        """The rows of a shard."""
+        """The rows of shard k."""
         return slice(self.bounds[k], self.bounds[k + 1])
 
     def name(self) -> int:
-        """A name for something new."""
+        """A name that no store uses yet."""
         return next(self._names)
 
-    def forgotten(self) -> tuple[int, ...]:
-        """The names of vectors that are gone since this was asked last."""
+    def take_dropped(self) -> tuple[int, ...]:
+        """The names of vectors that were deleted since the last call."""
         gone, self.dropped = tuple(self.dropped), []
         return gone
 
     def run(self, program: Program, broadcast: Sequence[Array]) -> Answers:
-        """One round. It is done wholly or not at all: Ctrl-C waits for its end."""
-        with undisturbed():
+        """One round. It is never done in part: Ctrl-C takes effect after it."""
+        with signals_deferred():
             answers = self._round(program, broadcast)
         self.rounds += 1
         self.sent += sum(y.nbytes for y in broadcast)
@@ -264,32 +274,32 @@ class Engine(Runtime, ABC):
         return answers
 
     def gather(self, name: int) -> Array:
-        """A vector that the shards hold, as one array here."""
-        with undisturbed():
+        """A vector over the shards as one array in this process."""
+        with signals_deferred():
             vector = self._gather(name)
         self.gathered += vector.nbytes
         return vector
 
     @abstractmethod
     def _round(self, program: Program, broadcast: Sequence[Array]) -> Answers:
-        """Have every shard ``execute`` the program, and return the ``total`` of what they answer."""
+        """Let every shard ``execute`` the program, and return the ``total`` of the answers."""
 
     @abstractmethod
-    def give(self, name: int, part: Callable[[int], Any]) -> None:
-        """Let every shard k hold ``part(k)``, a vector's part or a function's, under ``name``."""
+    def scatter(self, name: int, part: Callable[[int], Any]) -> None:
+        """Store ``part(k)``, a part of a vector or of a function, under ``name`` in every shard k."""
 
     @abstractmethod
     def _gather(self, name: int) -> Array:
-        """The parts of a vector, one after the other."""
+        """The parts of a vector, joined in the order of the shards."""
 
     def close(self) -> None:
-        """Let everything go."""
+        """Free the shards and whatever else the engine holds."""
         self.dropped = []
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """SIGINT and SIGTERM wait until the end; a second SIGINT does not."""
+def signals_deferred() -> Iterator[None]:
+    """Within this context SIGINT and SIGTERM are handled at its end; a second SIGINT is handled at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Engines by their names, for a run that reads A from a file; what was started is ended, whatever happens."""
+"""Engines by name, for the command line. Whatever is started for an engine is ended with it."""
 
 from __future__ import annotations
 
@@ -22,61 +22,62 @@ from saddlepoint.parts.sharded.engine import Engine
 from saddlepoint.parts.sharded.local import LocalEngine, even_bounds
 
 ENGINES = ("local", "dask", "mpi")
-SHARD = 1 << 26  # bytes of A in a shard on Dask, about; but there are at least
-LEAST = 16  # shards, if A has as many rows
+SHARD_BYTES = 1 << 26  # approximate bytes of a shard of A with the dask engine
+LEAST_SHARDS = 16  # least number of shards with the dask engine, if A has as many rows
 
 
 @dataclass
-class Opened:
-    """An engine that is ready for a matrix.
+class EngineSession:
+    """An engine that was chosen by name, before and after it gets its matrix.
 
     Attributes:
-        make: makes the engine of a matrix; None to leave it where it is.
-        leader: whether this process is the one that talks; the others run the same solve beside it.
-        dashboard: the address of a page that shows what the workers do, if there is one.
-        refuse: raises a complaint of any of the processes, on all of them.
-        engine: what was made.
+        build: creates the engine of a matrix; None if A is not split into shards.
+        leader: whether this process prints and writes files; other processes run the same solve silently.
+        dashboard: the address of Dask's page about the workers, or "".
+        raise_everywhere: raises an error message of one process on all processes; None if there is only one process.
+        engine: the engine, once it is created.
+        started: whether the creation of the engine has begun, from where on the engine itself shares errors.
     """
 
-    make: Callable[[Any], Engine] | None = None
+    build: Callable[[Any], Engine] | None = None
     leader: bool = True
     dashboard: str = ""
-    refuse: Callable[[str], None] | None = None
+    raise_everywhere: Callable[[str], None] | None = None
     engine: Engine | None = None
-    entered: bool = False  # all processes have come to the making of the engine
+    started: bool = False
 
     def split(self, A: Any) -> Coupling:
-        """A in shards."""
-        assert self.make is not None
+        """Create the engine of A, and return A as a coupling over its shards."""
+        assert self.build is not None
         shape = np.shape(A)
         if len(shape) != 2 or 0 in shape:
             raise ProblemError(f"A has shape {shape}; expected a matrix with at least one row and one column")
-        self.entered = True
-        self.engine = self.make(A)
+        self.started = True
+        self.engine = self.build(A)
         return ShardedCoupling(self.engine)
 
     @contextmanager
-    def agreed(self) -> Iterator[None]:
-        """What one process alone complains about before the engine is made, all of them do."""
+    def errors_shared(self) -> Iterator[None]:
+        """Within this context, a ProblemError of one process before the engine exists is raised on all processes."""
         try:
             yield
         except ProblemError as error:
-            if self.refuse is not None and not self.entered:
-                self.refuse(str(error))
+            if self.raise_everywhere is not None and not self.started:
+                self.raise_everywhere(str(error))
             raise
 
 
 @contextmanager
-def opened(
+def open_engine(
     kind: str, workers: int | None = None, scheduler: str | None = None, certificates: tuple[Any, ...] = ()
-) -> Iterator[Opened]:
-    """An engine by its name, closed at the end.
+) -> Iterator[EngineSession]:
+    """An engine by name; it is closed when the context ends.
 
     Args:
         kind: "local", "dask" or "mpi".
-        workers: how many: threads of the local engine, processes of Dask's. MPI has as many as mpiexec starts.
-        scheduler: the address of a Dask scheduler; workers are started here if left out.
-        certificates: three PEM files for a tls:// address: the authority's, one's own, and its key.
+        workers: number of threads (local) or of worker processes (dask); mpiexec sets the number of MPI ranks.
+        scheduler: the address of a Dask scheduler; by default workers are started on this machine.
+        certificates: three PEM files for a tls:// address: of the authority, the own certificate, and its key.
     """
     if kind not in ENGINES:
         raise ProblemError(
@@ -84,49 +85,51 @@ def opened(
         )
     if certificates and len(certificates) != 3:
         raise ProblemError("a tls:// scheduler needs three files: --tls-ca, --tls-cert and --tls-key")
-    make = {"local": _local, "dask": _dask, "mpi": _mpi}[kind]
-    with make(workers, scheduler, certificates) as ready:
+    build = {"local": _local, "dask": _dask, "mpi": _mpi}[kind]
+    with build(workers, scheduler, certificates) as session:
         if kind != "dask" and (scheduler is not None or certificates):
-            raise ProblemError(f"a scheduler belongs to the dask engine, and {kind} was asked for; add --engine dask")
+            raise ProblemError(f"a scheduler was given with the engine {kind}; expected --engine dask with it")
         try:
-            yield ready
+            yield session
         finally:
-            if ready.engine is not None:
-                ready.engine.close()
+            if session.engine is not None:
+                session.engine.close()
 
 
 @contextmanager
-def _local(workers: int | None, *_: Any) -> Iterator[Opened]:
+def _local(workers: int | None, *_: Any) -> Iterator[EngineSession]:
     if workers is None:
-        yield Opened()
+        yield EngineSession()
     else:
-        yield Opened(lambda A: LocalEngine(A[:] if isinstance(A, StoredRows) else A, workers=workers))
+        yield EngineSession(lambda A: LocalEngine(A[:] if isinstance(A, StoredRows) else A, workers=workers))
 
 
 @contextmanager
-def _mpi(workers: int | None, *_: Any) -> Iterator[Opened]:
-    from saddlepoint.parts.sharded.mpi import MPIEngine, agree, world
+def _mpi(workers: int | None, *_: Any) -> Iterator[EngineSession]:
+    from saddlepoint.parts.sharded.mpi import MPIEngine, raise_on_all_ranks, world
 
     comm = world()
-    rank, aloud = comm.Get_rank(), sys.stderr
+    rank, stderr = comm.Get_rank(), sys.stderr
     if rank > 0:
-        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
     if workers is not None:
         raise ProblemError("the mpi engine has as many workers as mpiexec starts: mpiexec -n 4 saddlepoint solve ...")
     try:
-        yield Opened(lambda A: MPIEngine(A, comm), rank == 0, refuse=lambda wrong: agree(comm, wrong))
-    except (ProblemError, AssumptionError):  # which all ranks raise alike
+        yield EngineSession(
+            lambda A: MPIEngine(A, comm), rank == 0, raise_everywhere=lambda message: raise_on_all_ranks(comm, message)
+        )
+    except (ProblemError, AssumptionError):  # all ranks raise these together
         raise
-    except Exception as error:  # perhaps of this rank alone, and the others would wait for it for ever
+    except Exception as error:  # perhaps on this rank only, for which the others would wait without end
         if comm.Get_size() == 1:
             raise
-        told = " ".join(str(error).split())
-        print(f"error: rank {rank} failed, {type(error).__name__}: {told}", file=aloud, flush=True)
+        message = " ".join(str(error).split())
+        print(f"error: rank {rank} failed, {type(error).__name__}: {message}", file=stderr, flush=True)
         comm.Abort(3)
 
 
 @contextmanager
-def _dask(workers: int | None, scheduler: str | None, certificates: tuple[Any, ...]) -> Iterator[Opened]:
+def _dask(workers: int | None, scheduler: str | None, certificates: tuple[Any, ...]) -> Iterator[EngineSession]:
     from saddlepoint.parts.sharded import dask_cluster as clusters
     from saddlepoint.parts.sharded.dask import DaskEngine
     from saddlepoint.parts.sharded.dask_array import rows_from
@@ -134,29 +137,29 @@ def _dask(workers: int | None, scheduler: str | None, certificates: tuple[Any, .
     security = clusters.certificates(*certificates) if certificates else None
     with clusters.connect(scheduler, workers, security) as cluster:
 
-        def make(A: Any) -> Engine:
+        def build(A: Any) -> Engine:
             if not isinstance(A, StoredRows | np.memmap):
                 raise ProblemError(
                     "the dask engine reads A from files that its workers can open; expected .npy, Zarr, HDF5, Parquet, "
                     "or a folder of such files"
                 )
             m, n = A.shape
-            wanted = min(m, max(LEAST, -(-A.nbytes // SHARD)))
+            wanted = min(m, max(LEAST_SHARDS, -(-A.nbytes // SHARD_BYTES)))
             if isinstance(A, StoredRows):
                 return DaskEngine(rows_from(A.read, A.bounds(wanted), n, A.dtype), cluster)
-            return DaskEngine(rows_from(Rows(Path(str(A.filename))), even_bounds(m, wanted), n, A.dtype), cluster)
+            return DaskEngine(rows_from(NpyRows(Path(str(A.filename))), even_bounds(m, wanted), n, A.dtype), cluster)
 
-        yield Opened(make, dashboard=cluster.dashboard)
+        yield EngineSession(build, dashboard=cluster.dashboard)
 
 
-class Rows:
-    """Reads rows of a .npy file, wherever it is called."""
+class NpyRows:
+    """Reads rows of a .npy file in the process that calls it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def __call__(self, start: int, stop: int) -> Array:
-        """These rows."""
+        """The rows from ``start`` to ``stop``."""
         try:
             return np.array(np.load(self.path, mmap_mode="r")[start:stop])
         except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Functions of vectors that are spread over shards, and functions that are sums over shards."""
+"""Functions of vectors over shards, and functions that are sums over shards."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from saddlepoint.parts.sharded.vectors import Library, Sharded
 
 
 class ShardedFunction(Smooth):
-    """g of x, where g is a sum of functions of single coordinates: every shard has the part of its rows.
+    """g as a function of a vector over shards. Every shard has the part of g that belongs to its rows.
 
     Args:
-        g: a function with ``restrict``.
-        library: the vectors that it takes.
+        g: a sum of functions of single coordinates, which therefore has ``restrict``.
+        library: the array library of the engine.
     """
 
     def __init__(self, g: Smooth, library: Library) -> None:
-        self.library, self.number = library, give_parts(g, library)
+        self.library, self.number = library, scatter_function(g, library)
         super().__init__(
             self._gradient,
             mu=known(g.mu),
@@ -44,31 +44,31 @@ class ShardedFunction(Smooth):
         return float(self.library.run([("value", None, (self.number, self.library.asarray(x)))])[0][0])
 
 
-def give_parts(g: Smooth, library: Library) -> int:
-    """Let every shard hold its part of g; the name under which it does."""
+def scatter_function(g: Smooth, library: Library) -> int:
+    """Store in every shard its part of g, and return the name of these parts."""
     restrict, engine = g.restrict, library.engine
     if restrict is None:
         raise ProblemError(
-            f"g is a {type(g).__name__} that joins coordinates of x of different shards; with A in shards, expected a "
+            f"g is a {type(g).__name__} that couples x in different shards; with A in shards, expected a "
             "sum of functions of single coordinates: Quadratic with a number or a diagonal, Huber or LogCosh without "
             "D, Entropy, sums and multiples of them, or a Smooth with restrict="
         )
     name = engine.name()
-    engine.give(name, lambda k: restrict(engine.slice(k)))
+    engine.scatter(name, lambda k: restrict(engine.slice(k)))
     return name
 
 
 class ShardedRisk(Smooth):
-    """y -> scale loss(D y) + l2/2 |y|^2, where the shards hold the rows of D.
+    """y -> scale loss(D y) + l2/2 |y|^2, where D is in shards.
 
-    Its gradient scale D' grad loss(D y) + l2 y is a round: y goes out, and n numbers come back.
+    Its gradient scale D' grad loss(D y) + l2 y takes one round, in which n numbers are sent and n received.
 
     Args:
         loss: a function of D y with ``restrict``, such as ``Huber(t=t)``.
-        library: of an engine whose matrix is D.
-        scale: usually 1/N for the mean over N rows.
-        l2: of the regulariser.
-        curvature: bounds on the second derivatives of the loss.
+        library: the array library of the engine whose matrix is D.
+        scale: factor of the loss, usually 1/N for the mean over N rows.
+        l2: factor of the regulariser.
+        curvature: lower and upper bound on the second derivatives of the loss.
         gram: bounds on the smallest and the largest eigenvalue of D'D.
     """
 
@@ -82,7 +82,7 @@ class ShardedRisk(Smooth):
         curvature: tuple[float, float],
         gram: tuple[float, float],
     ) -> None:
-        self.library, self.number, self.scale, self.l2 = library, give_parts(loss, library), scale, l2
+        self.library, self.number, self.scale, self.l2 = library, scatter_function(loss, library), scale, l2
         mu, L = (l2 + scale * bend * square for bend, square in zip(curvature, gram, strict=True))
         super().__init__(
             self._gradient,

@@ -1,4 +1,4 @@
-"""Shards in this process, one after the other or by a few threads."""
+"""Shards in this process, computed one after the other or by a few threads."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from saddlepoint.parts.sharded.engine import FUSE_BYTES, MATRIX, Answers, Engine
 
 
 def even_bounds(rows: int, shards: int) -> list[int]:
-    """Where so many shards of nearly equal size begin, and the end."""
+    """The first rows of ``shards`` shards of nearly equal size, and the number of rows at the end."""
     return [rows * k // shards for k in range(shards + 1)]
 
 
 class LocalEngine(Engine):
-    """Shards of the rows of a matrix that is here.
+    """Shards of the rows of a matrix in the memory of this process.
 
     Args:
         A: an array or a SciPy sparse array.
-        shards: how many; 8 if left out, and fewer where A has fewer rows.
-        workers: threads that share them.
+        shards: number of shards; by default 8, or as many as there are workers or rows.
+        workers: number of threads that share the shards.
     """
 
     def __init__(self, A: Any, shards: int | None = None, workers: int = 1) -> None:
@@ -35,7 +35,7 @@ class LocalEngine(Engine):
         wanted = max(8, workers) if shards is None else as_count(shards, "shards")
         m, n = as_coupling(A).shape
         if shards is not None and shards > m:
-            raise ProblemError(f"{shards} shards of a matrix with {m} rows; expected one row a shard at least")
+            raise ProblemError(f"shards is {shards}, and A has {m} rows; expected at most {m} shards")
         bounds = even_bounds(m, min(wanted, m))
         rows = A.tocsr() if hasattr(A, "tocsr") else np.asarray(A)
         parts = [as_coupling(rows[start:stop], least=FUSE_BYTES) for start, stop in pairwise(bounds)]
@@ -53,8 +53,8 @@ class LocalEngine(Engine):
             pieces = list(self.pool.map(lambda worker: worker.run(program, broadcast), self.workers))
         return total(pieces, program.reductions, self.shards)
 
-    def give(self, name: int, part: Callable[[int], Any]) -> None:
-        """Let every shard k hold ``part(k)``."""
+    def scatter(self, name: int, part: Callable[[int], Any]) -> None:
+        """Store ``part(k)`` under ``name`` in every shard k."""
         for worker in self.workers:
             for k, store in worker.stores.items():
                 store[name] = part(k)
@@ -63,7 +63,7 @@ class LocalEngine(Engine):
         return np.concatenate([store[name] for worker in self.workers for _, store in sorted(worker.stores.items())])
 
     def close(self) -> None:
-        """Let the shards and the threads go."""
+        """Free the shards and end the threads."""
         self.workers = []
         if self.pool is not None:
             self.pool.shutdown()

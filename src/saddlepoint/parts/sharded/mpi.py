@@ -1,8 +1,8 @@
 """Shards over the ranks of an MPI job: every rank runs the same solve and holds some of the rows of A.
 
-y, and everything else of its length, is on every rank alike; a round is one Allreduce. What could differ from rank to
-rank is decided once: the clock is that of rank 0 and travels with the answers, and so do Ctrl-C, SIGTERM and errors of
-any rank, on which all ranks act after the same round. That all ranks ask for the same is checked in every round.
+Every rank has the same copy of y and of all other vectors of its length. A round is one Allreduce. Values that could
+differ between ranks are sent with the answers: the time of rank 0, and whether any rank has seen Ctrl-C, SIGTERM or an
+error. All ranks react to them after the same round. Every round also checks that all ranks asked for the same.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ from saddlepoint.parts.sharded.engine import (
 )
 from saddlepoint.parts.sharded.local import even_bounds
 
-SHARDS = 16  # whatever the number of ranks, so that the same sums are made in the same order
-ORDERED = SHARDS  # ranks up to which all pieces of a sum travel, to be added up in that order
-CLOCK, INTERRUPTS, TERMINATIONS, ERRORS, SUMS, SQUARES, VOTES = range(7)  # what travels with the answers
+SHARDS = 16  # number of shards for any number of ranks, so that sums are added in the same order
+ORDERED = SHARDS  # up to this number of ranks, all pieces of a sum are sent, to be added in that order
+# Positions of the numbers that are sent with the answers, and how many there are.
+CLOCK, INTERRUPTS, TERMINATIONS, ERRORS, SUMS, SQUARES, FLAGS = range(7)
 
 T = TypeVar("T")
 
 
 def world() -> Any:
-    """The communicator of the job; one rank without mpiexec."""
+    """The communicator of the whole job, which without mpiexec has one rank."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: there is no MPI library
@@ -55,25 +56,25 @@ def world() -> Any:
     return MPI.COMM_WORLD
 
 
-def agree(comm: Any, wrong: str) -> None:
-    """Raise the first complaint of any rank, on all of them; "" is none."""
-    complaints = comm.allgather(wrong)
-    for rank, complaint in enumerate(complaints):
-        if complaint:
-            raise ProblemError(complaint if len({*complaints}) == 1 else f"rank {rank}: {complaint}")
+def raise_on_all_ranks(comm: Any, wrong: str) -> None:
+    """Raise the first error message of any rank as a ProblemError on all ranks; an empty message is no error."""
+    messages = comm.allgather(wrong)
+    for rank, message in enumerate(messages):
+        if message:
+            raise ProblemError(message if len({*messages}) == 1 else f"rank {rank}: {message}")
 
 
 class MPIEngine(Engine):
-    """Shards of the rows of a matrix over the ranks of a communicator. Made, used and closed by all ranks alike.
+    """Shards of the rows of a matrix over the ranks of a communicator. All ranks create, use and close it together.
 
-    The number of shards does not depend on that of ranks, and up to 16 ranks the answers have the same bits for any
-    number of them. Beyond, MPI adds up in an order of its own, and they agree to rounding.
+    The number of shards does not depend on the number of ranks. With up to 16 ranks, results have the same bits for any
+    number of ranks. With more, MPI adds in an order of its own, and results raise_on_all_ranks up to rounding.
 
     Args:
-        A: an array, of which each rank reads its own rows (so that it may be a memory map, or ``StoredRows``), or a
-            SciPy sparse array.
-        comm: the communicator; that of the whole job if left out.
-        shards: how many, over all ranks.
+        A: an array, of which each rank reads its own rows (so it may be a memory map, or ``StoredRows``), or a SciPy
+            sparse array.
+        comm: the communicator; by default that of the whole job.
+        shards: number of shards over all ranks.
     """
 
     kind = "mpi"
@@ -86,7 +87,7 @@ class MPIEngine(Engine):
         array = A.tocsr() if sparse else A if isinstance(A, np.ndarray | StoredRows) else np.asarray(A)
         if array.ndim != 2 or array.shape[0] < ranks:
             raise ProblemError(
-                f"A has shape {array.shape} and there are {ranks} ranks; expected a matrix with a row a rank at least"
+                f"A has shape {array.shape} and there are {ranks} ranks; expected a matrix with a row for each rank"
             )
         m, n = array.shape
         bounds = even_bounds(m, min(m, max(shards, ranks)))
@@ -100,7 +101,7 @@ class MPIEngine(Engine):
                 parts[k] = as_coupling(_read(part), least=FUSE_BYTES)
         except ProblemError as error:
             wrong = str(error)
-        agree(self.comm, wrong)
+        raise_on_all_ranks(self.comm, wrong)
         kinds = self.comm.allgather(next(iter(parts.values())).dtype)
         super().__init__(bounds, n, kinds[0])
         self.held = Shards({k: {MATRIX: part} for k, part in parts.items()}, self.shards)
@@ -109,7 +110,7 @@ class MPIEngine(Engine):
         self._now = self.once(time.perf_counter)
 
     def run(self, program: Program, broadcast: Sequence[Array]) -> Answers:
-        """One round: one Allreduce, and what all ranks have to know with it."""
+        """One round: one Allreduce of the answers and of the flags that all ranks must know."""
         own: dict[Piece, Answers] = {}
         error: BaseException | None = None
         try:
@@ -117,10 +118,10 @@ class MPIEngine(Engine):
         except BaseException as caught:
             error = caught
         sizes = _sizes(program, self.columns)
-        votes = self._votes(program, broadcast, error)
+        flags = self._flags(program, broadcast, error)
         ordered = self.comm.Get_size() <= ORDERED
-        pieces, votes = (self._by_pieces if ordered else self._by_sums)(own, program.reductions, sizes, votes)
-        self._act_on(votes, error)
+        pieces, flags = (self._by_pieces if ordered else self._by_sums)(own, program.reductions, sizes, flags)
+        self._react_to(flags, error)
         answers = total([pieces], program.reductions, self.shards)
         kinds = [answer.dtype for answer in next(iter(own.values()))]
         self.rounds += 1
@@ -132,43 +133,43 @@ class MPIEngine(Engine):
     def _round(self, program: Program, broadcast: Sequence[Array]) -> Answers:
         return self.run(program, broadcast)
 
-    def _votes(self, program: Program, broadcast: Sequence[Array], error: BaseException | None) -> Array:
-        votes = np.zeros(VOTES)
-        votes[CLOCK] = time.perf_counter() if self.rank == 0 else 0.0
-        votes[INTERRUPTS], votes[TERMINATIONS] = self._signals.seen()
-        votes[ERRORS] = error is not None
+    def _flags(self, program: Program, broadcast: Sequence[Array], error: BaseException | None) -> Array:
+        flags = np.zeros(FLAGS)
+        flags[CLOCK] = time.perf_counter() if self.rank == 0 else 0.0
+        flags[INTERRUPTS], flags[TERMINATIONS] = self._signals.take_counts()
+        flags[ERRORS] = error is not None
         asked = zlib.crc32("".join(step.op for step in program.steps).encode())
         for y in broadcast:
             asked = zlib.crc32(np.ascontiguousarray(y).data, asked)
-        votes[SUMS], votes[SQUARES] = asked % 2**20, (asked % 2**20) ** 2  # small enough for exact sums
-        return votes
+        flags[SUMS], flags[SQUARES] = asked % 2**20, (asked % 2**20) ** 2  # small enough for exact sums
+        return flags
 
     def _by_pieces(
-        self, own: dict[Piece, Answers], reductions: Sequence[str], sizes: Sequence[int], votes: Array
+        self, own: dict[Piece, Answers], reductions: Sequence[str], sizes: Sequence[int], flags: Array
     ) -> tuple[dict[Piece, Answers], Array]:
-        """All pieces of all ranks, each in a place of its own: whatever the order, only zeros are added to them."""
+        """All pieces of all ranks, each in its own place: only zeros are added to it, so the order has no effect."""
         every = [piece for rank in self.pieces for piece in rank]
         width = sum(sizes)
-        buffer = np.zeros(len(every) * width + VOTES)
-        buffer[-VOTES:] = votes
+        buffer = np.zeros(len(every) * width + FLAGS)
+        buffer[-FLAGS:] = flags
         for k, piece in enumerate(every):
             if piece in own:
                 buffer[k * width : (k + 1) * width] += _flat(own[piece])
         self._allreduce(buffer)
-        rows = buffer[:-VOTES].reshape(len(every), width)
-        return {piece: _split(row, sizes) for piece, row in zip(every, rows, strict=True)}, buffer[-VOTES:]
+        rows = buffer[:-FLAGS].reshape(len(every), width)
+        return {piece: _split(row, sizes) for piece, row in zip(every, rows, strict=True)}, buffer[-FLAGS:]
 
     def _by_sums(
-        self, own: dict[Piece, Answers], reductions: Sequence[str], sizes: Sequence[int], votes: Array
+        self, own: dict[Piece, Answers], reductions: Sequence[str], sizes: Sequence[int], flags: Array
     ) -> tuple[dict[Piece, Answers], Array]:
-        """The sum of each rank, added up by MPI; and the largest numbers apart, in the rare rounds that ask for it."""
+        """The sums of all ranks, added by MPI; a second Allreduce for maxima, in the rare rounds that have some."""
         first, *more = own.values() or [[np.zeros(size) for size in sizes]]
         for answers in more:
             first = [
                 np.maximum(a, b) if how == "max" else a + b
                 for a, b, how in zip(first, answers, reductions, strict=True)
             ]
-        buffer = np.concatenate([_flat(first), votes])
+        buffer = np.concatenate([_flat(first), flags])
         if "max" in reductions:
             largest = buffer.copy()
             self._allreduce(largest, "MAX")
@@ -177,34 +178,35 @@ class MPIEngine(Engine):
         if "max" in reductions:
             highest = _split(largest, sizes)
             joined = [highest[i] if how == "max" else joined[i] for i, how in enumerate(reductions)]
-        return {(0, self.shards): joined}, buffer[-VOTES:]
+        return {(0, self.shards): joined}, buffer[-FLAGS:]
 
     def _allreduce(self, buffer: Array, op: str = "SUM") -> None:
         from mpi4py import MPI
 
         self.comm.Allreduce(MPI.IN_PLACE, buffer, getattr(MPI, op))
 
-    def _act_on(self, votes: Array, error: BaseException | None) -> None:
-        """What all ranks know now, they act on alike."""
-        self._now = float(votes[CLOCK])
-        if votes[ERRORS]:
-            told = self.comm.allgather(None if error is None else (type(error).__name__, " ".join(str(error).split())))
+    def _react_to(self, flags: Array, error: BaseException | None) -> None:
+        """React to the flags in the same way on all ranks."""
+        self._now = float(flags[CLOCK])
+        if flags[ERRORS]:
+            own = None if error is None else (type(error).__name__, " ".join(str(error).split()))
+            errors = self.comm.allgather(own)
             if error is not None:
                 raise error
-            rank, (kind, why) = next((rank, what) for rank, what in enumerate(told) if what is not None)
+            rank, (kind, why) = next((rank, found) for rank, found in enumerate(errors) if found is not None)
             raise RuntimeError(f"rank {rank} failed, {kind}: {why}")
-        if self.comm.Get_size() * votes[SQUARES] != votes[SUMS] ** 2:
+        if self.comm.Get_size() * flags[SQUARES] != flags[SUMS] ** 2:
             raise ProblemError(
-                "the ranks no longer agree about y, to the last bit; give all of them the same FILE and options, and "
+                "the ranks no longer have the same y, to the last bit; give all of them the same FILE and options, and "
                 "the same kind of processor and libraries"
             )
-        if votes[TERMINATIONS]:
+        if flags[TERMINATIONS]:
             raise Terminated
-        if votes[INTERRUPTS]:
+        if flags[INTERRUPTS]:
             raise KeyboardInterrupt
 
-    def give(self, name: int, part: Callable[[int], Any]) -> None:
-        """Let every shard k hold ``part(k)``; each rank asks for the parts of its own shards alone."""
+    def scatter(self, name: int, part: Callable[[int], Any]) -> None:
+        """Store ``part(k)`` under ``name`` in every shard k; each rank calls ``part`` for its own shards only."""
         for k, store in self.held.stores.items():
             store[name] = part(k)
 
@@ -217,7 +219,7 @@ class MPIEngine(Engine):
         return whole
 
     def gather(self, name: int) -> Array:
-        """A vector that the shards hold, as one array on every rank."""
+        """A vector over the shards as one array on every rank."""
         vector = self._gather(name)
         self.gathered += vector.nbytes
         return vector
@@ -241,62 +243,62 @@ class MPIEngine(Engine):
         return found
 
     def close(self) -> None:
-        """Let the shards go, and signals be what they were."""
+        """Free the shards and restore the signal handlers."""
         self.held.stores.clear()
         self._signals.restore()
 
 
 class _Signals:
-    """SIGINT and SIGTERM are only noted; all ranks act on them after the same round. A third one ends the process."""
+    """Counts SIGINT and SIGTERM, so that all ranks react after the same round; a third one ends the process."""
 
     def __init__(self) -> None:
-        self.came = {signal.SIGINT: 0, signal.SIGTERM: 0}
+        self.counts = {signal.SIGINT: 0, signal.SIGTERM: 0}
         self.before: dict[signal.Signals, Any] = {}
         if threading.current_thread() is threading.main_thread():
-            self.before = {number: signal.signal(number, self._note) for number in self.came}
+            self.before = {number: signal.signal(number, self._note) for number in self.counts}
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        came = signal.Signals(number)
-        self.came[came] += 1
-        if self.came[came] > 2:
+        received = signal.Signals(number)
+        self.counts[received] += 1
+        if self.counts[received] > 2:
             raise KeyboardInterrupt
 
-    def seen(self) -> tuple[int, int]:
-        """How many of each, once."""
-        counts = self.came[signal.SIGINT], self.came[signal.SIGTERM]
+    def take_counts(self) -> tuple[int, int]:
+        """The numbers of SIGINT and SIGTERM since the last call."""
+        counts = self.counts[signal.SIGINT], self.counts[signal.SIGTERM]
         if any(counts):
-            self.came = dict.fromkeys(self.came, 0)
+            self.counts = dict.fromkeys(self.counts, 0)
         return counts
 
     def restore(self) -> None:
-        """Leave signals to whom they were left before."""
+        """Restore the handlers of before."""
         for number, handler in self.before.items():
             signal.signal(number, handler)
         self.before = {}
 
 
 def _flat(answers: Answers) -> Array:
-    """All numbers of some answers, which may be none."""
+    """All numbers of some answers in one array, which may be empty."""
     return np.concatenate([np.empty(0), *(answer.ravel() for answer in answers)])
 
 
 def _split(numbers: Array, sizes: Sequence[int]) -> Answers:
-    """The way back."""
+    """The inverse of ``_flat``."""
     ends = [0, *np.cumsum(sizes, dtype=int)]
     return [numbers[start:end] for start, end in pairwise(ends)]
 
 
 def _read(rows: Any) -> Any:
-    """Rows in memory, and not where they were mapped from."""
+    """The rows, read into memory if they are a memory map."""
     return np.array(rows) if isinstance(rows, np.memmap) else rows
 
 
 def _pieces(first: int, last: int, shards: int) -> Sequence[Piece]:
-    """The nodes of the tree that are wholly within these shards, and their parents not."""
+    """The nodes of the tree that are within these shards and whose parents are not."""
     return list(fold({k: [] for k in range(first, last)}, (), shards))
 
 
 def _sizes(program: Program, columns: int) -> list[int]:
-    """How many numbers each answer has."""
+    """The number of numbers in each answer."""
     numbers = {"gram": columns * columns, "through": columns, "both": columns, "tmul": columns}
     return [numbers.get(step.op, 1) for step in program.steps if step.op in REDUCTIONS]

@@ -1,4 +1,4 @@
-"""Vectors one after the other, some with the shards and some with the driver, as methods with a memory keep them."""
+"""Concatenated vectors, some over the shards and some in this process, for methods that store past iterates."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stacked:
-    """Blocks one after the other, each with its own place: ``Sharded`` vectors, and arrays of NumPy."""
+    """A concatenation of ``Sharded`` vectors and NumPy arrays, each of which stays where it is."""
 
     blocks: tuple[Any, ...]
 
-    __array_ufunc__ = None  # so that an array @ rows is left to the rows
+    __array_ufunc__ = None  # so that array @ rows calls __rmatmul__ of the rows
 
     @property
     def library(self) -> Library:
-        """That of the first block with the shards."""
+        """The library of the first block that is over the shards."""
         library: Library = next(block.library for block in self.blocks if not isinstance(block, np.ndarray))
         return library
 
@@ -37,19 +37,19 @@ class Stacked:
 
     @property
     def dtype(self) -> Any:
-        """The widest of the blocks."""
+        """The widest dtype of the blocks."""
         return np.result_type(*(block.dtype for block in self.blocks))
 
     @property
     def device(self) -> str:
-        """That of the shards."""
+        """The device of the shards."""
         return self.library.device
 
     def __array_namespace__(self, api_version: str | None = None) -> StackedLibrary:
         return StackedLibrary(self.library)
 
     def __getitem__(self, key: slice) -> Any:
-        """Whole blocks."""
+        """The blocks between two of their ends."""
         start, stop, _ = key.indices(self.shape[0])
         ends = pairwise(accumulate((block.shape[0] for block in self.blocks), initial=0))
         chosen = [
@@ -82,7 +82,7 @@ class Stacked:
         return Stacked(tuple(join(block, other) for block in self.blocks))
 
     def __matmul__(self, other: Stacked) -> float:
-        """The inner product: a round."""
+        """The inner product, in one round."""
         return float(inner_products([self], other)[0])
 
 
@@ -96,7 +96,7 @@ class StackedRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many, and how long they are."""
+        """The number of rows, and their length."""
         return len(self.rows), self.rows[0].shape[0] if self.rows else 0
 
     def __matmul__(self, vector: Stacked) -> Array:
@@ -104,7 +104,7 @@ class StackedRows:
         return inner_products(self.rows, vector)
 
     def __rmatmul__(self, weights: Array) -> Any:
-        """The sum of the rows with weights; 0 of none."""
+        """The weighted sum of the rows; 0 if there are none."""
         if not self.rows:
             return 0.0
         factors = [float(weight) for weight in weights]
@@ -112,12 +112,12 @@ class StackedRows:
         return Stacked(tuple(_weighted(factors, column) for column in columns))
 
     def buffer(self, most: int) -> Buffer:
-        """These rows, with room for more."""
+        """These rows in a buffer for up to ``most`` rows."""
         return Buffer(most, self.shape[1], list(self.rows))
 
 
 class Buffer:
-    """Room for rows, as ``Rows`` wants it."""
+    """A matrix to whose end rows are written, as ``Rows`` of the methods needs it."""
 
     def __init__(self, most: int, length: int, rows: list[Stacked] | None = None) -> None:
         self.shape = most, length
@@ -131,7 +131,7 @@ class Buffer:
 
 
 class StackedLibrary:
-    """Stacked vectors as an array library: as much of the array API as a run needs."""
+    """The part of the array API that a run needs, for ``Stacked`` vectors."""
 
     __name__ = "stacked"
     float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -146,7 +146,7 @@ class StackedLibrary:
     __hash__ = None  # type: ignore[assignment]
 
     def asarray(self, array: Array, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
-        """An array of the driver stays there."""
+        """A NumPy array, which stays in this process."""
         return np.asarray(array, dtype)
 
     def astype(self, vector: Stacked, dtype: Any, copy: bool = True) -> Stacked:
@@ -159,7 +159,7 @@ class StackedLibrary:
         )
 
     def zeros(self, shape: tuple[int, int], dtype: Any = None, device: Any = None) -> Buffer:
-        """Room for rows."""
+        """An empty buffer for rows."""
         return Buffer(*shape)
 
     def abs(self, vector: Stacked) -> Stacked:
@@ -172,7 +172,7 @@ class StackedLibrary:
 
 
 def inner_products(rows: Sequence[Stacked], vector: Stacked) -> Array:
-    """Those of several vectors with one, in one round."""
+    """The inner products of several vectors with one, in one round."""
     pairs: list[tuple[Sharded, Sharded]] = []
     found = np.zeros(len(rows))
     for k, row in enumerate(rows):

@@ -1,9 +1,9 @@
-"""Vectors whose parts stay with the shards of A, and which are formed only when a number is asked for.
+"""Lazy vectors over the shards of A: they are computed by the shards when a number that depends on them is needed.
 
-A method's body keeps to ``+ - *`` and oracle calls, so what it writes down about such vectors is a small program:
-linear combinations of vectors that the shards hold, gradients of g there, products A y. A ``Sharded`` notes its line of
-that program. Only what must come to the driver, A'x or an inner product, makes a round: the lines that it depends on
-are sent along, every shard runs them on its own parts, and vectors that are still referred to are kept there.
+A method uses only ``+ - *`` and oracle calls, so what it does with such vectors is a small program: linear combinations
+of stored vectors, gradients of g, products A y. A ``Sharded`` is one step of that program. Only a result that is needed
+in this process, such as A'x or an inner product, causes a round: the steps it depends on are sent with it, every shard
+runs them on its own parts, and the shards keep the vectors to which references still exist.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ Number = int | float | np.number
 class Sharded:
     """A vector of m numbers over the shards of an engine.
 
-    It is formed, and then the shards hold it under ``name``; or it is a line of the program that is still to be run.
+    Once it is computed, the shards store it under ``name``. Before that, it is a step of a program that has not been
+    run: ``op`` and ``args``.
     """
 
-    __array_ufunc__ = None  # so that np.float64(3) * x is left to __rmul__
+    __array_ufunc__ = None  # so that np.float64(3) * x calls __rmul__
     ndim = 1
 
     def __init__(
@@ -37,7 +38,7 @@ class Sharded:
         self.library, self.dtype = library, np.dtype(dtype)
         self.op, self.args, self.name = op, args, name
         self.square: float | None = None
-        self.born = library.engine.rounds
+        self.created = library.engine.rounds
         if name is None:
             library.pending.add(self)
 
@@ -45,7 +46,7 @@ class Sharded:
         if self.name is not None:
             self.library.engine.dropped.append(self.name)
 
-    # -- what an array of another library tells ------------------------------------------------------------------------
+    # -- attributes of an array ----------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int]:
@@ -54,12 +55,12 @@ class Sharded:
 
     @property
     def nbytes(self) -> int:
-        """Over all shards."""
+        """Bytes over all shards."""
         return int(self.shape[0] * self.dtype.itemsize)
 
     @property
     def device(self) -> str:
-        """The shards of one engine, which only these vectors share."""
+        """A description of the engine's shards; vectors of two engines cannot be combined."""
         return self.library.device
 
     def __array_namespace__(self, api_version: str | None = None) -> Library:
@@ -69,14 +70,14 @@ class Sharded:
         return np.asarray(self.on_host(), dtype)
 
     def on_host(self) -> Array:
-        """The whole vector, here."""
+        """The whole vector as a NumPy array."""
         if self.name is None:
             self.library.run([], [self])
         assert self.name is not None
         return self.library.engine.gather(self.name)
 
     def squared_together(self, vectors: Sequence[Sharded]) -> None:
-        """Fetch the squares |v|^2 of several vectors in one round; they are remembered."""
+        """Compute the squares |v|^2 of several vectors in one round and store them with the vectors."""
         self.library.dots([(v, v) for v in vectors])
 
     def __getitem__(self, key: Any) -> Any:
@@ -88,7 +89,7 @@ class Sharded:
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 
     def _term(self) -> tuple[float, Sharded]:
-        """As a multiple of a vector. Neither this nor the moment of forming changes a bit of any sum."""
+        """The vector as (factor, vector). Sums have the same bits whether or not it is computed before."""
         if self.op == "combine" and len(self.args[0]) == 1:
             term: tuple[float, Sharded] = self.args[0][0]
             return term
@@ -128,7 +129,7 @@ class Sharded:
         return -self._plus_zero(other)
 
     def __matmul__(self, other: Any) -> float:
-        """The inner product: a round."""
+        """The inner product, in one round."""
         if not isinstance(other, Sharded):
             raise self._refusal(other)
         return self.library.dots([(self, other)])[0]
@@ -150,10 +151,10 @@ class Sharded:
 
 
 class Library:
-    """The vectors of one engine as an array library: as much of the array API as a run needs.
+    """The part of the array API that a run needs, for the vectors of one engine.
 
     Args:
-        engine: holds the shards.
+        engine: the engine whose shards store the vectors.
     """
 
     __name__ = "sharded"
@@ -162,48 +163,48 @@ class Library:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.device = f"{engine.shards} shards (cpu)"
-        self.pending: WeakSet[Sharded] = WeakSet()  # not formed yet
+        self.pending: WeakSet[Sharded] = WeakSet()  # vectors that are not computed yet
 
     def __reduce__(self) -> Any:
-        raise ProblemError("a problem whose A is in shards cannot be sent to another process, nor copied")
+        raise ProblemError("a problem whose A is in shards can neither be pickled nor copied")
 
     def space(self, dtype: Any) -> Space:
-        """Where vectors of length m live."""
+        """The space of the vectors of length m."""
         return Space(self, np.dtype(dtype), self.device)
 
     def refusal(self, what: str) -> ProblemError:
-        """The complaint of a vector that is asked for what only the driver could do."""
+        """The error for an operation that vectors over shards do not have."""
         return ProblemError(
-            f"this method needs {what} in one place, but x is spread over {self.engine.shards} shards; use auto, "
-            "lpd-gs, condat-vu or any other that keeps to + - *, oracle calls and inner products"
+            f"this method needs {what} in one process, but x is split over {self.engine.shards} shards; use auto, "
+            "lpd-gs, condat-vu or another method that uses only + - *, oracle calls and inner products"
         )
 
     # -- rounds --------------------------------------------------------------------------------------------------------
 
     def run(
-        self, reductions: Sequence[tuple[str, Sharded | None, tuple[Any, ...]]], formed: Sequence[Sharded] = ()
+        self, reductions: Sequence[tuple[str, Sharded | None, tuple[Any, ...]]], computed: Sequence[Sharded] = ()
     ) -> Answers:
-        """One round: the reductions (op, the vector that it makes, arguments), and the lines they depend on.
+        """One round: the reductions (op, the vector that it computes, arguments), and the steps they depend on.
 
-        What has waited for a whole round is formed too, so that no line grows without end.
+        Vectors that were not computed in the last round are computed now too, so that no program grows without end.
         """
-        lines, drop = _Lines(self.engine), self.engine.forgotten()
-        late = [v for v in list(self.pending) if v.born < self.engine.rounds and v.name is None]
-        late.sort(key=lambda v: v.born)
-        for vector in (*late, *formed):
-            lines.add(vector)
+        builder, drop = _ProgramBuilder(self.engine), self.engine.take_dropped()
+        late = [v for v in list(self.pending) if v.created < self.engine.rounds and v.name is None]
+        late.sort(key=lambda v: v.created)
+        for vector in (*late, *computed):
+            builder.add(vector)
         for op, made, args in reductions:
-            arguments = lines.arguments(args)
+            arguments = builder.arguments(args)
             if made is not None:
                 made.name = self.engine.name()
                 self.pending.discard(made)
-            lines.steps.append(Step(op, None if made is None else made.name, arguments))
+            builder.steps.append(Step(op, None if made is None else made.name, arguments))
         del late, reductions
-        lines.settle(self.pending)
-        return self.engine.run(Program(tuple(lines.steps), drop, self.engine.forgotten()), lines.broadcast)
+        builder.mark_computed(self.pending)
+        return self.engine.run(Program(tuple(builder.steps), drop, self.engine.take_dropped()), builder.broadcast)
 
     def dots(self, pairs: Sequence[tuple[Sharded, Sharded]]) -> list[float]:
-        """Inner products, in one round; those of a vector with itself are remembered."""
+        """Inner products, in one round; those of a vector with itself are stored with the vector."""
         new = [(a, b) for a, b in pairs if a is not b or a.square is None]
         if new:
             answers = self.run([("dot", None, pair) for pair in new])
@@ -216,14 +217,14 @@ class Library:
     # -- the array API -------------------------------------------------------------------------------------------------
 
     def asarray(self, array: Any, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Sharded:
-        """An array of the driver, its parts given to the shards; a vector of theirs, itself (they do not change)."""
+        """A NumPy array, its parts sent to the shards; a ``Sharded`` vector itself, since these are never changed."""
         if isinstance(array, Sharded):
             return array if dtype is None else self.astype(array, dtype)
         whole = np.asarray(array, dtype)
         if whole.shape != (self.engine.rows,):
             raise self.refusal(f"a vector of shape {whole.shape}")
         name = self.engine.name()
-        self.engine.give(name, lambda k: np.ascontiguousarray(whole[self.engine.slice(k)]))
+        self.engine.scatter(name, lambda k: np.ascontiguousarray(whole[self.engine.slice(k)]))
         return Sharded(self, whole.dtype, name=name)
 
     def astype(self, vector: Sharded, dtype: Any, copy: bool = True) -> Sharded:
@@ -232,18 +233,18 @@ class Library:
         return vector if same else Sharded(self, dtype, "cast", (vector, np.dtype(dtype).name))
 
     def full(self, n: int, value: float, dtype: Any = None, device: Any = None) -> Sharded:
-        """m times the same number."""
+        """A vector of m equal numbers."""
         if n != self.engine.rows:
             raise self.refusal(f"a vector of length {n}")
         kind = np.dtype(np.float64 if dtype is None else dtype)
         return Sharded(self, kind, "fill", (float(value), kind.name))
 
     def concat(self, vectors: Sequence[Any]) -> Stacked:
-        """Vectors one after the other, each where it is."""
+        """The vectors concatenated, each of which stays where it is."""
         return Stacked(tuple(vectors))
 
     def weighted(self, factors: Sequence[float], vectors: Sequence[Sharded]) -> Sharded:
-        """The sum of the vectors with these factors."""
+        """The weighted sum of the vectors."""
         terms = tuple(zip(factors, vectors, strict=True))
         return Sharded(self, np.result_type(*(v.dtype for v in vectors)), "weighted", (terms,))
 
@@ -260,7 +261,7 @@ class Library:
         return Sharded(self, vector.dtype, "isfinite", (vector,))
 
     def all(self, vector: Sharded) -> bool:
-        """Whether there is no 0 among entries that are 0 or 1."""
+        """Whether all entries, which are 0 or 1, are 1."""
         return -self.max(-vector) == 1.0
 
     def finfo(self, dtype: Any) -> Any:
@@ -276,17 +277,17 @@ class Library:
         return np.result_type(*dtypes)
 
 
-class _Lines:
-    """The lines of a program in the order in which they can be run."""
+class _ProgramBuilder:
+    """The steps of a program, in the order in which they can be run."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.steps: list[Step] = []
         self.broadcast: list[Array] = []
-        self.names: dict[int, tuple[int, Sharded]] = {}  # by the id of a vector that is made here
+        self.names: dict[int, tuple[int, Sharded]] = {}  # by the id of a vector that the program computes
 
     def add(self, vector: Sharded) -> int:
-        """The name of a vector; its line, and those before it, are added if it is not formed yet."""
+        """The name of a vector. If it is not computed yet, its step is added, and before it those it depends on."""
         if vector.name is not None:
             return vector.name
         if id(vector) not in self.names:
@@ -297,7 +298,7 @@ class _Lines:
         return self.names[id(vector)][0]
 
     def arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """With names in the place of vectors, and indices in that of arrays to be sent."""
+        """The arguments with names instead of vectors, and positions in the broadcast instead of arrays."""
         return tuple(self._argument(arg) for arg in args)
 
     def _argument(self, arg: Any) -> Any:
@@ -310,8 +311,8 @@ class _Lines:
             return known[0] if known else len(self.broadcast) - 1
         return self.arguments(arg) if isinstance(arg, tuple) else arg
 
-    def settle(self, pending: WeakSet[Sharded]) -> None:
-        """These vectors are formed now, for all that the driver knows; what only their lines referred to is gone."""
+    def mark_computed(self, pending: WeakSet[Sharded]) -> None:
+        """Mark the vectors as computed, and delete their arguments: vectors that only these refer to are dropped."""
         for name, vector in self.names.values():
             vector.name, vector.op, vector.args = name, "", ()
             pending.discard(vector)

@@ -1,6 +1,6 @@
-"""A that is larger than memory: read from disk block by block, one pass for both products."""
+"""A that is larger than memory: it is read from disk block by block, in one pass for both products."""
 
-from saddlepoint.parts.coupling.streamed.budget import MEMORY_LIMIT, as_bytes, told_bytes
+from saddlepoint.parts.coupling.streamed.budget import MEMORY_LIMIT, as_bytes, format_bytes
 from saddlepoint.parts.coupling.streamed.coupling import StreamedCoupling, streamed, streamed_map
 from saddlepoint.parts.coupling.streamed.reading import Reading
 from saddlepoint.parts.coupling.streamed.rows import StoredRows
@@ -15,7 +15,7 @@ __all__ = [
     "StoredRows",
     "StreamedCoupling",
     "as_bytes",
+    "format_bytes",
     "streamed",
     "streamed_map",
-    "told_bytes",
 ]

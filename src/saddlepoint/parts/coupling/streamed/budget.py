@@ -1,4 +1,4 @@
-"""How much memory there is for A and the vectors, and what of A it is used for."""
+"""The division of the memory limit among vectors, blocks that are being read, and blocks that stay in memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
 from saddlepoint.parts.coupling.streamed.store import Block, Store
 
-MEMORY_LIMIT = 2 * 10**9  # bytes, unless the caller says otherwise
-BLOCK = 1 << 22  # bytes read at a time: they are still in the cache when they are multiplied
-IN_FLIGHT = 2  # blocks: one is multiplied while the next is read
-VECTORS = 64  # of x and y that a run may hold at once: the states of all methods, with a short memory of Anderson's,
-MIXED = 160, 3_000_000  # and more of them where they are short, as `auto` does: vectors, and numbers in all
-FACTOR = 2000  # the shorter side up to which methods may factorise I + a^2 A'A, for which three matrices are needed
-KEPT = 0.75  # of what is left may stay in memory; the rest is for what no estimate knows
+MEMORY_LIMIT = 2 * 10**9  # bytes, unless the caller gives another limit
+BLOCK = 1 << 22  # bytes read at a time, so few that they are still in the cache when they are multiplied
+IN_FLIGHT = 2  # blocks in memory at once: one is multiplied while the next is read
+VECTORS = 64  # estimated number of vectors x and y in a run: the states of all methods, and a short Anderson memory
+MIXED = 160, 3_000_000  # further vectors that `auto` stores for Anderson: most vectors, and most numbers in all of them
+FACTOR = 2000  # length of the shorter side up to which methods may factorise I + a^2 A'A, which takes three matrices
+KEPT = 0.75  # share of the remaining memory for blocks that stay; the rest is a reserve
 
 
 class Plan(NamedTuple):
@@ -24,7 +24,7 @@ class Plan(NamedTuple):
     limit: int
     blocks: list[Block]
     keep: frozenset[int]
-    free: int  # bytes beside the vectors and the blocks in flight: those that stay, and what methods make of A
+    free: int  # bytes for blocks that stay and for matrices of the methods
 
 
 def as_bytes(value: Any, name: str = "memory_limit") -> int:
@@ -40,8 +40,8 @@ def as_bytes(value: Any, name: str = "memory_limit") -> int:
     return int(number)
 
 
-def told_bytes(count: float) -> str:
-    """Bytes in words: 1.5 GB."""
+def format_bytes(count: float) -> str:
+    """A number of bytes as a text, such as 1.5 GB."""
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= 0.9995 * unit:
             return f"{count / unit:.3g} {name}"
@@ -49,20 +49,20 @@ def told_bytes(count: float) -> str:
 
 
 def vector_bytes(shape: tuple[int, int]) -> int:
-    """An estimate of what the vectors of a run take, in float64."""
+    """An estimate of the bytes of all vectors of a run, in float64."""
     sides = sum(shape)
     return 8 * (VECTORS * sides + min(MIXED[0] * sides, MIXED[1]))
 
 
 def factor_bytes(shape: tuple[int, int]) -> int:
-    """What a factorisation takes, where methods may want one."""
+    """The bytes of a factorisation, if methods may make one."""
     return 24 * min(shape) ** 2 if min(shape) <= FACTOR else 0
 
 
 def plan(store: Store, limit: int, block: int | None = None) -> Plan:
-    """Divide the memory: vectors first, then two blocks in flight; part of what is left holds blocks that stay.
+    """Divide the memory: first the vectors, then two blocks in flight, then as many blocks that stay as possible.
 
-    Those that stay are spread evenly among the others, so that there is something to multiply while others are read.
+    The blocks that stay are distributed evenly among the others, so that one can be multiplied while others are read.
     """
     m, n = store.shape
     factor = factor_bytes(store.shape)
@@ -70,8 +70,8 @@ def plan(store: Store, limit: int, block: int | None = None) -> Plan:
     free = limit - vectors
     if free <= 0:
         raise ProblemError(
-            f"memory_limit is {told_bytes(limit)}, and the vectors and factors of a problem of {m} x {n} alone may "
-            f"take {told_bytes(vectors)}; give {told_bytes(1.25 * vectors)} or more"
+            f"memory_limit is {format_bytes(limit)}, and the vectors and factors of a problem of {m} x {n} alone may "
+            f"take {format_bytes(vectors)}; give {format_bytes(1.25 * vectors)} or more"
         )
     size = store.expansion * (BLOCK if block is None else block)
     blocks = store.blocks(min(size, free // (2 * IN_FLIGHT)))
@@ -79,9 +79,9 @@ def plan(store: Store, limit: int, block: int | None = None) -> Plan:
     flight = IN_FLIGHT * largest.memory
     if flight > free:
         raise ProblemError(
-            f"memory_limit is {told_bytes(limit)}, of which vectors may take {told_bytes(vectors)}; two blocks of "
-            f"{store.name} being read, of {told_bytes(largest.memory)} (rows {largest.first} to {largest.last - 1}), "
-            f"do not fit beside them: give {told_bytes(vectors + 1.25 * flight)} or more, or store it in smaller blocks"
+            f"memory_limit is {format_bytes(limit)}, of which vectors may take {format_bytes(vectors)}; two blocks of "
+            f"{store.name} being read, of {format_bytes(largest.memory)} (rows {largest.first} to {largest.last - 1}), "
+            f"do not fit beside them: give {format_bytes(vectors + 1.25 * flight)} or more, or store smaller blocks"
         )
     room = KEPT * (free - flight)
     share = min(1.0, room / max(1, sum(b.held for b in blocks)))

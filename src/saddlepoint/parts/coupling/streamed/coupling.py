@@ -1,4 +1,4 @@
-"""The coupling whose A is on disk: all products of a block are made while it is in memory."""
+"""The coupling whose A is on disk: all products with a block are computed while it is in memory."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from saddlepoint.parts.coupling.base import Coupling, Norm
 from saddlepoint.parts.coupling.dense import DenseCoupling
 from saddlepoint.parts.coupling.runtime import Runtime
 from saddlepoint.parts.coupling.sparse import SparseCoupling
-from saddlepoint.parts.coupling.streamed.budget import MEMORY_LIMIT, as_bytes, plan, told_bytes
-from saddlepoint.parts.coupling.streamed.reading import Reading, passing
+from saddlepoint.parts.coupling.streamed.budget import MEMORY_LIMIT, as_bytes, format_bytes, plan
+from saddlepoint.parts.coupling.streamed.reading import Reading, read_blocks
 from saddlepoint.parts.coupling.streamed.store import Block, RawStore, Store
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
-STARTS = 8  # vectors from which |A| is estimated together: a pass costs hardly more for them than for one,
-MARGIN = 0.1  # and they take a third of the passes that one of them would; relative, of the square
-FUSE_BYTES = 1 << 20  # of a block from which one pass through memory is quicker than two products
+STARTS = 8  # number of start vectors of the estimate of |A|: in a pass, eight cost hardly more than one
+MARGIN = 0.1  # relative accuracy of the estimate of |A|^2; with eight starts a third of the passes suffices
+FUSE_BYTES = 1 << 20  # bytes of a block from which one pass through memory is faster than two products
 
 
 class Lengths(NamedTuple):
@@ -40,17 +40,17 @@ class Lengths(NamedTuple):
 
 
 class StreamedCoupling(Coupling):
-    """An m x n matrix on disk, read block of rows by block of rows, while the next block is on its way.
+    """An m x n matrix on disk, read in blocks of rows; while one block is multiplied, the next is read.
 
-    ``mul``, ``tmul``, ``both`` and ``through`` take one pass over the store each. Blocks are added up in their order:
-    the same store and memory limit give the same bits. The first pass also looks for NaN and takes the norms of rows
-    and columns.
+    ``mul``, ``tmul``, ``both`` and ``through`` take one pass over the store each. Blocks are added up in order, so the
+    same store and memory limit give the same bits. The first pass also checks that all entries are finite and computes
+    the norms of rows and columns.
 
     Args:
-        store: where A lies.
+        store: reads the rows of A.
         memory_limit: bytes that blocks and vectors may take together. Blocks that fit stay in memory.
         norm: an upper bound on |A|, if one is known. It saves the passes of the estimate.
-        block: bytes of a block; 4 MB or less if left out.
+        block: bytes of a block; 4 MB or less by default.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class StreamedCoupling(Coupling):
         self.store, self.plan = store, plan(store, memory_limit, block)
         self.shape, self.dtype = store.shape, store.dtype
         self.fused = True
-        self.given = None if norm is None else positive(norm, "norm")
-        self.trusted = norm is None  # what was claimed needs a watch
+        self.given_norm = None if norm is None else positive(norm, "norm")
+        self.trusted = norm is None  # a norm that the caller gave is compared with the products
         self.reading = Reading()
         self.runtime = Runtime(self.reading)
         self._resident: dict[int, Any] = {}
@@ -112,7 +112,7 @@ class StreamedCoupling(Coupling):
         return t, u
 
     def _vectors(self, x: Array | None = None, y: Array | None = None) -> tuple[Array, Array]:
-        """Where A y and A' x go, for x and y that are as long as they must be."""
+        """Zero vectors for A y and A' x; raises a ValueError if x or y has the wrong length."""
         for v, size in ((x, self.shape[0]), (y, self.shape[1])):
             if v is not None and v.shape != (size,):
                 raise ValueError(f"a vector of shape {v.shape} was given to {self!r}; expected ({size},)")
@@ -120,23 +120,23 @@ class StreamedCoupling(Coupling):
         return np.zeros(self.shape[0], kind), np.zeros(self.shape[1], kind)
 
     def _pass(self, work: Callable[[slice, Coupling], None]) -> None:
-        """Do some work with every block; in the first pass also look at the numbers."""
+        """Call ``work`` with every block; the first pass also inspects the entries."""
         lengths = None
         if self._lengths is None:
             lengths = Lengths(np.zeros(self.shape[1]), np.zeros(self.shape[0]))
-        with closing(passing(self.store, self.plan, self._resident, self._spare, self.reading)) as blocks:
+        with closing(read_blocks(self.store, self.plan, self._resident, self._spare, self.reading)) as blocks:
             for block, rows in blocks:
-                A = _coupling(rows)
+                A = _block_coupling(rows)
                 if lengths is not None:
-                    self._look(block, A, lengths)
+                    self._inspect(block, A, lengths)
                 work(block.rows, A)
-                A.__dict__.pop("T", None)  # two that know each other are let go of late, and the rows with them
+                A.__dict__.pop("T", None)  # break the A/A.T reference cycle so that the block is freed now
                 del A, rows
         if lengths is not None:
             self._lengths = lengths
 
-    def _look(self, block: Block, A: DenseCoupling | SparseCoupling, lengths: Lengths) -> None:
-        """Enter the norms of a block, or complain about what is not finite in it."""
+    def _inspect(self, block: Block, A: DenseCoupling | SparseCoupling, lengths: Lengths) -> None:
+        """Add the norms of a block to ``lengths``; raise a ProblemError if an entry is not finite."""
         with np.errstate(all="ignore"):
             columns, rows = A._column_norms, A.T._column_norms  # type: ignore[attr-defined]
         if not (np.isfinite(columns).all() and np.isfinite(rows).all()):
@@ -156,7 +156,7 @@ class StreamedCoupling(Coupling):
 
     @property
     def lengths(self) -> Lengths:
-        """Norms of columns and rows; a pass, if there was none before."""
+        """Norms of columns and rows; this takes a pass if there was none before."""
         if self._lengths is None:
             self._pass(lambda rows, A: None)
         assert self._lengths is not None
@@ -169,8 +169,8 @@ class StreamedCoupling(Coupling):
 
     @cached_property
     def norm_estimate(self) -> Norm:
-        """As given, or bounds by Lanczos from several starts at once: some dozen passes."""
-        return self.estimated_norm() if self.given is None else Norm(0.0, self.given, 0.0, 0)
+        """The bound of the caller, or bounds by Lanczos from several starts at once, in about a dozen passes."""
+        return self.estimated_norm() if self.given_norm is None else Norm(0.0, self.given_norm, 0.0, 0)
 
     def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
         size, space = norm(self.lengths.columns), self.space
@@ -179,7 +179,7 @@ class StreamedCoupling(Coupling):
         return unit, largest_of_starts(lambda V: self._gram_product(V, unit), self.shape[1], STARTS, space, MARGIN)
 
     def _gram_product(self, V: Array, unit: float) -> Array:
-        """A'A V/unit^2 for some columns V, by one pass."""
+        """A'A V/unit^2 for several columns V, in one pass."""
         product = np.zeros_like(V)
 
         def multiply(rows: slice, A: Coupling) -> None:
@@ -197,11 +197,11 @@ class StreamedCoupling(Coupling):
         """From the norms of the columns of A."""
         return norm(self.lengths.columns * y)
 
-    # -- A as a matrix, where memory allows it -------------------------------------------------------------------------
+    # -- A as a matrix, if it fits the memory --------------------------------------------------------------------------
 
     def matrix(self) -> Any:
         """A itself, if it fits the memory."""
-        self.refuse_beyond(2 * sum(block.held for block in self.plan.blocks), "A itself")
+        self.check_room(2 * sum(block.held for block in self.plan.blocks), "A itself")
         return self.some_rows(0, self.shape[0])
 
     def some_rows(self, first: int, last: int) -> Any:
@@ -216,9 +216,9 @@ class StreamedCoupling(Coupling):
         return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
     def gram(self) -> Array:
-        """A'A by one pass, if it fits the memory."""
+        """A'A in one pass, if it fits the memory."""
         n = self.shape[1]
-        self.refuse_beyond(3 * n * n * self.dtype.itemsize, f"the {n} x {n} matrix A'A and its factor")
+        self.check_room(3 * n * n * self.dtype.itemsize, f"the {n} x {n} matrix A'A and its factor")
         total = np.zeros((n, n), self.dtype)
 
         def add(rows: slice, A: Coupling) -> None:
@@ -230,23 +230,23 @@ class StreamedCoupling(Coupling):
 
     @property
     def room(self) -> int:
-        """Bytes of the memory limit that nothing is planned for, but what methods make of A."""
+        """Bytes of the memory limit that are left for matrices of the methods."""
         return self.plan.free - sum(self.plan.blocks[k].held for k in self.plan.keep)
 
-    def refuse_beyond(self, needed: int, what: str) -> None:
-        """A ProblemError unless so many bytes are left."""
+    def check_room(self, needed: int, what: str) -> None:
+        """Raise a ProblemError unless ``needed`` bytes are left for ``what``."""
         if needed > self.room:
             raise ProblemError(
-                f"{what} would take {told_bytes(needed)} where memory_limit leaves {told_bytes(self.room)}; "
+                f"{what} would take {format_bytes(needed)} where memory_limit leaves {format_bytes(self.room)}; "
                 "raise it, or choose a method that needs products only, such as lpd-gs"
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_resident": {}, "_spare": []}  # read again where it is needed
+        return super().__getstate__() | {"_resident": {}, "_spare": []}  # blocks are not pickled, but read again
 
 
 class StreamedTranspose(TransposeByProducts):
-    """The transpose of a coupling on disk. ``both`` takes one pass; ``through`` two, since A' x must be whole first."""
+    """The transpose of a coupling on disk. ``both`` takes one pass, ``through`` two: it needs all of A' x first."""
 
     of: StreamedCoupling
 
@@ -262,10 +262,10 @@ class StreamedTranspose(TransposeByProducts):
         return self.of.matrix().T
 
     def gram(self) -> Array:
-        """A A', if it fits the memory: some rows of A are held while all of them pass by, then the next."""
+        """A A', if it fits the memory: in each pass, all blocks are multiplied with a group of rows that is held."""
         A, m = self.of, self.of.shape[0]
         left = A.room - 3 * m * m * A.dtype.itemsize
-        A.refuse_beyond(3 * m * m * A.dtype.itemsize, f"the {m} x {m} matrix A A' and its factor")
+        A.check_room(3 * m * m * A.dtype.itemsize, f"the {m} x {m} matrix A A' and its factor")
         total = np.zeros((m, m), A.dtype)
         groups = _groups(A.plan.blocks, max(left, 0))
         for first, last in groups:
@@ -280,7 +280,7 @@ class StreamedTranspose(TransposeByProducts):
 
 
 def _groups(blocks: list[Block], room: int) -> list[tuple[int, int]]:
-    """The rows of neighbouring blocks that fit the room twice, as they do while they are put together."""
+    """Groups of consecutive rows of whole blocks that fit the room twice, since concatenating them copies them."""
     groups: list[tuple[int, int]] = []
     taken = 0
     for block in blocks:
@@ -293,7 +293,7 @@ def _groups(blocks: list[Block], room: int) -> list[tuple[int, int]]:
     return groups
 
 
-def _coupling(rows: Any) -> DenseCoupling | SparseCoupling:
+def _block_coupling(rows: Any) -> DenseCoupling | SparseCoupling:
     return SparseCoupling(rows) if issparse(rows) else DenseCoupling(rows, FUSE_BYTES)
 
 
@@ -308,12 +308,12 @@ def streamed(
 def streamed_map(
     A: np.memmap[Any, Any], name: str, memory_limit: int | str = MEMORY_LIMIT, norm: float | None = None
 ) -> Coupling | None:
-    """The coupling of a mapped array, read from its file; None if its numbers do not lie there as they are."""
+    """The coupling that reads the file of a mapped array; None if the file does not hold the array as it is."""
     whole = A.flags.c_contiguous or A.flags.f_contiguous
     held = getattr(A, "_mmap", None)
     if not whole or A.ndim != 2 or A.dtype not in (np.float32, np.float64) or A.filename is None or held is None:
         return None
-    if A.mode == "c" or not A.size:  # numbers that were changed are in memory only
+    if A.mode == "c" or not A.size:  # with mode 'c', changes are only in memory
         return None
     start = A.offset - A.offset % mmap.ALLOCATIONGRANULARITY
     offset = start + A.ctypes.data - np.frombuffer(held, np.uint8).ctypes.data

@@ -1,4 +1,4 @@
-"""A pass over the blocks of A, the next of which is read while one is multiplied; and how the pass gets on."""
+"""A pass over the blocks of A, of which the next is read while one is multiplied; and the progress of the pass."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from saddlepoint.parts.coupling.streamed.store import Block, Read, Store
 
 
 class Reading:
-    """How reading A gets on; whoever shows it may look at any time, from any thread.
+    """The progress of reading A; any thread may read the attributes at any time.
 
     Attributes:
-        passes: that were begun.
-        share: of the present pass that is done, or 1 between two passes.
-        bytes: read from the store in all.
-        rate: bytes read a second, in this pass or the last one.
+        passes: number of passes that were started.
+        share: finished share of the current pass, 1 between two passes.
+        bytes: bytes read from the store in all passes.
+        rate: bytes read per second, in the current pass or the last one.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class Reading:
         self._began, self._read, self._rows = 0.0, 0, 1
 
     def begin(self, rows: int) -> None:
-        """A pass over so many rows begins."""
+        """Start a pass over ``rows`` rows."""
         self.passes += 1
         self.share, self._began, self._read, self._rows = 0.0, time.perf_counter(), 0, rows
 
     def advance(self, block: Block, kept: bool) -> None:
-        """A block was multiplied, and perhaps read before."""
+        """Count a block that was multiplied, and that was read for it unless it was ``kept`` in memory."""
         self.share = block.last / self._rows
         if not kept:
             self.bytes += block.bytes
@@ -43,13 +43,13 @@ class Reading:
         self.rate = self._read / max(time.perf_counter() - self._began, 1e-9)
 
 
-def passing(
+def read_blocks(
     store: Store, plan: Plan, kept: dict[int, Any], spare: list[Array], reading: Reading
 ) -> Generator[tuple[Block, Any]]:
-    """All blocks in their order, each with its rows, which are good until the next is asked for.
+    """All blocks in order, each with its rows, which are valid until the next block is requested.
 
-    Those that are to stay are put into ``kept`` when they are met first; others are read into ``spare`` memory. A
-    thread reads one block ahead; where the caller stops early, it is waited for.
+    Blocks that stay in memory are put into ``kept`` in the first pass; others are read into ``spare`` memory. A thread
+    reads one block ahead; if the caller stops early, it is joined.
     """
     reading.begin(store.shape[0])
     missing = [k for k in range(len(plan.blocks)) if k not in kept]
@@ -59,7 +59,7 @@ def passing(
             read = stack.enter_context(store.opened())
             buffers = stack.enter_context(_buffers(store, plan, spare))
             pool = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="saddlepoint-reader"))
-            ahead = _ahead(plan, missing, buffers, read, pool)
+            ahead = _read_ahead(plan, missing, buffers, read, pool)
         for k, block in enumerate(plan.blocks):
             was_kept = k in kept
             rows = kept[k] if was_kept else next(ahead)
@@ -71,10 +71,10 @@ def passing(
     reading.share = 1.0
 
 
-def _ahead(
+def _read_ahead(
     plan: Plan, missing: list[int], buffers: list[Array | None], read: Read, pool: ThreadPoolExecutor
 ) -> Iterator[Any]:
-    """The rows of the missing blocks, the next of which is under way when one is handed out."""
+    """The rows of the missing blocks; while one is used, the next is being read."""
 
     def start(at: int) -> Future[Any]:
         k = missing[at]
@@ -91,7 +91,7 @@ def _ahead(
 
 @contextmanager
 def _buffers(store: Store, plan: Plan, spare: list[Array]) -> Iterator[list[Array | None]]:
-    """Memory for two blocks, where the store reads into it; it is kept for the next pass."""
+    """Memory for two blocks, if the store can read into it; it is reused in the next pass."""
     most = max((b.last - b.first for k, b in enumerate(plan.blocks) if k not in plan.keep), default=0)
     if not store.reuses or not most:
         yield [None, None]

@@ -1,4 +1,4 @@
-"""Some rows of a store, for whoever holds a shard of them."""
+"""Rows of a store, read in parts by the processes that hold shards of A."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scipy.sparse import issparse, vstack
 
 from saddlepoint.parts.coupling.streamed.store import Store
 
-PIECE = 1 << 26  # bytes that are read at a time, at most,
-PIECES = 8  # and reads at least, so that little beyond the rows is read where the store can be divided so
+PIECE = 1 << 26  # most bytes that are read at a time
+PIECES = 8  # least number of reads, so that few rows beyond the requested ones are read
 
 
 class StoredRows:
-    """The rows of a store, read where they are asked for: ``rows[start:stop]``, an array or a SciPy sparse array.
+    """The rows of a store, of which ``rows[start:stop]`` reads some: an array or a SciPy sparse array.
 
-    It holds no open file, so it can be sent to another process that reaches the store.
+    It holds no open file, so it can be pickled and used by another process that can read the store.
     """
 
     ndim = 2
@@ -31,7 +31,7 @@ class StoredRows:
         return self.read(start, stop)
 
     def read(self, start: int, stop: int) -> Any:
-        """These rows, of all the blocks in which they are."""
+        """The rows from ``start`` to ``stop``, from all blocks that have some of them."""
         parts = []
         size = self.store.expansion * (stop - start) * self.store.row_bytes // PIECES
         with self.store.opened() as read:
@@ -44,6 +44,6 @@ class StoredRows:
         return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
     def bounds(self, shards: int) -> list[int]:
-        """Where about so many shards begin, each in blocks of its own, and the end."""
+        """The first rows of about ``shards`` shards, each of whole blocks, and the number of rows at the end."""
         size = max(1, self.store.expansion * self.nbytes // shards)
         return [*(block.first for block in self.store.blocks(size)), self.shape[0]]

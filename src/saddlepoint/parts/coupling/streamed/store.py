@@ -1,4 +1,4 @@
-"""Where the rows of A lie and how they are read: the base of all stores, and plain numbers in a file."""
+"""Stores, which read the rows of a matrix from disk: the base class, and plain numbers in a file."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ class Block(NamedTuple):
     """Rows of A that are read together."""
 
     first: int
-    last: int  # the row after them
-    bytes: int  # on disk
-    memory: int  # bytes that reading them takes, the rows themselves included
+    last: int  # the row after the last one
+    bytes: int  # bytes on disk
+    memory: int  # bytes of memory while the rows are read, including the rows themselves
     held: int  # bytes of the rows in memory
-    source: Any = None  # where they are, in the words of the store
+    source: Any = None  # where the rows are, in a form that only the store uses
 
     @property
     def rows(self) -> slice:
-        """Their place in A."""
+        """The rows of A."""
         return slice(self.first, self.last)
 
 
-Read = Callable[[Block, "Array | None"], Any]  # (block, memory to read it into, if that is of use) -> its rows
+Read = Callable[[Block, "Array | None"], Any]  # (block, memory to read it into, or None) -> its rows
 
 
 class Store(ABC):
-    """The rows of an m x n matrix on disk. It holds no open file, so it can be sent to another process.
+    """The rows of an m x n matrix on disk. It holds no open file, so it can be pickled.
 
     Attributes:
-        name: of the file or folder, for complaints.
+        name: the file or folder, for error messages.
         shape, dtype: of the matrix.
-        reuses: whether it reads into memory that is given to it.
-        expansion: bytes of memory that reading takes for a byte of rows, about.
+        reuses: whether it can read into memory of the caller.
+        expansion: approximate bytes of memory for each byte of rows while they are read.
     """
 
     reuses, expansion = False, 1
@@ -54,7 +54,7 @@ class Store(ABC):
 
     @abstractmethod
     def blocks(self, size: int) -> list[Block]:
-        """All rows, in blocks that take about ``size`` bytes to read where the store can be divided so."""
+        """All rows in blocks, each of which takes about ``size`` bytes to read if the store allows it."""
 
     @abstractmethod
     def opened(self) -> Any:
@@ -67,14 +67,14 @@ class Store(ABC):
 
 
 class State(NamedTuple):
-    """Size and last change of a file: what tells that it is still the same."""
+    """Size and time of the last change of a file, to detect that it was changed."""
 
     size: int
     changed: int
 
     @classmethod
     def of(cls, file: str | Path | int) -> State:
-        """That of a path, or of a file that is open."""
+        """The state of a path, or of an open file."""
         try:
             status = os.stat(file)
         except OSError as error:
@@ -82,7 +82,7 @@ class State(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns)
 
     def check(self, file: str | Path | int, name: str) -> None:
-        """Raise a ProblemError unless the file is as it was."""
+        """Raise a ProblemError if the file has changed."""
         now = State.of(file)
         if now.size != self.size:
             raise ProblemError(
@@ -94,10 +94,10 @@ class State(NamedTuple):
 
 
 class RawStore(Store):
-    """Numbers that lie in a file row by row, from ``offset`` on.
+    """Numbers stored in a file row by row, from ``offset`` on.
 
-    They are read into memory that is used again, not mapped: pages of a map count as memory of the process, and a file
-    that is cut short would end it.
+    They are read into buffers and not mapped: mapped pages count as memory of the process, and a file that is cut short
+    while it is mapped would end the process.
     """
 
     reuses = True
@@ -113,7 +113,7 @@ class RawStore(Store):
             )
 
     def blocks(self, size: int) -> list[Block]:
-        """Of equal size, but for the last."""
+        """Blocks of equal size, except the last one."""
         m, row = self.shape[0], self.row_bytes
         rows = max(1, size // row)
         ends = [(i, min(i + rows, m)) for i in range(0, m, rows)]
@@ -121,7 +121,7 @@ class RawStore(Store):
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
-        """With a file of its own."""
+        """Open the file, and check before and after that it has not changed."""
         try:
             file = open(self.path, "rb", buffering=0)  # noqa: SIM115 - closed below
         except OSError as error:
@@ -151,7 +151,7 @@ class RawStore(Store):
 
 
 def check_dtype(dtype: Any, name: str) -> np.dtype[Any]:
-    """The dtype of a matrix on disk, which is never converted."""
+    """The dtype of a matrix on disk; a ProblemError unless it is float32 or float64, which need no conversion."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
@@ -166,7 +166,7 @@ def check_dtype(dtype: Any, name: str) -> np.dtype[Any]:
 
 
 def check_shape(shape: Any, name: str) -> tuple[int, int]:
-    """The shape of a matrix on disk."""
+    """The shape of a matrix on disk; a ProblemError unless it has rows and columns."""
     if len(shape) != 2 or min(shape) < 1:
         raise ProblemError(f"{name} has shape {short_repr(tuple(shape))}; expected a matrix that is not empty")
     return int(shape[0]), int(shape[1])
