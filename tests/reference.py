@@ -91,3 +91,16 @@ def distance(x, y, xs, ys) -> float:
 
 def squared(x, y, xs, ys) -> float:
     return float(np.sum((x - xs) ** 2) + np.sum((y - ys) ** 2))
+
+
+def check_solves(f, xs, ys, method, tol=1e-8):
+    """The method solves the problem, with a certificate that is true, and leaves the start as it was."""
+    x0, y0 = np.full(f.shape[0], 0.1), np.full(f.shape[1], -0.2)
+    kept = x0.copy(), y0.copy()
+    result = sp.solve(f, x0, y0, method=method, tol=tol)
+    assert result.solved, result
+    assert result.certificate.distance <= tol
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
+    np.testing.assert_array_equal(x0, kept[0])
+    np.testing.assert_array_equal(y0, kept[1])
+    return result

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from cases import BLACK_BOX, CASES, case
 from hypothesis import given
+from random_problems import saddles
 from reference import distance
-from test_theorems import saddles
 
 import saddlepoint as sp
 from saddlepoint import theory

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import gradient_methods, prox_methods, quadratic_methods
 from hypothesis import given
-from test_theorems import ROUNDING, in_normal_form, saddles
+from random_problems import ROUNDING, in_normal_form, saddles, weighted_error
 from tiers import slow_except
 
 import saddlepoint as sp
@@ -15,10 +15,6 @@ from saddlepoint.problems.generators import chain, chain_solution, random_quadra
 METHODS = gradient_methods() | prox_methods() | quadratic_methods()
 PROBE = random_quadratic(3, 2, 4.0, 4.0, 1.0)
 BOUNDED = [name for name, m in METHODS.items() if m.bound(m.normal_form(PROBE).problem, 1) is not None]
-
-
-def weighted(f, x, y, xs, ys):
-    return float(f.mu_x * np.sum((x - xs) ** 2) + f.mu_y * np.sum((y - ys) ** 2))
 
 
 def test_the_methods_with_a_theorem_say_so():
@@ -33,12 +29,12 @@ def test_the_bound_holds_at_every_step(name, problem):
     f, xs, ys, x, y = in_normal_form(method, *problem)
     if missing(method, f):
         return
-    start = weighted(f, x, y, xs, ys)
+    start = weighted_error(f, x, y, xs, ys)
     state = method.init(f, x, y)
     for k in range(1, 200):
         state = method.step(f, state)
         bound = method.bound(f, k) * start
-        assert weighted(f, state.x, state.y, xs, ys) <= bound * (1 + 1e-9) + ROUNDING**2 * start
+        assert weighted_error(f, state.x, state.y, xs, ys) <= bound * (1 + 1e-9) + ROUNDING**2 * start
 
 
 @pytest.mark.parametrize(("kx", "ky", "c"), [(1000, 1000, 1), (4, 4, 60), (400, 400, 20), (1e4, 10, 42.4)])

@@ -10,9 +10,8 @@ import pytest
 import yaml
 from cases import CASES, case
 from hypothesis import given
-from test_bounds import weighted
-from test_methods import check
-from test_theorems import ROUNDING, in_normal_form, saddles
+from random_problems import ROUNDING, in_normal_form, saddles, weighted_error
+from reference import check_solves
 
 import saddlepoint as sp
 from saddlepoint.methods import registry
@@ -45,24 +44,24 @@ def reflected():
 
 @pytest.mark.parametrize("problem", CASES)
 def test_the_example_solves_every_case(reflected, problem):
-    check(*case(problem), reflected())
+    check_solves(*case(problem), reflected())
 
 
 @given(problem=saddles())
 def test_the_example_stays_under_its_theorem(reflected, problem):
     f, xs, ys, x, y = in_normal_form(reflected(), *problem)
-    start, state = weighted(f, x, y, xs, ys), reflected().init(f, x, y)
+    start, state = weighted_error(f, x, y, xs, ys), reflected().init(f, x, y)
     for k in range(1, 200):
         state = reflected().step(f, state)
         bound = reflected().bound(f, k) * start
-        assert weighted(f, state.x, state.y, xs, ys) <= bound * (1 + 1e-9) + ROUNDING**2 * start
+        assert weighted_error(f, state.x, state.y, xs, ys) <= bound * (1 + 1e-9) + ROUNDING**2 * start
 
 
 @pytest.mark.filterwarnings("ignore")  # of cvxpy and its solvers
 @pytest.mark.parametrize(("numbers", "steps"), [((4.0, 3.0, 1.5), 2), ((1.01, 1.01, 5.0), 1), ((10.0, 10.0, 0.1), 3)])
 def test_the_worst_case_of_the_example_is_close_to_its_theorem(reflected, numbers, steps):
     pytest.importorskip("PEPit")
-    from test_pepit import worst_error
+    from symbolic import worst_error
 
     found, bound = worst_error(reflected(), *numbers, steps)
     assert 0.7 * bound < found <= bound

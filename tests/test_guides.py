@@ -69,7 +69,7 @@ def test_python_of_a_guide(page, monkeypatch, tmp_path, capsys, as_before):
 
 def test_the_method_of_the_guide_may_be_symbolic(monkeypatch, tmp_path, capsys, as_before):
     pytest.importorskip("PEPit")
-    from test_pepit import worst_error
+    from symbolic import worst_error
 
     monkeypatch.chdir(tmp_path)
     found, bound = worst_error(run("extend/method.md", capsys)["GDA"](), 4.0, 3.0, 1.5, 1)

@@ -1,49 +1,21 @@
 """Every theorem, checked at every iteration on random problems: quadratic and not, balanced and not, badly scaled."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import dense, saddle_point, squared
+from random_problems import ROUNDING, in_normal_form, saddles, weighted_error
+from reference import dense, squared
 
 import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.methods.agd import AGD, minimise
 from saddlepoint.methods.dippa import DIPPAState
 from saddlepoint.parts.functions.smooth import anchored
-from saddlepoint.problems.generators import random_logistic, random_quadratic
+from saddlepoint.problems.generators import random_quadratic
 from saddlepoint.problems.transforms import balanced, smaller_mu_first
 
-ROUNDING = 1e-9  # relative to the bound at the start: the bounds are exact, the arithmetic is not
 LONG = 500  # steps of AGD that leave rounding only: its gap falls by exp(-1/8) a step where kappa <= 60
-
-
-@st.composite
-def saddles(draw, quadratic=None, prox=False, most=60.0):
-    """A random problem, with its saddle point."""
-    kappa = st.floats(1.0, most)
-    m, n, seed = draw(st.integers(1, 7)), draw(st.integers(1, 7)), draw(st.integers(0, 10**6))
-    kx, ky, c = draw(kappa), draw(kappa), draw(st.sampled_from([0.0, 0.01, 0.5, 2.0, 10.0, 40.0]))
-    L_x, L_y = draw(st.sampled_from([1e-3, 1.0, 50.0])), draw(st.sampled_from([1e-2, 1.0, 1e3]))
-    quadratic = draw(st.booleans()) if quadratic is None else quadratic
-    if prox and not quadratic:
-        rng = np.random.default_rng(seed)
-        A = rng.standard_normal((m, n))
-        g, h = sp.LogCosh(t=3 * rng.standard_normal(m), l2=0.05), sp.Huber(t=rng.standard_normal(n), l2=0.2)
-        f = sp.Saddle(g, h, A * (c * math.sqrt(g.mu * h.mu) / np.linalg.norm(A, 2)))
-    else:
-        make = random_quadratic if quadratic else random_logistic
-        f = make(m, n, max(kx, 1.001), max(ky, 1.001), c, L_x=L_x, L_y=L_y, seed=seed)
-    return (f, *saddle_point(f))
-
-
-def in_normal_form(method, f, xs, ys):
-    """The problem the method sees, its solution there, and a start."""
-    view = method.normal_form(f)
-    m, n = f.shape
-    return view.problem, *view.to(xs, ys), *view.to(np.full(m, 0.3), np.full(n, -0.5))
 
 
 # -- Lemmas -----------------------------------------------------------------------------------------------------------
@@ -124,11 +96,10 @@ def test_theorem_apfb(problem):
         return
     method = sp.APFB()
     f, xs, ys, x, y = in_normal_form(method, f, xs, ys)
-    weighted = lambda x, y: f.mu_x * np.sum((x - xs) ** 2) + f.mu_y * np.sum((y - ys) ** 2)  # noqa: E731
-    start, s = weighted(x, y), method.init(f, x, y)
+    start, s = weighted_error(f, x, y, xs, ys), method.init(f, x, y)
     for T in range(1, 80):
         s = method.step(f, s)
-        assert weighted(s.x, s.y) <= theory.apfb_bound(f.coupling, T, start) + ROUNDING**2 * start
+        assert weighted_error(f, s.x, s.y, xs, ys) <= theory.apfb_bound(f.coupling, T, start) + ROUNDING**2 * start
 
 
 # -- DPPA -------------------------------------------------------------------------------------------------------------
@@ -235,17 +206,16 @@ def test_the_predicted_outer_steps_give_definition_2(problem):
 def test_lemma_aipfb_out(inner, problem):
     method = sp.AIPFB(inner)
     f, xs, ys, x, y = in_normal_form(method, *problem)
-    weighted = lambda x, y: f.mu_x * np.sum((x - xs) ** 2) + f.mu_y * np.sum((y - ys) ** 2)  # noqa: E731
     s = method.init(f, x, y)
-    start = weighted(x, y)
+    start = weighted_error(f, x, y, xs, ys)
     if inner == "certified":
         assert start * (1 - 1e-9) <= s.C0
         start = s.C0
     for T in range(1, 25):
         s = method.step(f, s)
         if T >= 2:
-            bound = theory.aipfb_bound(f.coupling, T, start)
-            assert weighted(s.x, s.y) <= bound + ROUNDING**2 * (start + weighted(0 * x, 0 * y))
+            rounding = ROUNDING**2 * (start + weighted_error(f, 0 * x, 0 * y, xs, ys))
+            assert weighted_error(f, s.x, s.y, xs, ys) <= theory.aipfb_bound(f.coupling, T, start) + rounding
 
 
 @given(saddles())
@@ -277,7 +247,7 @@ def test_lemma_aipfb_inner(problem):
     f, xs, ys, x, y = in_normal_form(method, *problem)
     gamma, sigma, _ = theory.apfb_parameters(f.mu_x, f.mu_y, f.norm)
     A = dense(f.A)
-    C0, s = f.mu_x * np.sum((x - xs) ** 2) + f.mu_y * np.sum((y - ys) ** 2), method.init(f, x, y)
+    C0, s = weighted_error(f, x, y, xs, ys), method.init(f, x, y)
     for k in range(1, 6):
         eps = theory.aipfb_eps(k, f.coupling, C0)
         after = method.step(f, s)
