@@ -498,7 +498,7 @@ REFUSED = {
     "few r": (lambda: PolicyEvaluation.from_model(P2, [0], 0.9), "r has 1 entries; expected 2"),
     "features of too few states": (
         lambda: PolicyEvaluation.from_model(P2, [0, 1], 0.9, features=[[1.0]]),
-        "features have 1 rows; expected 2, one a state",
+        "features have 1 rows; expected 2, one for each state",
     ),
     "no such terminal": (lambda: PolicyEvaluation.from_model(P2, [0, 1], 0.9, terminal=[2]), "states 0 to 1"),
     "all terminal": (lambda: PolicyEvaluation.from_model(P2, [0, 1], 0.9, terminal=[0, 1]), "some, not all"),

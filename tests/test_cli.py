@@ -245,7 +245,7 @@ def test_game_from_a_file_and_what_it_refuses(run, tmp_path):
     assert run("game", "mine.json", "--tol", "1e-3")[0] == 0
     (tmp_path / "bad.json").write_text("[]")
     for words, sentence in (
-        (("nosuch",), "file nosuch does not exist, nor is it a game's name; expected kuhn, leduc"),
+        (("nosuch",), "file nosuch does not exist, and it is not the name of a game; expected a file or kuhn or leduc"),
         (("bad.json",), "bad.json"),
         (("kuhn", "--method", "magic"), "unknown method 'magic'"),
         (("kuhn", "--tol", "-1"), "tol is -1.0; expected a positive number"),

@@ -334,10 +334,10 @@ def test_turns_instead_of_simultaneous_moves():
 BAD_GAMES = [
     ("chequers", "OpenSpiel has no game 'chequers'; expected a name from pyspiel.registered_names"),
     ("kuhn_poker(players=99)", r"OpenSpiel cannot load 'kuhn_poker\(players=99\)'"),
-    ("kuhn_poker(players=3)", "is a game of 3; expected two players"),
-    ("matrix_rps", "players move at the same time; expected turns, as pyspiel.convert_to_turn_based makes them"),
-    ("negotiation", "only samples its chance; expected explicit probabilities"),
-    ("pig", "does not tell its information states"),
+    ("kuhn_poker(players=3)", "has 3 players; expected two"),
+    ("matrix_rps", "players move at the same time; expected a game in turns"),
+    ("negotiation", "samples its chance events; expected explicit probabilities"),
+    ("pig", "does not provide its information states"),
     ("tiny_hanabi", "state '0, 0, 0, 1': the payoffs 0 and 0 add up to 0, those of the first leaf to 20; expected a z"),
     ("liars_dice_ir(dice_sides=3)", "information set 'P1 1 1-3 2-1 2-2 2-3' of the second player is reached after"),
     ("chess", r"chess\(\) has more than 1000 nodes; raise max_nodes if that is intended"),
@@ -471,7 +471,7 @@ BAD_JSON = [
     (GOOD.replace('"black", "parent": 0', '"black", "parent": 9'), "'black', follows sequence 9; expected one listed"),
     (GOOD.replace('"black", "parent": 0', '"black", "parent": -1'), "'black', follows sequence -1; expected one liste"),
     (GOOD.replace('"red", "parent": 0', '"red", "parent": 3').replace('"black", "parent": 0', '"black", "parent": 1'),
-     "'red', follows sequence 3; expected one listed before it, 0 to 0, so that no cycle can close"),
+     "'red', follows sequence 3; expected one listed before it, 0 to 0, so that there is no cycle"),
     (GOOD.replace('"red", "parent": 0', '"red", "parent": 1'), "'red', follows sequence 1; expected one listed before"),
     (GOOD.replace("[1, 1, 1.0]", "[1, 1]"), r"payoffs\[0\] is \[1, 1\]; expected \[second's sequence, first's sequenc"),
     (GOOD.replace("[1, 1, 1.0]", "[1, 1, NaN]"), r"payoffs\[0\] has the payoff nan; expected a finite number"),
@@ -485,9 +485,9 @@ BAD_JSON = [
     (GOOD.replace("[1, 1, 1.0]", "[3, 1, 1.0]"), "payoff 0 is one of sequence 3 of the second player; expected 0 to 2"),
     (GOOD.replace("[1, 1, 1.0]", "[-1, 1, 1.0]"), "payoff 0 is one of sequence -1 of the second player"),
     (GOOD.replace("[1, 1, 1.0]", "[1.5, 1, 1.0]"), r"payoffs\[0\]\[0\] is 1.5; expected a whole number"),
-    (GOOD.replace("[0, 2, 0.5],", ""), "no payoff is reached by sequence 2 of the first player, 'fold' at 'red'; expe"),
-    (re.sub(r'"payoffs": \[.*\]', '"payoffs": []', GOOD, flags=re.DOTALL), "no payoff is reached by sequence 1 of the"),
-    (re.sub(r'"(first|second|payoffs)": \[.*?\n\]', r'"\1": []', GOOD, flags=re.DOTALL), "player, the empty one; expe"),
+    (GOOD.replace("[0, 2, 0.5],", ""), "sequence 2 of the first player, 'fold' at 'red', reaches no payoff; expected"),
+    (re.sub(r'"payoffs": \[.*\]', '"payoffs": []', GOOD, flags=re.DOTALL), "reaches no payoff; expected one"),
+    (re.sub(r'"(first|second|payoffs)": \[.*?\n\]', r'"\1": []', GOOD, flags=re.DOTALL), "the empty one, reaches no"),
 ]  # fmt: skip
 
 TREE = block("efg")
@@ -591,10 +591,12 @@ def test_files_that_are_no_games(tmp_path):
             ExtensiveGame.from_file(tmp_path / name)
     with pytest.raises(sp.ProblemError, match=r"needs .* KiB, above the memory limit"):
         ExtensiveGame.from_file(tmp_path / "good.json", memory_limit=1000)
-    with pytest.raises(sp.ProblemError, match="does not exist, nor is it a game's name; expected kuhn, leduc"):
+    with pytest.raises(
+        sp.ProblemError, match="does not exist, and it is not the name of a game; expected a file or kuhn or leduc"
+    ):
         ExtensiveGame.load("poker")
     game = ExtensiveGame.load(tmp_path / "good.json")
-    with pytest.raises(sp.ProblemError, match=r"has another ending than \.json"):
+    with pytest.raises(sp.ProblemError, match=r"does not end in \.json"):
         game.to_file(tmp_path / "game.efg")
     with pytest.raises(sp.ProblemError, match="cannot be written: No such file"):
         game.to_file(tmp_path / "nowhere" / "game.json")

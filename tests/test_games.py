@@ -10,7 +10,7 @@ from scipy.optimize import linprog, root
 
 import saddlepoint as sp
 from saddlepoint.apps import ConstrainedGame, CoupledCosts, ExtensiveGame
-from saddlepoint.apps.constrained_game import PENALTY, PULL, _Run
+from saddlepoint.apps.constrained_game import PENALTY, PROXIMAL_WEIGHT, _Run
 from saddlepoint.apps.penalty import Penalised, equilibrated
 from saddlepoint.apps.polytope import Polytope
 
@@ -170,7 +170,7 @@ def test_infeasible_constraints_are_recognised_and_proven():
     B, b = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]]), np.array([1.0, 4.0])
     game = ConstrainedGame(np.eye(3), (B, b), (np.ones((1, 3)), [1.0]))
     with pytest.raises(
-        sp.InfeasibleError, match=r"B x = b, x >= 0 has no solution: its equations are missed by"
+        sp.InfeasibleError, match=r"B x = b, x >= 0 has no solution: every v >= 0 violates the equations by"
     ) as caught:
         game.solve()
     w = caught.value.certificate
@@ -264,8 +264,8 @@ def test_equilibration(seed):
 def test_every_method_can_solve_a_subproblem(method):
     """It has the paper's form: gradients only, mu and L known, and the watch does not object."""
     f = ConstrainedGame(PAYOFF, (np.ones((1, 6)), [1.0]), (np.ones((1, 5)), [1.0])).subproblem()
-    assert f.mu_x == pytest.approx(PULL)
-    assert f.L_x == pytest.approx(PULL + PENALTY * 7, rel=0.06)
+    assert f.mu_x == pytest.approx(PROXIMAL_WEIGHT)
+    assert f.L_x == pytest.approx(PROXIMAL_WEIGHT + PENALTY * 7, rel=0.06)
     result = sp.solve(f, method=method, tol=1e-6)
     assert result.solved
     exact = sp.solve(f, method="newton", tol=1e-10)

@@ -697,7 +697,7 @@ LINES = [
     ("a problem in UTF-16", ["solve", "utf16.toml"], "in UTF-16; save it again as UTF-8"),
     ("a problem nested deeply", ["predict", "deep.toml"], "nested too deeply"),
     ("a game nested deeply", ["game", "deep.json"], "nested too deeply"),
-    ("a game of a name too long", ["game", "a" * 500], "does not exist, nor is it a game's name"),
+    ("a game of a name too long", ["game", "a" * 500], "does not exist, and it is not the name of a game"),
     ("an option without a name", ["solve", "p.toml", "--method", "dippa", "--option", "=3"], "it knows inner, coupling"),
     ("an option that is no number", ["solve", "p.toml", "--method", "extragradient", "--option", "eta=nan"], "eta of extragradient is nan; expected a number"),
 ]  # fmt: skip

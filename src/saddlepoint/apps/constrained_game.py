@@ -1,17 +1,20 @@
 r"""Games with linear constraints, by a proximal augmented Lagrangian.
 
 Problem:    min_x max_y p(x) + <x, A y> - q(y)   subject to  B x = b, x >= 0  and  C y = c, y >= 0,
-            with convex smooth costs p and q, which may be missing. The multipliers are l, s of the equations and
-            u, v >= 0 of the bounds.
+            with convex smooth costs p and q, which may be missing. Player x minimises and y maximises, as everywhere in
+            this library except in ``MatrixGame``, where the row player maximises. The multipliers are l, s of the
+            equations and u, v >= 0 of the bounds.
 Recursion:  (x_{k+1}, y_{k+1}) is the saddle point, up to a certified distance, of g(x) + <x, A y> - h(y) with
             g(x) = p(x) + r/2 |B x - b + l_k/r|^2 + r/2 |(u_k/r - x)_+|^2 + a/2 |x - x_k|^2,  and h likewise;
             l_{k+1} = l_k + r (B x_{k+1} - b),   u_{k+1} = (u_k - r x_{k+1})_+,   s and v likewise.
-            While a subproblem is cheap, r grows and a shrinks.
+            After a cheap subproblem, r grows and a shrinks.
 Constants:  mu_x = a + mu_p and L_x = L_p + r (|B|^2 + 1) + a, because the Hessian of g is that of p plus r B'B plus r
-            on the coordinates with u_k > r x plus a: gradients only, and a prox as hard as the problem.
-Guarantee:  it is the proximal point method on the monotone operator of all conditions of optimality, in a metric with
-            a for x, y and 1/r for the multipliers: it converges for errors that can be summed, from any start and for
-            any a and r, linearly in the end for linear games, and the faster the larger r and the smaller a.
+            on the coordinates with u_k > r x plus a. The methods need gradients only; a prox of g would be as hard as
+            the problem.
+Guarantee:  this is the proximal point method for the monotone operator of the optimality conditions, in a metric with
+            the weight a for x, y and 1/r for the multipliers. It converges from any start and for any a and r if the
+            errors of the steps have a finite sum. For linear games the rate is linear in the end. It is the faster, the
+            larger r and the smaller a are.
 Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
             programming, Math. Oper. Res. 1976; C. Kanzow and D. Steck, Augmented Lagrangian methods for the solution of
             generalized Nash equilibrium problems, SIAM J. Optim. 2016.
@@ -43,16 +46,17 @@ from saddlepoint.solving.driver import solve
 from saddlepoint.solving.progress import Progress, make_progress
 from saddlepoint.solving.result import Record, Status
 
-PENALTY, PULL = 3.0, 0.03  # r and a at the start, where |A| = 1 and the strategies are about 1
-GROWTH = 1.4  # of r and of 1/a after a step
-CHEAP = 5  # times max(m, n) calls: a subproblem within these is cheap
-SHARE = 0.5  # the certified error of a step, relative to the length of the one before
-FIRST = 0.1  # the certified error of the first step
-FACTORISED = 20_000  # variables up to which Newton's method is the default
+PENALTY = 3.0  # r of the first step, in units where |A| = 1 and strategies have entries of about 1
+PROXIMAL_WEIGHT = 0.03  # a of the first step, in the same units
+GROWTH = 1.4  # factor of r and of 1/a after a cheap subproblem
+CHEAP_CALLS = 5  # oracle calls per variable of the larger player up to which a subproblem counts as cheap
+STEP_ACCURACY = 0.5  # certified error of a step, relative to the length of the step before
+FIRST_ACCURACY = 0.1  # certified error of the first step
+NEWTON_VARIABLES = 20_000  # number of variables up to which Newton's method is the default
 
 
 class Strategies(Protocol):
-    """A player's set of strategies {v >= 0 : E v = e}: a ``Polytope``, or one with a cheaper best response."""
+    """A player's set of strategies {v >= 0 : E v = e}: a ``Polytope``, or a set with a cheaper best response."""
 
     @property
     def constraints(self) -> tuple[csr_array, Array]:
@@ -60,10 +64,10 @@ class Strategies(Protocol):
 
     @property
     def start(self) -> Array:
-        """Some strategy."""
+        """A strategy to start from."""
 
     def best(self, weights: Array) -> tuple[float, Array]:
-        """The largest <weights, v>, and a v that attains it."""
+        """The largest <weights, v> over the strategies v, and a v that attains it."""
 
     def nearest(self, vector: Array) -> Array:
         """A strategy close to a vector that nearly is one."""
@@ -73,10 +77,10 @@ class Strategies(Protocol):
 
 
 class Step(NamedTuple):
-    """One line of the story: an outer step, and what was reached by then."""
+    """One entry of the history: an outer step, and what was reached by then."""
 
     step: int
-    calls: int  # of the busiest oracle
+    calls: int  # calls of the oracle that was called most
     seconds: float
     exploitability: float
     infeasibility: float
@@ -88,16 +92,16 @@ class Equilibrium:
     """Strategies, and how good they are.
 
     Attributes:
-        x, y: the strategies.
-        value: p(x) + <x, A y> - q(y), what x pays to y.
-        exploitability: what the players can gain together by leaving x and y alone, at most.
+        x, y: the strategies; x minimises and y maximises.
+        value: p(x) + <x, A y> - q(y), which x minimises and y maximises.
+        exploitability: a bound on what both players gain together if each changes its strategy alone.
         infeasibility: the largest violation of a constraint by x or y, relative to the right-hand sides.
-        multipliers_x, multipliers_y: (l, u) and (s, v); l and s price the equations, u and v the bounds.
-        stationarity: the largest violation of A y + grad p + B'l - u = 0 and of its mirror image, times the size that
-            the strategy may have: it is in units of the payoff.
+        multipliers_x, multipliers_y: (l, u) and (s, v); l and s belong to the equations, u and v to the bounds.
+        stationarity: the largest violation of A y + grad p + B'l - u = 0 and of the same equation of y, times the size
+            that the strategy may have, so that it is in units of the payoff.
         solved: whether exploitability, stationarity and infeasibility are within their tolerances.
-        message: how it ended, in words.
-        steps, calls, seconds: what it took.
+        message: how the run ended, in words.
+        steps, calls, seconds: outer steps, oracle calls and time of the run.
         history: a ``Step`` for each outer step.
     """
 
@@ -138,9 +142,12 @@ class Equilibrium:
 class ConstrainedGame:
     """min_x max_y p(x) + <x, A y> - q(y) subject to B x = b, x >= 0 and C y = c, y >= 0.
 
+    Player x, who has the rows of A, minimises; y, who has the columns, maximises. (In ``MatrixGame`` it is the other
+    way round: there the row player maximises.)
+
     Args:
-        payoff: A, what the row player x pays to the column player y; an array or a SciPy sparse array.
-        strategies_x, strategies_y: (B, b) and (C, c), or objects that know more (see ``Strategies``).
+        payoff: A; an array or a SciPy sparse array.
+        strategies_x, strategies_y: (B, b) and (C, c), or objects with the methods of ``Strategies``.
         cost_x, cost_y: p and q, convex ``Smooth`` functions of x and y; None is no cost.
 
     Example:
@@ -177,12 +184,15 @@ class ConstrainedGame:
 
     @classmethod
     def mixed(cls, payoff: Any, cost_x: Smooth | None = None, cost_y: Smooth | None = None) -> ConstrainedGame:
-        """The game in mixed strategies: x and y are probabilities of the rows and of the columns."""
+        """The game in mixed strategies: x has probabilities of the rows and minimises, y of the columns and maximises.
+
+        Without costs, this is ``MatrixGame(payoff.T)``, or ``MatrixGame(-payoff)`` with the sign of the value changed.
+        """
         m, n = as_coupling(payoff, "payoff").shape
         return cls(payoff, Simplex(m), Simplex(n), cost_x, cost_y)
 
     def exploitability(self, x: Array, y: Array) -> float:
-        """An upper bound on what the players can gain by leaving x and y alone; without costs it is exact.
+        """A bound on what both players gain together if each changes its strategy alone; without costs it is exact.
 
         Convexity bounds the gain of y by the best response to the gradient A'x - grad q(y), and that of x likewise.
         """
@@ -199,7 +209,7 @@ class ConstrainedGame:
         return p + inner(x, self.payoff @ y) - q
 
     def _gradients(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """What a change of x and of y brings to its player, to first order."""
+        """The gradients of what the players want to be large: -f in x, f in y."""
         wx, wy = -(self.payoff @ y), self.payoff.T @ x
         return (
             wx if self.cost_x is None else wx - self.cost_x.grad(x),
@@ -222,9 +232,9 @@ class ConstrainedGame:
         Args:
             tol: in units of the payoff.
             feasibility: relative to the right-hand sides of the constraints, or to 1 where they are smaller.
-            method: for the subproblems: a registered name or a ``Method``. None takes ``newton`` if the costs have
-                Hessians and the game has no more than 20 000 variables, and ``auto`` if not. Any gradient method will
-                do; ``anderson-condat-vu`` is the quickest on games.
+            method: the method for the subproblems, a registered name or a ``Method``. None takes ``newton`` if the
+                costs have Hessians and the game has no more than 20 000 variables, and ``auto`` otherwise. Any gradient
+                method works; ``anderson-condat-vu`` is the fastest one on games.
             max_steps: outer steps.
             max_seconds: wall-clock limit.
             callback: called with the ``Equilibrium`` so far after each step; raise StopIteration to end the run.
@@ -238,15 +248,15 @@ class ConstrainedGame:
                 raise ProblemError(f"{name} is {bound!r}; expected a positive number")
         run = _Run(self, tol, feasibility, self._method() if method is None else method)
         with make_progress(progress, tol, "exploitability") as bar:
-            return run.go(max_steps, max_seconds, callback, bar)
+            return run.run(max_steps, max_seconds, callback, bar)
 
     def subproblem(self) -> Saddle:
-        """The first subproblem, in scaled variables: an example of what the methods meet."""
-        return _Run(self, 1.0, 1.0, "auto").subproblem(PENALTY, PULL)
+        """The first subproblem, in scaled variables: an example of what the methods have to solve."""
+        return _Run(self, 1.0, 1.0, "auto").subproblem(PENALTY, PROXIMAL_WEIGHT)
 
     def _method(self) -> str:
         smooth = all(cost is None or cost.hessian for cost in (self.cost_x, self.cost_y))
-        return "newton" if smooth and sum(self.payoff.shape) <= FACTORISED else "auto"
+        return "newton" if smooth and sum(self.payoff.shape) <= NEWTON_VARIABLES else "auto"
 
 
 class _Run:
@@ -265,10 +275,10 @@ class _Run:
         self.history: list[Step] = []
 
     def subproblem(self, r: float, a: float) -> Saddle:
-        """With the penalty r and the pull a towards the present point."""
+        """The subproblem with the penalty r and the proximal weight a around the present point."""
         return Saddle(Penalised(self.x, r, a), Penalised(self.y, r, a), self.A)
 
-    def go(
+    def run(
         self,
         max_steps: int,
         max_seconds: float | None,
@@ -277,8 +287,8 @@ class _Run:
     ) -> Equilibrium:
         """The outer loop."""
         began = time.monotonic()
-        r, a, accuracy = PENALTY, PULL, FIRST
-        best, ending = self.look(), ""
+        r, a, accuracy = PENALTY, PROXIMAL_WEIGHT, FIRST_ACCURACY
+        best, ending = self.evaluate(), ""
         for step in range(1, max_steps + 1):
             left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
             if best.solved or ending or (left is not None and left <= 0.0):
@@ -287,7 +297,7 @@ class _Run:
             result = solve(f, self.x.v, self.y.v, method=self.method, tol=accuracy, max_seconds=left, history=False)
             self.calls.update(result.calls)
             move = math.hypot(self.x.move(result.x, r), self.y.move(result.y, r))
-            now = self.look()
+            now = self.evaluate()
             seconds = time.monotonic() - began
             self.history.append(Step(step, max(self.calls.values()), seconds, now.exploitability, now.infeasibility, r))
             bar.update(_record(self.history[-1], self.calls, result.passes))
@@ -301,8 +311,8 @@ class _Run:
             except StopIteration:
                 ending = "stopped by the callback at "
             if move > 0.0:
-                accuracy = min(accuracy, SHARE * move)
-            if max(result.calls.values()) <= CHEAP * max(self.A.shape):
+                accuracy = min(accuracy, STEP_ACCURACY * move)
+            if max(result.calls.values()) <= CHEAP_CALLS * max(self.A.shape):
                 r, a = r * GROWTH, a / GROWTH
         short = "" if best.solved or ending else f"; {self.tol:.3g} was asked for, raise max_steps or max_seconds"
         reached = f"exploitability {best.exploitability:.3g}, infeasibility {best.infeasibility:.3g}"
@@ -314,7 +324,7 @@ class _Run:
         payoff = max(now.exploitability, now.stationarity)
         return max(payoff / self.tol, now.infeasibility / self.feasibility)
 
-    def look(self) -> Equilibrium:
+    def evaluate(self) -> Equilibrium:
         """The present point in the units of the game, and how good it is."""
         game = self.game
         (x, price_x, force_x), (y, price_y, force_y) = self.x.original(), self.y.original()

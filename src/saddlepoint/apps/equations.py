@@ -1,4 +1,4 @@
-"""Linear equations E w = e for coefficients: checked, and reduced to independent ones."""
+"""Linear equations E w = e for coefficients: checks, and reduction to independent equations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
-DEPENDENT = 1e-9  # an equation this close to the span of others is a consequence of them, or contradicts them
+DEPENDENT = 1e-9  # relative distance to the span of other equations up to which an equation counts as dependent
 
 
 class Equations(NamedTuple):
@@ -21,9 +21,9 @@ class Equations(NamedTuple):
 
     E: Array
     e: Array
-    lengths: Array  # of the rows before
-    kept: Array  # the numbers of the rows
-    given: int  # rows that there were
+    lengths: Array  # lengths of these rows as they were given
+    kept: Array  # their row numbers in the given E
+    given: int  # number of rows of the given E
 
     @property
     def sigma(self) -> float:
@@ -35,14 +35,14 @@ class Equations(NamedTuple):
         return w - lstsq(self.E, self.E @ w - self.e)[0] if self.kept.size else w
 
     def multipliers(self, y: Array) -> Array:
-        """Those of the equations as they were given: zero for the ones that do not count."""
+        """The multipliers of the given equations; zero for those that follow from others."""
         full = np.zeros(self.given)
         full[self.kept] = y / self.lengths
         return full
 
 
 def read_equations(constraints: Any, features: int) -> Equations:
-    """The independent ones of the equations (E, e); None stands for no equations at all."""
+    """The independent ones of the equations (E, e); None stands for no equations."""
     if constraints is None:
         return Equations(np.zeros((0, features)), np.zeros(0), np.zeros(0), np.arange(0), 0)
     E, e = _as_pair(constraints, features)

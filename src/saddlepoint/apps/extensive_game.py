@@ -1,4 +1,4 @@
-r"""Two-player zero-sum games in extensive form, by their sequences.
+r"""Two-player zero-sum games in extensive form, solved in sequence form.
 
 A sequence of a player is the list of this player's own choices on the way to a node of the tree. With perfect recall,
 strategies are probabilities of sequences: all v >= 0 with E v = e, where v_0 = 1 for the empty sequence, and the
@@ -7,9 +7,10 @@ bilinear, and the game is the linear problem
 
     min_x max_y x'Ay,    B x = b, x >= 0,    C y = c, y >= 0,
 
-as large as the tree and not, as the matrix of all plans, exponentially larger. The first player is y and receives
-x'Ay; the second is x and pays it. A_st adds probability times payoff over the leaves with the sequences s of x and t
-of y. ``ConstrainedGame`` solves it.
+which is as large as the tree, whereas the matrix of all pure strategies is exponentially larger. The first player is y
+and maximises x'Ay, the payoff to the first player; the second player is x and minimises it, as in ``ConstrainedGame``,
+which solves the problem. A_st is the sum of probability times payoff over the leaves with the sequences s of x and t of
+y.
 
 References: D. Koller, N. Megiddo, B. von Stengel, Fast algorithms for finding randomized strategies in game trees, STOC
 1994; B. von Stengel, Efficient computation of behavior strategies, Games Econ. Behav. 1996.
@@ -37,14 +38,16 @@ from saddlepoint.problems.files.game_file import read_game, write_game
 from saddlepoint.problems.files.game_tree import SequenceForm
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, as_path
 
-SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # and what OpenSpiel calls them
+SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # names here: names in OpenSpiel
 GAMES = Path(__file__).parent / "games"
-MAX_NODES = 10_000_000
-FEASIBLE = 1e-12  # violation that rounding explains
+MAX_NODES = 10_000_000  # nodes of a game tree of OpenSpiel up to which it is read
+FEASIBLE = 1e-12  # violation of constraints up to which it is taken for rounding
 
 
 class ExtensiveGame:
-    """A two-player zero-sum game of perfect recall in sequence form.
+    """A two-player zero-sum game of perfect recall in sequence form: the first player maximises the payoff.
+
+    In the letters of ``ConstrainedGame``, the first player is y and maximises x'Ay; the second is x and minimises it.
 
     Args:
         first, second: the information sets of the players, each a triple (name, actions, parent). Sequence 0 is the
@@ -52,7 +55,7 @@ class ExtensiveGame:
             the set, and is listed before it.
         payoffs: triples (second's sequence, first's sequence, probability of chance times payoff to the first player);
             those of equal sequences add up.
-        title: what to call the game.
+        title: a name for the game.
 
     Attributes:
         payoff: A, a sparse array with a row for each sequence of x and a column for each of y. Leaves with payoff 0 are
@@ -106,27 +109,32 @@ class ExtensiveGame:
         finite(matrix.data, "the sum of payoffs")
         return matrix
 
-    # -- where games come from, and go -------------------------------------------------------------------------------
+    # -- reading and writing -----------------------------------------------------------------------------------------
 
     @classmethod
     def load(cls, name: str | Path) -> ExtensiveGame:
         """A game by name, or from the file at a path.
 
-        "kuhn" and "leduc" are Kuhn poker and Leduc poker (its suits merged, for they play no part) as OpenSpiel defines
-        them, or, where OpenSpiel is not installed, from files that were written from it.
+        "kuhn" and "leduc" are Kuhn poker and Leduc poker as OpenSpiel defines them. The suits of Leduc poker are
+        merged, because they do not matter. If OpenSpiel is not installed, the games come from files that were written
+        with it.
         """
         if isinstance(name, str) and name in SHIPPED:
             return cls.from_openspiel(SHIPPED[name]) if find_spec("pyspiel") else cls.from_file(GAMES / f"{name}.json")
         if not os.path.exists(as_path(name)):
-            raise ProblemError(f"file {name} does not exist, nor is it a game's name; expected {', '.join(SHIPPED)}")
+            raise ProblemError(
+                f"file {name} does not exist, and it is not the name of a game; expected a file or "
+                f"{' or '.join(SHIPPED)}"
+            )
         return cls.from_file(name)
 
     @classmethod
     def from_openspiel(cls, game: Any, max_nodes: int = MAX_NODES) -> ExtensiveGame:
         """The game of OpenSpiel: a ``pyspiel.Game``, or a name such as "kuhn_poker".
 
-        Two players in turns, a constant sum, perfect recall and explicit chance are expected. Its player 0 is y, its
-        player 1 is x. A tree with more than ``max_nodes`` nodes is refused.
+        The game must have two players who move in turns, a constant sum, perfect recall and explicit chance. Its
+        player 0 is the first player y, who maximises, and its player 1 is x. A tree with more than ``max_nodes`` nodes
+        is refused.
         """
         return cls._of(read_openspiel(game, max_nodes))
 
@@ -151,7 +159,7 @@ class ExtensiveGame:
         """Write the game to a .json file, which ``from_file`` reads to the same numbers."""
         path = Path(path)
         if path.suffix.lower() != ".json":
-            raise ProblemError(f"{path} has another ending than .json; expected that, the only format that is written")
+            raise ProblemError(f"{path} does not end in .json; expected .json, the only format that can be written")
         entries = self.payoff.tocoo()
         rows, columns = entries.coords
         payoffs = list(zip(rows.tolist(), columns.tolist(), entries.data.tolist(), strict=True))
@@ -161,17 +169,17 @@ class ExtensiveGame:
     def solve(self, **options: Any) -> Equilibrium:
         """An equilibrium; the options are those of ``ConstrainedGame.solve``.
 
-        The strategies are exact ones, and their exploitability is that of exact best responses.
+        The strategies satisfy their constraints up to rounding, and the exploitability is that of exact best responses.
         """
         return ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y).solve(**options)
 
     # -- strategies --------------------------------------------------------------------------------------------------
 
     def best_response(self, player: str, weights: Any) -> tuple[float, Array]:
-        """The best that ``player`` can do where a sequence is worth ``weights``, and the pure strategy that does it.
+        """The best value that ``player`` can reach if sequences have the given weights, and the pure strategy.
 
-        x minimises, with the weights A y against y; y maximises, with the weights A'x against x. Exact, by one pass
-        from the last information sets to the first.
+        x minimises <weights, x>, where weights = A y are the payoffs against y. y maximises <weights, y>, where weights
+        = A'x. The answer is exact and takes one pass from the last information sets to the first.
         """
         sequences = self._sequences(player)
         weights = as_vector(weights, "weights", sequences.size)
@@ -181,7 +189,7 @@ class ExtensiveGame:
         return -value, vector
 
     def strategy(self, player: str, vector: Any) -> Array:
-        """The strategy that ``vector`` nearly is, with all constraints met up to rounding.
+        """The strategy that is close to ``vector``, with all constraints satisfied up to rounding.
 
         Negative entries become 0; then the actions of each information set are chosen in proportion to their entries,
         or with equal probability where all of them are 0.
@@ -190,7 +198,7 @@ class ExtensiveGame:
         return sequences.nearest(as_vector(vector, f"vector of {player}", sequences.size))
 
     def behaviour(self, player: str, vector: Any) -> dict[str, dict[str, float]]:
-        """The probabilities of the actions at each information set, by their names; they are those of ``strategy``."""
+        """The probabilities of the actions at each information set, by name, in ``strategy(player, vector)``."""
         sequences = self._sequences(player)
         chances = sequences.chances(as_vector(vector, f"vector of {player}", sequences.size)).tolist()
         return {
@@ -199,10 +207,11 @@ class ExtensiveGame:
         }
 
     def exploitability(self, x: Any, y: Any) -> float:
-        """max_y' x'Ay' - min_x' x''Ay: what the best responses gain together.
+        """max_y' x'Ay' - min_x' x''Ay: what the best responses of both players gain together.
 
-        Each of the strategies is optimal up to it, and the value of the game is no further from x'Ay. (OpenSpiel calls
-        it nash_conv, and half of it exploitability.) Both must meet their constraints; ``strategy`` sees to that.
+        Each of the strategies is optimal up to this number, and the value of the game is no further from x'Ay.
+        (OpenSpiel calls it nash_conv, and half of it exploitability.) Both strategies must satisfy their constraints;
+        ``strategy`` makes them do so.
         """
         plans = []
         for player, vector in (("x", x), ("y", y)):
@@ -211,8 +220,8 @@ class ExtensiveGame:
             violation = sequences.violation(plan)
             if violation > FEASIBLE:
                 raise ProblemError(
-                    f"{player} violates its constraints by {violation:.3g}; expected a strategy, as "
-                    f"game.strategy({player!r}, {player}) makes it"
+                    f"{player} violates its constraints by {violation:.3g}; expected a strategy, such as "
+                    f"game.strategy({player!r}, {player})"
                 )
             plans.append(plan)
         highest, _ = self.best_response("y", self.payoff.T @ plans[0])

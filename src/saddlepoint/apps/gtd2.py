@@ -1,4 +1,4 @@
-"""GTD2, the stochastic gradient method for policy evaluation, to compare with."""
+"""GTD2, the stochastic gradient method for policy evaluation, for comparison."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def gtd2(task: PolicyEvaluation, *, step: float = 0.5, ratio: float = 1.0, seed:
 
     Args:
         task: the transitions.
-        step: the first step in units of 1 / max |p|^2.
-        ratio: the step of w beside that of theta.
-        seed: of the draws.
+        step: the step size of the first pass, in units of 1 / max |p|^2.
+        ratio: the step size of w relative to that of theta.
+        seed: the seed of the random draws.
 
     Yields:
         theta after every pass of as many draws as there are transitions.

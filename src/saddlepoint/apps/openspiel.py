@@ -30,19 +30,19 @@ def read_openspiel(game: Any, max_nodes: int) -> SequenceForm:
 def _check_kind(game: Any, kinds: Any) -> None:
     kind = game.get_type()
     if game.num_players() != 2:
-        raise ProblemError(f"{game} is a game of {game.num_players()}; expected two players")
+        raise ProblemError(f"{game} has {game.num_players()} players; expected two")
     if kind.dynamics != kinds.Dynamics.SEQUENTIAL:
         raise ProblemError(
-            f"in {game} players move at the same time; expected turns, as pyspiel.convert_to_turn_based makes them"
+            f"in {game} players move at the same time; expected a game in turns (use pyspiel.convert_to_turn_based)"
         )
     if kind.chance_mode == kinds.ChanceMode.SAMPLED_STOCHASTIC:
-        raise ProblemError(f"{game} only samples its chance; expected explicit probabilities")
+        raise ProblemError(f"{game} samples its chance events; expected explicit probabilities")
     if not kind.provides_information_state_string:
-        raise ProblemError(f"{game} does not tell its information states; expected a game that names them")
+        raise ProblemError(f"{game} does not provide its information states; expected a game that names them")
 
 
 def _walk(game: Any, max_nodes: int) -> SequenceForm:
-    """All states, depth first, on a stack of our own: a game may be deeper than Python's."""
+    """Visit all states depth first, with an explicit stack: a game may be deeper than Python's recursion limit."""
     walk = TreeWalk()
     labels: dict[tuple[int, str], tuple[list[int], list[str]]] = {}
     stack = [(game.new_initial_state(), ROOT, 1.0)]
@@ -79,7 +79,7 @@ def _walk(game: Any, max_nodes: int) -> SequenceForm:
 
 
 def _names(state: Any, legal: list[int]) -> list[str]:
-    """OpenSpiel's words for the actions, with their numbers where words are shared."""
+    """OpenSpiel's names of the actions, with their numbers if two actions have the same name."""
     words = [state.action_to_string(action) for action in legal]
     if len(set(words)) < len(words):
         return [f"{word} ({action})" for word, action in zip(words, legal, strict=True)]

@@ -1,4 +1,4 @@
-"""One player of a constrained game as an augmented Lagrangian sees it."""
+"""One player of a constrained game in the augmented Lagrangian: scaled constraints, multipliers and penalties."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Smooth
 from saddlepoint.parts.functions.affine import affine
 
-ROUNDS = 10  # of equilibration
+ROUNDS = 10  # iterations of the equilibration
 
 
 class Side:
-    """A player's constraints E v = e, v >= 0, cost, strategy and multipliers, all in units of their own.
+    """A player's constraints E v = e, v >= 0, cost, strategy and multipliers, in scaled variables.
 
     v = d v', and equation i is multiplied by w_i, so that the entries of w E d and of w e are 1 at most; costs and
     payoffs are divided by ``unit``.
@@ -41,16 +41,16 @@ class Side:
         self.price, self.force = np.zeros(E.shape[0]), np.zeros(E.shape[1])
 
     def set_cost(self, cost: Smooth | None, unit: float) -> None:
-        """Let the player bear a cost; payoffs are counted in ``unit``."""
+        """Set the cost of the player and the unit of payoffs."""
         self.unit = unit
         self.cost = None if cost is None else affine(cost, scale=self.d, weight=1.0 / unit)
 
     def multipliers(self, v: Array, r: float) -> tuple[Array, Array]:
-        """What the penalty r makes of the multipliers at v."""
+        """The multipliers after a step to v with the penalty r."""
         return self.price + r * (self.E @ v - self.e), np.maximum(self.force - r * v, 0.0)
 
     def move(self, v: Array, r: float) -> float:
-        """Go to v, with the multipliers that belong there; the length of the way."""
+        """Move to v and update the multipliers; returns the length of the step."""
         self.price, self.force = self.multipliers(v, r)
         length = norm(v - self.v)
         self.v = v

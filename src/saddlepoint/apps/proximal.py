@@ -1,10 +1,11 @@
-r"""The proximal point method around ``solve``, for functions that are convex but not strongly.
+r"""The proximal point method on top of ``solve``, for functions that are convex but not strongly convex.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y), mu_x = 0 or mu_y = 0.
 Recursion:  (x_{k+1}, y_{k+1}) is the saddle point of g(x) + a/2 |x - x_k|^2 + <x, A y> - h(y) - b/2 |y - y_k|^2, up to
-            a certified distance of ``share`` times the last move; a and b shrink by ``shrink`` from step to step.
-Guarantee:  converges if there is a saddle point, linearly where the field grows linearly away from the solutions, and
-            faster the smaller a and b are. With h linear it is the method of multipliers.
+            a certified distance of ``share`` times the last move. After each step, a and b are multiplied by
+            ``shrink``.
+Guarantee:  it converges if there is a saddle point, linearly where the field grows linearly away from the solutions,
+            and the faster, the smaller a and b are. With h linear it is the method of multipliers.
 Reference:  R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM J. Control Optim. 1976.
 """
 
@@ -30,7 +31,7 @@ from saddlepoint.solving.driver import solve
 
 @dataclass
 class Outcome:
-    """Where the method arrived, the residual |F(x, y)| there, and what it cost."""
+    """The point that the method reached, the residual |F(x, y)| there, and the cost of the run."""
 
     x: Array
     y: Array
@@ -63,8 +64,8 @@ def proximal_point(
         weights: a and b at the first step; positive where mu is 0.
         shrink: a and b are multiplied by it after each step, down to 1e-6 of their start.
         share: the certified error of a step, relative to the length of the one before.
-        method: for the subproblems.
-        max_steps: outer steps.
+        method: the method for the subproblems.
+        max_steps: outer steps at most.
         max_seconds: wall-clock limit.
     """
     coupling = as_coupling(A)

@@ -15,23 +15,24 @@ from saddlepoint.problems.files.game_tree import InformationSet
 
 
 class Level(NamedTuple):
-    """The information sets with as many choices of the same player before them."""
+    """The information sets that have the same number of earlier choices of their player."""
 
-    sequences: Array  # theirs, set by set
-    before: Array  # the sequence before each of these
-    offsets: Array  # where a set begins in ``sequences``
+    sequences: Array  # the sequences of these sets, set by set
+    before: Array  # the sequence before each of the sequences
+    offsets: Array  # the position in ``sequences`` where each set begins
     parents: Array  # the sequence before each set
 
 
 class Sequences:
-    """All v >= 0 with E v = e: v_s is the probability that the player makes the choices of sequence s, if asked to.
+    """All v >= 0 with E v = e, where v_s is the probability that the player makes all choices of sequence s.
 
-    Row 0 of E says v_0 = 1 for the empty sequence. There is one row more for each information set: its sequences add up
-    to the one before it. Every pass goes over the levels, and is an array operation within a level.
+    Row 0 of E says v_0 = 1 for the empty sequence. Each information set has one further row: the entries of its
+    sequences add up to the entry of the sequence before it. The passes over the tree go from level to level, with array
+    operations within a level.
 
     Args:
-        sets: the information sets; one comes after that of its parent sequence.
-        player: "first" or "second", for complaints.
+        sets: the information sets; each comes after the set of its parent sequence.
+        player: "first" or "second", for error messages.
     """
 
     def __init__(self, sets: Iterable[Any], player: str) -> None:
@@ -49,11 +50,11 @@ class Sequences:
         reached[ends] = True
         for sequence in np.flatnonzero(~reached)[:1].tolist():
             raise ProblemError(
-                f"no payoff is reached by sequence {sequence} of the {self.player} player, {self.told(sequence)}; "
-                "expected one, 0 where the game ends in a draw"
+                f"sequence {sequence} of the {self.player} player, {self.describe(sequence)}, reaches no payoff; "
+                "expected one, which is 0 if the game ends in a draw"
             )
 
-    def told(self, sequence: int) -> str:
+    def describe(self, sequence: int) -> str:
         """A sequence in words, by its last choice."""
         if sequence == 0:
             return "the empty one"
@@ -94,11 +95,11 @@ class Sequences:
         return self.nearest(np.zeros(self.size))
 
     def nearest(self, vector: Array) -> Array:
-        """The strategy with the chances that ``vector`` shows."""
+        """The strategy whose choices have the probabilities of ``chances(vector)``."""
         return self.realised(self.chances(vector))
 
     def best(self, weights: Array) -> tuple[float, Array]:
-        """max <weights, v>, and the pure strategy that attains it; of equal actions it takes the one listed first."""
+        """max <weights, v>, and the pure strategy that attains it; of equally good actions, the first one is taken."""
         values = np.array(weights, dtype=np.float64)
         for level in reversed(self.levels):
             np.add.at(values, level.parents, np.maximum.reduceat(values[level.sequences], level.offsets))
@@ -111,7 +112,7 @@ class Sequences:
         return float(values[0]), self.realised(chances)
 
     def chances(self, vector: Array) -> Array:
-        """The probability of each action where it is to be chosen: the shares in v clipped at 0, or equal ones."""
+        """The probability of each action at its information set: in proportion to max(v, 0), or equal if all are 0."""
         v = np.maximum(vector, 0.0).astype(np.float64)
         v /= max(1.0, float(v.max()))  # so that no sum overflows
         if self.sets:
@@ -154,8 +155,8 @@ def _checked(sets: Iterable[Any], player: str) -> tuple[InformationSet, ...]:
             raise ProblemError(f"{place} has the action {twice!r} twice; expected distinct actions")
         if not isinstance(node.parent, int | np.integer) or not 0 <= node.parent < size:
             raise ProblemError(
-                f"{place} follows sequence {node.parent}; expected one listed before it, 0 to {size - 1}, so that no "
-                "cycle can close"
+                f"{place} follows sequence {node.parent}; expected one listed before it, 0 to {size - 1}, so that "
+                "there is no cycle"
             )
         names.add(node.name)
         size += len(node.actions)

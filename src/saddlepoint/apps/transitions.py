@@ -1,4 +1,4 @@
-"""Transitions, models and policies as they are given: checked, and in one form."""
+"""Checks of the transitions, models and policies that a caller gave, and their conversion to one form."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def as_matrix(value: Any, name: str) -> Any:
 
 
 def as_weights(value: Any, size: int, name: str) -> Array:
-    """Weights >= 0 that sum to one; all alike if None."""
+    """Weights >= 0 that sum to one; equal weights if None."""
     weights = np.ones(size) if value is None else as_vector(value, name, size).astype(np.float64)
     if weights.min() < 0.0 or weights.max() == 0.0:
-        raise ProblemError(f"{name} are negative or all zero; expected numbers >= 0 and one at least that is positive")
+        raise ProblemError(f"{name} are negative or all zero; expected numbers >= 0, at least one of them positive")
     return np.asarray(weights / weights.sum())
 
 
@@ -76,7 +76,7 @@ def check_distributions(matrix: Any, name: str) -> None:
 
 
 def scaled_rows(matrix: Any, factors: Array, name: str = "") -> Any:
-    """The rows times factors."""
+    """The matrix with each row multiplied by its factor."""
     if matrix.shape[0] != factors.shape[0]:
-        raise ProblemError(f"{name} have {matrix.shape[0]} rows; expected {factors.shape[0]}, one a state")
+        raise ProblemError(f"{name} have {matrix.shape[0]} rows; expected {factors.shape[0]}, one for each state")
     return csr_array(diags_array(factors) @ matrix) if issparse(matrix) else factors[:, None] * matrix
