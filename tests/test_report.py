@@ -18,9 +18,8 @@ import saddlepoint as sp
 from saddlepoint.commands import pages
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.problems.generators import random_logistic, random_quadratic
-from saddlepoint.problems.saddle import Certificate
 from saddlepoint.solving.result import History, Record, Status
-from saddlepoint.theory.certificate import distance_bound, gap_bound
+from saddlepoint.theory.certificate import Certificate, distance_bound, gap_bound
 from saddlepoint.uses.pages.report import by_problem, report_page
 from saddlepoint.uses.pages.report_data import MOST, as_csv, thinned, unique
 from saddlepoint.uses.pages.report_table import told

@@ -21,9 +21,10 @@ from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.spectrum import largest_eigenvalue
 from saddlepoint.methods import Method
 from saddlepoint.parts.functions import Quadratic, Smooth
-from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
+from saddlepoint.theory.certificate import Certificate
 
 SMALL = 1000  # features up to which g's matrix is formed
 SINGULAR = 1e12  # kappa_x from which rounding may spoil its factors

@@ -51,9 +51,10 @@ from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
-from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
+from saddlepoint.theory.certificate import Certificate
 
 DENSE = 2500  # up to this size the closed form works with dense matrices
 FORMING = 16.0  # rounds of products that forming sparse M and C may cost

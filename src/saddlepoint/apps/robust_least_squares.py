@@ -45,10 +45,11 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic
-from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import is_strong
 from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
+from saddlepoint.theory.certificate import Certificate
 
 ROUNDS = 50  # about five are usual
 PATIENCE = 6  # rounds that do not halve the interval

@@ -34,6 +34,33 @@ def _careful_norm(a: Array, square: float) -> float:
     return unit * math.sqrt(inner(scaled, scaled))
 
 
+def norms(a: Array, axis: int) -> Array:
+    """The Euclidean norms of the vectors along an axis, also where their squares overflow or underflow."""
+    xp = namespace(a)
+    info = xp.finfo(a.dtype)
+    least = float(info.smallest_normal)
+    largest = xp.max(xp.abs(a), axis=axis, keepdims=True)
+    unit = xp.where((largest >= least) & (largest <= float(info.max)), largest, xp.full_like(largest, least))
+    scaled = a / unit
+    lengths: Array = xp.squeeze(unit, axis=axis) * xp.sqrt(xp.sum(scaled * scaled, axis=axis))
+    return lengths
+
+
+def matrix_norms(A: Array, axis: int) -> Array:
+    """The Euclidean norms of the columns (axis 0) or rows (axis 1) of a matrix of any scale.
+
+    No copy of the matrix is made unless the squares of its largest entries could overflow or underflow. Norms far below
+    the largest one may be returned as zero.
+    """
+    xp = namespace(A)
+    largest = max(abs(float(xp.max(A))), abs(float(xp.min(A))))
+    limit = math.sqrt(float(xp.finfo(A.dtype).max)) ** 0.5
+    if 1.0 / limit < largest < limit or largest == 0.0 or not math.isfinite(largest):
+        plain: Array = xp.linalg.vector_norm(A, axis=axis)
+        return plain
+    return norms(A, axis)
+
+
 def squared_together(*vectors: Array) -> None:
     """Tell vectors whose numbers are far away that all their norms will be asked for, so that one journey does."""
     square = getattr(vectors[0], "squared_together", None)

@@ -26,8 +26,8 @@ from saddlepoint.parts.functions.probes import (
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import NOISE, AdjointCheck, GradientCheck
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
-from saddlepoint.problems.saddle import Certificate, Saddle
-from saddlepoint.theory.certificate import distance_bound
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.certificate import Certificate, distance_bound
 
 STEPS = 10  # least number of steps of the search for curvatures
 SHARE = 0.05  # largest number of steps of that search, as a share of the calls that the run has made
@@ -39,7 +39,7 @@ class Audit:
     """What is known of a problem while it is being solved.
 
     Attributes:
-        noise: by how much a gradient of g and of h may be wrong, as far as it was measured.
+        noise: by how much a gradient of g and of h may be wrong, as far as it was measured; in a batch, in any block.
     """
 
     def __init__(self, f: Saddle, meter: Meter) -> None:
@@ -84,7 +84,7 @@ class Audit:
     def floor(self, certificate: Certificate) -> float:
         """The part of a certified distance that is due to the arithmetic of the steps, and to noise."""
         f = self.f
-        noise = distance_bound(f.mu_x, f.mu_y, self.noise["g"], self.noise["h"])
+        noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)
         answers = [watch.p for watch in self.watches.values() if watch.p is not None]
         narrow = max([f.space.wide.eps, *map(eps_of, answers)])  # a certificate counts this unit of rounding already
         return noise + max(f.space.eps / narrow, 1.0) * max(certificate.rounding - noise, 0.0)
@@ -116,13 +116,14 @@ class Audit:
         if differ(point, x):
             raise changed_argument(name)
         length = length_scale(x, p, L)
-        noise, calls = noise_level(grad, x, p, length, L)
+        levels, calls = noise_level(grad, x, p, length, L, sizes=self.f.block_norms)
+        noise = float(np.linalg.norm(levels))
         share = int(SHARE * max(self.meter.calls.values()))
         steps = max(STEPS, min(share, MEMORY // x.shape[0]))
         local = curvature(grad, x, length, steps, noise)
         self.meter.note(oracle, 1 + calls + local.calls)
-        self.noise[name] = max(self.noise[name], NOISE * noise)
-        watch.noise = max(watch.noise, self.noise[name])
+        self.noise[name] = max(self.noise[name], NOISE * float(np.max(levels)))
+        watch.noise = max(watch.noise, NOISE * noise)
         watch.refuse_skew(x, length, noise, local)
         for direction in (local.flat, local.unit, *([local.steep] if thoroughly else [])):
             step = length * max(ASIDE, min(math.sqrt(noise / (norm(p) + L * length)), 0.1)) * direction

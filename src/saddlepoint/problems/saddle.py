@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,29 +16,7 @@ from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.theory.certificate import distance_bound, gap_bound
-
-
-class Certificate(NamedTuple):
-    """A proof about one point, from one query there in float64.
-
-    ``distance`` bounds |x - x*| + |y - y*| and ``gap`` bounds the duality gap; both include ``rounding``, the part of
-    the distance that allows for the error of evaluating the field itself.
-    """
-
-    distance: float
-    gap: float
-    rounding: float
-    Fx: float  # |grad g(x) + A y|
-    Fy: float  # |grad h(y) - A' x|
-
-    @property
-    def residual(self) -> float:
-        """|F|, the length of the field."""
-        return math.hypot(self.Fx, self.Fy)
-
-    def __repr__(self) -> str:
-        return f"Certificate(|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g})"
+from saddlepoint.theory.certificate import Certificate, certificate_from_residuals
 
 
 class Saddle:
@@ -56,7 +34,8 @@ class Saddle:
         Certificate(|x-x*| + |y-y*| <= 0.866, duality gap <= 0.25)
     """
 
-    noise = (0.0, 0.0)  # by how much the gradients of g and h may be wrong beyond rounding
+    noise = (0.0, 0.0)  # by how much the gradients of g and h (of a batch: in any block) may be wrong beyond rounding
+    blocks = 1  # independent problems that this one consists of
 
     def __init__(self, g: Smooth, h: Smooth, A: Any) -> None:
         for name, function in (("g", g), ("h", h)):
@@ -167,31 +146,39 @@ class Saddle:
 
     def certificate(self, x: Array, y: Array) -> Certificate:
         """What one query at (x, y), made in float64, proves; infinite if mu is unknown or the field is not finite."""
+        return certificate_from_residuals(self.mu_x, self.mu_y, *self._residuals(x, y), *self.noise)
+
+    def _residuals(self, x: Array, y: Array) -> tuple[Any, Any, Any, Any]:
+        """|Fx| and |Fy| at (x, y), and bounds on the rounding errors of Fx and Fy; of a batch, those of each block."""
         wide = self.space.wide
         x, y = self._point(x, "x", self.shape[0]), self._point(y, "y", self.shape[1])
         x64, y64 = wide.of_x.cast(x), wide.of_y.cast(y)
         with np.errstate(all="ignore"), self.space.exact_products():
             Ay, Atx = self.A.both(x64, y64)
             gx, hy = (self._gradient(*of) for of in ((self.g, x, x64), (self.h, y, y64)))
-            residual = gx + Ay
-            squared_together(residual, gx, Ay, x64)
-            Fx, Fy = norm(residual), norm(hy - Atx)
-            at = norm(x64), norm(y64)
-            size_x = norm(gx) + norm(Ay) + self.L_x * at[0] + self.A.rounding_scale(y64)
-            size_y = norm(hy) + norm(Atx) + self.L_y * at[1] + self.A.T.rounding_scale(x64)
-        # What underflows is lost whatever its size: the smallest number for each term.
-        lost = max(map(smallest_of, (gx, hy, Ay, Atx))) * sum(self.shape) ** 1.5 if any((*at, size_x, size_y)) else 0.0
-        slack_x = _unit(gx, Ay) * size_x + lost + self.noise[0]
-        slack_y = _unit(hy, Atx) * size_y + lost + self.noise[1]
-        if not math.isfinite(Fx + Fy + slack_x + slack_y + self.mu_x + self.mu_y):
-            return Certificate(math.inf, math.inf, math.inf, Fx, Fy)
-        return Certificate(
-            _up(distance_bound(self.mu_x, self.mu_y, Fx + slack_x, Fy + slack_y), Fx + Fy),
-            _up(gap_bound(self.mu_x, self.mu_y, Fx + slack_x, Fy + slack_y), Fx + Fy),
-            distance_bound(self.mu_x, self.mu_y, slack_x, slack_y),
-            Fx,
-            Fy,
-        )
+            lengths = self._lengths((gx + Ay, gx, Ay, x64), (hy - Atx, hy, Atx, y64))
+            (Fx, *terms_x, at_x, scale_x), (Fy, *terms_y, at_y, scale_y) = lengths
+            L_x, L_y = self._smoothness
+            size_x, size_y = sum(terms_x) + L_x * at_x + scale_x, sum(terms_y) + L_y * at_y + scale_y
+            # Underflow loses up to the smallest positive number in each term of a sum.
+            lost = max(map(smallest_of, (gx, hy, Ay, Atx))) * (sum(self.shape) / self.blocks) ** 1.5
+            lost = lost * (at_x + at_y + size_x + size_y > 0.0)
+            return Fx, Fy, _unit(gx, Ay) * size_x + lost, _unit(hy, Atx) * size_y + lost
+
+    def _lengths(self, of_x: tuple[Array, ...], of_y: tuple[Array, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The norms of some vectors, the last being x and y, followed by the rounding scales of A y and of A' x."""
+        squared_together(*of_x)
+        sizes_x, sizes_y = tuple(map(norm, of_x)), tuple(map(norm, of_y))
+        return (*sizes_x, self.A.rounding_scale(of_y[-1])), (*sizes_y, self.A.T.rounding_scale(of_x[-1]))
+
+    @property
+    def _smoothness(self) -> tuple[Any, Any]:
+        """L of g and of h; of a batch, those of each block."""
+        return self.L_x, self.L_y
+
+    def block_norms(self, vector: Array) -> Any:
+        """The norm of a vector like x or y; of a batch, the norms of its blocks."""
+        return norm(vector)
 
     def _point(self, point: Any, name: str, size: int) -> Array:
         """The point itself, which nearly always is a vector of this size; whatever else is given, checked."""
@@ -216,8 +203,3 @@ def with_smoothness(f: Smooth, L: float) -> Smooth:
 def _unit(*arrays: Array) -> float:
     """Two units of rounding of the narrowest array: an oracle that answers in float32 is trusted no further."""
     return 2.0 * max(map(eps_of, arrays))
-
-
-def _up(bound: float, positive: float) -> float:
-    """The bound; but of something positive, the smallest number at least."""
-    return max(bound, math.ulp(0.0)) if positive > 0.0 else bound

@@ -18,7 +18,8 @@ from typing import NamedTuple
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import positive, short_repr
 from saddlepoint.methods import DIPPA, IMEX, LPDGS, Anderson, CondatVu, Direct, Krylov, Method, Newton, make_method
-from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.certificate import Certificate
 from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from saddlepoint.ground.arrays import Space
-from saddlepoint.problems.saddle import Certificate
 from saddlepoint.solving.result import Status
+from saddlepoint.theory.certificate import Certificate
 
 
 class Ending(NamedTuple):

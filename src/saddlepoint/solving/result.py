@@ -13,7 +13,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.problems.saddle import Certificate
+from saddlepoint.theory.certificate import Certificate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -29,7 +29,7 @@ from saddlepoint.problems.oracle import (
     OutOfTime,
     metered,
 )
-from saddlepoint.problems.saddle import Certificate, Saddle
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import Units, View, in_units, tame_units
 from saddlepoint.solving.auto import Guard, Plan
 from saddlepoint.solving.checkpoint import Checkpointer, LoadedRun
@@ -40,6 +40,7 @@ from saddlepoint.solving.provenance import provenance
 from saddlepoint.solving.refinement import Stored
 from saddlepoint.solving.result import History, Record, Result, Status
 from saddlepoint.solving.state import NOTHING, Correction, Standing, recall, restore, standing_of
+from saddlepoint.theory.certificate import Certificate
 
 GROWTH = 1.05  # a certificate is taken when the method's calls have grown by this factor,
 STRIDE = 16  # and by this number: a certificate is four calls itself

@@ -16,8 +16,8 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.problems.files.arrays import npy_header
 from saddlepoint.problems.files.reading import MEMORY_LIMIT
-from saddlepoint.problems.saddle import Certificate
 from saddlepoint.solving.result import History, Record, Result, Status
+from saddlepoint.theory.certificate import Certificate
 
 KINDS = {"x": "f", "y": "f", "history": "f", "summary": "U"}  # the arrays of a file, and of what they are
 TABLES = ("calls", "parameters", "setup_calls", "provenance")

@@ -12,16 +12,16 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.methods.base import Method
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
-from saddlepoint.problems.saddle import Certificate
 from saddlepoint.problems.transforms import Units
 from saddlepoint.solving.auto import Guard
 from saddlepoint.solving.checkpoint import LoadedRun
 from saddlepoint.solving.result import History
+from saddlepoint.theory.certificate import NO_CERTIFICATE
 
 if TYPE_CHECKING:
     from saddlepoint.solving.run import Run
 
-NOTHING = Certificate(math.inf, math.inf, math.inf, math.inf, math.inf)  # is proven yet
+NOTHING = NO_CERTIFICATE
 
 
 class Correction(NamedTuple):

@@ -24,7 +24,15 @@ from saddlepoint.theory.catalyst import (
     catalyst_steps,
     catalyst_theta,
 )
-from saddlepoint.theory.certificate import distance_bound, gap_bound, start_bound, weighted_bound
+from saddlepoint.theory.certificate import (
+    certificate_from_residuals,
+    certificates_from_residuals,
+    distance_bound,
+    gap_bound,
+    side_bounds,
+    start_bound,
+    weighted_bound,
+)
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.dippa import (
     cg_steps,
@@ -154,6 +162,8 @@ __all__ = [
     "catalyst_rho",
     "catalyst_steps",
     "catalyst_theta",
+    "certificate_from_residuals",
+    "certificates_from_residuals",
     "cg_steps",
     "chain_N",
     "chain_q",
@@ -226,6 +236,7 @@ __all__ = [
     "rounds_reach",
     "scaled_gradient_order",
     "separate_order",
+    "side_bounds",
     "sliding_accuracy",
     "sliding_bound",
     "sliding_order",

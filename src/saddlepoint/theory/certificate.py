@@ -1,29 +1,201 @@
-"""What one query of the oracle proves about the distance to the saddle point.
+r"""The certificate: what one query of the oracle proves about the distance to the saddle point.
 
-With Fx = grad g(x) + A y and Fy = grad h(y) - A' x, strong monotonicity of F gives
+Let Rx = grad g(x) + A y and Ry = grad h(y) - A' x be the residuals at (x, y). The field is strongly monotone, so that
 
-    mu_x |x - x*|^2 + mu_y |y - y*|^2  <=  <F, (x - x*, y - y*)>  <=  |Fx|^2/mu_x + |Fy|^2/mu_y,
+    mu_x |x - x*|^2 + mu_y |y - y*|^2  <=  <Rx, x - x*> + <Ry, y - y*>  <=  |Rx|^2/mu_x + |Ry|^2/mu_y  =:  W,
 
-the second step by Cauchy and Schwarz in the weighted norm on the left.
+the second step by Cauchy and Schwarz in the weighted norm on the left. Hence
+
+    |x - x*|            <=  sqrt(W/mu_x)                  =  hypot(|Rx|/mu_x, |Ry|/sqrt(mu_x mu_y)),
+    |y - y*|            <=  sqrt(W/mu_y)                  =  hypot(|Rx|/sqrt(mu_x mu_y), |Ry|/mu_y),
+    |x - x*| + |y - y*| <=  sqrt((1/mu_x + 1/mu_y) W)     =  hypot of the two bounds above,
+    duality gap         <=  W/2.
+
+The proof only needs residuals from a strongly monotone field. Elements of the subdifferentials of further convex terms
+may therefore be part of Rx and Ry. ``certificates_from_residuals`` evaluates these formulas, for one problem or for the
+blocks of a batch; every ``Certificate`` of the library comes from it.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+
+UNIT = float(np.finfo(np.float64).eps)  # relative spacing of float64 numbers
+UP = 1.0 + 8.0 * UNIT  # factor that exceeds the relative rounding of every formula below
+LEAST = 4.0 * math.ulp(0.0)  # added to positive bounds: exceeds what the formulas below lose by underflow
+NORMAL = float(np.finfo(np.float64).tiny)  # smallest mu that is accepted: below it, numbers have fewer digits
 
 
-def weighted_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:
+Number = TypeVar("Number", float, Array)  # one number, or one for each block
+
+
+class Certificate(NamedTuple):
+    """A proof about one point, from one query there in float64.
+
+    All bounds allow for the rounding of the query and for the measured noise of the gradients. They are infinite where
+    nothing can be proven.
+
+    Attributes:
+        distance: bounds |x - x*| + |y - y*|.
+        distance_x: bounds |x - x*|.
+        distance_y: bounds |y - y*|.
+        gap: bounds the duality gap.
+        rounding: the part of ``distance`` that allows for errors of the query, from rounding and from noise.
+        Fx: |grad g(x) + A y|, as computed.
+        Fy: |grad h(y) - A' x|, as computed.
+        noise_x: by how much the gradient of g may be wrong beyond rounding, as measured; 0 if no noise was found.
+        noise_y: by how much the gradient of h may be wrong beyond rounding, as measured; 0 if no noise was found.
+    """
+
+    distance: float
+    distance_x: float
+    distance_y: float
+    gap: float
+    rounding: float
+    Fx: float
+    Fy: float
+    noise_x: float
+    noise_y: float
+
+    @property
+    def residual(self) -> float:
+        """|F|, the length of the field."""
+        return math.hypot(self.Fx, self.Fy)
+
+    def __repr__(self) -> str:
+        return f"Certificate(|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g})"
+
+
+# The certificate of a point that has not been queried: nothing is proven about it.
+NO_CERTIFICATE = Certificate(
+    distance=math.inf,
+    distance_x=math.inf,
+    distance_y=math.inf,
+    gap=math.inf,
+    rounding=math.inf,
+    Fx=math.inf,
+    Fy=math.inf,
+    noise_x=0.0,
+    noise_y=0.0,
+)
+
+
+class BlockCertificates(NamedTuple):
+    """The certificates of many independent problems: the fields of ``Certificate``, with one entry per problem."""
+
+    distance: Array
+    distance_x: Array
+    distance_y: Array
+    gap: Array
+    rounding: Array
+    Fx: Array
+    Fy: Array
+    noise_x: Array
+    noise_y: Array
+
+    def each(self) -> list[Certificate]:
+        """One certificate per problem."""
+        return [Certificate(*map(float, row)) for row in zip(*self, strict=True)]
+
+    def worst(self) -> Certificate:
+        """The largest of each bound, which holds for every problem.
+
+        ``rounding`` is that of the problem with the largest distance; Fx and Fy are the lengths of all residuals
+        together; the noise is the largest one.
+        """
+        return Certificate(
+            distance=float(np.max(self.distance)),
+            distance_x=float(np.max(self.distance_x)),
+            distance_y=float(np.max(self.distance_y)),
+            gap=float(np.max(self.gap)),
+            rounding=float(self.rounding[int(np.argmax(self.distance))]),
+            Fx=norm(self.Fx),
+            Fy=norm(self.Fy),
+            noise_x=float(np.max(self.noise_x)),
+            noise_y=float(np.max(self.noise_y)),
+        )
+
+
+def certificate_from_residuals(
+    mu_x: float,
+    mu_y: float,
+    Rx: float,
+    Ry: float,
+    slack_x: float = 0.0,
+    slack_y: float = 0.0,
+    noise_x: float = 0.0,
+    noise_y: float = 0.0,
+) -> Certificate:
+    """The certificate of a point where the residuals have the lengths Rx and Ry.
+
+    A bound is rounded up. It is infinite if a mu is unknown or not positive, or if any argument is not finite. It is
+    zero only if Rx, Ry, slack and noise are all zero.
+
+    Args:
+        mu_x, mu_y: the strong convexity of g and of h.
+        Rx, Ry: the lengths of the residuals, as computed.
+        slack_x, slack_y: bounds on the rounding errors of the two residuals.
+        noise_x, noise_y: bounds on the noise of the two gradients.
+
+    Example:
+        >>> from saddlepoint.theory import certificate_from_residuals
+        >>> certificate_from_residuals(1.0, 2.0, Rx=0.0, Ry=1.0)
+        Certificate(|x-x*| + |y-y*| <= 0.866, duality gap <= 0.25)
+    """
+    given = (mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y)
+    return Certificate(*map(float, certificates_from_residuals(*given)))  # type: ignore[arg-type]
+
+
+def certificates_from_residuals(
+    mu_x: Array,
+    mu_y: Array,
+    Rx: Array,
+    Ry: Array,
+    slack_x: Array,
+    slack_y: Array,
+    noise_x: Array,
+    noise_y: Array,
+) -> BlockCertificates:
+    """The same for many problems: every argument has one entry per problem, or is one number for all of them."""
+    given = (mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y)
+    mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y = (np.asarray(value, dtype=np.float64) for value in given)
+    with np.errstate(all="ignore"):
+        error_x, error_y = slack_x + noise_x, slack_y + noise_y
+        most_x, most_y = Rx + error_x, Ry + error_y
+        proven = np.isfinite(most_x + most_y + mu_x + mu_y) & (np.minimum(mu_x, mu_y) >= NORMAL)
+        distance_x, distance_y = side_bounds(mu_x, mu_y, most_x, most_y)
+        distance, gap = np.hypot(distance_x, distance_y), gap_bound(mu_x, mu_y, most_x, most_y)
+        least = LEAST * (most_x + most_y > 0.0)
+        bounds = [UP * bound + least for bound in (distance, distance_x, distance_y, gap)]
+        rounding = UP * np.hypot(*side_bounds(mu_x, mu_y, error_x, error_y)) + LEAST * (error_x + error_y > 0.0)
+        proofs = [np.where(proven, bound, math.inf) for bound in (*bounds, rounding)]
+    return BlockCertificates(*np.broadcast_arrays(*proofs, Rx, Ry, noise_x, noise_y))
+
+
+def side_bounds(mu_x: Any, mu_y: Any, Fx: Any, Fy: Any) -> tuple[Any, Any]:
+    """|x - x*| and |y - y*| are at most these; nothing is squared, so nothing overflows or underflows on the way."""
+    mean = np.sqrt(mu_x) * np.sqrt(mu_y)
+    return np.hypot(Fx / mu_x, Fy / mean), np.hypot(Fx / mean, Fy / mu_y)
+
+
+def distance_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:
+    """|x - x*| + |y - y*| (Definition 2) is at most this."""
+    with np.errstate(all="ignore"):
+        return float(np.hypot(*side_bounds(mu_x, mu_y, Fx, Fy)))
+
+
+def weighted_bound(mu_x: Number, mu_y: Number, Fx: Number, Fy: Number) -> Number:
     """mu_x |x - x*|^2 + mu_y |y - y*|^2 is at most this, for |Fx|, |Fy| at (x, y)."""
     return Fx / mu_x * Fx + Fy / mu_y * Fy
 
 
-def distance_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:
-    """|x - x*| + |y - y*| (Definition 2) is at most this; nothing is squared that may overflow or underflow."""
-    rx, ry = math.sqrt(mu_x), math.sqrt(mu_y)
-    return math.hypot(1.0 / rx, 1.0 / ry) * math.hypot(Fx / rx, Fy / ry)
-
-
-def gap_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:
+def gap_bound(mu_x: Number, mu_y: Number, Fx: Number, Fy: Number) -> Number:
     """max_y f(x, .) - min_x f(., y), the duality gap, is at most this."""
     return 0.5 * weighted_bound(mu_x, mu_y, Fx, Fy)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from saddlepoint.ground.arrays import Array, Space, space_of
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.linalg import matrix_norms, norm
 from saddlepoint.parts.coupling.base import Coupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
@@ -74,8 +74,8 @@ class ArrayCoupling(Coupling):
     @cached_property
     def _column_norms(self) -> Array:
         xp = self.space.xp
-        norms: Array = xp.astype(xp.linalg.vector_norm(self.A, axis=0), self.space.wide.dtype)
-        return norms
+        lengths: Array = xp.astype(matrix_norms(self.A, axis=0), self.space.wide.dtype)
+        return lengths
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the columns of A."""
@@ -107,8 +107,8 @@ class ArrayTranspose(TransposeByProducts):
     @cached_property
     def _column_norms(self) -> Array:
         xp = self.space.xp
-        norms: Array = xp.astype(xp.linalg.vector_norm(self.of.A, axis=1), self.space.wide.dtype)
-        return norms
+        lengths: Array = xp.astype(matrix_norms(self.of.A, axis=1), self.space.wide.dtype)
+        return lengths
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the rows of A."""

@@ -7,8 +7,9 @@ of a piecewise quadratic problem often sits on one) is not mistaken for anything
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -73,27 +74,44 @@ def changed_argument(name: str) -> ProblemError:
     )
 
 
-def noise_level(grad: Gradient, x: Array, p: Array, length: float, L: float, seed: int = 0) -> tuple[float, int]:
+def noise_level(
+    grad: Gradient,
+    x: Array,
+    p: Array,
+    length: float,
+    L: float,
+    seed: int = 0,
+    sizes: Callable[[Array], Any] = norm,
+) -> tuple[Any, int]:
     """About |e| of the error e with which gradients near x, where one is p, come; and the gradients that it took.
 
     High differences along a line of nearby points: what varies smoothly cancels, what does not remains (J. More and
     S. Wild, Estimating computational noise, SIAM J. Sci. Comput. 2011). More than rounding must be
     confirmed by a second line; less counts as none. Of few variables some differences are small by chance, so the
     largest estimate counts that is not far from the least.
+
+    Where ``sizes`` returns the norms of the blocks of a vector instead of its norm, the result is the noise of each
+    block.
     """
     eps = max(eps_of(x), eps_of(p))
-    rounding = ROUNDING * eps * (norm(p) + L * length)
+    size = sizes(p)
+    # The points of the line are up to about ``length`` away, and each of n blocks has about 1/sqrt(n) of that.
+    rounding = ROUNDING * eps * (size + L * np.maximum(sizes(x), length / math.sqrt(np.size(size))))
     step = length * eps ** (1.0 / 3.0)
-    levels = _noise_on_a_line(grad, x, length, step, seed)
-    if min(levels) <= rounding:
-        return 0.0, LINE
-    again = _noise_on_a_line(grad, x, length, step, seed + 1)
-    least = min(*levels, *again)
-    return (0.0 if least <= rounding else max(e for e in (*levels, *again) if e <= 10.0 * least)), 2 * LINE
+    levels = _noise_on_a_line(grad, x, length, step, seed, sizes)
+    if np.all(np.min(levels, axis=0) <= rounding):
+        return np.zeros(np.shape(size))[()], LINE
+    levels = np.concatenate([levels, _noise_on_a_line(grad, x, length, step, seed + 1, sizes)])
+    least = np.min(levels, axis=0)
+    noise = np.max(np.where(levels <= 10.0 * least, levels, 0.0), axis=0)
+    noise = np.where(least <= rounding, 0.0, noise)
+    return (noise if noise.ndim else float(noise)), 2 * LINE
 
 
-def _noise_on_a_line(grad: Gradient, x: Array, length: float, step: float, seed: int) -> list[float]:
-    """Estimates from differences of the third order and higher ones."""
+def _noise_on_a_line(
+    grad: Gradient, x: Array, length: float, step: float, seed: int, sizes: Callable[[Array], Any]
+) -> Array:
+    """Estimates from differences of the third order and higher ones: a row for each."""
     offset, direction = _directions(x, seed)
     start = x + (FURTHER * length) * offset
     table = [grad(start + (k * step) * direction) for k in range(LINE)]
@@ -101,9 +119,12 @@ def _noise_on_a_line(grad: Gradient, x: Array, length: float, step: float, seed:
     for order in range(1, LINE):
         table = [b - a for a, b in pairwise(table)]
         if order >= 3:
-            square = sum(norm(d) ** 2 for d in table) / len(table)
-            levels.append(math.sqrt(square / math.comb(2 * order, order)))
-    return levels
+            lengths = np.array([sizes(d) for d in table])
+            largest = np.max(lengths, axis=0)
+            unit = np.where(largest > 0.0, largest, 1.0)  # without it, squares of tiny differences would underflow
+            mean = np.mean((lengths / unit) ** 2, axis=0)
+            levels.append(unit * np.sqrt(mean / math.comb(2 * order, order)))
+    return np.array(levels)
 
 
 def curvature(grad: Gradient, x: Array, length: float, steps: int, noise: float = 0.0, seed: int = 0) -> Curvature:

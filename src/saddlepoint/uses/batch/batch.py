@@ -15,7 +15,6 @@ Where all blocks have the same mu_x and the same mu_y the variables stay as they
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,9 +22,10 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, to_host
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.saddle import Certificate, Saddle, _unit
-from saddlepoint.theory.certificate import gap_bound, weighted_bound
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.certificate import BlockCertificates, Certificate, certificates_from_residuals
 from saddlepoint.uses.batch.coupling import BatchedCoupling, batched, block_norms, stacked_couplings
 from saddlepoint.uses.batch.functions import stacked, stretched_blocks
 
@@ -87,7 +87,7 @@ class Batch:
 
     def _set(self, raw: Saddle, constants: Constants) -> None:
         assert isinstance(raw.A, BatchedCoupling)
-        self._raw, self._A, self.constants, self.size = raw, raw.A, constants, raw.A.blocks
+        self._raw, self.constants, self.size = _Blocks.around(raw, raw.A, constants), constants, raw.A.blocks
         mu_x, L_x, mu_y, L_y = constants
         self._slopes = (np.ones(self.size), np.ones(self.size))  # w a and w c: from the field of x, y to that of u, v
         self._scales: tuple[Array, Array] | None = None  # a and c for every variable
@@ -124,48 +124,63 @@ class Batch:
         X = xp.reshape(x, (self.size, -1))
         return list(X) if self._raw.space.is_numpy else list(xp.unstack(X))
 
-    def certificates(self, x: Array, y: Array) -> list[Certificate]:
-        """What one query at all (x_b, y_b) proves about each of them."""
-        proofs = self._proofs(x, y)
-        return [Certificate(*map(float, row)) for row in zip(*proofs, strict=True)]
+    def certificates(self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0)) -> list[Certificate]:
+        """What one query at all (x_b, y_b) proves about each of them.
 
-    def worst(self, x: Array, y: Array) -> Certificate:
-        """The certificate of the block with the largest distance, with the field of the whole in its own variables."""
-        distance, gap, rounding, Fx, Fy = self._proofs(x, y)
-        b = int(np.argmax(distance))
-        whole = (float(np.linalg.norm(slope * F)) for slope, F in zip(self._slopes, (Fx, Fy), strict=True))
-        return Certificate(float(distance[b]), float(np.max(gap)), float(rounding[b]), *whole)
+        Args:
+            x, y: all x_b and all y_b.
+            noise: by how much the gradients of g and of h may be wrong in a block, in the variables of ``problem``;
+                the certificate of a run on ``problem`` has these numbers as ``noise_x`` and ``noise_y``.
+        """
+        return self._proofs(x, y, noise).each()
 
-    def _proofs(self, x: Array, y: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """The fields of a ``Certificate`` as vectors over the blocks; the same bounds as in ``Saddle.certificate``."""
-        raw, A, B = self._raw, self._A, self.size
-        mu_x, L_x, mu_y, L_y = self.constants
-        wide = raw.space.wide
-        x64, y64 = wide.cast(x), wide.cast(y)
-        with np.errstate(over="ignore", invalid="ignore"):
-            Ay, Atx = A.both(x64, y64)
-            gx, hy = (raw._gradient(*of) for of in ((raw.g, x, x64), (raw.h, y, y64)))
-            vectors = (gx + Ay, gx, Ay, x64, hy - Atx, hy, Atx, y64)
-            transpose = A.T
-            assert isinstance(transpose, BatchedCoupling)
-            lengths = [wide.cast(block_norms(v, B)) for v in vectors] + [
-                A.rounding_scales(y64),
-                transpose.rounding_scales(x64),
-            ]
-            Fx, g, Av, nx, Fy, h, Au, ny, scale_x, scale_y = to_host(raw.space.xp.stack(lengths))
-            slack_x = _unit(gx, Ay) * (g + Av + L_x * nx + scale_x)
-            slack_y = _unit(hy, Atx) * (h + Au + L_y * ny + scale_y)
-            root = np.sqrt(1.0 / mu_x + 1.0 / mu_y)
-            bound: Any = weighted_bound(mu_x, mu_y, Fx + slack_x, Fy + slack_y)  # type: ignore[arg-type]
-            floor: Any = weighted_bound(mu_x, mu_y, slack_x, slack_y)  # type: ignore[arg-type]
-            gap: Any = gap_bound(mu_x, mu_y, Fx + slack_x, Fy + slack_y)  # type: ignore[arg-type]
-            proofs = (root * np.sqrt(bound), gap, root * np.sqrt(floor))
-        distance, gap, rounding = (np.where(np.isfinite(bound), proof, math.inf) for proof in proofs)
-        return distance, gap, rounding, Fx, Fy
+    def worst(self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0)) -> Certificate:
+        """What holds for every block; the lengths of the field and the noise are in the variables of ``problem``."""
+        proofs = self._proofs(x, y, noise)
+        Fx, Fy = (norm(slope * F) for slope, F in zip(self._slopes, (proofs.Fx, proofs.Fy), strict=True))
+        return proofs.worst()._replace(Fx=Fx, Fy=Fy, noise_x=noise[0], noise_y=noise[1])
+
+    def _proofs(self, x: Array, y: Array, noise: tuple[float, float]) -> BlockCertificates:
+        noise_x, noise_y = (level / slope for level, slope in zip(noise, self._slopes, strict=True))
+        mu_x, _, mu_y, _ = self.constants
+        return certificates_from_residuals(mu_x, mu_y, *self._raw._residuals(x, y), noise_x, noise_y)
+
+
+class _Blocks(Saddle):
+    """A batch in the problems' own variables: what its one query finds is told for each block."""
+
+    constants: Constants
+
+    @classmethod
+    def around(cls, f: Saddle, A: BatchedCoupling, constants: Constants) -> _Blocks:
+        """The parts of f, with the constants of the blocks."""
+        self = cls.__new__(cls)
+        self._set(f.g, f.h, A, f.space)
+        self.blocks, self.constants, self.estimated = A.blocks, constants, f.estimated
+        return self
+
+    def _lengths(self, of_x: tuple[Array, ...], of_y: tuple[Array, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The same numbers for each block, brought from the device together."""
+        A, transpose = self.A, self.A.T
+        assert isinstance(A, BatchedCoupling)
+        assert isinstance(transpose, BatchedCoupling)
+        xp, wide = self.space.xp, self.space.wide
+        sides = (*of_x, transpose.rounding_terms(of_x[-1])), (*of_y, A.rounding_terms(of_y[-1]))
+        stacks = [xp.reshape(xp.stack([wide.cast(v) for v in side]), (len(side), self.blocks, -1)) for side in sides]
+        (*sizes_x, scale_y), (*sizes_y, scale_x) = np.split(to_host(xp.concat([norms(s, axis=2) for s in stacks])), 2)
+        return (*sizes_x, scale_x), (*sizes_y, scale_y)
+
+    @property
+    def _smoothness(self) -> tuple[Any, Any]:
+        return self.constants.L_x, self.constants.L_y
 
 
 class _Whole(Saddle):
-    """A batch in the variables of a run: its certificate is the worst of the blocks'."""
+    """A batch in the variables of a run: its certificate is the worst of the blocks'.
+
+    Each block allows for the noise of the noisiest one. In these variables that adds the same to the certified distance
+    of every block.
+    """
 
     batch: Batch
 
@@ -174,12 +189,16 @@ class _Whole(Saddle):
         """The parts of f, with the blocks' certificates."""
         self = cls.__new__(cls)
         self._set(f.g, f.h, f.A, f.space)
-        self.batch, self.estimated = batch, f.estimated
+        self.batch, self.estimated, self.blocks = batch, f.estimated, batch.size
         return self
 
     def certificate(self, x: Array, y: Array) -> Certificate:
         """The worst of the blocks."""
-        return self.batch.worst(*self.batch.back(x, y))
+        return self.batch.worst(*self.batch.back(x, y), self.noise)
+
+    def block_norms(self, vector: Array) -> Any:
+        """The norm of each block."""
+        return to_host(block_norms(vector, self.blocks))
 
 
 def _check_sum(f: Smooth, name: str, size: int, blocks: int, space: Space) -> None:

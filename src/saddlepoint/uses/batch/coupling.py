@@ -12,11 +12,11 @@ from scipy.sparse import block_diag, coo_array
 
 from saddlepoint.ground.arrays import Array, Space, space_of
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.ground.validation import as_float_array, finite
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, Norm
 
-BLOCK = 1 << 24  # entries converted at a time when narrow blocks meet a wide vector
+BLOCK = 1 << 24  # entries of A that are copied at a time where copies are needed
 
 
 class BatchedCoupling(Coupling):
@@ -58,11 +58,14 @@ class BatchedCoupling(Coupling):
     def _widened(self, Y: Array) -> Array:
         """The product in the precision of Y, some blocks at a time: a wide copy of A would take twice its memory."""
         xp = self.space.xp
-        some = max(1, BLOCK // (self.A.shape[1] * self.A.shape[2]))
-        ranges = [slice(i, min(i + some, self.blocks)) for i in range(0, self.blocks, some)]
-        parts = [self._product(xp.astype(self.A[r, :, :], Y.dtype), Y[r, :]) for r in ranges]
+        parts = [self._product(xp.astype(self.A[r, :, :], Y.dtype), Y[r, :]) for r in self._ranges()]
         joined: Array = xp.concat(parts, axis=0)
         return joined
+
+    def _ranges(self) -> list[slice]:
+        """Ranges of blocks with at most BLOCK entries each, or one block."""
+        some = max(1, BLOCK // (self.A.shape[1] * self.A.shape[2]))
+        return [slice(i, min(i + some, self.blocks)) for i in range(0, self.blocks, some)]
 
     def matrix(self) -> Any:
         """The block-diagonal matrix: sparse for NumPy, dense in other libraries."""
@@ -83,15 +86,16 @@ class BatchedCoupling(Coupling):
     @cached_property
     def _column_norms(self) -> Array:
         xp = self.space.xp
-        return self.space.wide.cast(xp.reshape(xp.linalg.vector_norm(self.A, axis=1), (-1,)))
+        lengths = xp.concat([norms(self.A[r, :, :], axis=1) for r in self._ranges()], axis=0)
+        return self.space.wide.cast(xp.reshape(lengths, (-1,)))
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the columns."""
-        return norm(self._column_norms * y)
+        return norm(self.rounding_terms(y))
 
-    def rounding_scales(self, y: Array) -> Array:
-        """The same for each block."""
-        return block_norms(self._column_norms * y, self.blocks)
+    def rounding_terms(self, y: Array) -> Array:
+        """The vector whose norm, of all or of one block, is the rounding scale of A y there."""
+        return self._column_norms * y
 
     def _norm_ceiling(self) -> float:
         """The largest Frobenius norm of a block."""
@@ -123,7 +127,4 @@ def stacked_couplings(couplings: Iterable[Any], space: Space) -> BatchedCoupling
 
 def block_norms(v: Array, blocks: int) -> Array:
     """The Euclidean norm of each block of v."""
-    xp = space_of(v).xp
-    V = xp.reshape(v, (blocks, -1))
-    norms: Array = xp.sqrt(xp.sum(V * V, axis=1))
-    return norms
+    return norms(space_of(v).xp.reshape(v, (blocks, -1)), axis=1)
