@@ -24,7 +24,6 @@ from saddlepoint.apps.constrained_huber import (  # noqa: E402
     Objective,
     balance,
     certify,
-    distance_bound,
     read_equations,
     white,
 )
@@ -162,12 +161,6 @@ def test_the_certificate_holds_everywhere(seed, scale, intercept):
     y = y + scale * rng.standard_normal(len(y))
     error = np.linalg.norm(w - model.coef_)
     assert certify(g, rows_of_E, w, y).distance >= error - model.certificate_.distance
-
-
-def test_distance_bound_is_the_root():
-    d = distance_bound(0.1, 5.0, 0.5, 0.3, 0.2)
-    assert 0.1 * d * d == pytest.approx((0.3 + 5.0 * 0.4) * d + 0.4 * 0.3)
-    assert distance_bound(0.1, 5.0, 0.5, 0.3, 0.0) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

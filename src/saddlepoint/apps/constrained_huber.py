@@ -12,11 +12,8 @@ Constants:  The Hessian of g in w is l2 + D'C D/N. Without b, C is diagonal, 1 w
             of D do not matter. In v it lies between mu_x = l2/(l2 + lambda), lambda being the largest eigenvalue of
             D'D/N, and L_x = 1. A = Q has norm 1, and mu_y = L_y = weight = 1/1000: the dual function is
             1/L_x-strongly concave, so each exact step divides the error of z by 1001.
-Proof:      In w, with mu = l2, L = l2 + lambda, stationarity r = grad g(w) + E'y, feasibility q = E w - e and sigma,
-            the smallest singular value of E, the distance d = |w - w*| satisfies
-            mu d^2 <= <grad g(w) - grad g(w*), w - w*> = <r, w - w*> - <y - y*, q> <= |r| d + |q| |y - y*|
-            and sigma |y - y*| <= |E'(y - y*)| <= L d + |r|, so d is at most the larger root of
-            mu d^2 - (|r| + L |q|/sigma) d - |q| |r|/sigma = 0. In the end w is moved to where E w = e.
+Proof:      ``theory/equations.py``, in w, with mu = l2, L = l2 + lambda and sigma, the smallest singular value of E. In
+            the end w is moved to where E w = e.
 Reference:  P. J. Huber, Robust estimation of a location parameter, Ann. Math. Statist. 1964; R. T. Rockafellar,
             Augmented Lagrangians and applications of the proximal point algorithm, Math. Oper. Res. 1976.
 """
@@ -47,6 +44,7 @@ from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.constants import DENSE, ROUNDING
 from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.equations import EquationsCertificate, equations_certificate
 
 WEIGHT = 1e-3  # of a proximal step
 STEPS = 25  # proximal steps at most; about five are usual
@@ -339,36 +337,12 @@ def _scaled(g: Objective) -> tuple[Any, Smooth]:
 # -- the proof -------------------------------------------------------------------------------------------------------
 
 
-class Certificate(NamedTuple):
-    """What the conditions of Karush, Kuhn and Tucker prove about w: ``distance`` bounds |w - w*|.
-
-    It includes ``rounding``, the part that allows for the error of evaluating these conditions.
-    """
-
-    distance: float
-    rounding: float
-    stationarity: float  # |grad g(w) + E'y|
-    feasibility: float  # |E w - e|, the independent rows of E having length one
-
-    def __repr__(self) -> str:
-        return f"Certificate(|w-w*| <= {self.distance:.3g})"
-
-
-def certify(g: Objective, equations: Equations, w: Array, y: Array) -> Certificate:
+def certify(g: Objective, equations: Equations, w: Array, y: Array) -> EquationsCertificate:
     """What w and multipliers y of the independent equations prove."""
     r, q = norm(g.grad(w) + equations.E.T @ y), norm(equations.E @ w - equations.e)
     slack_r = g.rounding(w) + UNIT * norm(y)
     slack_q = UNIT * (math.sqrt(equations.kept.size) * norm(w) + norm(equations.e))
-    constants = g.mu, g.L, equations.sigma
-    return Certificate(
-        distance_bound(*constants, r + slack_r, q + slack_q), distance_bound(*constants, slack_r, slack_q), r, q
-    )
-
-
-def distance_bound(mu: float, L: float, sigma: float, r: float, q: float) -> float:
-    """The larger root d of mu d^2 - (r + L q/sigma) d - q r/sigma = 0."""
-    b = 0.5 * (r + L * q / sigma)
-    return (b + math.sqrt(b * b + mu * q * r / sigma)) / mu
+    return equations_certificate(g.mu, g.L, equations.sigma, r, q, slack_r, slack_q)
 
 
 def _positive(value: float, name: str) -> float:

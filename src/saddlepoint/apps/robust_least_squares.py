@@ -16,9 +16,8 @@ No bias:    At the minimum of F, B' times the direction of z, plus radius times 
             the smooth problem, these have the factors 1 + theta |z|/Z and 1 + theta |w|/W. For Z = |z| and W = |w| the
             factors are equal, and the solution is that of F. So Z and W are set anew from round to round, by secants,
             and theta need not be small: it is 0.1. A norm below its width makes the next width a tenth of it.
-Proof:      For |u| <= 1 and |B'u| <= radius, F(w) >= <u, B w - s> + radius |w| >= -s'u, whatever w is. So any w and,
-            after scaling, any u give min F an upper and a lower end. Those of a solved round differ by at most
-            max(theta |z|/Z, theta |w|/W) F(w), if no norm is below its width.
+Proof:      ``theory/norm_sum.py``: any w and, after scaling, any u give min F an upper and a lower end. Those
+            of a solved round differ by at most max(theta |z|/Z, theta |w|/W) F(w), if no norm is below its width.
 Reference:  J. Blanchet, Y. Kang and K. Murthy, Robust Wasserstein profile inference and applications to machine
             learning, J. Appl. Probab. 2019; the same F from perturbed rows in L. El Ghaoui and H. Lebret, Robust
             solutions to least-squares problems with uncertain data, SIAM J. Matrix Anal. Appl. 1997.
@@ -50,6 +49,7 @@ from saddlepoint.solving.auto import is_strong
 from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
 from saddlepoint.theory.certificate import Certificate
+from saddlepoint.theory.norm_sum import norm_sum_lower, norm_sum_upper
 
 ROUNDS = 50  # about five are usual
 PATIENCE = 6  # rounds that do not halve the interval
@@ -250,13 +250,10 @@ class Smoothing(NamedTuple):
 def bounds(data: Data, radius: float, w: Array, u: Array) -> Interval:
     """What w and u prove about min F: F(w), and -s'v of v along u or along z, as long as |v| <= 1 >= |B'v|/radius."""
     A, z = data.A, data.residual(w)
-    upper = norm(z) + radius * norm(w) + UNIT * (norm(data.s) + A.T.rounding_scale(w))
-    lower = 0.0
-    for v in (u, z):
-        scale = max(norm(v), (norm(A.mul(v)) + UNIT * A.rounding_scale(v)) / radius)
-        if scale > 0.0:
-            lower = max(lower, -inner(data.s, v) / scale - UNIT)
-    return Interval(min(lower, upper), upper)
+    upper = norm_sum_upper(radius, norm(z), norm(w)) + UNIT * (norm(data.s) + A.T.rounding_scale(w))
+    products = [norm(A.mul(v)) + UNIT * A.rounding_scale(v) for v in (u, z)]
+    ends = [norm_sum_lower(radius, inner(data.s, v), norm(v), Btv) for v, Btv in zip((u, z), products, strict=True)]
+    return Interval(min(max(max(ends) - UNIT, 0.0), upper), upper)
 
 
 class Answer(NamedTuple):

@@ -171,7 +171,8 @@ class _Examined:
 
     def _noise(self, x: Array, length: float) -> float:
         f = self.function
-        return noise_level(f.grad, x, f.grad(x), length, f.L, self.seed)[0]
+        level: float = noise_level(f.grad, x, f.grad(x), length, f.L, self.seed)[0]
+        return level
 
     def _noise_finding(self, noise: float, size: float) -> Finding:
         advice = (

@@ -54,6 +54,7 @@ from saddlepoint.theory.dippa import (
     dippa_rho,
 )
 from saddlepoint.theory.dppa import dppa_alpha, dppa_bound, dppa_contraction
+from saddlepoint.theory.equations import equations_bound, equations_certificate
 from saddlepoint.theory.exploitability import exploitability_bound, product_error
 from saddlepoint.theory.gradient import (
     condat_vu_bound,
@@ -84,6 +85,7 @@ from saddlepoint.theory.minimax_appa import (
     minimax_appa_parameters,
     minimax_appa_tolerance,
 )
+from saddlepoint.theory.norm_sum import norm_sum_lower, norm_sum_upper
 from saddlepoint.theory.pbr import (
     appa_tau,
     pbr_betas,
@@ -190,6 +192,8 @@ __all__ = [
     "dppa_alpha",
     "dppa_bound",
     "dppa_contraction",
+    "equations_bound",
+    "equations_certificate",
     "exploitability_bound",
     "extragradient_bound",
     "extragradient_eta",
@@ -216,6 +220,8 @@ __all__ = [
     "minimax_appa_order",
     "minimax_appa_parameters",
     "minimax_appa_tolerance",
+    "norm_sum_lower",
+    "norm_sum_upper",
     "observed_L",
     "observed_mu",
     "ogda_bound",

@@ -19,7 +19,7 @@ blocks of a batch; every ``Certificate`` of the library comes from it.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,7 +30,6 @@ UNIT = float(np.finfo(np.float64).eps)  # relative spacing of float64 numbers
 UP = 1.0 + 8.0 * UNIT  # factor that exceeds the relative rounding of every formula below
 LEAST = 4.0 * math.ulp(0.0)  # added to positive bounds: exceeds what the formulas below lose by underflow
 NORMAL = float(np.finfo(np.float64).tiny)  # smallest mu that is accepted: below it, numbers have fewer digits
-
 
 Number = TypeVar("Number", float, Array)  # one number, or one for each block
 
@@ -149,7 +148,13 @@ def certificate_from_residuals(
         Certificate(|x-x*| + |y-y*| <= 0.866, duality gap <= 0.25)
     """
     given = (mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y)
-    return Certificate(*map(float, certificates_from_residuals(*given)))  # type: ignore[arg-type]
+    mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y = map(float, given)
+    error_x, error_y = slack_x + noise_x, slack_y + noise_y
+    finite = math.isfinite(Rx + Ry + error_x + error_y + mu_x + mu_y)
+    bounds = (math.inf, math.inf, math.inf, math.inf, math.inf)
+    if finite and min(mu_x, mu_y) >= NORMAL:
+        bounds = _bounds(mu_x, mu_y, Rx, Ry, error_x, error_y)
+    return Certificate(*bounds, Rx, Ry, noise_x, noise_y)
 
 
 def certificates_from_residuals(
@@ -167,27 +172,42 @@ def certificates_from_residuals(
     mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y = (np.asarray(value, dtype=np.float64) for value in given)
     with np.errstate(all="ignore"):
         error_x, error_y = slack_x + noise_x, slack_y + noise_y
-        most_x, most_y = Rx + error_x, Ry + error_y
-        proven = np.isfinite(most_x + most_y + mu_x + mu_y) & (np.minimum(mu_x, mu_y) >= NORMAL)
-        distance_x, distance_y = side_bounds(mu_x, mu_y, most_x, most_y)
-        distance, gap = np.hypot(distance_x, distance_y), gap_bound(mu_x, mu_y, most_x, most_y)
-        least = LEAST * (most_x + most_y > 0.0)
-        bounds = [UP * bound + least for bound in (distance, distance_x, distance_y, gap)]
-        rounding = UP * np.hypot(*side_bounds(mu_x, mu_y, error_x, error_y)) + LEAST * (error_x + error_y > 0.0)
-        proofs = [np.where(proven, bound, math.inf) for bound in (*bounds, rounding)]
+        finite = np.isfinite(Rx + Ry + error_x + error_y + mu_x + mu_y)
+        proven = finite & (np.minimum(mu_x, mu_y) >= NORMAL)
+        bounds = _bounds(mu_x, mu_y, Rx, Ry, error_x, error_y)
+        proofs = [np.where(proven, bound, math.inf) for bound in bounds]
     return BlockCertificates(*np.broadcast_arrays(*proofs, Rx, Ry, noise_x, noise_y))
 
 
-def side_bounds(mu_x: Any, mu_y: Any, Fx: Any, Fy: Any) -> tuple[Any, Any]:
+def _bounds(
+    mu_x: Number, mu_y: Number, Rx: Number, Ry: Number, error_x: Number, error_y: Number
+) -> tuple[Number, Number, Number, Number, Number]:
+    """The bounds of a ``Certificate`` in the order of its fields, rounded up, for residuals with these errors."""
+    most_x, most_y = Rx + error_x, Ry + error_y
+    least = LEAST * (most_x + most_y > 0.0)
+    distance_x, distance_y = side_bounds(mu_x, mu_y, most_x, most_y)
+    distance, gap = _hypot(distance_x, distance_y), gap_bound(mu_x, mu_y, most_x, most_y)
+    rounding = UP * distance_bound(mu_x, mu_y, error_x, error_y) + LEAST * (error_x + error_y > 0.0)
+    return UP * distance + least, UP * distance_x + least, UP * distance_y + least, UP * gap + least, rounding
+
+
+def _sqrt(a: Number) -> Number:
+    return math.sqrt(a) if isinstance(a, float) else np.sqrt(a)
+
+
+def _hypot(a: Number, b: Number) -> Number:
+    return math.hypot(a, b) if isinstance(a, float) and isinstance(b, float) else np.hypot(a, b)
+
+
+def side_bounds(mu_x: Number, mu_y: Number, Fx: Number, Fy: Number) -> tuple[Number, Number]:
     """|x - x*| and |y - y*| are at most these; nothing is squared, so nothing overflows or underflows on the way."""
-    mean = np.sqrt(mu_x) * np.sqrt(mu_y)
-    return np.hypot(Fx / mu_x, Fy / mean), np.hypot(Fx / mean, Fy / mu_y)
+    mean = _sqrt(mu_x) * _sqrt(mu_y)
+    return _hypot(Fx / mu_x, Fy / mean), _hypot(Fx / mean, Fy / mu_y)
 
 
-def distance_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:
+def distance_bound(mu_x: Number, mu_y: Number, Fx: Number, Fy: Number) -> Number:
     """|x - x*| + |y - y*| (Definition 2) is at most this."""
-    with np.errstate(all="ignore"):
-        return float(np.hypot(*side_bounds(mu_x, mu_y, Fx, Fy)))
+    return _hypot(*side_bounds(mu_x, mu_y, Fx, Fy))
 
 
 def weighted_bound(mu_x: Number, mu_y: Number, Fx: Number, Fy: Number) -> Number:

@@ -22,7 +22,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import norm, norms
+from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import BlockCertificates, Certificate, certificates_from_residuals
@@ -164,10 +164,9 @@ class _Blocks(Saddle):
         A, transpose = self.A, self.A.T
         assert isinstance(A, BatchedCoupling)
         assert isinstance(transpose, BatchedCoupling)
-        xp, wide = self.space.xp, self.space.wide
-        sides = (*of_x, transpose.rounding_terms(of_x[-1])), (*of_y, A.rounding_terms(of_y[-1]))
-        stacks = [xp.reshape(xp.stack([wide.cast(v) for v in side]), (len(side), self.blocks, -1)) for side in sides]
-        (*sizes_x, scale_y), (*sizes_y, scale_x) = np.split(to_host(xp.concat([norms(s, axis=2) for s in stacks])), 2)
+        vectors = (*of_x, transpose.rounding_terms(of_x[-1]), *of_y, A.rounding_terms(of_y[-1]))
+        lengths = block_norms([self.space.wide.cast(v) for v in vectors], self.blocks)
+        (*sizes_x, scale_y), (*sizes_y, scale_x) = np.split(lengths, 2)
         return (*sizes_x, scale_x), (*sizes_y, scale_y)
 
     @property
@@ -198,7 +197,7 @@ class _Whole(Saddle):
 
     def block_norms(self, vector: Array) -> Any:
         """The norm of each block."""
-        return to_host(block_norms(vector, self.blocks))
+        return block_norms([self.space.wide.cast(vector)], self.blocks)[0]
 
 
 def _check_sum(f: Smooth, name: str, size: int, blocks: int, space: Space) -> None:

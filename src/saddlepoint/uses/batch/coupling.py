@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.sparse import block_diag, coo_array
 
-from saddlepoint.ground.arrays import Array, Space, space_of
+from saddlepoint.ground.arrays import Array, Space, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.ground.validation import as_float_array, finite
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, Norm
 
+SMALLEST = 1e-280  # squares of norms above it have not lost digits by underflow
 BLOCK = 1 << 24  # entries of A that are copied at a time where copies are needed
 
 
@@ -100,7 +101,7 @@ class BatchedCoupling(Coupling):
     def _norm_ceiling(self) -> float:
         """The largest Frobenius norm of a block."""
         size = self.A.shape[1] * self.A.shape[2]
-        largest = float(self.space.xp.max(block_norms(self._column_norms, self.blocks)))
+        largest = float(block_norms([self._column_norms], self.blocks).max())
         return largest * (1.0 + 4.0 * self.space.eps * math.sqrt(size))
 
     def bounded(self) -> BatchedCoupling:
@@ -125,6 +126,12 @@ def stacked_couplings(couplings: Iterable[Any], space: Space) -> BatchedCoupling
     return BatchedCoupling(space.xp.stack([space.cast(A.A) for A in parts]))
 
 
-def block_norms(v: Array, blocks: int) -> Array:
-    """The Euclidean norm of each block of v."""
-    return norms(space_of(v).xp.reshape(v, (blocks, -1)), axis=1)
+def block_norms(vectors: Sequence[Array], blocks: int) -> Array:
+    """The Euclidean norms of the blocks of some vectors of float64: NumPy's, a row for each vector."""
+    xp = space_of(vectors[0]).xp
+    parts = [xp.reshape(v, (blocks, -1)) for v in vectors]
+    sums = [np.einsum("bi,bi->b", V, V) if xp is np else xp.sum(V * V, axis=1) for V in parts]
+    squares = to_host(xp.stack(sums))
+    if ((squares > SMALLEST) & (squares < math.inf)).all():
+        return np.asarray(np.sqrt(squares))
+    return to_host(xp.stack([norms(V, axis=1) for V in parts]))
