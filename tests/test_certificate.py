@@ -1,5 +1,6 @@
 """The certificate: one formula for single problems and for blocks, true and tight at every scale."""
 
+import json
 import math
 from fractions import Fraction
 
@@ -7,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_arrays import xp  # noqa: F401 - xp is a fixture
 
 import saddlepoint as sp
+from saddlepoint.ground.arrays import NUMPY64, space_of, to_host
+from saddlepoint.ground.linalg import matrix_norms, norm, norms
 from saddlepoint.theory import (
     certificate_from_residuals,
     certificates_from_residuals,
@@ -19,6 +21,7 @@ from saddlepoint.theory import (
     norm_sum_upper,
 )
 from saddlepoint.theory.certificate import LEAST, NO_CERTIFICATE, UP, Certificate
+from saddlepoint.uses.batch import Batch, solve_many
 
 BOUNDS = ("distance", "distance_x", "distance_y", "gap", "rounding")
 SMALLEST, LARGEST = math.ulp(0.0), float(np.finfo(float).max)
@@ -228,3 +231,263 @@ def test_norm_sum_bounds_meet_at_a_solution():
     lower = norm_sum_lower(radius, -(s @ s), np.linalg.norm(s), np.linalg.norm(B.T @ s))
     assert lower == pytest.approx(norm_sum_upper(radius, np.linalg.norm(s), 0.0))
     assert norm_sum_lower(radius, 1.0, 0.0, 0.0) == 0.0
+
+
+# -- problems with exact solutions -------------------------------------------------------------------------------------
+
+
+def exact_solution(matrix, right):
+    """The solution of a linear system in rational numbers."""
+    size = len(right)
+    rows = [[Fraction(value) for value in row] + [Fraction(b)] for row, b in zip(matrix, right, strict=True)]
+    for k in range(size):
+        pivot = next(i for i in range(k, size) if rows[i][k] != 0)
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [value / rows[k][k] for value in rows[k]]
+        for i in range(size):
+            if i != k and rows[i][k] != 0:
+                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def exact_saddle_point(p, b, q, c, A):
+    """Of p x^2/2 + b x + x A y - q y^2/2 - c y, with p and q for every variable."""
+    system = np.block([[np.diag(p), A], [-A.T, np.diag(q)]])
+    solution = exact_solution(system.tolist(), [-value for value in (*b.tolist(), *c.tolist())])
+    return solution[: len(p)], solution[len(p) :]
+
+
+def squared_distance(found, exact):
+    return sum((Fraction(float(a)) - b) ** 2 for a, b in zip(found, exact, strict=True))
+
+
+def random_data(rng, scale=1.0, M=3, N=2):
+    p, q = np.geomspace(10.0 ** rng.uniform(-3, 0), 1.0, M), np.geomspace(10.0 ** rng.uniform(-3, 0), 2.0, N)
+    b, c = scale * rng.standard_normal(M), scale * rng.standard_normal(N)
+    return p, b, q, c, rng.standard_normal((M, N)) * 10.0 ** rng.uniform(-2, 1)
+
+
+def quadratic_of(p, b, q, c, A):
+    return sp.Saddle(sp.Quadratic(p, b), sp.Quadratic(q, c), A)
+
+
+def holds(certificate, x, y, exact):
+    """Whether the point is as near as the certificate says, decided in rational numbers."""
+    dx, dy = squared_distance(x, exact[0]), squared_distance(y, exact[1])
+    distance = Fraction(certificate.distance)
+    both = dx <= Fraction(certificate.distance_x) ** 2 and dy <= Fraction(certificate.distance_y) ** 2
+    # sqrt(dx) + sqrt(dy) <= d, squared twice
+    rest = distance**2 - dx - dy
+    return both and rest >= 0 and 4 * dx * dy <= rest**2
+
+
+@given(st.integers(0, 10**6), st.integers(-290, 290), st.sampled_from([0.0, 1e-15, 1e-8, 1.0, 1e6]))
+def test_the_solution_is_never_further_away_than_certified(seed, exponent, spread):
+    """Solutions of sizes from 1e-290 to 1e290, and points near them and far from them."""
+    rng = np.random.default_rng(seed)
+    scale = 10.0**exponent
+    data = random_data(rng, scale)
+    exact = exact_saddle_point(*data)
+    x, y = (
+        np.array([float(value) for value in side]) + spread * scale * rng.standard_normal(len(side)) for side in exact
+    )
+    found = quadratic_of(*data).certificate(x, y)
+    assert holds(found, x, y, exact)
+    assert max(found.distance_x, found.distance_y) <= found.distance <= found.distance_x + found.distance_y
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-170, 1e-155, 1.0, 1e155, 1e300])
+def test_blocks_of_any_scale_are_certified_as_single_problems_are(scale):
+    """Values near 1e-170, whose squares underflow, were certified as 0.0."""
+    rng = np.random.default_rng(1)
+    data = [random_data(rng, scale if b % 2 else 1.0) for b in range(4)]
+    problems = [quadratic_of(*numbers) for numbers in data]
+    batch = Batch.of(problems)
+    x, y = np.zeros(4 * 3), np.zeros(4 * 2)
+    found = batch.certificates(x, y)
+    for certificate, f, numbers in zip(found, problems, data, strict=True):
+        assert certificate.distance > 0.0
+        np.testing.assert_allclose(certificate, f.certificate(np.zeros(3), np.zeros(2)), rtol=1e-12, atol=1e-320)
+        assert holds(certificate, np.zeros(3), np.zeros(2), exact_saddle_point(*numbers))
+    worst = batch.worst(x, y)
+    assert worst.distance == max(certificate.distance for certificate in found)
+    assert worst.residual > 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-100])
+def test_tiny_problems_are_solved_together(scale):
+    """tol is far below the solution, so the start is not good enough."""
+    rng = np.random.default_rng(2)
+    data = [random_data(rng, scale) for _ in range(3)]
+    results = solve_many([quadratic_of(*numbers) for numbers in data], tol=1e-6 * scale, method="lpd-gs")
+    for result, numbers in zip(results, data, strict=True):
+        assert "solved together" in result.message
+        assert result.solved, result
+        assert 0.0 < result.certificate.distance <= 1e-6 * scale
+        assert holds(result.certificate, result.x, result.y, exact_saddle_point(*numbers))
+        assert result.x.any()
+
+
+@pytest.mark.parametrize("entries", [1e-170, 1e170])
+def test_the_rounding_of_products_of_any_scale_is_allowed_for(entries):
+    """A y cancels, so that its rounding error is far above |A y|; squares of the entries of A leave float64."""
+    A = entries * np.array([[[1.0, 1.0]], [[3.0, 1.0]]])
+    batch = Batch(sp.Quadratic(1.0), sp.Quadratic(1.0), A)
+    x, y = np.zeros(2), np.array([1.0, -1.0 + 2.0**-40, 1.0, -3.0])
+    error = 2.0**-53 * entries
+    found = batch.certificates(x, y)
+    for certificate, block, part in zip(found, A, y.reshape(2, 2), strict=True):
+        single = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), block).certificate(np.zeros(1), part)
+        assert certificate.rounding == pytest.approx(single.rounding, rel=1e-12)
+    _, _, slack_x, _ = batch._raw._residuals(x, y)
+    assert (slack_x > error).all()
+
+
+# -- noise in the gradients of a batch ---------------------------------------------------------------------------------
+
+
+LEVEL = 1e-6
+
+
+def noisy_batch(seed, unequal=False, B=5, M=3):
+    """Blocks with the gradient x_b + b_b of g_b and noise of size LEVEL in each entry; the exact solutions with it."""
+    rng = np.random.default_rng(seed)
+    b, c, A = rng.standard_normal(B * M), rng.standard_normal(B * 2), 0.3 * rng.standard_normal((B, M, 2))
+    level = np.repeat(LEVEL * (10.0 ** -np.arange(B) if unequal else np.ones(B)), M)
+    g = sp.Smooth(lambda x: x + b + level * np.sin(1e9 * x), mu=1.0, L=1.0)
+    parts = zip(b.reshape(B, M), c.reshape(B, 2), A, strict=True)
+    exact = [exact_saddle_point(np.ones(M), bb, np.ones(2), cb, Ab) for bb, cb, Ab in parts]
+    return Batch(g, sp.Quadratic(1.0, c), A), exact
+
+
+@pytest.mark.parametrize("unequal", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_certificates_of_a_batch_allow_for_noise(seed, unequal):
+    batch, exact = noisy_batch(seed, unequal)
+    results = solve_many(batch, tol=1e-4, method="lpd-gs")
+    for result, solution in zip(results, exact, strict=True):
+        assert result.solved, result
+        assert holds(result.certificate, result.x, result.y, solution)
+        assert LEVEL < result.certificate.noise_x < 20 * LEVEL
+        assert result.certificate.noise_y == 0.0
+        assert result.certificate.rounding > LEVEL
+    whole = sp.solve(batch.problem, tol=1e-4, method="lpd-gs")
+    assert whole.certificate.distance == max(result.certificate.distance for result in results)
+
+
+@pytest.mark.parametrize("tol", [4e-6, 2e-6, 1e-6, 1e-9])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_batch_is_not_solved_below_its_noise(seed, tol):
+    """Certificates without the noise called such points solved, and were smaller than the true distance."""
+    batch, exact = noisy_batch(seed)
+    results = solve_many(batch, tol=tol, method="lpd-gs", max_calls=2000)
+    for result, solution in zip(results, exact, strict=True):
+        assert not result.solved
+        assert "seems noisy" in result.message
+        assert holds(result.certificate, result.x, result.y, solution)
+
+
+def test_noise_counts_by_block_and_in_the_units_of_each():
+    """Blocks of very different mu: each allows for the noise of its own gradient, whatever the scaling of the run."""
+    rng = np.random.default_rng(0)
+    mu = 10.0 ** np.array([-2.0, 0.0, 1.0])
+    problems = [sp.Saddle(sp.Quadratic(m, rng.standard_normal(3)), sp.Quadratic(2.0), np.eye(3)) for m in mu]
+    batch = Batch.of(problems)
+    x, y = rng.standard_normal((2, 9))
+    noise = (1e-3, 2e-3)
+    found = batch.certificates(x, y, noise)
+    for k, (f, certificate) in enumerate(zip(problems, found, strict=True)):
+        scale = [slope[k] for slope in batch._slopes]
+        f.noise = (noise[0] / scale[0], noise[1] / scale[1])
+        own = f.certificate(x[3 * k : 3 * k + 3], y[3 * k : 3 * k + 3])
+        np.testing.assert_allclose(certificate, own, rtol=1e-12)
+        # in the variables of the whole, equal noise adds the same to the distance of every block
+        assert own.rounding == pytest.approx(2**0.5 * math.hypot(*noise), rel=1e-9)
+
+
+def test_blocks_are_not_called_solved_before_their_gradients_were_examined():
+    """The last block takes long. The others begin at their solution, but nobody looks for noise in time."""
+    slope = np.repeat([0.0, 0.0, 1.0], 2)
+
+    def results(trusted):
+        g = sp.Smooth(lambda x: 1e-6 * x + slope, mu=1e-6, L=1.0, trusted=trusted)
+        batch = Batch(g, sp.Quadratic(1.0), np.zeros((3, 2, 2)))
+        return solve_many(batch, tol=1e-4, method="extragradient", max_calls=300)
+
+    near = [result.certificate.distance <= 1e-4 for result in results(False)]
+    assert near == [True, True, False]
+    assert [result.solved for result in results(False)] == [False, False, False]
+    assert "the gradients have not been examined" in results(False)[0].message
+    assert [result.solved for result in results(True)] == near
+
+
+# -- norms -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-100, 1.0, 1e100, 1e200])
+def test_norms_of_blocks_in_every_library(xp, scale):
+    rng = np.random.default_rng(0)
+    a = scale * rng.standard_normal((5, 7))
+    a[2] = 0.0
+    array = xp.asarray(a.tolist(), dtype=xp.float64)
+    for axis in (0, 1):
+        with np.errstate(over="ignore"):
+            expected = [norm(np.ascontiguousarray(row)) for row in (a if axis else a.T)]
+        for found in (norms(array, axis), matrix_norms(array, axis)):
+            assert space_of(found) == space_of(array)
+            np.testing.assert_allclose(to_host(found), expected, rtol=1e-14)
+
+
+@given(st.integers(-320, 300), st.integers(0, 10**6))
+def test_norms_of_any_size(exponent, seed):
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal((4, 6)) * 10.0 ** (rng.uniform(-3, 3, (4, 1)) + exponent)
+    exact = [sum(Fraction(value) ** 2 for value in row) for row in a.tolist()]
+    for found, square in zip(norms(a, 1), exact, strict=True):
+        assert abs(Fraction(float(found)) ** 2 - square) <= square / 10**14 + Fraction(4 * SMALLEST) ** 2 + Fraction(
+            8 * SMALLEST
+        ) * Fraction(float(found))
+
+
+def test_norms_tell_of_what_is_not_finite():
+    found = norms(np.array([[1.0, math.inf], [math.nan, 1.0], [3.0, 4.0]]), 1)
+    assert found[0] == math.inf
+    assert math.isnan(found[1])
+    assert found[2] == 5.0
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-10])
+def test_batches_of_every_library_certify_alike(xp, scale):
+    rng = np.random.default_rng(3)
+    A, b = rng.standard_normal((3, 3, 2)), scale * rng.standard_normal(9)
+
+    def batch(array):
+        return Batch(sp.Quadratic(1.0, array(b)), sp.Quadratic(2.0), array(A))
+
+    x, y = scale * rng.standard_normal(9), scale * rng.standard_normal(6)
+    expected = batch(NUMPY64.cast).certificates(x, y)
+
+    def array(a):
+        return xp.asarray(np.asarray(a).tolist(), dtype=xp.float64)
+
+    found = batch(array).certificates(array(x), array(y))
+    for one, other in zip(found, expected, strict=True):
+        assert 0.0 < one.distance < 100 * scale
+        # outside NumPy, what may be flushed to zero is allowed for, which is far below these values
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-300)
+
+
+# -- results that carry it ---------------------------------------------------------------------------------------------
+
+
+def test_saved_results_and_json_carry_all_fields(tmp_path):
+    data = random_data(np.random.default_rng(5))
+    result = sp.solve(quadratic_of(*data), tol=1e-8)
+    assert 0.0 < result.certificate.distance_x <= result.certificate.distance
+    told = json.loads(json.dumps(result.to_dict()))["certificate"]
+    assert told == result.certificate._asdict() | {"residual": result.certificate.residual}
+    result.save(tmp_path / "result.npz")
+    assert sp.load_result(tmp_path / "result.npz").certificate == result.certificate

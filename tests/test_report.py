@@ -19,7 +19,7 @@ from saddlepoint.commands import pages
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 from saddlepoint.solving.result import History, Record, Status
-from saddlepoint.theory.certificate import Certificate, distance_bound, gap_bound
+from saddlepoint.theory.certificate import NO_CERTIFICATE, distance_bound, gap_bound
 from saddlepoint.uses.pages.report import by_problem, report_page
 from saddlepoint.uses.pages.report_data import MOST, as_csv, thinned, unique
 from saddlepoint.uses.pages.report_table import told
@@ -39,8 +39,8 @@ def results():
 
 def odd_ones(result):
     """Results as nobody wants them."""
-    nothing = Certificate(math.inf, math.inf, math.inf, math.nan, math.nan)
-    unproven = Certificate(math.inf, math.inf, math.inf, 1e-7, 2e-7)
+    nothing = NO_CERTIFICATE._replace(Fx=math.nan, Fy=math.nan)
+    unproven = NO_CERTIFICATE._replace(Fx=1e-7, Fy=2e-7)
     first = result.history[0]
     blank = [record._replace(distance=math.inf, gap=math.nan) for record in result.history]
     unknown = {"constants": {"mu_x": math.nan, "L_x": 1.0, "mu_y": 0.1, "L_y": 1.0, "norm": None}, "tol": 1e-6}

@@ -41,8 +41,9 @@ def norms(a: Array, axis: int) -> Array:
     least = float(info.smallest_normal)
     largest = xp.max(xp.abs(a), axis=axis, keepdims=True)
     unit = xp.where((largest >= least) & (largest <= float(info.max)), largest, xp.full_like(largest, least))
-    scaled = a / unit
-    lengths: Array = xp.squeeze(unit, axis=axis) * xp.sqrt(xp.sum(scaled * scaled, axis=axis))
+    with np.errstate(over="ignore", invalid="ignore"):  # of entries that are not finite
+        scaled = a / unit
+        lengths: Array = xp.squeeze(unit, axis=axis) * xp.sqrt(xp.sum(scaled * scaled, axis=axis))
     return lengths
 
 

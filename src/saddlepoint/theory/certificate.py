@@ -108,14 +108,16 @@ class BlockCertificates(NamedTuple):
         ``rounding`` is that of the problem with the largest distance; Fx and Fy are the lengths of all residuals
         together; the noise is the largest one.
         """
+        with np.errstate(over="ignore", invalid="ignore"):
+            Fx, Fy = norm(self.Fx), norm(self.Fy)
         return Certificate(
             distance=float(np.max(self.distance)),
             distance_x=float(np.max(self.distance_x)),
             distance_y=float(np.max(self.distance_y)),
             gap=float(np.max(self.gap)),
             rounding=float(self.rounding[int(np.argmax(self.distance))]),
-            Fx=norm(self.Fx),
-            Fy=norm(self.Fy),
+            Fx=Fx,
+            Fy=Fy,
             noise_x=float(np.max(self.noise_x)),
             noise_y=float(np.max(self.noise_y)),
         )

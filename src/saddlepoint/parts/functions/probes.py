@@ -100,7 +100,7 @@ def noise_level(
     step = length * eps ** (1.0 / 3.0)
     levels = _noise_on_a_line(grad, x, length, step, seed, sizes)
     if np.all(np.min(levels, axis=0) <= rounding):
-        return np.zeros(np.shape(size))[()], LINE
+        return (np.zeros(np.shape(size)) if np.ndim(size) else 0.0), LINE
     levels = np.concatenate([levels, _noise_on_a_line(grad, x, length, step, seed + 1, sizes)])
     least = np.min(levels, axis=0)
     noise = np.max(np.where(levels <= 10.0 * least, levels, 0.0), axis=0)

@@ -137,7 +137,8 @@ class Batch:
     def worst(self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0)) -> Certificate:
         """What holds for every block; the lengths of the field and the noise are in the variables of ``problem``."""
         proofs = self._proofs(x, y, noise)
-        Fx, Fy = (norm(slope * F) for slope, F in zip(self._slopes, (proofs.Fx, proofs.Fy), strict=True))
+        with np.errstate(over="ignore", invalid="ignore"):
+            Fx, Fy = (norm(slope * F) for slope, F in zip(self._slopes, (proofs.Fx, proofs.Fy), strict=True))
         return proofs.worst()._replace(Fx=Fx, Fy=Fy, noise_x=noise[0], noise_y=noise[1])
 
     def _proofs(self, x: Array, y: Array, noise: tuple[float, float]) -> BlockCertificates:
