@@ -222,6 +222,7 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch, capsys):
     assert "pip install 'saddlepoint[cli]'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_game_reports_value_and_exploitability(run, tmp_path):
     code, out, err = run("game", "kuhn", "--json", "--strategies", "--plot", "kuhn.png")
     assert (code, err) == (0, "")

@@ -12,6 +12,7 @@ from cases import CASES, case
 from hypothesis import given
 from random_problems import ROUNDING, in_normal_form, saddles, weighted_error
 from reference import check_solves
+from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint.methods import registry
@@ -42,7 +43,7 @@ def reflected():
 # -- the worked example -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("problem", slow_except(CASES, "balanced", "logistic"))
 def test_the_example_solves_every_case(reflected, problem):
     check_solves(*case(problem), reflected())
 

@@ -118,6 +118,7 @@ def test_whole_numbers_come_out_exactly(kind, types, m, n, density, step, thread
                     np.testing.assert_array_equal(fast, slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize("shape", [(700, 90), (90, 700), (40, 2000)])
@@ -293,6 +294,7 @@ def test_passes_are_counted_as_they_are_made(anywhere):
         assert meter.calls["A"] == meter.calls["At"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["condat-vu", "dippa", "ogda"])
 @pytest.mark.parametrize("kind", ["rows", "columns", "csr"])
 def test_a_solve_in_one_pass_is_the_same_solve(monkeypatch, method, kind):
@@ -352,6 +354,7 @@ def test_arrays_of_all_sorts(anywhere, tmp_path):
     np.testing.assert_array_equal(S.both(np.ones(30), np.ones(20))[0], A.sum(axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rows", "columns"])
 @pytest.mark.parametrize("one_pass", [True, False])
 def test_narrow_A_and_wide_vectors_need_no_copy_of_A(monkeypatch, kind, one_pass):

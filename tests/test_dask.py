@@ -23,8 +23,7 @@ from saddlepoint.parts.sharded import LocalEngine, ShardedCoupling
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 
-from saddlepoint.parts.sharded import dask as engine_module  # noqa: E402
-from saddlepoint.parts.sharded import dask_array, dask_cluster  # noqa: E402
+from saddlepoint.parts.sharded import dask_array  # noqa: E402
 from saddlepoint.parts.sharded.dask import DaskEngine, dask_coupling  # noqa: E402
 from saddlepoint.parts.sharded.dask_cluster import Cluster, certificates, connect  # noqa: E402
 
@@ -157,9 +156,8 @@ def test_a_cluster_of_a_job_queue(files, answer, tmp_path):
     gc.collect()  # which is to be noticed here, and not in the next test
 
 
-def test_actors_in_a_chain_give_the_same_bits(client, files, answer, monkeypatch):
-    monkeypatch.setattr(engine_module, "FAN_OUT", 1)
-    f = sp.Saddle(*functions(), loaded(files))
+def test_actors_in_a_chain_give_the_same_bits(client, files, answer):
+    f = sp.Saddle(*functions(), ShardedCoupling(DaskEngine(loaded(files), fan_out=1)))
     assert f.A.engine.roots == [0]
     result = sp.solve(f, method=METHOD, tol=TOL)
     assert np.array_equal(result.x, answer.x)
@@ -290,10 +288,8 @@ def test_a_worker_is_killed_between_two_rounds(client, files, answer, caplog):
     f.A.engine.close()
 
 
-@pytest.mark.parametrize("fan", [8, 1])
-def test_a_worker_is_killed_in_the_middle_of_a_round(client, files, tmp_path, fan, monkeypatch):
-    monkeypatch.setattr(engine_module, "FAN_OUT", fan)
-    monkeypatch.setattr(engine_module, "COPY_ROUNDS", 7)  # so that a copy of the stores has been taken
+@pytest.mark.parametrize("fan_out", [8, 1])
+def test_a_worker_is_killed_in_the_middle_of_a_round(client, files, tmp_path, fan_out):
     mark = tmp_path / "killed"
 
     def make(deadly):
@@ -312,7 +308,8 @@ def test_a_worker_is_killed_in_the_middle_of_a_round(client, files, tmp_path, fa
         return sp.Smooth(lambda x: np.tanh(x) + x, mu=1.0, L=2.0, restrict=part)
 
     h = functions()[1]
-    couplings = [dask_coupling(loaded(files)), ShardedCoupling(LocalEngine(matrix(), 8))]
+    engine = DaskEngine(loaded(files), fan_out=fan_out, copy_rounds=7)  # so that a copy of the stores has been taken
+    couplings = [ShardedCoupling(engine), ShardedCoupling(LocalEngine(matrix(), 8))]
     results = [
         sp.solve(sp.Saddle(make(deadly), h, A), method=METHOD, tol=TOL)
         for deadly, A in zip((True, False), couplings, strict=True)
@@ -385,33 +382,28 @@ class _processes:
 # -- addresses ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 1.0)
-
-
 @pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1", "http://127.0.0.1:8787", "tcp://host:port", 7])
 def test_an_address_that_is_none(address):
     with pytest.raises(sp.ProblemError, match="expected tcp://host:port or tls://host:port"):
         connect(address)
 
 
-def test_nobody_answers_at_the_address(quick):
+def test_nobody_answers_at_the_address():
     with pytest.raises(sp.ProblemError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1: .*refused"):
-        connect("tcp://127.0.0.1:1")
+        connect("tcp://127.0.0.1:1", seconds=1.0)
     with pytest.raises(sp.ProblemError, match="no Dask scheduler at tcp://no-such-host"):
-        connect("tcp://no-such-host.invalid:8786")
+        connect("tcp://no-such-host.invalid:8786", seconds=1.0)
     with pytest.raises(sp.ProblemError, match="no Dask scheduler at"):
-        connect("tcp://127.0.0.1:99999")
+        connect("tcp://127.0.0.1:99999", seconds=1.0)
     assert _loops() == 0
 
 
-def test_someone_answers_who_is_no_scheduler(quick):
+def test_a_server_that_is_no_scheduler():
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         with pytest.raises(sp.ProblemError, match="does not answer within 1 s as a scheduler does"):
-            connect(f"tcp://127.0.0.1:{mute.getsockname()[1]}")
+            connect(f"tcp://127.0.0.1:{mute.getsockname()[1]}", seconds=1.0)
 
 
 def _loops():
@@ -420,7 +412,7 @@ def _loops():
     )
 
 
-def test_a_cluster_at_an_address(client, quick):
+def test_a_cluster_at_an_address(client):
     address = client.scheduler.address
     with connect(address, workers=2) as cluster:
         A = dask_coupling(da.from_array(matrix(), chunks=(12, COLUMNS)), cluster=cluster)
@@ -430,7 +422,7 @@ def test_a_cluster_at_an_address(client, quick):
     assert cluster.client.status == "closed"
     assert client.status == "running"
     with pytest.raises(sp.ProblemError, match="has 2 workers after 1 s; expected 3"):
-        connect(address, workers=3)
+        connect(address, workers=3, seconds=1.0)
 
 
 def test_processes_of_ones_own():
@@ -443,7 +435,7 @@ def test_processes_of_ones_own():
     assert not Path(f"/proc/{worker}").exists()
 
 
-def test_certificates(tmp_path, quick):
+def test_certificates(tmp_path):
     pytest.importorskip("cryptography", reason="cryptography makes the certificates of this test")
     security = distributed.Security.temporary()
     pem = {"ca": security.tls_ca_file, "cert": security.tls_client_cert, "key": security.tls_client_key}
@@ -462,7 +454,7 @@ def test_certificates(tmp_path, quick):
         with pytest.raises(sp.ProblemError, match="needs certificates"):
             connect(address)
         with pytest.raises(sp.ProblemError, match="no Dask scheduler"):
-            connect(address.replace("tls", "tcp"))
+            connect(address.replace("tls", "tcp"), seconds=1.0)
     with pytest.raises(sp.ProblemError, match=r"the key is .*no such file"):
         certificates(tmp_path / "ca", tmp_path / "cert", tmp_path / "nothing")
 

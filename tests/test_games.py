@@ -260,6 +260,7 @@ def test_equilibration(seed):
         assert ((largest == 0.0) | ((largest > 0.5) & (largest < 2.0))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["dippa", "catalyst-dippa", "lpd-gs", "extragradient", "auto", "newton"])
 def test_every_method_can_solve_a_subproblem(method):
     """It has the paper's form: gradients only, mu and L known, and the watch does not object."""
@@ -282,6 +283,7 @@ def test_best_responses_of_a_polytope():
 # -- poker ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [None, "auto", "anderson-condat-vu", "dippa", "lpd-gs"])
 def test_kuhn_poker(method):
     game = ExtensiveGame.load("kuhn")

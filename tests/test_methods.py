@@ -58,6 +58,7 @@ def test_newton_solves_with_few_factorisations(problem):
             sp.solve(f, method="newton")
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.floats(-3.0, 1.0), st.floats(-2.0, 2.0))
 def test_newton_gets_over_kinks(seed, log_width, log_norm):
     """Piecewise linear gradients, steep and flat: where plain Newton steps cycle, the damping helps."""

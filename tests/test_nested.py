@@ -307,6 +307,7 @@ def test_rhss_at_weak_coupling_is_richardson_with_cg():
     assert all(b <= theory.rhss_inexact_contraction(0.45, 0.5 * 0.55) * a for a, b in pairwise(weights))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("problem", ["balanced", "mu_x > mu_y", "wide", "kappa_x = 1"])
 def test_rhss_with_the_proven_share_contracts_as_proven(k, problem):
@@ -386,6 +387,7 @@ def test_rhss_levels_are_whole_numbers():
 # -- the measured orders ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_calls_of_minimax_appa_grow_with_the_product_of_the_condition_numbers():
     """sqrt(kx ky) by theory; less on the chain, where the first guesses are good, but more than the sqrt of others."""
     k = (50.0, 200.0, 800.0)
@@ -398,6 +400,7 @@ def test_pbr_grows_with_the_power_three_halves_where_kappa_is_the_coupling_squar
     assert 1.2 <= exponent("pbr", [(v * v, v * v, v) for v in c], c) <= 1.65
 
 
+@pytest.mark.slow
 def test_rhss_comes_closer_to_the_lower_bound_with_more_levels():
     c = (4.0, 8.0, 16.0, 32.0)
     one, two = (exponent(sp.RHSS(k), [(v * v, v * v, v) for v in c], c) for k in (1, 2))

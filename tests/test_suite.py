@@ -19,11 +19,13 @@ def syntax(path):
     return ast.parse(path.read_text("utf-8"))
 
 
+@cache
 def functions(path):
     """Every function of a file by name, methods of classes included."""
     return {node.name: node for node in ast.walk(syntax(path)) if isinstance(node, ast.FunctionDef)}
 
 
+@cache
 def imported(path):
     """Where the names come from that a file imports from another file of the tests: {name: (file, name there)}."""
     files = {path.stem: path for path in FILES}

@@ -289,9 +289,12 @@ class PolicyEvaluation:
 
     # -- by factorisation --------------------------------------------------------------------------------------------
 
-    def closed_form(self) -> Array:
-        """(M'C^-1 M + ridge I)^-1 M'C^-1 b, or M^-1 b for ridge = 0 (LSTD)."""
-        if issparse(self.M) and self.d > DENSE:
+    def closed_form(self, dense_up_to: int = DENSE) -> Array:
+        """(M'C^-1 M + ridge I)^-1 M'C^-1 b, or M^-1 b for ridge = 0 (LSTD).
+
+        Sparse M and C are factorised as dense matrices up to ``dense_up_to`` features, and as sparse ones beyond.
+        """
+        if issparse(self.M) and self.d > dense_up_to:
             return self._sparse_closed_form()
         M = _dense(self.M)
         if self.ridge == 0.0:

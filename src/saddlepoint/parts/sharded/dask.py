@@ -197,6 +197,8 @@ class DaskEngine(Engine):
         cluster: the cluster; by default that of the current ``distributed.Client``, or this process without one.
         patience: seconds to wait for a worker when all are lost.
         name: the name of A in error messages.
+        fan_out: number of actors to which this process, and every actor, passes a message on.
+        copy_rounds: least number of rounds between two copies of the stores.
 
     Attributes:
         out, back: bytes of vectors sent to and received from all workers together.
@@ -207,10 +209,19 @@ class DaskEngine(Engine):
     fragile = True
     latency = 5e-3  # seconds
 
-    def __init__(self, A: Any, cluster: Cluster | None = None, patience: float = PATIENCE, name: str = "A") -> None:
+    def __init__(
+        self,
+        A: Any,
+        cluster: Cluster | None = None,
+        patience: float = PATIENCE,
+        name: str = "A",
+        fan_out: int = FAN_OUT,
+        copy_rounds: int = COPY_ROUNDS,
+    ) -> None:
         array = check_dask_array(A, name)
         super().__init__(row_bounds(array), int(array.shape[1]), array.dtype)
         self.label, self.patience = name, patience
+        self.fan_out, self.copy_rounds = fan_out, copy_rounds
         self.cluster: Cluster | None = current_cluster() if cluster is None else cluster
         self.client = self.cluster.client
         self.out = self.back = self.kept = 0
@@ -323,7 +334,7 @@ class DaskEngine(Engine):
     def _copy_if_due(self) -> None:
         """Copy the vectors of the stores to this process, if the last copy is old enough."""
         began = time.perf_counter()
-        if len(self.entries) < COPY_ROUNDS or self.copy_seconds > COPY_SHARE * (began - self.copied_at):
+        if len(self.entries) < self.copy_rounds or self.copy_seconds > COPY_SHARE * (began - self.copied_at):
             return
         try:
             found = self._ask("vectors", None, lambda _: ())
@@ -378,15 +389,15 @@ class DaskEngine(Engine):
         )
 
     def _link(self) -> None:
-        """Build the tree: this process calls up to FAN_OUT actors, each of them up to FAN_OUT more, and so on."""
+        """Build the tree: this process calls up to ``fan_out`` actors, each of them as many more, and so on."""
 
         def head(several: list[int]) -> int:
-            below = [head(some) for some in _split(several[1:], FAN_OUT)]
+            below = [head(some) for some in _split(several[1:], self.fan_out)]
             if below:
                 self._ask("link", several[:1], lambda _: ([self.actors[i] for i in below],))
             return several[0]
 
-        self.roots = [head(some) for some in _split(list(range(self.workers)), FAN_OUT)]
+        self.roots = [head(some) for some in _split(list(range(self.workers)), self.fan_out)]
 
     def _contents(self, i: int) -> tuple[dict[int, dict[int, Any]], list[Entry]]:
         """What the stores of an actor must contain: functions and copied vectors, and the changes since the copy."""

@@ -53,13 +53,16 @@ class Cluster:
         self.close()
 
 
-def connect(address: str | None = None, workers: int | None = None, security: Any = None) -> Cluster:
+def connect(
+    address: str | None = None, workers: int | None = None, security: Any = None, seconds: float = CONNECT_SECONDS
+) -> Cluster:
     """Connect to a scheduler, or start worker processes on this machine.
 
     Args:
         address: of a scheduler, ``tcp://host:port`` or ``tls://host:port``; None to start workers on this machine.
         workers: number of workers to start, by default one for each core; at an address, the number to wait for.
         security: a ``distributed.Security`` for ``tls://`` (see ``certificates``).
+        seconds: time within which the scheduler must answer, and as many workers must have come as were asked for.
 
     Example:
         >>> from saddlepoint.parts.sharded.dask_cluster import connect
@@ -73,20 +76,20 @@ def connect(address: str | None = None, workers: int | None = None, security: An
         return _local(processes=True, workers=workers)
     distributed = import_distributed()
     _check_address(address, security)
-    _probe(address, security)
+    _probe(address, security, seconds)
     try:
-        client = distributed.Client(address, security=security, timeout=CONNECT_SECONDS, set_as_default=False)
+        client = distributed.Client(address, security=security, timeout=seconds, set_as_default=False)
     except Exception as error:
-        raise _unreachable(address, error) from None
+        raise _unreachable(address, error, seconds) from None
     cluster = Cluster(client, (client,))
     if workers is not None:
         try:
-            client.wait_for_workers(workers, timeout=CONNECT_SECONDS)
+            client.wait_for_workers(workers, timeout=seconds)
         except TimeoutError:
             count = len(client.scheduler_info()["workers"])
             cluster.close()
             raise ProblemError(
-                f"the scheduler {address} has {count} workers after {CONNECT_SECONDS:.0f} s; expected {workers}: start "
+                f"the scheduler {address} has {count} workers after {seconds:.0f} s; expected {workers}: start "
                 "more or ask for fewer"
             ) from None
     return cluster
@@ -160,29 +163,29 @@ def _check_address(address: Any, security: Any) -> None:
         raise ProblemError(f"the scheduler {address} needs certificates; give those of its authority and your own")
 
 
-def _probe(address: str, security: Any) -> None:
+def _probe(address: str, security: Any, seconds: float) -> None:
     """Connect once, with a time limit: Dask's client waits without end for a server that is no Dask scheduler."""
     host, _, port = address.partition("://")[2].rpartition(":")
     try:  # a plain connection fails at once, where Dask would retry for long
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), seconds).close()
     except (OSError, OverflowError) as error:
-        raise _unreachable(address, error) from None
+        raise _unreachable(address, error, seconds) from None
     arguments = {} if security is None else security.get_connection_args("client")
     comm = import_module("distributed.comm")
 
     async def connect_once() -> None:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            (await comm.connect(address, timeout=CONNECT_SECONDS, **arguments)).abort()
+        async with asyncio.timeout(seconds):
+            (await comm.connect(address, timeout=seconds, **arguments)).abort()
 
     with ThreadPoolExecutor(1) as pool:  # this thread may already run an event loop
         try:
             pool.submit(asyncio.run, connect_once()).result()
         except Exception as error:
-            raise _unreachable(address, error) from None
+            raise _unreachable(address, error, seconds) from None
 
 
-def _unreachable(address: str, error: Exception) -> ProblemError:
-    reason = " ".join(str(error).split()) or f"it does not answer within {CONNECT_SECONDS:.0f} s as a scheduler does"
+def _unreachable(address: str, error: Exception, seconds: float) -> ProblemError:
+    reason = " ".join(str(error).split()) or f"it does not answer within {seconds:.0f} s as a scheduler does"
     return ProblemError(f"there is no Dask scheduler at {address}: {reason}; check the address, and that it runs")
 
 
