@@ -27,7 +27,7 @@ SECTIONS = {
     "batch": ("Many problems in one call", str(os.cpu_count())),
     "inner_rules": ("DIPPA's inner rules", str(os.cpu_count())),
     "dask_rounds": ("A round on Dask", "1"),
-    "scaling": ("Past these machines", "1"),
+    "scaling": ("A on many machines: predicted times", "1"),
 }
 
 

@@ -176,10 +176,10 @@ def solves(folder: Path, quick: bool) -> Iterator[str]:
         A = sp.as_coupling(np.load(path)) if limit is None else sp.stream(path, limit)
         f = sp.Saddle(g, h, A if fused else TwoProducts(A))
         assert f.norm > 0.0
-        before = 0 if A.reading is None else A.reading.bytes
+        before = 0 if A.runtime.reading is None else A.runtime.reading.bytes
         result = sp.solve(f, method="lpd-gs", tol=1e-6)
         assert result.solved
-        read = 0.0 if A.reading is None else (A.reading.bytes - before) / 1e9
+        read = 0.0 if A.runtime.reading is None else (A.runtime.reading.bytes - before) / 1e9
         yield (
             f"| {way} | {m * n * 8 / 1e9:.1f} GB | {result.iterations} | {result.passes} | {result.monitor_calls} | "
             f"{result.seconds:.1f} | {result.seconds / result.passes:.3f} | {read:.1f} |"
@@ -192,7 +192,7 @@ class TwoProducts(sp.Coupling):
     trusted = True
 
     def __init__(self, A: sp.Coupling) -> None:
-        self.A, self.shape, self.dtype, self.reading = A, A.shape, A.dtype, A.reading
+        self.A, self.shape, self.dtype, self.runtime = A, A.shape, A.dtype, A.runtime
 
     def mul(self, y: Array) -> Array:
         return self.A.mul(y)

@@ -37,7 +37,7 @@ def main() -> None:
     before = memory("VmRSS")
     A, result = solve(path, limit, max_calls=10, tol=1e-9)
     assert result.certificate.distance < np.inf
-    print(memory("VmHWM") - before, A.reading.passes, A.reading.bytes)
+    print(memory("VmHWM") - before, A.runtime.reading.passes, A.runtime.reading.bytes)
 
 
 if __name__ == "__main__":

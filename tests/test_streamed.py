@@ -144,7 +144,7 @@ def test_one_pass_for_both_products(how, tmp_path, small_blocks):
     by_rows = inner(C)
     x, y = np.ones(m), np.ones(n)
     C.mul(y)
-    one = C.reading.bytes
+    one = C.runtime.reading.bytes
     turned = by_rows.T
     calls = [(lambda: C.tmul(x), 1), (lambda: C.both(x, y), 1), (lambda: C.T.both(y, x), 1)]
     calls += [
@@ -152,10 +152,10 @@ def test_one_pass_for_both_products(how, tmp_path, small_blocks):
         (lambda: turned.through(np.ones(turned.shape[1])), 2),
     ]
     for call, passes in calls:
-        before = C.reading.passes, C.reading.bytes
+        before = C.runtime.reading.passes, C.runtime.reading.bytes
         call()
-        assert C.reading.passes - before[0] == passes
-        assert C.reading.bytes - before[1] == passes * one
+        assert C.runtime.reading.passes - before[0] == passes
+        assert C.runtime.reading.bytes - before[1] == passes * one
     assert (by_rows.fused, turned.fused) == (True, False)
 
 
@@ -164,15 +164,15 @@ def test_what_fits_stays_in_memory(tmp_path, small_blocks):
     C = sp.stream(tmp_path / "A.npy", "64MB")
     C.mul(np.ones(n))
     size = m * n * 8
-    assert C.reading.bytes == size
+    assert C.runtime.reading.bytes == size
     C.mul(np.ones(n))
-    assert C.reading.bytes == size
+    assert C.runtime.reading.bytes == size
     least = budget.vector_bytes((m, n)) + 4 * 8192 + size // 2
     half = sp.stream(tmp_path / "A.npy", least)
     half.mul(np.ones(n))
     assert 0 < len(half.plan.keep) < len(half.plan.blocks)
     half.mul(np.ones(n))
-    assert size < half.reading.bytes < 2 * size
+    assert size < half.runtime.reading.bytes < 2 * size
 
 
 def test_a_solve_takes_one_pass_a_step(tmp_path, small_blocks):
@@ -185,7 +185,7 @@ def test_a_solve_takes_one_pass_a_step(tmp_path, small_blocks):
     assert result.passes <= result.iterations + 1
     steps = lanczos_steps(n, 0.1, 1e-8 ** (1 / 8))
     assert C.norm_estimate.products == 8 * steps
-    assert C.reading.passes == result.passes + result.monitor_calls + 1 + steps  # one more looks at the numbers
+    assert C.runtime.reading.passes == result.passes + result.monitor_calls + 1 + steps  # one more looks at the numbers
     twin = sp.solve(sp.Saddle(g, h, A), method="lpd-gs", tol=1e-8)
     np.testing.assert_allclose(result.x, twin.x, atol=2e-8)
 
@@ -239,7 +239,7 @@ def test_the_norm_is_bounded(how, scale, tmp_path, small_blocks):
     lower, upper, failure, _ = C.norm_estimate
     assert lower * (1 - 1e-12) <= true <= upper <= true / np.sqrt(0.9) * 1.001
     assert failure <= 1e-8
-    assert C.reading.passes <= 16
+    assert C.runtime.reading.passes <= 16
     assert C.T.norm_estimate == C.norm_estimate
 
 
@@ -249,7 +249,7 @@ def test_a_norm_that_is_given_takes_no_pass_and_is_watched(tmp_path, small_block
     true = np.linalg.norm(A, 2)
     C = sp.stream(tmp_path / "A.npy", norm=1.01 * true)
     assert C.norm == C.T.norm == 1.01 * true
-    assert C.reading.passes == 0
+    assert C.runtime.reading.passes == 0
     g, h = sp.Quadratic(1.0, np.ones(m)), sp.Quadratic(1.0, np.ones(n))
     assert sp.solve(sp.Saddle(g, h, C), tol=1e-8).solved
     with pytest.raises(sp.AssumptionError, match=r"\|A\| is too small"):
@@ -367,7 +367,7 @@ def test_a_large_map_is_streamed_by_itself(tmp_path, monkeypatch, small_blocks):
     assert isinstance(f.A, StreamedCoupling)
     for part in (mapped[100:], mapped[7:400], mapped.T, mapped[3:].T):
         C = sp.as_coupling(part)
-        assert C.reading is not None
+        assert C.runtime.reading is not None
         np.testing.assert_allclose(C.mul(np.ones(part.shape[1])), part @ np.ones(part.shape[1]), atol=1e-12)
     for other in (mapped[:, 3:], np.load(tmp_path / "A.npy", mmap_mode="c")):  # not as they are in the file
         assert isinstance(sp.as_coupling(other), coupling.DenseCoupling)
@@ -609,7 +609,7 @@ def test_ctrl_c_ends_between_two_blocks_with_the_best_point(tmp_path, small_bloc
     assert result.status is sp.Status.INTERRUPTED
     assert result.certificate.distance < np.inf
     assert len(blocks_done) == 700  # no pass more
-    assert 0.0 < C.reading.share < 1.0
+    assert 0.0 < C.runtime.reading.share < 1.0
     assert not [thread for thread in threading.enumerate() if "reader" in thread.name]
 
 
@@ -618,11 +618,11 @@ def test_the_rate_and_the_share(tmp_path, small_blocks):
     C = without_memory(sp.stream(tmp_path / "A.npy"))
     assert C.lengths.rows.shape == (m,)
     shares = []
-    C._pass(lambda rows, A: shares.append(C.reading.share))
+    C._pass(lambda rows, A: shares.append(C.runtime.reading.share))
     assert shares == sorted(shares)
     assert shares[0] == 0.0
-    assert shares[-1] < C.reading.share == 1.0
-    assert C.reading.rate > 0.0
+    assert shares[-1] < C.runtime.reading.share == 1.0
+    assert C.runtime.reading.rate > 0.0
     reading = Reading()
     reading.passes, reading.share, reading.rate = 7, 0.357, 1.234e9
     assert progress.format_reading(reading) == "pass 7, 35 %, 1.23 GB/s"
@@ -676,7 +676,7 @@ def test_a_problem_file_names_it(how, tmp_path, small_blocks):
     for reference in references:
         (tmp_path / "problem.toml").write_text(FILE.format(A=reference))
         f = load_problem(tmp_path / "problem.toml").problem
-        assert f.A.reading is not None
+        assert f.A.runtime.reading is not None
         assert (f.norm == 1e3) == ("norm" in reference)
         np.testing.assert_allclose(f.A.mul(np.ones(n)), A @ np.ones(n), atol=1e-10)
 
@@ -686,8 +686,8 @@ def test_a_file_beyond_the_memory_limit_stays_on_disk(tmp_path, capsys, monkeypa
     np.save(tmp_path / "A.npy", np.random.default_rng(0).standard_normal((5000, 600)))
     np.save(tmp_path / "b.npy", np.ones(5000))
     (tmp_path / "problem.toml").write_text(FILE.format(A='"A.npy"'))
-    assert load_problem(tmp_path / "problem.toml").problem.A.reading is None
-    assert load_problem(tmp_path / "problem.toml", 21_000_000).problem.A.reading is not None
+    assert load_problem(tmp_path / "problem.toml").problem.A.runtime.reading is None
+    assert load_problem(tmp_path / "problem.toml", 21_000_000).problem.A.runtime.reading is not None
     monkeypatch.setattr(sys, "argv", ["saddlepoint", "solve", str(tmp_path / "problem.toml"), "--memory-limit", "21MB"])
     assert cli.run() == 0
     assert "solved" in capsys.readouterr().out

@@ -89,10 +89,10 @@ def on_shards(f: Saddle) -> Plan:
     These are worth it where reading A takes longer than the rounds. That depends on nothing but A and the kind of
     engine, so the choice repeats. Anderson's memory takes no more than half the room of A.
     """
-    engine, (m, n) = f.A.engine, f.shape
+    runtime, (m, n) = f.A.runtime, f.shape
     window = min(LEAST, n // 4)
-    reading = m * n * f.A.dtype.itemsize / engine.shards / BANDWIDTH
-    if window < 5 or reading < ROUNDS * engine.latency:
+    reading = m * n * f.A.dtype.itemsize / runtime.shards / BANDWIDTH
+    if window < 5 or reading < ROUNDS * runtime.latency:
         return Plan((LPDGS(),), "x is spread over shards, and its steps take the fewest rounds")
     sweep = Anderson(CondatVu(), window)
     return Plan((sweep, LPDGS()), "x is spread over shards, and to read them takes longer than the rounds")
