@@ -108,3 +108,23 @@ def test_pages_name_files_that_exist():
         assert (source / name).exists() or (ROOT / "tests" / name).exists() or (ROOT / name).exists(), name
     for name in set(re.findall(r"`((?:dippa|aipfb|catalyst|start|weighted)_\w+)`", text)):
         assert hasattr(sp.theory, name), name
+
+
+def test_formulas_can_be_rendered():
+    """docutils knows only a part of LaTeX; what it does not know would end the build of the site."""
+    from docutils.utils.math.latex2mathml import tex2mathml
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    reader = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin)
+    formulas = 0
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        for block in reader.parse(path.read_text()):
+            inline = [part for part in block.children or [] if part.type.startswith("math")]
+            fenced = [block] if block.type == "math_block" or block.info == "{math}" else []
+            for formula in inline + fenced:
+                assert tex2mathml(formula.content.strip()).startswith("<math"), f"{path}: {formula.content}"
+                formulas += 1
+            for part in block.children or []:
+                assert part.type != "text" or "$" not in part.content, f"{path}: {part.content}"
+    assert formulas > 100
