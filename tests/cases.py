@@ -99,5 +99,6 @@ def quadratic_methods() -> dict[str, sp.Method]:
 
 
 def prox_methods() -> dict[str, sp.Method]:
-    registered = {info.name: sp.make_method(info.name) for info in sp.methods() if info.oracle == "prox"}
+    made = {info.name: sp.make_method(info.name) for info in sp.methods()}
+    registered = {name: method for name, method in made.items() if method.needs.prox_g or method.needs.prox_h}
     return registered | {f"condat-vu-{side}": sp.CondatVu(side) for side in ("x", "y", "both")}

@@ -9,6 +9,7 @@ from reference import check_solves, distance, saddle_point
 from tiers import slow_except
 
 import saddlepoint as sp
+from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import method_names
 from saddlepoint.problems.oracle import Meter, metered
 
@@ -29,8 +30,7 @@ def test_gradient_method_solves(method, problem):
 def test_prox_method_solves_or_says_what_it_lacks(method, problem):
     f, xs, ys = case(problem)
     made = PROX[method]
-    sides = getattr(made, "prox", "both")
-    if all(f.g.has_prox if side == "x" else f.h.has_prox for side in "xy" if sides in (side, "both")):
+    if not missing(made, f):
         check_solves(f, xs, ys, made)
     else:
         with pytest.raises(sp.ProblemError, match=f"{made.label} needs the prox of [gh]"):
