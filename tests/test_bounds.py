@@ -13,6 +13,7 @@ from saddlepoint.methods.needs import missing
 from saddlepoint.problems.generators import chain, chain_solution, random_quadratic
 
 METHODS = gradient_methods() | prox_methods() | quadratic_methods()
+METHODS["separated-exact"] = sp.Separated(accuracy=1e-12)
 PROBE = random_quadratic(3, 2, 4.0, 4.0, 1.0)
 BOUNDED = [name for name, m in METHODS.items() if m.bound(m.normal_form(PROBE).problem, 1) is not None]
 

@@ -24,6 +24,7 @@ from saddlepoint.methods.newton import Newton as Newton
 from saddlepoint.methods.ogda import OGDA as OGDA
 from saddlepoint.methods.pbr import PBR as PBR
 from saddlepoint.methods.rhss import RHSS as RHSS
+from saddlepoint.methods.separated import Separated as Separated
 from saddlepoint.methods.sliding import Sliding as Sliding
 from saddlepoint.methods.wrappers.anderson import Anderson as Anderson
 from saddlepoint.methods.wrappers.catalyst import Catalyst as Catalyst
@@ -56,5 +57,6 @@ __all__ = [
     "PBR",
     "RHSS",
     "Restarted",
+    "Separated",
     "Sliding",
 ]
