@@ -1,6 +1,7 @@
 # Written by tools/tables.py.
 # ruff: noqa: RUF022
 
+from saddlepoint.methods.adapdm import AdaPDM as AdaPDM
 from saddlepoint.methods.ag_eg import AGEG as AGEG
 from saddlepoint.methods.ag_og import AGOG as AGOG
 from saddlepoint.methods.agraal import AGRAAL as AGRAAL
@@ -38,6 +39,7 @@ __all__ = [
     "APD",
     "APDG",
     "APFB",
+    "AdaPDM",
     "Anderson",
     "Catalyst",
     "CondatVu",

@@ -1,0 +1,31 @@
+"""adaPDM: the step that the last two gradients and |A| allow."""
+
+from __future__ import annotations
+
+import math
+
+CAUTION = 1.2  # Theta, which must exceed 1
+
+
+def adapdm_step(step: float, before: float, low: float, high: float, ratio: float, norm: float) -> float:
+    """The next primal step gamma; the dual one is ratio^2 times it.
+
+    Args:
+        step, before: the last two primal steps.
+        low, high: <dg, dx>/|dx|^2 and |dg|^2/<dg, dx> for the last two points and gradients, 0 if they are the same.
+        ratio: t, the square root of dual over primal step.
+        norm: |A|.
+    """
+    xi = (ratio * step * norm) ** 2
+    room = 1.0 - 4.0 * xi
+    D = step * low * (step * high - 1.0)
+    curvature = 2.0 * (D + math.sqrt(D * D + xi * room))
+    allowed = step * math.sqrt(room / curvature) if curvature > 0.0 else math.inf
+    growth = step * math.sqrt(1.0 + step / before)
+    return min(growth, longest_step(ratio, norm), allowed)
+
+
+def longest_step(ratio: float, norm: float) -> float:
+    """1/(2 Theta t |A|)."""
+    product = 2.0 * CAUTION * ratio * norm
+    return 1.0 / product if product > 0.0 else math.inf
