@@ -105,8 +105,15 @@ def test_the_proof_has_the_numbers_of_the_theory(results):
         assert distance_bound(*at) <= certificate.distance <= distance_bound(*at) + 1.000001 * certificate.rounding
         assert gap_bound(*at) <= certificate.gap
         said = " ".join(proof(result))
-        for value in (certificate.distance, certificate.gap, certificate.Fx, certificate.Fy, constants["mu_x"]):
+        for value in (*certificate[:7], constants["mu_x"]):
             assert told(value) in said
+        assert "noise" not in said
+
+
+def test_the_proof_tells_of_noise(results):
+    result = results["auto"]
+    noisy = replace(result, certificate=result.certificate._replace(noise_x=0.00123))
+    assert f"noise, measured as up to {told(0.00123)} in the gradient of g." in " ".join(proof(noisy))
 
 
 def test_verdicts(results):

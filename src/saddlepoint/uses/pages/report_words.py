@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saddlepoint.solving.result import Result
+from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.pages.report_table import told
 
 ORACLES = {"grad_g": "∇g", "grad_h": "∇h", "A": "A", "At": "A′"}
@@ -104,14 +105,23 @@ def proof(result: Result) -> Sequence[str]:
     return [
         f'<p class="claim">|x − x*| + |y − y*| ≤ <strong>{told(certificate.distance)}</strong>, duality gap ≤ '
         f"<strong>{told(certificate.gap)}</strong></p>",
+        f"<p>Separately, |x − x*| ≤ {told(certificate.distance_x)} and |y − y*| ≤ {told(certificate.distance_y)}.</p>",
         "<p>It is a theorem about the returned point. One query there, in float64, gave "
         f"F<sub>x</sub> = ∇g(x) + A y with |F<sub>x</sub>| = {fx} and F<sub>y</sub> = ∇h(y) − A′x with "
         f"|F<sub>y</sub>| = {fy}. As g and h are strongly convex{mu},</p>",
         f'<p class="formula">{FORMULA}.</p>',
         "<p>By Cauchy and Schwarz the distance is at most √(1/μ<sub>x</sub> + 1/μ<sub>y</sub>) times the root of the "
         "right-hand side, and the duality gap at most half of that side. Of the distance, "
-        f"{told(certificate.rounding)} allows for the rounding of the query itself.</p>",
+        f"{told(certificate.rounding)} allows for {_errors(certificate)}.</p>",
     ]
+
+
+def _errors(certificate: Certificate) -> str:
+    """The errors of a query that the certificate allows for."""
+    noise = [("g", certificate.noise_x), ("h", certificate.noise_y)]
+    found = [f"{told(level)} in the gradient of {name}" for name, level in noise if level > 0.0]
+    measured = f" and for noise, measured as up to {' and '.join(found)}" if found else ""
+    return f"the rounding of the query itself{measured}"
 
 
 def _why_none(result: Result, known: Mapping[str, float]) -> str:
