@@ -53,6 +53,11 @@ class Space(NamedTuple):
         return self.xp is np
 
     @property
+    def is_torch(self) -> bool:
+        """Whether the arrays are PyTorch's."""
+        return "torch" in self.xp.__name__
+
+    @property
     def is_sharded(self) -> bool:
         """Whether the arrays are split over the shards of an engine: reading an entry costs a communication round."""
         return bool(self.xp.__name__ == "sharded")
@@ -296,6 +301,14 @@ def copied(array: Array) -> Array:
         return array.copy()
     copy: Array = namespace(array).asarray(array, copy=True)
     return copy
+
+
+def detached(array: Any) -> Any:
+    """A PyTorch tensor that requires gradients without the record from which they are computed; all else as it is.
+
+    The steps of a run are not meant to be differentiated: ``backward()`` through them would be slow and wrong.
+    """
+    return array.detach() if getattr(array, "requires_grad", False) else array
 
 
 def to_host(array: Any) -> Array:

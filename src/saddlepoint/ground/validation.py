@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, all_finite, automatic, is_foreign, namespace
+from saddlepoint.ground.arrays import Array, all_finite, automatic, detached, is_foreign, namespace
 from saddlepoint.ground.errors import ProblemError
 
 SHOWN = 60  # characters of a value in a complaint
@@ -35,6 +35,7 @@ def as_number(value: Any, name: str, expected: str = "a number") -> float:
     """``value`` as a float, or a ProblemError. Texts, booleans and complex numbers are not numbers."""
     if type(value) is float:
         return value
+    value = detached(value)
     try:
         array = value if is_foreign(value) else np.asarray(value)
         real = not array.shape and (is_foreign(value) or array.dtype.kind in "fiuO")
@@ -101,7 +102,7 @@ def _as_foreign(value: Any, name: str) -> Array:
             f"{name} is of a library without float64, in which certificates are taken; for JAX call "
             'jax.config.update("jax_enable_x64", True) first'
         )
-    array: Array = automatic(value)
+    array: Array = automatic(detached(value))
     return array
 
 

@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, Space, common_space, eps_of, is_array, is_foreign, smallest_of
+from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_of, is_array, is_foreign, smallest_of
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, squared_together
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.functions import Entropy, GroupHuber, LogSumExp, Quadratic, Risk
+from saddlepoint.parts.functions.autodiff import without_gradients
 from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals
+
+READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # functions that detach their data themselves
 
 
 class Saddle:
@@ -72,6 +76,8 @@ class Saddle:
                 f"{name} is not strongly convex (mu = 0); give its mu if it has one, or add a multiple of |.|^2, "
                 f"for example {name} + Quadratic(1e-3)"
             )
+        if space.is_torch and not isinstance(f, READY):
+            f = without_gradients(f)
         if not math.isnan(f.L):
             return f
         with np.errstate(all="ignore"):
@@ -183,7 +189,7 @@ class Saddle:
     def _point(self, point: Any, name: str, size: int) -> Array:
         """The point itself, which nearly always is a vector of this size; whatever else is given, checked."""
         fits = is_array(point) and point.shape == (size,) and (is_foreign(point) or point.dtype.kind == "f")
-        vector: Array = point if fits else as_vector(point, name, size)
+        vector: Array = detached(point) if fits else as_vector(point, name, size)
         return vector
 
     def _gradient(self, function: Smooth, x: Array, x64: Array) -> Array:

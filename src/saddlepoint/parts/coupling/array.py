@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from saddlepoint.ground.arrays import Array, Space, space_of
+from saddlepoint.ground.arrays import Array, Space, detached, space_of
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import matrix_norms, norm
 from saddlepoint.parts.coupling.base import Coupling
@@ -22,6 +22,7 @@ class ArrayCoupling(Coupling):
     trusted = True
 
     def __init__(self, A: Any) -> None:
+        A = detached(A)
         self.A = A
         self.shape = (int(A.shape[0]), int(A.shape[1]))
         self._space = space_of(A)

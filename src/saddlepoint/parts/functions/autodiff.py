@@ -1,13 +1,39 @@
-"""Gradients of functions written in PyTorch or JAX."""
+"""Gradients of functions written in PyTorch or JAX, and oracles whose answers require no gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from saddlepoint.ground.arrays import Array, is_foreign
+from saddlepoint.ground.arrays import Array, detached, is_foreign
 from saddlepoint.ground.errors import ProblemError
+
+if TYPE_CHECKING:
+    from saddlepoint.parts.functions.smooth import Smooth
+
+
+class Detached:
+    """An oracle whose answers do not require gradients."""
+
+    def __init__(self, oracle: Callable[..., Any]) -> None:
+        self.oracle = oracle
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The answer."""
+        return detached(self.oracle(*arguments))
+
+
+def without_gradients(f: Smooth) -> Smooth:
+    """f with oracles whose answers do not require gradients, whatever PyTorch tensors they are made of."""
+    value, hessian = f.value, f.hessian
+    return f.replace(
+        grad=Detached(f.grad),
+        value=None if value is None else Detached(value),
+        prox=Detached(f.prox) if f.has_prox else None,
+        hessian=None if hessian is None else Detached(hessian),
+        trusted=f.trusted,
+    )
 
 
 class Differentiated:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import eye_array, issparse
 
-from saddlepoint.ground.arrays import Array, Space, common_space
+from saddlepoint.ground.arrays import Array, Space, common_space, detached
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_count, as_number, short_repr
@@ -106,7 +106,7 @@ class Smooth:
             fun: x -> value at x, of tensors or JAX arrays.
             mu, L, dim: as in the class.
         """
-        return Smooth(Differentiated(fun), mu=mu, L=L, value=lambda x: float(fun(x)), dim=dim)
+        return Smooth(Differentiated(fun), mu=mu, L=L, value=lambda x: float(detached(fun(x))), dim=dim)
 
     def replace(self, **changes: Any) -> Smooth:
         """A copy with some of the constructor's arguments changed, and everything else kept.
