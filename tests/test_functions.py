@@ -115,6 +115,17 @@ def test_prox_solves_its_problem(name, seed, t):
     np.testing.assert_allclose(u + t * f.grad(u), v, atol=1e-9 * (1 + t))
 
 
+@pytest.mark.parametrize("low", [1e-2, 1e-3])
+def test_entropy_does_not_keep_x_positive(low):
+    """phi'(x) = log(low) + x/low below low, so x = -low (y + log(low)) where y is larger than -log(low)."""
+    f = sp.Saddle(sp.Entropy(low), sp.Quadratic(1.0, [-10.0]), np.array([[1.0], [0.0]]))
+    result = sp.solve(f, tol=1e-8)
+    assert result.solved
+    assert result.x[0] == pytest.approx(-low * (result.y[0] + math.log(low)), abs=1e-8)
+    assert -6.0 * low < result.x[0] < -2.0 * low
+    assert result.x[1] == pytest.approx(math.exp(-1.0), abs=1e-8)  # inside [low, high]: the entropy itself
+
+
 def test_which_prox_is_cheap():
     cheap = {name for name, f in FUNCTIONS.items() if f.has_prox}
     ready = ("huber, separable", "log-cosh, separable", "group huber", "group huber, one group")

@@ -55,8 +55,8 @@ assert abs(exact.value) <= 1e-8
 # ----------
 # All four put effort into two fields held with two and three units. Under quadratic and Huber costs some efforts are
 # negative: it pays to bet against a bad plan, such as all five units on one field. The bets are the highest under
-# Huber's cost, where large efforts are cheap. Here the entropy leaves all efforts positive, and probabilities are never
-# negative.
+# Huber's cost, where large efforts are cheap. The entropy happens to leave all efforts positive in this game (it allows
+# negative ones, at a high price); probabilities are never negative.
 
 assert found["entropy"].y.min() > 0.0
 figure, axes = plt.subplots(figsize=(9, 5), constrained_layout=True)

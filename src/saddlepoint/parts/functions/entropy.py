@@ -1,4 +1,4 @@
-"""A smooth, strongly convex stand-in for the negative entropy."""
+"""A smooth, strongly convex approximation of the negative entropy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ class Entropy(Smooth):
 
     phi'' = 1/t clipped to [1/high, 1/low], hence mu = 1/high and L = 1/low.
 
+    The function is finite everywhere, so it does not keep x positive: outside [low, high] it is a parabola, and a
+    coordinate where the slope at the solution is s < phi'(0) = log(low) is low (s - log(low)) < 0 there. A smaller
+    ``low`` brings it nearer to 0 and raises L.
+
     Example:
         >>> import numpy as np, saddlepoint as sp
         >>> h = sp.Entropy(low=1e-3)
         >>> h, float(h(np.array([0.5, 0.5])))
         (Entropy(mu=1, L=1000), -0.693...)
+        >>> f = sp.Saddle(h, sp.Quadratic(1.0, [-10.0]), np.ones((1, 1)))  # y is about 10 and presses x below 0
+        >>> sp.solve(f).x.round(4).tolist()
+        [-0.0031]
     """
 
     def __init__(self, low: float = 1e-3, high: float = 1.0) -> None:
