@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import to_host
-from saddlepoint.parts.coupling import ArrayCoupling, array, mesh
+from saddlepoint.parts.coupling import ArrayCoupling, array, device, mesh
 from saddlepoint.solving.compiled import compiled
 
 M, N = 64, 24
@@ -157,7 +157,7 @@ def in_a_mesh():
 def without_a_name():
     """A sharding without a mesh."""
     positions = type("Positions", (), {"device_set": {1, 2}})
-    array.array_coupling(type("Array", (), {"sharding": positions()})())
+    device.array_coupling(type("Array", (), {"sharding": positions()})())
 
 
 def resumed():

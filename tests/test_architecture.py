@@ -30,7 +30,8 @@ def test_an_import_that_points_up_is_found():
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    assert not circle((one.module, one.imported) for one in imports() if not one.late)
+    """Imports inside functions count as well."""
+    assert not circle((one.module, one.imported) for one in imports() if floor(one.module))
 
 
 def test_a_circle_is_found():
@@ -120,4 +121,13 @@ def test_the_drawing_shows_every_room_once():
     text = module_graph.DRAWING.read_text("utf-8")
     for rooms in module_graph.page().values():
         for room in rooms:
-            assert text.count(f'id="{module_graph._id(room)}"') == 1
+            assert text.count(f"<title>{room.floor}/{room.name}: ") == 1
+
+
+def test_the_imports_of_a_room_are_printed():
+    imported, users = module_graph.neighbours("methods/base").splitlines()
+    assert "problems/saddle.py" in imported
+    assert "solving/" not in imported
+    assert "methods/registry.py" in users
+    with pytest.raises(SystemExit, match="no such room"):
+        module_graph.neighbours("methods/nothing")

@@ -1,4 +1,6 @@
-"""Reads the imports between the modules, checks them, and draws docs/modules.svg: `python tools/module_graph.py`.
+"""Checks the imports between the modules and draws docs/modules.svg.
+
+`python tools/module_graph.py` draws; `python tools/module_graph.py parts/coupling` prints what a room imports.
 
 The folders of src/saddlepoint are floors. A floor imports the floors below it. Inside a floor, a room (a file or a
 folder of the floor) may import another, but never in a circle. `tests/test_architecture.py` calls the checks.
@@ -126,35 +128,29 @@ def room_of(module: str, rooms: Iterable[Room]) -> Room | None:
 
 WIDTH, LEFT, BOX, LINE, CHAR, GAP = 600, 120, 26, 34, 7.3, 8  # pixels; CHAR is the width of a letter
 STYLE = """
-svg{--paper:#fff;--band:#f1f4f8;--box:#fff;--ink:#1b2733;--line:#8896a5;--lit:#ffd98a;--user:#bfe3d0}
-@media(prefers-color-scheme:dark){svg{--paper:#14181d;--band:#1d232a;--box:#2a323b;--ink:#e8edf2;--line:#75828f;
---lit:#6d4d0c;--user:#1d5a41}}
+svg{--paper:#fff;--band:#f1f4f8;--box:#fff;--ink:#1b2733;--line:#8896a5}
+@media(prefers-color-scheme:dark){svg{--paper:#14181d;--band:#1d232a;--box:#2a323b;--ink:#e8edf2;--line:#75828f}}
 text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:var(--ink);text-anchor:middle}
 .floor{font:bold 14px system-ui,sans-serif;text-anchor:start}
 .paper{fill:var(--paper)}.band{fill:var(--band)}.room rect{fill:var(--box);stroke:var(--line)}
-.room:is(:hover,:focus) rect{stroke:var(--ink);stroke-width:2.5}.room:focus{outline:0}
 """
 
 
 def draw() -> str:
-    """The drawing as SVG: a band for each floor, a box for each room; pointing at a box lights up what it imports."""
-    floors = page()
-    rooms = [room for inside in floors.values() for room in inside]
-    pairs = {(room_of(one.module, rooms), room_of(one.imported, rooms)) for one in imports()}
-    bands, boxes, lit, top = [], [], [], 10
-    for name, inside in floors.items():
+    """The drawing as SVG: a band for each floor and a box for each room, with the words of the page as its tooltip."""
+    bands, boxes, top = [], [], 10
+    for name, rooms in page().items():
         x, y = float(LEFT), top + 6
-        for room in inside:
-            width = CHAR * len(_label(room)) + 14
+        for room in rooms:
+            label = room.about if "*" in room.name else room.name.removesuffix(".py")
+            width = CHAR * len(label) + 14
             if x + width > WIDTH - 16 and x > LEFT:
                 x, y = LEFT, y + LINE
-            uses = [other for other in rooms if other != room and (room, other) in pairs]
-            users = [other for other in rooms if other != room and (other, room) in pairs]
-            boxes.append(_box(room, x, y, width, uses, users))
-            for others, colour in ((uses, "lit"), (users, "user")):
-                targets = ",".join(f"#{_id(other)}" for other in others)
-                if targets:
-                    lit.append(f"svg:has(#{_id(room)}:is(:hover,:focus)) :is({targets}) rect{{fill:var(--{colour})}}")
+            boxes.append(
+                f'<g class="room"><title>{escape(f"{room.floor}/{room.name}: {room.about}")}</title>'
+                f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BOX}" rx="5"/>'
+                f'<text x="{x + width / 2:.1f}" y="{y + 17}">{escape(label)}</text></g>'
+            )
             x += width + GAP
         height = y - top + LINE - 2
         bands.append(f'<rect class="band" x="10" y="{top}" width="{WIDTH - 20}" height="{height}" rx="6"/>')
@@ -166,7 +162,7 @@ def draw() -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title">',
             f'<title id="title">{title}</title>',
-            f"<style>{STYLE}{chr(10).join(lit)}\n</style>",
+            f"<style>{STYLE}</style>",
             f'<rect class="paper" width="{WIDTH}" height="{top + 2}" rx="8"/>',
             *bands,
             *boxes,
@@ -175,26 +171,24 @@ def draw() -> str:
     )
 
 
-def _label(room: Room) -> str:
-    return room.about if "*" in room.name else room.name.removesuffix(".py")
+def neighbours(name: str) -> str:
+    """What a room such as ``parts/coupling`` imports, and what imports it."""
+    rooms = [room for inside in page().values() for room in inside]
+    pairs = {(room_of(one.module, rooms), room_of(one.imported, rooms)) for one in imports()}
+    here = next((room for room in rooms if f"{room.floor}/{room.name}".startswith(name)), None)
+    if here is None:
+        raise SystemExit(f"{name}: no such room in {PAGE.name}; expected a name such as parts/coupling")
 
+    def names(others: Iterable[Room | None]) -> str:
+        return ", ".join(f"{r.floor}/{r.name}" for r in rooms if r in others and r != here) or "no other room"
 
-def _id(room: Room) -> str:
-    return f"{room.floor}-{room.name.removesuffix('.py').strip('/').replace('*', 'other')}"
-
-
-def _box(room: Room, x: float, y: float, width: float, uses: list[Room], users: list[Room]) -> str:
-    def names(rooms: list[Room]) -> str:
-        return ", ".join(f"{one.floor}/{one.name}" for one in rooms) or "no other room"
-
-    hint = escape(f"{room.about}\nimports {names(uses)}\nimported by {names(users)}")
-    return (
-        f'<g class="room" id="{_id(room)}" tabindex="0"><title>{hint}</title>'
-        f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BOX}" rx="5"/>'
-        f'<text x="{x + width / 2:.1f}" y="{y + 17}">{escape(_label(room))}</text></g>'
-    )
+    uses, users = {b for a, b in pairs if a == here}, {a for a, b in pairs if b == here}
+    return f"imports {names(uses)}\nimported by {names(users)}\n"
 
 
 if __name__ == "__main__":
-    DRAWING.write_text(draw(), encoding="utf-8")
-    sys.stdout.write(f"written: {DRAWING.relative_to(ROOT)}\n")
+    if len(sys.argv) > 1:
+        sys.stdout.write(neighbours(sys.argv[1]))
+    else:
+        DRAWING.write_text(draw(), encoding="utf-8")
+        sys.stdout.write(f"written: {DRAWING.relative_to(ROOT)}\n")

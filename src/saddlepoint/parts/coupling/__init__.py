@@ -10,9 +10,10 @@ from scipy.sparse import issparse
 from saddlepoint.ground.arrays import is_foreign
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_float_array, finite, short_repr
-from saddlepoint.parts.coupling.array import ArrayCoupling, array_coupling
+from saddlepoint.parts.coupling.array import ArrayCoupling
 from saddlepoint.parts.coupling.base import Coupling, Norm
 from saddlepoint.parts.coupling.dense import DenseCoupling
+from saddlepoint.parts.coupling.device import array_coupling
 from saddlepoint.parts.coupling.kinds import find_kind, register_coupling
 from saddlepoint.parts.coupling.operator import OperatorCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from saddlepoint.ground.arrays import Array, Space, detached, space_of
-from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import matrix_norms, norm
 from saddlepoint.parts.coupling.base import Coupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
@@ -114,25 +113,3 @@ class ArrayTranspose(TransposeByProducts):
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the rows of A."""
         return norm(self._column_norms * y)
-
-
-def array_coupling(A: Any) -> ArrayCoupling:
-    """The coupling of an array of another library than NumPy; on an NVIDIA GPU it has fused products."""
-    sharding = getattr(A, "sharding", None)  # JAX's
-    if hasattr(sharding, "mesh"):
-        from saddlepoint.parts.coupling.mesh import MeshCoupling
-
-        return MeshCoupling(A)
-    if sharding is not None and len(sharding.device_set) > 1:
-        raise ProblemError(
-            f"A is split over {len(sharding.device_set)} devices by a {type(sharding).__name__}; expected a "
-            "NamedSharding: jax.device_put(A, NamedSharding(mesh, PartitionSpec('rows', None)))"
-        )
-    if "cuda" in str(space_of(A).device).lower() or type(A).__module__.startswith("cupy"):
-        from saddlepoint.parts.coupling import triton_kernels
-
-        if triton_kernels.available():
-            from saddlepoint.parts.coupling.gpu import CudaCoupling
-
-            return CudaCoupling(A)
-    return ArrayCoupling(A)
