@@ -2,7 +2,7 @@
 
 PAGES = [
     *("matrix_game", "coupled_costs", "poker", "risk", "auc", "policy", "regression"),
-    *("certificate", "which_method", "two_proximal_steps", "dear_gradients", "wrappers"),
+    *("certificate", "which_method", "two_proximal_steps", "expensive_gradients", "wrappers"),
     *("your_own_function", "watch_and_resume", "larger_than_memory", "many_problems", "own_method"),
 ]
 

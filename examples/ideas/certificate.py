@@ -1,9 +1,9 @@
 """
-Stopped is not solved
-=====================
+A stopped run is not a solved one
+=================================
 
-A loop ends when its steps or its residual are small. How far may the answer still be from the solution, and how would
-one know without knowing the solution?
+Many programs stop when a step or the residual is small. How far can the answer still be from the solution, and how can
+one know this without knowing the solution?
 """
 
 import matplotlib.pyplot as plt
@@ -21,12 +21,14 @@ f = random_logistic(m, n, kx=1e5, ky=100.0, coupling=20.0)
 # %%
 # The certificate
 # ---------------
-# The solution is the zero of the field :math:`F = (\nabla g(x) + Ay,\; \nabla h(y) - A'x)`. Strong convexity turns a
-# small field into a short distance: at any point,
+# The solution is the zero of the field :math:`F = (\nabla g(x) + Ay,\; \nabla h(y) - A^\top x)`. Because of strong
+# convexity, a small field proves a small distance. At every point,
 #
-# .. math:: |x - x^*| + |y - y^*| \;\le\; \sqrt{(1/\mu_x + 1/\mu_y)\,(|F_x|^2/\mu_x + |F_y|^2/\mu_y)}.
+# .. math:: \|x - x^*\| + \|y - y^*\| \;\le\;
+#           \sqrt{(1/\mu_x + 1/\mu_y)\,(\|F_x\|^2/\mu_x + \|F_y\|^2/\mu_y)}.
 #
-# ``f.certificate(x, y)`` is that bound, with an allowance for rounding; ``sp.solve`` calls nothing solved without it.
+# ``f.certificate(x, y)`` computes this bound, including rounding errors. ``sp.solve`` reports ``solved`` only if the
+# bound is at most ``tol``.
 
 result = sp.solve(f, method="lpd-gs", tol=TOL)
 print(result)
@@ -35,14 +37,14 @@ assert truth.solved
 
 
 def error(x, y):
-    """The true distance, up to the 3e-9 that is proven of the truth."""
+    """The true distance, up to the certified 3e-9 of the reference solution."""
     return np.linalg.norm(x - truth.x) + np.linalg.norm(y - truth.y)
 
 
 # %%
-# A loop by hand
-# --------------
-# Extragradient in six lines, with the test that everybody writes: stop when a step is short.
+# A handwritten loop
+# ------------------
+# This is extragradient in six lines, with a common stopping rule: stop when a step is short.
 
 
 def field(z):
@@ -58,12 +60,12 @@ for k in range(100_000):
         rows.append((k + 1, error(z[:m], z[m:]), f.certificate(z[:m], z[m:]).distance, np.linalg.norm(Fz), step))
     if step <= TOL:
         break
-answers = {"extragradient by hand": (z, f"a step of {step:.1e}")}
+answers = {"handwritten extragradient": (z, f"a step of {step:.1e}")}
 
 # %%
 # SciPy's root finders
 # --------------------
-# They are asked for the same six digits, and all report success.
+# They get the same tolerance, and all of them report success.
 
 for method in ("krylov", "anderson", "hybr"):
     found = root(field, np.zeros(m + n), method=method, tol=TOL)
@@ -72,13 +74,13 @@ answers["sp.solve, lpd-gs"] = (np.concatenate([result.x, result.y]), result.stat
 distances = {}
 for name, (z, claim) in answers.items():
     distances[name] = error(z[:m], z[m:]), f.certificate(z[:m], z[m:]).distance
-    print(f"{name:22} claims {claim:17} true error {distances[name][0]:.1e}, proven {distances[name][1]:.1e}")
+    print(f"{name:25} reports {claim:17} true error {distances[name][0]:.1e}, proven {distances[name][1]:.1e}")
 
 # %%
 # The answer
 # ----------
-# When the steps of the loop by hand are as short as one millionth, the error is still seven thousandths, because steps
-# are short where the problem is flat. The certificate never lies below the true error.
+# When the steps of the handwritten loop are as short as one millionth, the error is still seven thousandths, because
+# steps are short where the problem is flat. The certificate is never below the true error.
 
 # sphinx_gallery_thumbnail_number = 2
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
@@ -88,15 +90,16 @@ for curve, label, colour, dash in zip(curves, labels, COLOURS, ("-", "--", "-.",
     axis.loglog(k, curve, dash, color=colour, linewidth=1.8, label=label)
 axis.axhline(TOL, color="black", linewidth=1)
 axis.annotate("stopped here", (k[-1], TOL), (k[-1] / 40, TOL * 6), arrowprops={"arrowstyle": "->"})
-axis.annotate("but the error is this", (k[-1], curves[0][-1]), (30, 0.3), arrowprops={"arrowstyle": "->"})
-axis.set(xlabel="steps of extragradient", title="a loop by hand")
+axis.annotate("the true error there", (k[-1], curves[0][-1]), (30, 0.3), arrowprops={"arrowstyle": "->"})
+axis.set(xlabel="steps of extragradient", title="a handwritten loop")
 axis.legend(fontsize=9, loc="lower left", bbox_to_anchor=(0.0, 0.12))
 plt.show()
 
 # %%
-# Here is every answer with its true error and what is proven of it. Success meant six digits for some and one for
-# others, and nothing in their answers tells which is which. The certificate does, at the price of one look at the
-# field; only the answer left of the line is proven to be what was asked for.
+# The next picture shows the true error and the certified distance of every answer. Some of the answers that were
+# reported as successes have six correct digits and others have one, and their reports do not tell which. The
+# certificate does, and it costs one evaluation of the field. Only the answer left of the line is certified to the
+# given tolerance.
 
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 for row, (true, proven) in enumerate(distances.values()):
@@ -108,6 +111,6 @@ axis.set_xscale("log")
 axis.set_yticks(range(len(distances)), list(distances))
 axis.set_ylim(len(distances) - 0.5, -0.5)
 axis.set(xlabel="|x − x*| + |y − y*|", title="all of these report success")
-axis.text(0.7 * TOL, 1.5, "asked for", ha="right", fontsize=9)
+axis.text(0.7 * TOL, 1.5, "tolerance", ha="right", fontsize=9)
 axis.legend(fontsize=9, loc="lower right")
 plt.show()

@@ -1,9 +1,9 @@
 """
-A larger than memory, and one pass for two products
-===================================================
+A matrix larger than memory
+===========================
 
-A lies on disk and may not be loaded. Every step of a method needs A y and A' x; how often is the file read, and how
-much memory does the run take?
+The matrix A is on disk and does not fit into memory. Every step of a method needs :math:`Ay` and :math:`A^\\top x`. How
+often is the file read, and how much memory does the run take?
 """
 
 import tempfile
@@ -17,13 +17,13 @@ import saddlepoint as sp
 from saddlepoint.ground.plot_style import COLOURS, DASHES, RC
 
 plt.rcParams.update(RC)
-LIMIT = 45_000_000  # bytes, or a text such as "45MB"
+LIMIT = 45_000_000  # bytes, or a string such as "45MB"
 
 # %%
 # A matrix on disk
 # ----------------
-# 12 000 x 800 numbers, 1.7 times the memory that the run will be allowed. It is written in pieces, as another program
-# might have done; any ``.npy``, Zarr, HDF5 or Parquet file will do.
+# The matrix has 12 000 x 800 entries and takes 1.7 times the memory that the run may use. It is written in pieces. Any
+# ``.npy``, Zarr, HDF5 or Parquet file would work as well.
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "A.npy"
@@ -38,9 +38,9 @@ print(f"A takes {path.stat().st_size / 1e6:.0f} MB, the limit is {LIMIT / 1e6:.0
 # %%
 # Solve
 # -----
-# ``sp.stream`` reads A block of rows by block of rows, and makes all products of a block while it is in memory. The
-# norm of A is estimated from a dozen passes, or given, as here, when a bound is known; it is then watched. Every method
-# may call each oracle 40 times.
+# ``sp.stream`` reads A in blocks of rows, and computes all products of a block while it is in memory. The norm of A
+# is estimated by a dozen passes, unless a bound is given, as here; the run then compares the bound with the products.
+# Every method may call each oracle 40 times.
 
 
 def problem():
@@ -54,7 +54,7 @@ print(results["lpd-gs"])
 # %%
 # Memory
 # ------
-# Two more methods, on the file opened anew, while Python keeps account of every array.
+# Two more methods run on the file, opened again, while ``tracemalloc`` measures the memory of all arrays.
 
 tracemalloc.start()
 f = problem()
@@ -68,8 +68,8 @@ assert peak <= LIMIT
 # %%
 # Passes
 # ------
-# Two products read A twice in most programs. A step of these methods asks for them together, or for one through the
-# other, ``A' (s A y + e)``, of which a block of rows needs no more than itself.
+# In most programs two products read A twice. A step of these methods needs both products at once, or
+# :math:`A^\top (s A y + e)`. Both can be computed block by block, in one pass over the file.
 
 for method, result in results.items():
     products = result.calls["A"] + result.calls["At"]
@@ -79,8 +79,8 @@ folder.cleanup()
 # %%
 # The answer
 # ----------
-# Once for both products, and the memory stays below the limit. With A on disk a pass is all that counts, and a method
-# is worth as much as it makes of one.
+# The file is read once for both products, and the memory stays below the limit. With A on disk, the number of passes
+# determines the time.
 
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 for (method, result), colour, dash in zip(results.items(), COLOURS, DASHES, strict=False):
@@ -92,7 +92,7 @@ axis.legend()
 plt.show()
 
 # %%
-# And of the memory that it was allowed, the run took what it needed.
+# The memory that the run allocated, compared with the limit and with the size of A:
 
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 sizes = {"A on disk": 8 * m * n / 1e6, "limit": LIMIT / 1e6, "allocated at most": peak / 1e6}

@@ -1,9 +1,9 @@
 """
-Many problems at once: how sure is a curve?
-===========================================
+Many problems at once: the uncertainty of a curve
+=================================================
 
-A risk curve fitted to 442 patients looks convincing. Would it look the same with other patients? The bootstrap answers
-by 300 fits to data drawn anew. Must one solve them one after the other?
+A risk curve is fitted to 442 patients. Would it be the same with other patients? The bootstrap estimates this by 300
+fits to resampled data. Can they be solved together?
 """
 
 import time
@@ -21,9 +21,9 @@ plt.rcParams.update(RC)
 # %%
 # One fit
 # -------
-# Does the disease progress faster than in half of the patients? Three features in 16 bins each, a logistic loss, and a
-# penalty on differences between neighbouring bins. As a saddle problem the penalty is a quadratic of y, coupled by the
-# differences K.
+# The model predicts whether the disease progresses faster than in half of the patients. It has three features in 16
+# bins each, a logistic loss, and a penalty on differences between neighbouring bins. In the saddle problem the
+# penalty is a quadratic of y, coupled by the difference operator K.
 
 BINS, STRENGTH, DRAWS = 16, 0.1, 300
 data = load_diabetes(scaled=False)
@@ -44,8 +44,9 @@ print(result)
 # %%
 # 300 fits in one call
 # --------------------
-# Problems of one kind and shape become one with a block-diagonal coupling, whose condition numbers are the largest of
-# the blocks. Each block keeps a certificate of its own, and the run goes on until the worst is good enough.
+# Problems of one kind and shape are stacked into one problem with a block-diagonal coupling, whose condition numbers
+# are the largest of the blocks. Each block has its own certificate, and the run ends when all of them are at most
+# ``tol``.
 
 rng = np.random.default_rng(0)
 problems = [fit(rng.integers(0, len(D), len(D))) for _ in range(DRAWS)]
@@ -58,20 +59,21 @@ worst = max(result.certificate.distance for result in results)
 print(f"{DRAWS} problems in {together:.2f} s; the worst certified distance is {worst:.1e}")
 
 # %%
-# One after the other they need fewer calls each, since no one waits for the worst, and more time altogether.
+# Solved one after the other, each problem needs fewer calls, because it does not have to wait for the hardest one,
+# but all of them together take more time.
 
 began = time.perf_counter()
 single = [sp.solve(problem, tol=1e-5) for problem in problems]
 print(f"one after the other: {time.perf_counter() - began:.2f} s")
 difference = max(np.linalg.norm(a.x - b.x) for a, b in zip(results, single, strict=True))
-print(f"largest difference between the answers: {difference:.1e}, and 2e-5 is allowed")
+print(f"largest difference between the answers: {difference:.1e}, at most 2e-5 is expected")
 assert difference <= 2e-5
 
 # %%
 # The answer
 # ----------
-# One call does, with 300 certificates. And the curve? That all three rise is sure; how far they rise at the ends, where
-# patients are few, is not.
+# One call solves all of them, with 300 certificates. All three curves rise with high confidence. How far they rise at
+# the ends, where there are few patients, is uncertain.
 
 figure, axes = plt.subplots(1, len(names), figsize=(9, 4.6), sharey=True, constrained_layout=True)
 effects = np.array([r.x for r in results]).reshape(DRAWS, len(names), BINS)

@@ -1,9 +1,9 @@
 """
-A method of your own, and the wall it runs into
-===============================================
+Your own method, compared with the lower bound
+==============================================
 
-An idea for a new method fits into ten lines. Is it any good? There is a problem on which every method that has only
-gradients and products must be slow, and it is known how slow.
+A new method can be written in ten lines. How good is it? There is a hardest problem, for which the number of calls that
+every method needs is known.
 """
 
 from dataclasses import dataclass
@@ -19,36 +19,36 @@ from saddlepoint.problems.generators import chain, chain_solution
 plt.rcParams.update(RC)
 
 # %%
-# Ten lines
-# ---------
-# Popov's method of 1980 is extragradient with half the calls: it looks ahead with the field of the last look. A method
-# is a class with ``init`` and ``step``; counting, stopping, certificates and checkpoints are the library's business.
+# A method in ten lines
+# ---------------------
+# Popov's method of 1980 is extragradient with half the calls: it extrapolates with the field of the previous step. A
+# method is a class with ``init`` and ``step``. The library does the counting, stopping, certificates and checkpoints.
 
 
-class Looked(NamedTuple):
+class PopovState(NamedTuple):
     x: np.ndarray
     y: np.ndarray
-    Fx: np.ndarray  # the field where it was last looked at
+    Fx: np.ndarray  # the last field that was computed
     Fy: np.ndarray
 
 
 @dataclass(frozen=True)
 class Popov(sp.Method):
     def init(self, f, x, y):
-        return Looked(x, y, *f.field(x, y))
+        return PopovState(x, y, *f.field(x, y))
 
     def step(self, f, s):
         eta = 1.0 / (f.L + np.hypot(f.L, 2.0 * f.norm))  # half of one over the field's Lipschitz constant
         Fx, Fy = f.field(s.x - eta * s.Fx, s.y - eta * s.Fy)
-        return Looked(s.x - eta * Fx, s.y - eta * Fy, Fx, Fy)
+        return PopovState(s.x - eta * Fx, s.y - eta * Fy, Fx, Fy)
 
 
 # %%
 # The hardest problem
 # -------------------
-# On the chain a round, one call of each oracle made together, lets the answer reach one coordinate further, and no
-# further, whatever the method. What lies beyond the reach is an error that nobody can avoid; and the solution of the
-# chain is known.
+# In this problem each round (one call of each oracle, made together) makes at most one more coordinate nonzero,
+# whatever the method does. The other coordinates stay zero, which is an error that no method can avoid. The solution
+# is known.
 
 N, KX, KY, C = 400, 100.0, 100.0, 40.0
 f = chain(N, KX, KY, C)
@@ -66,18 +66,18 @@ for method in (Popov(), "extragradient", "dippa", "lpd-gs", "anderson-condat-vu"
     print(f"{result.method:18}  {rows[-1][0]:5} rounds, {result.certificate}")
 
 # %%
-# The wall
-# --------
-# ``theory.tail_rounds`` counts the rounds that this very chain forces, if all four oracles are called together as in
-# Popov's method. Methods that use one answer for the next call, such as LPD-GS, may reach up to three times as far.
+# The lower bound
+# ---------------
+# ``theory.tail_rounds`` counts the rounds that this problem requires if all four oracles are called together, as in
+# Popov's method. Methods that use one answer in the next call, such as LPD-GS, may reach up to three times as far.
 
 start = np.hypot(np.linalg.norm(x), np.linalg.norm(y))
 levels = np.geomspace(start, 1e-8, 200)
 forced = np.array([sp.theory.tail_rounds(x, y, level) for level in levels])
-print(f"rounds forced on every simultaneous method until 1e-6: {sp.theory.tail_rounds(x, y, 1e-6)}")
+print(f"rounds that every simultaneous method needs to reach 1e-6: {sp.theory.tail_rounds(x, y, 1e-6)}")
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 axis.fill_betweenx(levels, 0.5, np.maximum(forced, 0.5), color="black", alpha=0.12, linewidth=0)
-axis.plot(np.maximum(forced, 0.5), levels, color="black", linewidth=2.4, label="out of reach, forced")
+axis.plot(np.maximum(forced, 0.5), levels, color="black", linewidth=2.4, label="lower bound")
 for (name, (rounds, errors)), colour, dash in zip(runs.items(), COLOURS, DASHES, strict=False):
     axis.loglog(np.maximum(rounds, 1), errors, color=colour, linestyle=dash, linewidth=1.8, label=name)
 axis.set(xlabel="rounds of calls", ylabel="true distance from the solution", xlim=(10, 1e4), ylim=(1e-7, 2 * start))
@@ -85,8 +85,8 @@ axis.legend(fontsize=9, loc="lower left")
 plt.show()
 
 # %%
-# Popov's x after 50, 100 and 200 rounds shows why there is a wall: beyond its reach, the dotted lines, it is zero, and
-# the solution is not. (It does not come near what lies within its reach either.)
+# The iterate x of Popov's method after 50, 100 and 200 rounds shows the reason for the lower bound: beyond the dotted
+# lines it is zero, and the solution is not. (It is not close to the solution before the dotted lines either.)
 
 marks, s = {}, Popov().init(f, np.zeros(N), np.zeros(N))
 for k in range(2, 201):
@@ -106,5 +106,6 @@ plt.show()
 # %%
 # The answer
 # ----------
-# Popov's method is correct, no better than extragradient here, and far from the wall: it pays for the condition number
-# where its square root would do. The others come near the wall, and nothing will come through it.
+# Popov's method converges, but it is no better than extragradient here and far from the lower bound: its number of
+# rounds grows with the condition number, while that of the best methods grows with the square root. The other methods
+# come close to the lower bound.

@@ -1,9 +1,9 @@
 """
-DIPPA's two proximal steps, drawn
-=================================
+The two proximal steps of DIPPA
+===============================
 
-A coupling makes gradient methods go in circles. What does DIPPA do instead? With one variable for each player its
-whole step fits into a picture.
+A coupling makes gradient methods rotate around the solution. What does DIPPA do instead? With one variable for each
+player, a whole step can be drawn.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ plt.rcParams.update(RC)
 # %%
 # A problem with one x and one y
 # ------------------------------
-# Both functions are flat near the solution, which is zero, and steep far away. Steps have to be short for the steep
-# part, and then they are too short for the flat one.
+# Both functions are flat near the solution, which is zero, and steep far away from it. Gradient steps must be short
+# because of the steep part, and then they are too short for the flat one.
 
 MU, L = 0.05, 1.0
 steeper = sp.Smooth(lambda v: MU * v + (L - MU) * (v - np.tanh(v)), mu=MU, L=L)
@@ -26,20 +26,21 @@ f = sp.Saddle(steeper, steeper, [[0.3]])
 start = np.array([2.0]), np.array([-1.0])
 
 # %%
-# One step, four moves
-# --------------------
-# The problem has two parts, and each is easy on its own: the functions, which know nothing of each other, and the
-# coupling, which is linear. A step of DIPPA, with :math:`\alpha = 1/\sqrt{L\mu}`,
+# The four parts of a step
+# ------------------------
+# The problem has two parts, and each of them is easy to solve alone: the functions, which are independent of each
+# other, and the coupling, which is linear. A step of DIPPA, with :math:`\alpha = 1/\sqrt{L\mu}`,
 #
-# 1. moves along the coupling: :math:`z = x - \alpha Ay` and :math:`w = y + \alpha A'x`;
-# 2. takes a proximal step of the functions: :math:`\tilde x` minimises :math:`g(x) + |x - z|^2/(2\alpha)`, and
-#    :math:`\tilde y` likewise, by accelerated gradients;
-# 3. goes as far again: :math:`p = 2\tilde x - z` and :math:`q = 2\tilde y - w`;
-# 4. takes a proximal step of the coupling: :math:`x + \alpha Ay = p` and :math:`y - \alpha A'x = q`, a linear system.
+# 1. moves along the coupling: :math:`z = x - \alpha Ay` and :math:`w = y + \alpha A^\top x`;
+# 2. takes a proximal step of the functions: :math:`\tilde x` minimises :math:`g(x) + \|x - z\|^2/(2\alpha)`, and
+#    :math:`\tilde y` is the same for :math:`h` and :math:`w`, both by accelerated gradient descent;
+# 3. continues by the same distance: :math:`p = 2\tilde x - z` and :math:`q = 2\tilde y - w`;
+# 4. takes a proximal step of the coupling: it solves the linear system :math:`x + \alpha Ay = p`,
+#    :math:`y - \alpha A^\top x = q`.
 #
-# Both proximal steps may be inexact. For the picture, in which the star is the solution, they are made with the paper's
-# fixed numbers of inner steps, which is exact to the eye. A method is two pure functions, ``init`` and ``step``, so one
-# can watch it from outside.
+# Both proximal steps may be inexact. The picture uses the paper's fixed numbers of inner steps, which are exact to the
+# eye; the star is the solution. A method consists of two pure functions, ``init`` and ``step``, so its steps can be
+# computed one by one.
 
 method = sp.DIPPA(inner="paper", coupling="factor")
 problem = method.normal_form(f).problem  # the coordinates of the theory, which are those of this problem
@@ -57,7 +58,7 @@ def moves(s, after):
 
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 points = moves(states[0], states[1])
-words = ("along the coupling", "proximal step of g and h", "as far again", "proximal step of A")
+words = ("along the coupling", "proximal step of g and h", "the same distance again", "proximal step of A")
 for i, (word, colour) in enumerate(zip(words, (COLOURS[4], COLOURS[0], COLOURS[5], COLOURS[1]), strict=True)):
     axis.annotate("", points[i + 1], points[i], arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 2.2})
     axis.plot([], [], color=colour, linewidth=2.2, label=f"{i + 1}. {word}")
@@ -72,10 +73,10 @@ axis.set(xlabel="x", ylabel="y", xlim=(-1.4, 4.2), ylim=(-1.3, 2.2))
 plt.show()
 
 # %%
-# Beside extragradient
-# --------------------
-# Extragradient takes steps along the field, which points around the solution more than towards it. By default DIPPA's
-# inner solves are only as accurate as the proof needs: some more steps, and far fewer gradients.
+# Compared with extragradient
+# ---------------------------
+# Extragradient takes steps along the field, which points around the solution more than towards it. By default the inner
+# solves of DIPPA are only as accurate as the proof requires, which takes some more steps and far fewer gradients.
 
 eg = sp.Extragradient()
 circles = [eg.init(f, *start)]
@@ -91,8 +92,8 @@ for name, rule in (("extragradient", eg), ("DIPPA, paper", method), ("DIPPA, def
 # %%
 # The answer
 # ----------
-# DIPPA never follows the field. It lets the functions and the coupling take turns, and solves for each where
-# extragradient steps along it. Here eight of its steps come as near as fifty of extragradient's.
+# DIPPA does not follow the field. It alternates between the functions and the coupling, and solves a proximal problem
+# for each. Here eight of its steps come as close to the solution as fifty steps of extragradient.
 
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 for name, run, colour, marker in (("extragradient", circles, COLOURS[1], "."), ("DIPPA", states, COLOURS[0], "o")):

@@ -1,9 +1,9 @@
 """
-Watch, stop, and go on
-======================
+Watch, stop and resume a run
+============================
 
-A long run is more than its last line. Can one look on, stop when it is good enough for the purpose, survive a power
-cut, and still end with the very same bits?
+Can one watch a long run, stop it when the answer is good enough, and resume it after an interruption with exactly the
+same result?
 """
 
 import tempfile
@@ -18,9 +18,9 @@ from saddlepoint.ground.plot_style import COLOURS, RC
 plt.rcParams.update(RC)
 
 # %%
-# A learner against an adversary
-# ------------------------------
-# x classifies 600 samples; y shifts their features at a smooth cost. Another 2000 samples are held out.
+# A classifier and an adversary
+# -----------------------------
+# x classifies 600 samples, and y shifts their features at a smooth cost. Another 2000 samples are held out.
 
 rng = np.random.default_rng(0)
 truth, D = rng.standard_normal(200), rng.standard_normal((2600, 200)) / np.sqrt(np.arange(1, 201))
@@ -31,8 +31,8 @@ f = sp.Saddle(sp.Logistic(D[:600], labels[:600], l2=1e-4), h, 0.02 * rng.standar
 # %%
 # Watch
 # -----
-# The callback gets a whole ``Result`` at every certificate. Looking changes nothing: certificates are taken apart from
-# the run, and counted apart.
+# The callback gets a ``Result`` at every certificate. Certificates do not change the run, and they are counted
+# separately.
 
 seen = []
 
@@ -49,8 +49,8 @@ print(whole)
 # %%
 # Stop
 # ----
-# The held-out accuracy has settled long before eight digits are reached. To stop there, the callback raises
-# ``StopIteration``; the best point so far is returned, and the status does not pretend to be ``solved``.
+# The accuracy on the held-out samples stops changing long before eight digits are reached. To stop there, the callback
+# raises ``StopIteration``. The best point so far is returned, and the status is not ``solved``.
 
 
 def enough(result):
@@ -63,10 +63,10 @@ right = np.mean(np.sign(D[600:] @ early.x) == labels[600:])
 print(f"{early}\nheld out: {right:.2%} right, at the end {seen[-1][2]:.2%}")
 
 # %%
-# Go on
-# -----
-# With ``checkpoint=`` the run is written to a file now and then and at its end, whatever ends it: here a budget, but
-# Ctrl-C, a signal or an exception will do. The same call again goes on, and no bit is different.
+# Resume
+# ------
+# With ``checkpoint=`` the run is written to a file at intervals and at its end, whatever ends it: here a budget, but
+# Ctrl-C, a signal or an exception are possible too. The same call resumes the run, with the same bits.
 
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "run.ckpt"
@@ -76,12 +76,12 @@ with tempfile.TemporaryDirectory() as folder:
 assert (rest.x == whole.x).all()
 assert (rest.y == whole.y).all()
 assert rest.calls == whole.calls
-print("the resumed run ends with the same bits and the same bill as the one that was never interrupted")
+print("the resumed run has the same bits and the same number of calls as the one that was never interrupted")
 
 # %%
 # The answer
 # ----------
-# All of it. The two halves lie on the run that was never interrupted.
+# Yes. The two halves of the resumed run agree with the run that was never interrupted.
 
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 axis.semilogy(whole.history.column("A"), whole.history.column("distance"), color="#bbbbbb", linewidth=7, label="whole")
@@ -94,7 +94,7 @@ axis.legend()
 plt.show()
 
 # %%
-# And this is what the callback saw: how much proof the purpose needs.
+# The values that the callback has collected show which certified distance this application needs.
 
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 _, distances, accuracy = np.array(seen).T
@@ -102,5 +102,5 @@ axis.semilogx(distances, 100 * accuracy, color=COLOURS[2], marker=".")
 axis.axvline(early.certificate.distance, color="black", linestyle=":")
 axis.annotate("stopped here", (early.certificate.distance, 62), xytext=(8, 0), textcoords="offset points")
 axis.invert_xaxis()
-axis.set(xlabel="certified distance", ylabel="held-out samples classified rightly, %", ylim=(60, 80))
+axis.set(xlabel="certified distance", ylabel="held-out samples classified correctly, %", ylim=(60, 80))
 plt.show()

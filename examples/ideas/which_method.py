@@ -1,9 +1,10 @@
 """
-Which method for my problem? Figure 1, measured
-===============================================
+Which method for my problem? Figure 1 with measurements
+=======================================================
 
-Three numbers decide how hard a problem is: the condition numbers ``L_x/mu_x`` and ``L_y/mu_y`` and the strength of
-the coupling. What does theory promise for them, what do runs need, and what can nobody beat?
+Three numbers determine how hard a problem is: the condition numbers :math:`L_x/\\mu_x` and :math:`L_y/\\mu_y` and the
+strength of the coupling. How many calls does theory promise for them, how many do runs need, and how many does every
+method need?
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +19,8 @@ plt.rcParams.update(RC)
 # %%
 # Before a run
 # ------------
-# ``sp.predict`` takes a problem, or its three numbers, and tells what each method's theorem promises, and how many
-# rounds the hardest problem with these numbers forces on every method that has only gradients and products.
+# ``sp.predict`` takes a problem or its three numbers. It returns the numbers of calls that the theorems of the methods
+# promise, and the number of rounds that every method with gradients and products needs on the hardest problem.
 
 print(sp.predict(kx=300.0, ky=30.0, coupling=100.0, tol=1e-6))
 
@@ -27,23 +28,23 @@ print(sp.predict(kx=300.0, ky=30.0, coupling=100.0, tol=1e-6))
 # Figure 1 of the paper, with runs
 # --------------------------------
 # The condition numbers are fixed and the coupling grows. Bounds are orders times :math:`\log(1/\epsilon)`, without
-# constants. The runs are on the chain that is hardest for first-order methods, until the true distance, known there,
-# is a millionth of the start. The whole figure, with more methods, is drawn by ``saddlepoint figure``.
+# constants. The runs solve the hardest problem for first-order methods until the true distance, which is known there,
+# is a millionth of that at the start. ``saddlepoint figure`` draws the whole figure with more methods.
 
 names = ("extragradient", "catalyst-dippa", "dippa", "lpd-gs", "anderson-condat-vu")
 data = figure_data(kx=300.0, ky=30.0, tol=1e-6, methods=names, points=5, max_seconds=60.0)
 for run in data.runs:
     assert run.solved
     if run.coupling == data.runs[-1].coupling:
-        print(f"strongest coupling, {run.method:18}  {run.calls:6} calls; {run.forced} are forced on any method")
+        print(f"strongest coupling, {run.method:18}  {run.calls:6} calls; every method needs {run.forced}")
 
 # %%
 # The answer
 # ----------
-# Extragradient pays for the condition numbers at any coupling. DIPPA needs an eighth of its calls at weak coupling,
-# and at strong coupling it is level with the best. ``lpd-gs`` stays within about twice what is forced throughout.
-# Mixing comes nearest, though no theorem covers that. So ``auto`` begins with mixing, and keeps ``lpd-gs``, which has
-# the theorem, in reserve.
+# The calls of extragradient grow with the condition numbers at any coupling. At weak coupling DIPPA needs an eighth
+# of its calls, and at strong coupling as many as the best method. ``lpd-gs`` needs about twice the lower bound at
+# every coupling. Anderson mixing comes closest to the lower bound, but no theorem guarantees this. So ``auto`` begins
+# with mixing and falls back to ``lpd-gs``, which has a theorem.
 
 figure, axis = plt.subplots(figsize=(7, 6.2), constrained_layout=True)
 for (name, bound), dash in zip(data.bounds.items(), ("--", "-.", ":"), strict=True):
@@ -52,7 +53,7 @@ for name, colour, marker in zip(names, COLOURS, MARKERS, strict=False):
     runs = [run for run in data.runs if run.method == name]
     norms, calls = [data.norm_of(run.coupling) for run in runs], [run.calls for run in runs]
     axis.loglog(norms, calls, marker=marker, color=colour, markerfacecolor="white", linewidth=1.4, label=name)
-axis.loglog(data.norms, data.forced, color="black", linewidth=2.4, label="forced on every method")
+axis.loglog(data.norms, data.forced, color="black", linewidth=2.4, label="lower bound for every method")
 axis.set_ylim(bottom=0.4 * data.forced[0])
 axis.fill_between(data.norms, axis.get_ylim()[0], data.forced, color="black", alpha=0.1, linewidth=0)
 axis.set(xlim=(data.norms[0], data.norms[-1]), xlabel="coupling |A|/L", ylabel="calls of the busiest oracle")
@@ -61,7 +62,7 @@ figure.legend(fontsize=9, loc="outside lower center", ncols=2)
 plt.show()
 
 # %%
-# On a problem of one's own nothing has to be chosen. The message says what was taken, and why.
+# For your own problem, ``auto`` makes the choice. The message says which method it took and why.
 
 result = sp.solve(random_logistic(100, 80, kx=300.0, ky=30.0, coupling=100.0), tol=1e-6)
 print(result)

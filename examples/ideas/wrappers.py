@@ -1,9 +1,9 @@
 """
-Methods around methods: Anderson, Catalyst, Restarted
-=====================================================
+Wrappers: Anderson, Catalyst, Restarted
+=======================================
 
-A method is two functions, a start and a step. What can be gained by wrapping another around it that knows nothing of
-what is inside?
+A method consists of two functions, ``init`` and ``step``. A wrapper is a method that takes any other method. How much
+do wrappers gain?
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,7 @@ from saddlepoint.problems.generators import random_logistic
 plt.rcParams.update(RC)
 
 # %%
-# A learner whose condition number is 10 000, against an adversary with 100; gradients only. All runs may call each
-# oracle 5000 times.
+# The condition numbers of the example are 10 000 and 100. All runs may call each oracle 5000 times.
 
 f = random_logistic(200, 150, kx=1e4, ky=100.0, coupling=30.0)
 LIMIT = 5000
@@ -29,7 +28,7 @@ def run(method):
 
 
 def draw(bare, wrapped):
-    """The methods alone, dashed, and wrapped."""
+    """Draw the methods alone (dashed) and wrapped."""
     _, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
     for results, dash, width in ((bare, "--", 1.4), (wrapped, "-", 2.2)):
         for result, colour in zip(results, COLOURS, strict=False):
@@ -43,29 +42,29 @@ def draw(bare, wrapped):
 
 
 # %%
-# Anderson: remember the last steps
-# ---------------------------------
-# Out of the last steps of any method, mix the one that would have had the smallest residual. On a quadratic that is
-# GMRES; elsewhere nothing is promised but that it converges where the method inside does.
+# Anderson: combine the last steps
+# --------------------------------
+# ``Anderson`` combines the last steps of a method so that the residual is smallest. On a quadratic this is GMRES. On
+# other problems it converges where the method inside does, and usually faster.
 
 plain, swept = run(sp.Extragradient()), run(sp.CondatVu())
 mixed = [run(sp.Anderson(sp.Extragradient())), run(sp.Anderson(sp.CondatVu(), window=60))]
 draw([plain, swept], mixed)
 
 # %%
-# Catalyst: make it balanced
-# --------------------------
-# An anchor added to the flatter player makes the two alike, and an outer momentum makes up for the anchor. This is
-# how the paper takes DIPPA to unbalanced problems; it works with any method inside.
+# Catalyst: balance the condition numbers
+# ---------------------------------------
+# ``Catalyst`` adds a proximal term to the worse conditioned function, so that both have the same condition number, and
+# moves the centre of the term with momentum. The paper uses it for DIPPA on unbalanced problems; it takes any method.
 
 balanced = [run(sp.Catalyst(sp.Extragradient())), run(sp.Catalyst(sp.DIPPA()))]
 draw([plain, run(sp.DIPPA())], balanced)
 
 # %%
-# Restarted: begin anew
-# ---------------------
-# The accelerated primal-dual method, ``sp.APD``, is made for functions whose mu nobody knows, and pays for it with a
-# slow end. Begun anew whenever its residual has fallen far enough, it becomes quick without being told mu.
+# Restarted: restart when the residual has fallen
+# -----------------------------------------------
+# The accelerated primal-dual method, ``sp.APD``, is for functions whose mu is not known, and it is slow in the end.
+# If it is restarted whenever its residual has fallen far enough, it converges linearly without knowing mu.
 
 slow, restarted = run(sp.APD()), run(sp.Restarted(sp.APD()))
 assert restarted.solved
@@ -74,6 +73,6 @@ draw([slow], [restarted])
 # %%
 # The answer
 # ----------
-# Much, in places: mixing helps where the problem is kinder than its constants, which is nearly always; Catalyst where
-# the players are uneven; restarts where mu is not known. They can be nested too, as in
+# Anderson mixing helps where the problem is easier than its constants say, which is nearly always. Catalyst helps
+# where the condition numbers differ, and restarts where mu is not known. Wrappers can be nested, as in
 # ``sp.Restarted(sp.Anderson(sp.Extragradient()))``.

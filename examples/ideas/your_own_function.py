@@ -1,9 +1,10 @@
 """
-Your own function, your own operator: a sharper picture
-=======================================================
+Your own function and operator: deblurring a picture
+====================================================
 
-A photograph is blurred and noisy. The penalty that sharpens it is a few lines of NumPy without a prox, and the blur is
-a Fourier transform that nobody wants as a matrix. Can such a problem be solved with proof, and is a mistake noticed?
+A photograph is blurred and noisy. The penalty for its restoration is a few lines of NumPy without a prox, and the
+blur is a Fourier transform, too large for a matrix. Can such a problem be solved with a certificate, and are mistakes
+detected?
 """
 
 import matplotlib.pyplot as plt
@@ -21,11 +22,13 @@ sharp = load_sample_image("china.jpg")[90:282:2, 180:372:2].mean(axis=2) / 255.0
 # %%
 # The operator
 # ------------
-# A camera that was moved: every point becomes a short, slanted streak. Products are made by fast Fourier transforms;
-# the transpose is the same with the conjugate spectrum.
+# The camera was moved, so every point becomes a short, slanted streak. Products are computed by fast Fourier
+# transforms. The transpose uses the conjugate spectrum.
 
 streak = np.zeros((N, N))
-streak[np.arange(7) // 2 - 1, np.arange(7) - 3] = 1.0 / 7.0  # around the corner, where the transform has its origin
+streak[np.arange(7) // 2 - 1, np.arange(7) - 3] = (
+    1.0 / 7.0
+)  # around the corner (0, 0), which is the origin of the transform
 spectrum = np.fft.rfft2(streak)
 
 
@@ -39,13 +42,13 @@ blurred = times(spectrum)(sharp.ravel()) + 0.01 * np.random.default_rng(0).stand
 # %%
 # The functions
 # -------------
-# Of all pictures that explain the blurred one we want the one with the fewest edges:
+# Of all pictures that explain the blurred one, we look for the one with the fewest edges:
 #
-# .. math:: \min_x\; \lambda \sum_i \left(\sqrt{|\nabla x|_i^2 + \delta^2} - \delta\right) + \frac{\mu}{2} |x|^2
-#           + \frac{1}{2} |Kx - b|^2,
+# .. math:: \min_x\; \lambda \sum_i \left(\sqrt{|\nabla x|_i^2 + \delta^2} - \delta\right) + \frac{\mu}{2} \|x\|^2
+#           + \frac{1}{2} \|Kx - b\|^2,
 #
-# and the last term is :math:`\max_y\, \langle Kx, y\rangle - \frac{1}{2} |y|^2 - \langle b, y\rangle`. So
-# :math:`A = K'`, :math:`h` is a quadratic, and :math:`g` is a ``Smooth``: a gradient and two constants.
+# and the last term is :math:`\max_y\, \langle Kx, y\rangle - \frac{1}{2} \|y\|^2 - \langle b, y\rangle`. So
+# :math:`A = K^\top`, :math:`h` is a quadratic, and :math:`g` is a ``Smooth``: a gradient and two constants.
 
 WEIGHT, DELTA, MU = 0.003, 0.02, 1e-3
 
@@ -58,20 +61,20 @@ def gradient(x):
     return WEIGHT * (np.roll(p, 1, axis=0) - p + np.roll(q, 1, axis=1) - q).ravel() + MU * x
 
 
-g = sp.Smooth(gradient, mu=MU, L=8.0 * WEIGHT / DELTA + MU)  # |differences|^2 <= 8
+g = sp.Smooth(gradient, mu=MU, L=8.0 * WEIGHT / DELTA + MU)  # the squared norm of the difference operator is at most 8
 f = sp.Saddle(g, sp.Quadratic(1.0, blurred), A)
 
 # %%
-# Is it what I say it is?
-# -----------------------
-# ``sp.check`` compares gradients with each other, constants with curvatures, and products with A with those of its
+# Checking the problem
+# --------------------
+# ``sp.check`` compares gradients with each other, constants with curvatures, and products with A with products with its
 # transpose.
 
 print(sp.check(f, x0=blurred, y0=np.zeros(N * N)))
 
 # %%
-# Now two mistakes: a mu ten times too large, which would make every certificate a lie, and a transpose without the
-# conjugate.
+# Now we make two mistakes: a mu that is ten times too large, which would make every certificate wrong, and a transpose
+# without the conjugate.
 
 bold = sp.Saddle(sp.Smooth(gradient, mu=10 * MU, L=g.L), f.h, A)
 print(*(finding.advice for finding in sp.check(bold, x0=blurred).problems), sep="\n")
@@ -83,7 +86,8 @@ except sp.ProblemError as error:
 # %%
 # The answer
 # ----------
-# Yes, and yes. The certificate bounds the distance of all 9216 pixels together, in the same units as the picture.
+# The problem is solved with a certificate, and both mistakes are detected. The certificate bounds the distance of all
+# 9216 pixels together, in the units of the picture.
 
 result = sp.solve(f, tol=1e-3)
 print(result)
