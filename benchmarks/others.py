@@ -11,32 +11,35 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 saddle_programs, quadratic_programs, worst_cases = (
-    import_module(f"others.{name}") for name in ("saddle_programs", "quadratic_programs", "worst_cases")
+    import_module(f"reference_problems.{name}") for name in ("saddle_programs", "quadratic_programs", "worst_cases")
 )
 
-HEAD = """# Others' examples and tests
+HEAD = """# Problems of other libraries
 
-What DSP ([dsp-cvxpy](https://github.com/cvxgrp/dsp) 0.4.2), the quadratic programs of Maros and Meszaros, OSQP, SCS
-and Clarabel, and [PEPit](https://github.com/PerformanceEstimation/PEPit) 0.5.1 solve in their own examples and tests,
-given to this library. The numbers on this page are written by
+This page lists problems from the examples and tests of other projects, and the answers of this library: saddle
+problems of DSP ([dsp-cvxpy](https://github.com/cvxgrp/dsp) 0.4.2), quadratic programs of Maros and Meszaros, OSQP,
+SCS and Clarabel, and worst-case functions of [PEPit](https://github.com/PerformanceEstimation/PEPit) 0.5.1. This
+command writes the page:
 
 ```console
 $ python benchmarks/others.py
 ```
 
-and `tests/test_reference_problems.py` holds each of them to a tolerance. *Through* says what a problem is handed to:
+`tests/test_reference_problems.py` compares each answer with a tolerance. The column *through* says what solves a
+problem:
 
-- `solve`: it is smooth and strongly convex as it stands. The answer has a certificate.
-- `ConstrainedGame`: linear constraints, and costs that need not be strongly convex. Variables are shifted to be
-  nonnegative, and inequalities get slacks. A minimisation is a game whose other player has one strategy. The bounds on
-  what a player can gain are finite on bounded sets only; where a set is not bounded, bounds that are not active are
-  added. The objective of a minimisation is divided by its largest slope first: without that, CVXQP3_S is not solved
-  within the 1000 outer steps allowed.
-- `proximal_point` (of `saddlepoint.apps.proximal`): a convex function under equations. Their multipliers are y, h is
-  linear, and each step is a `solve` with h + weight/2 |y - y_k|^2, and so for g where its Hessian is singular.
+- `solve`: the problem is smooth and strongly convex. The answer has a certificate.
+- `ConstrainedGame`: the problem has linear constraints, and costs that need not be strongly convex. Variables are
+  shifted to be nonnegative, and inequalities get slack variables. A minimisation is a game whose other player has
+  one strategy. The bounds on the gain of a player are finite on bounded sets only; where a set is not bounded,
+  bounds that are not active are added. The objective of a minimisation is divided by its largest slope first,
+  because otherwise CVXQP3_S is not solved within the 1000 outer steps allowed.
+- `proximal_point` (of `saddlepoint.apps.proximal`): the problem is a convex function with linear equations. Their
+  multipliers are y, h is linear, and each step is a `solve` with h plus a proximal term around y_k; g gets one as
+  well if its Hessian is singular.
 
-*Changed* says what else was done to the problem. It moves the answer only where it names another size, other data or
-a cone that is cut off; then *their answer* is that of the changed problem.
+The column *changed* lists other changes of the problem. They change the answer only where they name another size,
+other data or a truncated cone; then *their answer* is that of the changed problem.
 """
 
 
@@ -91,14 +94,14 @@ def main() -> str:
         "\n## Quadratic programs\n",
         *case_rows(list(quadratic_programs.cases())),
         "\nThe infeasible programs of Clarabel's tests (test_qp_primal_infeasible, test_lp_primal_infeasible,",
-        "test_eq_constrained_primal_infeasible) are refused with an `InfeasibleError`, which holds a proof.",
+        "test_eq_constrained_primal_infeasible) are refused with an `InfeasibleError`, which contains a proof.",
         "\nThese do not fit, or were not tried:\n",
         *outside_rows(quadratic_programs.OUTSIDE),
         "\n## Worst functions of PEPit's examples\n",
-        "An example is about a class and a method, not an instance. PEPit is run on it, and the worst function is",
-        "rebuilt from the points that its program ends with; `solve` minimises it from the example's start.\n",
+        "An example of PEPit is about a class of functions and a method. PEPit computes the worst case, and the worst",
+        "function is reconstructed from the points of its solution. `solve` minimises it from the example's start.\n",
         *case_rows(list(worst_cases.cases())),
-        "\nWhere the method is ours too, a run of it is held to the number that the example quotes:\n",
+        "\nIf the library has the method of the example, a run is compared with the number that the example states:\n",
         *rate_rows(),
         "\nThese do not fit, or were not tried:\n",
         *outside_rows(worst_cases.OUTSIDE),

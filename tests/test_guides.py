@@ -244,8 +244,8 @@ def test_a_row_of_the_map_is_true(row):
             assert room.name != "tests" or all(name.startswith("test_") for name in wanted)
 
 
-def test_the_slips_are_numbered_and_tested_by_name():
-    text = (DOCS / "paper.md").read_text().partition("## Where the text slips")[2].partition("\n## ")[0]
+def test_the_mistakes_are_numbered_and_name_functions_that_exist():
+    text = (DOCS / "paper.md").read_text().partition("## Mistakes in the text")[2].partition("\n## ")[0]
     assert [int(number) for number in re.findall(r"^(\d+)\. ", text, re.MULTILINE)] == list(range(1, 14))
     for name in re.findall(r"`((?:dippa|aipfb|catalyst|start|weighted)_\w+)`", text):
         assert hasattr(sp.theory, name)

@@ -151,6 +151,28 @@ def test_measurements_and_the_front_page(site, pages):
     assert "saddlepoint" in (site / "explorer-page.html").read_text(encoding="utf-8")
 
 
+def test_formulas_are_drawn_by_the_browser(site, pages):
+    """They are MathML. No LaTeX is left in the text, and nothing has to be loaded to draw them."""
+    assert (site / "theory/certificate.html").read_text(encoding="utf-8").count("<math") > 40
+    for name, one in pages.items():
+        if not name.startswith(("gallery/", "repository/")):
+            assert not re.search(r"\\[lr]Vert|\\frac|\$\$", one.text), name
+
+
+def test_formulas_fit_a_phone(site, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in (
+        "index",
+        "glossary",
+        "problem-file",
+        *(f"theory/{p.stem}" for p in (ROOT / "docs/theory").glob("*.md")),
+    ):
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        starts = page.locator("div.math > div").evaluate_all("all => all.map(m => m.getBoundingClientRect().left)")
+        assert all(start >= 0 for start in starts), name  # a long formula scrolls, and begins at its left end
+
+
 def test_names_in_code_type_are_links(pages):
     assert "repository/src/saddlepoint/problems/saddle.py.html" in pages["paper.html"].links
     assert any(link.endswith("saddlepoint.LPDGS.html#saddlepoint.LPDGS") for link in pages["methods.html"].links)

@@ -1,21 +1,42 @@
-"""Formulas as MathML, which browsers draw themselves: nothing to load, from a network or otherwise."""
+"""Formulas as MathML, which browsers draw themselves: nothing has to be loaded from a network.
 
+docutils translates LaTeX to MathML. Where its output differs from what LaTeX would print, `corrected` changes it.
+"""
+
+import re
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
+# Norm bars and angle brackets keep the height of a letter, as in LaTeX, where only \left and \right make them grow.
+CORRECTIONS = [
+    (r'<mo class="mathopen">‖</mo>', '<mo form="prefix" stretchy="false">‖</mo>'),
+    (r"<mo>‖</mo>", '<mo form="postfix" stretchy="false">‖</mo>'),
+    (r"<mo>([⟨⟩])</mo>", r'<mo stretchy="false">\1</mo>'),
+    (r"(<mi>\w</mi>)\s*<mo>'</mo>", r"<msup>\1<mo>′</mo></msup>"),
+    (r'<mtable class="ams-align">', '<mtable class="ams-align" displaystyle="true">'),
+]
+
+
+def corrected(latex: str, as_block: bool = False) -> str:
+    """The formula in MathML."""
+    text = tex2mathml(latex, as_block=as_block)
+    for pattern, replacement in CORRECTIONS:
+        text = re.sub(pattern, replacement, text)
+    return text
+
 
 def inline(translator: Any, node: nodes.math) -> None:
-    """Within a line."""
-    translator.body.append(tex2mathml(node.astext()))
+    """A formula within a line."""
+    translator.body.append(corrected(node.astext()))
     raise nodes.SkipNode
 
 
 def block(translator: Any, node: nodes.math_block) -> None:
-    """On a line of its own."""
-    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    """A formula on a line of its own."""
+    translator.body.append(f'<div class="math"><div>{corrected(node.astext(), as_block=True)}</div></div>')
     raise nodes.SkipNode
 
 
