@@ -87,7 +87,7 @@ def steps(m: int, n: int, dtype: Any, bandwidth: float) -> Iterator[str]:
         view = method.normal_form(f)
         before = method.init(view.problem, *view.to(x, y))
         state = method.step(view.problem, before)
-        many = compiled(method, f, before, state)
+        many = compiled(method, view.problem, before, state)
         if many is None:
             yield f"| {m} x {n} | {name} | not compiled | | | | | |"
             continue

@@ -14,7 +14,7 @@ import numpy as np
 
 import saddlepoint as sp
 from saddlepoint.problems.generators import random_logistic
-from saddlepoint.solving.checkpoint.store import older, read
+from saddlepoint.solving.checkpoint.file import older, read
 
 TOL = 1e-7
 SHORTEST, LONGEST = 0.01, 0.3  # seconds that a process lives

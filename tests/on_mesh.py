@@ -105,7 +105,7 @@ def collectives(f, name):
     before = method.init(view.problem, *view.to(f.space.of_x.zeros(M), f.space.of_y.zeros(N)))
     state = method.step(view.problem, before)
     found = dict.fromkeys(COLLECTIVES, 0)
-    for line in body(compiled(method, f, before, state).program(state)):
+    for line in body(compiled(method, view.problem, before, state).program(state)):
         for kind in COLLECTIVES:
             found[kind] += bool(re.search(rf" {kind}(-start)?\(", line))
     return {kind: count for kind, count in found.items() if count}

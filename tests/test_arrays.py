@@ -220,7 +220,7 @@ def test_steps_that_differ_are_not_compiled(method):
     view = made.normal_form(g)
     before = made.init(view.problem, *view.to(g.space.zeros(f.shape[0]), g.space.zeros(f.shape[1])))
     after = made.step(view.problem, before)
-    assert compiled(made, g, before, after) is None
+    assert compiled(made, view.problem, before, after) is None
 
 
 # -- values instead of gradients --------------------------------------------------------------------------------------

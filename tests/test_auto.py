@@ -8,12 +8,14 @@ import pytest
 from cases import BLACK_BOX, CASES, case
 from hypothesis import given
 from random_problems import saddles
-from reference import distance
+from reference import distance, saddle_point
 
 import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.problems.generators import chain, random_logistic, random_quadratic
-from saddlepoint.solving.auto import Guard, choose
+from saddlepoint.solving.auto import choose
+from saddlepoint.solving.schedule import Schedule, SwitchMethod
+from saddlepoint.solving.state import ScheduleState
 
 
 @pytest.mark.parametrize("problem", CASES)
@@ -92,13 +94,20 @@ def test_a_method_that_breaks_down_is_replaced(monkeypatch):
 
 def test_the_limit_on_calls_holds_even_if_there_is_progress():
     f = random_logistic(20, 15, 100, 50, 20, seed=1)
-    guard = Guard(f, 1e-6)
+    schedule = Schedule(f, 1e-6, ScheduleState((sp.OGDA(), sp.LPDGS())))
     start = f.certificate(np.zeros(20), np.zeros(15))
-    promise = guard.promise(start)
-    assert not guard.lagging(start, 0, 16, 1)
-    assert not guard.lagging(start, 100, 120, 1)
-    assert guard.lagging(start._replace(distance=1e-9), int(promise), int(promise) + 10, 1)
-    assert not guard.lagging(start, 10**9, 10**9, 0)  # there is nothing left to change to
+    promise = schedule.promised_calls(start)
+    schedule.check_progress(start, 0, 16)
+    schedule.check_progress(start, 100, 120)
+    assert schedule.state.budget == 2.0 * promise
+    better = f.certificate(*saddle_point(f))
+    assert better.distance < start.distance
+    with pytest.raises(SwitchMethod):
+        schedule.check_progress(better, int(2.0 * promise), int(2.0 * promise) + 10)
+    schedule.switch("fell behind", 100)
+    assert schedule.method == sp.LPDGS()
+    assert schedule.state.notes == ["ogda fell behind, then lpd-gs"]
+    schedule.check_progress(start, 10**9, 10**9)  # nothing is left to change to
 
 
 def test_auto_beats_the_single_methods_on_the_chain():

@@ -11,6 +11,7 @@ from scipy import sparse
 import saddlepoint as sp
 from saddlepoint.ground.arrays import is_foreign, to_host
 from saddlepoint.problems.generators import random_quadratic
+from saddlepoint.solving import stepper
 from saddlepoint.uses.batch import Batch, solve_many
 from saddlepoint.uses.batch.coupling import BatchedCoupling
 
@@ -324,9 +325,9 @@ def test_float32_is_certified_in_float64(xp):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_jax_compiles_the_steps_of_a_batch(dtype, monkeypatch):
     compiled = []
-    original = sp.solving.run.compiled
+    original = stepper.compiled
     monkeypatch.setattr(
-        "saddlepoint.solving.run.compiled", lambda *args: compiled.append(original(*args)) or compiled[-1]
+        "saddlepoint.solving.stepper.compiled", lambda *args: compiled.append(original(*args)) or compiled[-1]
     )
     fs = [in_library(f, jax(), dtype) for f in problems("logistic", count=3)]
     assert all(result.solved for result in solve_many(fs, tol=1e-3, method="lpd-gs"))

@@ -135,6 +135,73 @@ def test_a_solve_within_a_callback_disturbs_nobody():
     assert outer.calls == plain.calls
 
 
+# -- results that nobody can alter -----------------------------------------------------------------------------------
+
+
+def overwrite(result):
+    """A callback that writes into everything it is given."""
+    for array in (result.x, result.y):
+        try:
+            array[:] = 1e3
+        except (ValueError, TypeError):  # it is read-only
+            array.copy()
+    for values in (result.calls, result.parameters, result.setup_calls, result.provenance):
+        values.clear()
+
+
+@pytest.mark.parametrize("method", ["auto", "dippa", "lpd-gs", "anderson-condat-vu", "catalyst-dippa"])
+def test_a_callback_that_writes_into_its_result_changes_nothing(method):
+    f = case("logistic")[0]
+    plain = sp.solve(f, method=method, tol=1e-8)
+    found = sp.solve(f, method=method, tol=1e-8, callback=overwrite)
+    assert found.solved
+    assert found.x.tobytes() == plain.x.tobytes()
+    assert found.calls == plain.calls
+    assert found.certificate == f.certificate(found.x, found.y)
+
+
+def test_the_arrays_of_a_callback_are_read_only_and_those_of_the_result_are_not():
+    f, seen = case("logistic")[0], []
+    result = sp.solve(f, tol=1e-8, callback=seen.append)
+    assert not any(array.flags.writeable for r in seen for array in (r.x, r.y))
+    before = result.certificate
+    result.x[:] += 1.0
+    assert f.certificate(result.x, result.y).distance > before.distance
+    assert not np.shares_memory(result.x, seen[-1].x)
+
+
+def test_each_history_of_a_callback_is_as_long_as_it_was_then():
+    seen = []
+    result = sp.solve(case("logistic")[0], method="dippa", tol=1e-8, callback=seen.append)
+    assert [len(r.history) for r in seen] == list(range(1, len(seen) + 1))
+    assert result.history[: len(seen[3].history)] == seen[3].history[:]
+    with pytest.raises((AttributeError, TypeError)):
+        seen[3].history[0] = None
+    assert not hasattr(seen[3].history, "append")
+
+
+def test_a_gradient_that_writes_into_points_it_has_seen_cannot_alter_the_result():
+    """It keeps the arrays it was given and overwrites them all in the last call before the end."""
+    f, given = case("logistic")[0], []
+
+    def grad(x):
+        p = f.g.grad(x)
+        if len(given) > 30:
+            for array in given[:-5]:
+                if array.flags.writeable:
+                    array[:] = 1e3
+        given.append(x)
+        return p
+
+    g = sp.Smooth(grad, mu=f.mu_x, L=f.L_x)
+    try:
+        result = sp.solve(sp.Saddle(g, f.h, f.A), method="lpd-gs", tol=1e-6)
+    except (sp.AssumptionError, sp.ProblemError) as error:  # found out
+        result = error.result
+    if result is not None and result.solved:
+        assert f.certificate(result.x, result.y).distance <= 1e-6
+
+
 # -- threads ----------------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64
 from saddlepoint.ground.linalg import Rows
 from saddlepoint.problems.generators import random_logistic, random_quadratic
-from saddlepoint.solving.checkpoint import store
+from saddlepoint.solving.checkpoint import file as store
 from saddlepoint.solving.checkpoint.values import Packer, Unpacker, known_classes
 
 OTHERS = {
@@ -339,24 +339,24 @@ def test_a_checkpoint_of_another_run_is_refused(sentence, tmp_path):
 
 
 def rewritten(file, change):
-    """The same file with something else told, and a sum that is right."""
-    told, arrays = store.read(file, 1 << 30)
-    change(told)
-    store.write(file, store.Content(told, arrays), 1 << 30)
+    """The same file with other values and a checksum that is right."""
+    values, arrays = store.read(file, 1 << 30)
+    change(values)
+    store.write(file, store.Content(values, arrays), 1 << 30)
 
 
 def test_another_version_is_refused_and_another_patch_is_not(tmp_path):
     f, file = written(tmp_path)
-    rewritten(file, lambda told: told["identity"].update(version="99.1.0"))
+    rewritten(file, lambda values: values["identity"].update(version="99.1.0"))
     store.older(file).unlink()
     with pytest.raises(sp.ProblemError, match=r"was written by saddlepoint 99\.1\.0, and this is"):
         sp.solve(f, method="dippa", checkpoint=file)
     series = ".".join(sp.__version__.split(".")[:2])
-    rewritten(file, lambda told: told["identity"].update(version=f"{series}.99"))
+    rewritten(file, lambda values: values["identity"].update(version=f"{series}.99"))
     assert sp.solve(f, method="dippa", checkpoint=file).solved
-    rewritten(file, lambda told: told["identity"].update(format=2))
+    rewritten(file, lambda values: values["identity"].update(format=99))
     store.older(file).unlink()
-    with pytest.raises(sp.ProblemError, match="has format 2; this version reads 1"):
+    with pytest.raises(sp.ProblemError, match="has format 99; this version reads 2"):
         sp.solve(f, method="dippa", checkpoint=file)
 
 
@@ -395,10 +395,10 @@ def test_every_cut_and_every_changed_byte_is_found_out(tmp_path):
 
 
 @given(st.binary(max_size=300))
-def test_rubbish_behind_a_right_sum_is_refused(tmp_path_factory, body):
+def test_random_bytes_with_a_right_checksum_are_refused(tmp_path_factory, body):
     import hashlib
 
-    file = tmp_path_factory.mktemp("rubbish") / "run"
+    file = tmp_path_factory.mktemp("other") / "run"
     file.write_bytes(store.MAGIC + hashlib.sha256(body).digest() + body)
     with pytest.raises(sp.ProblemError, match="is not a checkpoint"):
         sp.solve(case("balanced")[0], method="dippa", checkpoint=file)
@@ -414,13 +414,13 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@example(rubbish=None, where="history")
-@given(JSON, st.sampled_from(["standing", "state", "identity", "history"]))
-def test_other_things_where_a_run_should_stand_are_refused(tmp_path_factory, rubbish, where):
-    f, file = written(tmp_path_factory.mktemp("rubbish"))
-    rewritten(file, lambda told: told.update({where: rubbish}))
+@example(content=None, where="run")
+@given(JSON, st.sampled_from(["run", "method_state", "identity"]))
+def test_other_content_in_the_place_of_a_run_is_refused(tmp_path_factory, content, where):
+    f, file = written(tmp_path_factory.mktemp("other"))
+    rewritten(file, lambda values: values.update({where: content}))
     os.remove(store.older(file))
-    if rubbish is None and where == "state":
+    if content is None and where == "method_state":
         assert sp.solve(f, method="dippa", tol=1e-9, checkpoint=file).solved  # from the start of the method
         return
     with pytest.raises(sp.ProblemError):
@@ -444,9 +444,66 @@ def test_names_are_looked_up_and_never_imported(tmp_path):
         "saddlepoint.problems.saddle:Saddle",
         "pathlib:Path",
     ):
-        rewritten(file, lambda told, name=name: told.update(state={"of": name, "with": {}}))
+        rewritten(file, lambda values, name=name: values.update(method_state={"of": name, "with": {}}))
         with pytest.raises(sp.ProblemError, match="holds no state of this method"):
             sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
+
+
+def forged(file, change):
+    """The same file with other arrays and a checksum that is right."""
+    values, arrays = store.read(file, 1 << 30)
+    store.write(file, store.Content(values, [change(k, array) for k, array in enumerate(arrays)]), 1 << 30)
+
+
+@pytest.mark.parametrize("change", [
+    lambda a: a[:-1], lambda a: np.concatenate([a, a]), lambda a: a[None], lambda a: a.reshape(-1, 1), lambda a: a[:0]
+])  # fmt: skip
+@pytest.mark.parametrize("method", ["dippa", "lpd-gs", "anderson-condat-vu", "catalyst-dippa", "auto"])
+def test_a_forged_array_is_refused_whichever_it_is(tmp_path, change, method):
+    """Every array of a run of other shapes, one at a time, under a checksum that is right."""
+    f = sp.Saddle(sp.Smooth(lambda x: x + np.tanh(x), mu=1.0, L=2.0), sp.Quadratic(1.0, np.ones(5)), np.ones((7, 5)))
+    file = tmp_path / "run"
+    sp.solve(f, method=method, tol=1e-12, max_calls=40, checkpoint=file)
+    data = file.read_bytes()
+    _, arrays = store.read(file, 1 << 30)
+    for at, array in enumerate(arrays):
+        if array.ndim != 1:  # the table of the history, and matrices that grow with the steps
+            continue
+        file.write_bytes(data)
+        forged(file, lambda k, a, at=at: change(a) if k == at else a)
+        store.older(file).unlink(missing_ok=True)
+        with pytest.raises(sp.ProblemError, match=r"does not fit this run|holds no state|is not a checkpoint"):
+            sp.solve(f, method=method, tol=1e-12, checkpoint=file)
+
+
+def replaced(value, path, new):
+    """JSON in which what ``path`` leads to is another value."""
+    if not path:
+        return new
+    copy = dict(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize(("path", "new"), [
+    (("with", "iterations"), -1),
+    (("with", "iterations"), {"float": "nan"}),
+    (("with", "units", "with", "a"), 10**9),
+    (("with", "schedule", "with", "methods"), {"tuple": [3]}),
+    (("with", "schedule", "with", "notes"), "none"),
+    (("with", "monitor", "with", "checks"), {"float": "nan"}),
+    (("with", "monitor", "with", "next_check"), None),
+    (("with", "counts", "with", "calls"), {"dict": [["grad_g", 1]]}),
+    (("with", "learned", "with", "corrections"), {"dict": [["g.mu", 3]]}),
+    (("with", "best"), {"tuple": []}),
+    (("with", "session"), None),
+])  # fmt: skip
+def test_a_forged_number_is_refused(tmp_path, path, new):
+    f, file = written(tmp_path)
+    store.older(file).unlink()
+    rewritten(file, lambda values: values.update(run=replaced(values["run"], path, new)))
+    with pytest.raises(sp.ProblemError):
+        sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
 
 
 BAD = [
@@ -533,8 +590,8 @@ def bits(value):
 def through_a_file(value, folder):
     packer = Packer(known_classes(Frozen(0), Nested(0)))
     store.write(folder / "value", store.Content({"value": packer.pack(value)}, packer.arrays), 1 << 30)
-    told, arrays = store.read(folder / "value", 1 << 30)
-    return Unpacker(packer.classes, arrays, NUMPY64, 1 << 30).unpack(told["value"])
+    values, arrays = store.read(folder / "value", 1 << 30)
+    return Unpacker(packer.classes, arrays, NUMPY64, 1 << 30).unpack(values["value"])
 
 
 @given(VALUES)
@@ -603,8 +660,8 @@ def test_the_text_of_a_file_is_plain(tmp_path):
     data = file.read_bytes()
     start = len(store.MAGIC) + store.SUM
     length = int.from_bytes(data[start : start + store.LENGTH], "big")
-    told = json.loads(data[start + store.LENGTH :][:length])
-    assert told["told"]["identity"]["label"] == "dippa"
+    values = json.loads(data[start + store.LENGTH :][:length])
+    assert values["values"]["identity"]["label"] == "dippa"
     assert b"pickle" not in data
 
 

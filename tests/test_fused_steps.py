@@ -83,7 +83,7 @@ def test_graphs_make_the_same_steps(name, shape):
     view = method.normal_form(f)
     before = method.init(view.problem, *view.to(b, c))
     state = method.step(view.problem, before)
-    many = compiled(method, f, before, state)
+    many = compiled(method, view.problem, before, state)
     assert many is not None
     torch.randn(10_000_000, device="cuda")  # whatever was let go is overwritten
     found = many(state, 37)

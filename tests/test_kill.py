@@ -16,7 +16,7 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint.problems.generators import random_logistic
-from saddlepoint.solving.checkpoint import store
+from saddlepoint.solving.checkpoint import file as store
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from cases import case, gradient_methods, prox_methods, quadratic_methods
 import saddlepoint as sp
 from saddlepoint.methods import classes
 from saddlepoint.methods.references import all_works, read_bibtex, reference
-from saddlepoint.solving.citations import STORAGE, citations
+from saddlepoint.solving.citations import citations
 from saddlepoint.solving.provenance import described
 
 METHODS = {"auto": "auto", "newton": "newton"} | gradient_methods() | prox_methods() | quadratic_methods()
@@ -112,8 +112,8 @@ def test_every_method_cites_what_its_reference_names(name):
 
 
 def used_keys():
-    """The works behind all classes of methods, wrappers included, and behind storage in lower precision."""
-    found = set(STORAGE)
+    """The works behind all classes of methods, wrappers included."""
+    found = set()
     for name in classes.__all__:
         kind = getattr(classes, name)
         found.update(kind.own_works if hasattr(kind, "own_works") else kind.works)

@@ -1,5 +1,7 @@
 """Steps on a copy of A in a lower precision, and certificates that are as true as without it."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from cases import case
@@ -7,8 +9,10 @@ from libraries import in_library, load_library
 from reference import distance, saddle_point
 
 import saddlepoint as sp
+from saddlepoint.parts.coupling.low_precision import low_precision
 from saddlepoint.problems.generators import random_logistic, random_quadratic
-from saddlepoint.solving.refinement import Stored, narrowed
+from saddlepoint.problems.oracle import Meter, metered
+from saddlepoint.problems.transforms import scaled_coupling
 
 
 @pytest.mark.parametrize("method", ["auto", "lpd-gs", "condat-vu", "dippa", "anderson-imex", "extragradient"])
@@ -57,7 +61,7 @@ def test_bfloat16(library):
 
 def test_the_copy():
     A = np.random.default_rng(0).standard_normal((9, 7))
-    copy = narrowed(sp.as_coupling(A), "float32")
+    copy = low_precision(sp.as_coupling(A), "float32")
     S = A.astype(np.float32).astype(float)
     exact = np.linalg.norm(S, 2)
     assert copy.norm_estimate.lower <= exact <= copy.norm
@@ -73,27 +77,88 @@ def test_the_copy():
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_rounds():
-    f = random_quadratic(6, 5, 10, 10, 10, seed=1)
-    stored = Stored(f, "float32")
-    at = np.ones(6), np.zeros(5)
-    stored.begin(*at)
-    assert stored.own_distance(*at) > 1.0
-    assert [stored.over(*at, d, 10 * k) for k, d in enumerate((1.0, 0.5, 0.2, 0.009))] == [False, False, False, True]
-    assert not stored.stalled
-    assert [stored.over(*at, 0.0085, calls) for calls in (100, 129, 500)] == [False, False, True]
-    assert stored.stalled
+def test_storage_is_the_short_name_of_refined():
+    f = random_quadratic(30, 20, 100, 50, 30, seed=3)
+    short = sp.solve(f, method="lpd-gs", tol=1e-9, storage="float32")
+    long = sp.solve(f, method=sp.Refined(sp.LPDGS(), "float32"), tol=1e-9)
+    assert short.x.tobytes() == long.x.tobytes()
+    assert short.calls == long.calls
+    assert short.method == long.method == "refined-lpd-gs"
+    assert short.provenance["storage"] == long.provenance["storage"] == "float32"
 
 
-def test_a_round_is_over_when_its_own_problem_is_solved():
-    f = random_quadratic(6, 5, 10, 10, 10, seed=1)
-    stored = Stored(f, "float32")
-    stored.S = sp.as_coupling(np.round(f.A.matrix(), 2))  # a coarse copy
-    stored.begin(np.zeros(6), np.zeros(5))
-    own = sp.solve(stored.problem(f, stored.S), tol=1e-9)
-    distance = f.certificate(own.x, own.y).distance
-    assert stored.own_distance(own.x, own.y) < 0.1 * distance  # the rest is the error of the copy
-    assert [stored.over(own.x, own.y, distance, calls) for calls in (0, 1)] == [True, True]
+def corrections(method, f, steps):
+    """The starts of the corrections, and the last state, of so many steps from zero."""
+    state = method.init(f, np.zeros(f.shape[0]), np.zeros(f.shape[1]))
+    starts = [state]
+    for _ in range(steps):
+        state = method.step(f, state)
+        if state.x0 is not starts[-1].x0 and not state.exact:
+            starts.append(state)
+    return starts, state
+
+
+def test_a_correction_begins_with_products_of_A_itself_and_shrinks_the_distance():
+    f = random_quadratic(30, 20, 20, 20, 5, seed=3)
+    starts, state = corrections(sp.Refined(sp.CondatVu()), f, 400)
+    assert len(starts) >= 4
+    assert not state.exact
+    xs, ys = saddle_point(f)
+    for before, after in pairwise(starts):
+        assert (after.Ay0 == f.A.mul(after.y0)).all()
+        assert (after.Atx0 == f.A.tmul(after.x0)).all()
+        assert distance(after.x0, after.y0, xs, ys) <= after.start * (1.0 + 1e-9) + 1e-13
+        assert after.start <= 0.5 * before.start
+
+
+def test_a_correction_ends_when_its_own_problem_is_solved():
+    """A coarse copy limits what a correction gains, and the next one asks its own problem for no more."""
+    f = random_quadratic(30, 20, 20, 20, 5, seed=3)
+    coarse = sp.as_coupling(np.round(f.A.matrix(), 2))
+    f.A.__dict__["_low_precision"] = {"float32": coarse}
+    starts, _ = corrections(sp.Refined(sp.CondatVu()), f, 400)
+    gains = [after.start / before.start for before, after in pairwise(starts)]
+    assert len(gains) >= 4
+    assert all(0.01 < after.fall == 0.5 * gain for gain, after in zip(gains, starts[1:], strict=True) if gain > 0.02)
+
+
+def test_a_copy_that_gains_nothing_is_given_up_for_A_itself():
+    f = random_quadratic(30, 20, 20, 20, 5, seed=3)
+    f.A.__dict__["_low_precision"] = {"float32": sp.as_coupling(2.0 * f.A.matrix())}  # not a copy at all
+    _, state = corrections(sp.Refined(sp.CondatVu()), f, 400)
+    assert state.exact
+    assert distance(state.x, state.y, *saddle_point(f)) <= 1e-6
+    assert sp.Refined(sp.CondatVu()).note(state) == "A in float32 gained no more, then A itself"
+
+
+def test_a_copy_that_was_given_up_is_in_the_provenance():
+    f = random_quadratic(12, 10, 10, 10, 1e9, seed=1)
+    result = sp.solve(f, tol=1e-3, method="direct", storage="float32")
+    assert "then A itself" in result.message
+    assert result.provenance["storage"] == "float32"
+
+
+def test_one_copy_serves_all_views_of_a_coupling():
+    f = random_quadratic(9, 7, 10, 10, 10, seed=1)
+    once = low_precision(f.A, "float32")
+    assert low_precision(f.A, "float32") is once
+    meter = Meter()
+    counted = low_precision(scaled_coupling(metered(f, meter).A, 3.0), "float32")
+    np.testing.assert_allclose(counted.mul(np.ones(7)), 3.0 * once.mul(np.ones(7)))
+    assert meter.calls["A"] == 1
+    assert meter.counts.passes == 1
+
+
+@pytest.mark.parametrize("cut", [20, 90, 200])
+def test_a_refined_run_goes_on_from_a_checkpoint(tmp_path, cut):
+    f = random_logistic(30, 20, 100, 50, 30, seed=3)
+    options = {"method": "lpd-gs", "tol": 1e-9, "storage": "float32"}
+    whole = sp.solve(f, **options)
+    sp.solve(f, max_calls=cut, checkpoint=tmp_path / "run", **options)
+    again = sp.solve(f, checkpoint=tmp_path / "run", **options)
+    assert again.provenance["resumed"] == 1
+    assert again.x.tobytes() == whole.x.tobytes()
+    assert again.calls == whole.calls
 
 
 def test_what_storage_refuses():

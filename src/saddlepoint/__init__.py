@@ -26,9 +26,9 @@ from saddlepoint.parts.functions import (
 from saddlepoint.problems.check import Finding, Report, check
 from saddlepoint.problems.files.stores import stream
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import History, Record, Result, Status
-from saddlepoint.solving.saved import load_result
+from saddlepoint.solving.result_file import load_result
+from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.batch import Batch, solve_many
 from saddlepoint.uses.prediction import Prediction, predict

@@ -34,8 +34,7 @@ def seeds() -> list[bytes]:
 def check(data: bytes, folder: Path) -> bool:
     """A run goes on from a checkpoint with this content, or refuses it; and it is parsed, if its sum is made right."""
     import saddlepoint as sp
-    from saddlepoint.solving.checkpoint import Checkpointer
-    from saddlepoint.solving.checkpoint.store import MAGIC, SUM, older
+    from saddlepoint.solving.checkpoint.file import MAGIC, SUM, older
 
     path = folder / "run.ckpt"
     older(path).unlink(missing_ok=True)
@@ -44,7 +43,7 @@ def check(data: bytes, folder: Path) -> bool:
     body = data[len(MAGIC) + SUM :]
     older(path).unlink(missing_ok=True)
     path.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
-    read(lambda: Checkpointer(path, 60.0, problem(), sp.make_method("dippa"), None).find())
+    read(lambda: sp.solve(problem(), method="dippa", tol=1e-12, max_calls=0, checkpoint=path))
     return resumed
 
 

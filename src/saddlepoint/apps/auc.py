@@ -22,8 +22,8 @@ from saddlepoint.ground.spectrum import largest_eigenvalue
 from saddlepoint.methods import Method
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
+from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 
 SMALL = 1000  # features up to which g's matrix is formed

@@ -42,9 +42,9 @@ from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import Smooth
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.progress import Progress, make_progress
 from saddlepoint.solving.result import Record, Status
+from saddlepoint.solving.solve import solve
 
 PENALTY = 3.0  # r of the first step, in units where |A| = 1 and strategies have entries of about 1
 PROXIMAL_WEIGHT = 0.03  # a of the first step, in the same units

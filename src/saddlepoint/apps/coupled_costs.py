@@ -20,8 +20,8 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
+from saddlepoint.solving.solve import solve
 
 
 @dataclass(frozen=True)

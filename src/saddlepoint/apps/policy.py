@@ -52,8 +52,8 @@ from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_couplin
 from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
+from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 
 DENSE = 2500  # up to this size the closed form works with dense matrices

@@ -26,7 +26,7 @@ from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions.smooth import Smooth, anchored
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
+from saddlepoint.solving.solve import solve
 
 
 @dataclass

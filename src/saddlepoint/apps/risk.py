@@ -35,8 +35,8 @@ from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
+from saddlepoint.solving.solve import solve
 
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # made by scikit-learn at the door
 

@@ -46,8 +46,8 @@ from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import is_strong
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result
+from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.theory.norm_sum import norm_sum_lower, norm_sum_upper
 

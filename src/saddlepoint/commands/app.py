@@ -24,8 +24,8 @@ from saddlepoint.parts.sharded.engines import open_engine
 from saddlepoint.problems.check import check as check_problem
 from saddlepoint.problems.files import load_problem
 from saddlepoint.solving.checkpoint import older
-from saddlepoint.solving.driver import solve as solve_problem
 from saddlepoint.solving.result import Result, Status
+from saddlepoint.solving.solve import solve as solve_problem
 from saddlepoint.uses.prediction import predict as make_prediction
 
 app = typer.Typer(

@@ -20,9 +20,9 @@ from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.coupling.streamed import as_bytes
 from saddlepoint.problems.files import load_problem
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result, Status
-from saddlepoint.solving.saved import load_result
+from saddlepoint.solving.result_file import load_result
+from saddlepoint.solving.solve import solve
 
 # The default, the paper's two, its best rival, a classic, and those that use more where there is more.
 BENCH = ("auto", "dippa", "catalyst-dippa", "lpd-gs", "anderson-condat-vu", "extragradient", "apfb", "krylov")

@@ -111,6 +111,12 @@ class Space(NamedTuple):
         found = self.cast(array)
         return found if _mesh(self.device) is None else _put(found, self.device)
 
+    @property
+    def compiles(self) -> bool:
+        """Whether many steps on these arrays can be compiled into one call: JAX, and PyTorch on a GPU."""
+        library = self.xp.__name__
+        return library.startswith("jax") or (library.endswith("torch") and "cuda" in str(self.device))
+
     def wait(self, array: Array) -> None:
         """Return when the computation of the array is finished: GPUs and JAX compute asynchronously.
 
@@ -309,6 +315,14 @@ def detached(array: Any) -> Any:
     The steps of a run are not meant to be differentiated: ``backward()`` through them would be slow and wrong.
     """
     return array.detach() if getattr(array, "requires_grad", False) else array
+
+
+def frozen_copy(array: Array) -> Array:
+    """A copy of an array; read-only where the library has read-only arrays (NumPy, and JAX by nature)."""
+    copy = copied(array)
+    if isinstance(copy, np.ndarray):
+        copy.setflags(write=False)
+    return copy
 
 
 def to_host(array: Any) -> Array:

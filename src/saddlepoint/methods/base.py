@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,6 +25,17 @@ class State(NamedTuple):
 
     x: Array
     y: Array
+
+
+class InnerRun(NamedTuple):
+    """Steps that are all alike, and so can be compiled: those of a method, or of the method inside a wrapper."""
+
+    method: Method
+    problem: Saddle
+    state: Any
+    steps: float  # how many of them follow one another before the outer method does something else
+    rebuild: Callable[[Any, int], Any]  # (inner state after count steps, count) -> outer state
+    origin: Any = None  # another object whenever the problem is another one
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,14 @@ class Method(ABC):
     def weights(self, f: Saddle) -> dict[str, float]:
         """The metric in which the steps of the state are compared: a weight for each field that counts."""
         return {"x": math.sqrt(f.mu_x), "y": math.sqrt(f.mu_y)}
+
+    def inner_run(self, f: Saddle, s: Any) -> InnerRun:
+        """The steps from state ``s`` on that are all alike; a wrapper names those of the method inside."""
+        return InnerRun(self, f, s, math.inf, lambda state, count: state)
+
+    def note(self, s: Any) -> str:
+        """What a result should say about the state ``s`` in which the run ended; nothing for most methods."""
+        return ""
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The constants that theory chose for this problem (given in the method's normal form)."""

@@ -29,6 +29,7 @@ from saddlepoint.methods.separated import Separated as Separated
 from saddlepoint.methods.sliding import Sliding as Sliding
 from saddlepoint.methods.wrappers.anderson import Anderson as Anderson
 from saddlepoint.methods.wrappers.catalyst import Catalyst as Catalyst
+from saddlepoint.methods.wrappers.refined import Refined as Refined
 from saddlepoint.methods.wrappers.restarted import Restarted as Restarted
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "OGDA",
     "PBR",
     "RHSS",
+    "Refined",
     "Restarted",
     "Separated",
     "Sliding",

@@ -7,7 +7,8 @@ Suspected violations are tested again with a few more gradients before an error 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from saddlepoint.ground.arrays import Array, copied, eps_of, namespace
 from saddlepoint.ground.errors import AssumptionError, ProblemError
@@ -71,6 +72,15 @@ class GradientCheck:
         if self.x is not None and self.p is not None:
             self.compare(x, p, self.x, self.p)
         self.x, self.p = x, p
+
+    def memory(self) -> dict[str, Any]:
+        """What it has seen, for a checkpoint."""
+        return {"noise": self.noise, "seen": self.seen, "x": self.x, "p": self.p}
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Take over what an earlier run has seen."""
+        self.noise, self.seen = float(memory["noise"]), int(memory["seen"])
+        self.x, self.p = memory["x"], memory["p"]
 
     def compare(self, x: Array, p: Array, x0: Array, p0: Array) -> None:
         """Raise AssumptionError if these two gradients, with their errors, refute mu or L."""
@@ -165,6 +175,15 @@ class AdjointCheck:
         if self.claimed and norm(product) > (1.0 + ADJOINT * eps_of(product)) * self.A.norm * norm(v):
             raise self.small_norm(norm(product) / norm(v), self.estimate())
         self.last[name] = v, product
+
+    def memory(self) -> dict[str, Any]:
+        """What it has seen, for a checkpoint."""
+        return {"seen": dict(self.seen), "last": dict(self.last)}
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Take over what an earlier run has seen."""
+        self.seen = {name: int(memory["seen"][name]) for name in self.seen}
+        self.last = dict(memory["last"])
 
     def compare(self, v: Array, Bv: Array, w: Array, Btw: Array) -> None:
         """Raise AssumptionError unless <w, B v> = <B'w, v>, for B = A or A'."""

@@ -71,8 +71,8 @@ class Audit:
         return f"the gradient {' and '.join(parts)} seems noisy" if parts else ""
 
     @property
-    def all_watches(self) -> dict[str, GradientCheck | AdjointCheck]:
-        """Who watches what the certificates see of g, h and A."""
+    def checks(self) -> dict[str, GradientCheck | AdjointCheck]:
+        """The checks of what certificates see of g, h and A."""
         products = {} if self.products is None else {"A": self.products}
         return {**self.watches, **products}
 

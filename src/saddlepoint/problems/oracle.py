@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,26 +38,51 @@ class NotFinite(Exception):  # noqa: N818
     """A gradient has left the finite numbers."""
 
 
+@dataclass
+class CallCounts:
+    """How often the oracle was called."""
+
+    calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORACLES + PROXES, 0))  # by the method
+    examined: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORACLES, 0))  # to examine the problem
+    passes: int = 0  # times that the method read A from end to end
+
+    @property
+    def total(self) -> int:
+        """All calls of the method."""
+        return sum(self.calls.values())
+
+    @property
+    def busiest(self) -> int:
+        """Calls of the oracle that the method called most."""
+        return max(self.calls[name] for name in ORACLES)
+
+
 class Meter:
     """Counts calls by name and passes over A; raises when a budget is spent, before the call is made.
 
+    Args:
+        limits: the calls that may be made, by oracle; None for no limit.
+        max_seconds: the time until ``OutOfTime`` is raised, by ``clock``.
+        tick: called at every call.
+        clock: seconds.
+        counts: where the calls are counted.
+
     Attributes:
-        examined: calls that were spent on looking into the problem; no budget limits them.
-        watches: who watches g, h and A.
+        checks: the checks that compare gradients of g and h and products with A with what was claimed of them.
     """
 
     def __init__(
         self,
-        max_calls: int | Mapping[str, int] | None = None,
+        limits: Mapping[str, float] | None = None,
         max_seconds: float | None = None,
         tick: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.perf_counter,
+        counts: CallCounts | None = None,
     ) -> None:
-        self.calls = dict.fromkeys(ORACLES + PROXES, 0)
-        self.examined = dict.fromkeys(ORACLES, 0)
-        self.watches: dict[str, GradientCheck | AdjointCheck] = {}
-        self.passes = 0
-        self.limits = _limits(max_calls)
+        self.counts = CallCounts() if counts is None else counts
+        self.calls = self.counts.calls
+        self.checks: dict[str, GradientCheck | AdjointCheck] = {}
+        self.limits = call_limits(None) if limits is None else dict(limits)
         self.clock = clock
         self.deadline = None if max_seconds is None else clock() + max_seconds
         self.tick = tick
@@ -73,20 +99,15 @@ class Meter:
             self.tick()
 
     def note(self, name: str, times: int) -> None:
-        """Count ``times`` calls that were made to look into something."""
-        self.examined[name] += times
-
-    @property
-    def total(self) -> int:
-        """All calls so far."""
-        return sum(self.calls.values())
+        """Count ``times`` calls that were made to examine the problem; no budget limits them."""
+        self.counts.examined[name] += times
 
 
 def metered(f: Saddle, meter: Meter) -> Saddle:
     """The same problem, counted by ``meter`` and watched."""
     watch = None if f.A.trusted else AdjointCheck(f.A, meter.note)
     if watch is not None:
-        meter.watches["A"] = watch
+        meter.checks["A"] = watch
     A = MeteredCoupling(f.A, meter, watch=watch)
     g, h = _counted(f.g, "g", f.space.of_x, meter), _counted(f.h, "h", f.space.of_y, meter)
     return Saddle.of(g, h, A, f.space)
@@ -98,7 +119,7 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
     looked = not space.is_sharded  # over shards: what is not finite there is seen in the next A'x
     watch = None if f.trusted or not checked else GradientCheck(name, f.mu, f.L, raw, meter.note)
     if watch is not None:
-        meter.watches[name] = watch
+        meter.checks[name] = watch
         raw = watch.gradient
 
     def grad(x: Array) -> Array:
@@ -145,7 +166,7 @@ class MeteredCoupling(ForwardingCoupling):
     def mul(self, y: Array) -> Array:
         """A y, counted."""
         self.meter.charge(self.names[0])
-        self.meter.passes += 1
+        self.meter.counts.passes += 1
         Ay = self.A.mul(y)
         if self.watch is not None:
             self.watch.see(self.names[0], y, Ay)
@@ -154,7 +175,7 @@ class MeteredCoupling(ForwardingCoupling):
     def tmul(self, x: Array) -> Array:
         """A' x, counted."""
         self.meter.charge(self.names[1])
-        self.meter.passes += 1
+        self.meter.counts.passes += 1
         Atx = self.A.tmul(x)
         if self.watch is not None:
             self.watch.see(self.names[1], x, Atx)
@@ -163,7 +184,7 @@ class MeteredCoupling(ForwardingCoupling):
     def _charge_pair(self, times: int = 1) -> None:
         for name in self.names:
             self.meter.charge(name, times)
-        self.meter.passes += times if self.fused else 2 * times
+        self.meter.counts.passes += times if self.fused else 2 * times
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
         """(A y, A' x): two products, and one pass where the coupling fuses them."""
@@ -191,14 +212,15 @@ class MeteredCoupling(ForwardingCoupling):
     def matrix(self) -> Any:
         """A, counted as the n products that the oracle would need for it."""
         self.meter.charge(self.names[0], self.shape[1])
-        self.meter.passes += 1
+        self.meter.counts.passes += 1
         return self.A.matrix()
 
     def _transpose(self) -> Coupling:
         return MeteredCoupling(self.A.T, self.meter, (self.names[1], self.names[0]), self.watch)
 
 
-def _limits(max_calls: int | Mapping[str, int] | None) -> dict[str, float]:
+def call_limits(max_calls: int | Mapping[str, int] | None) -> dict[str, float]:
+    """The calls that may be made, by oracle: ``max_calls`` is a number for each of the four, or a dict by name."""
     limits = dict.fromkeys(ORACLES + PROXES, math.inf)
     if max_calls is None:
         return limits

@@ -15,13 +15,9 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import positive, short_repr
 from saddlepoint.methods import DIPPA, IMEX, LPDGS, Anderson, CondatVu, Direct, Krylov, Method, Newton, make_method
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.theory.certificate import Certificate
 from saddlepoint.theory.lower import chain_N
-from saddlepoint.theory.lpd import lpd_gs_calls
 
 WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats one on the sweep,
 STRONG = 2.0  # from which solving for the coupling pays, counted sqrt(kx/ky) times if it is
@@ -127,66 +123,6 @@ def recommend(kx: float, ky: float, c: float, dear: float = 1.0) -> tuple[str, s
 
 
 def gradient_cost(costs: Mapping[str, float] | None) -> float:
-    """What a gradient costs, in products."""
-    if costs is None:
-        return 1.0
-    known = {"grad_g", "grad_h", "A", "At"}
-    if not isinstance(costs, Mapping):
-        raise ProblemError(
-            f"costs is {short_repr(costs)}; expected a dict by oracle, such as {{'grad_g': 10.0, 'A': 1.0}}"
-        )
-    full = dict.fromkeys(known, 1.0)
-    for name, cost in costs.items():
-        if name not in known:
-            raise ProblemError(f"costs names the oracle {name!r}; expected one of {', '.join(sorted(known))}")
-        full[name] = positive(cost, f"costs of {name}")
+    """What a gradient costs, in products; costs that are not given count as 1."""
+    full = dict.fromkeys(("grad_g", "grad_h", "A", "At"), 1.0) | dict(costs or {})
     return (full["grad_g"] + full["grad_h"]) / (full["A"] + full["At"])
-
-
-class Guard:
-    """Tells when a method does worse than the guarantee would."""
-
-    def __init__(self, f: Saddle, tol: float) -> None:
-        self.f, self.tol = f, tol
-        self.budget = math.inf
-        self.mark = math.inf  # the certified distance when it had last fallen by e,
-        self.marked = 0  # and the calls made until then
-
-    def begin(self, calls: int) -> None:
-        """A method has begun."""
-        self.mark, self.marked = math.inf, calls
-
-    @property
-    def marks(self) -> tuple[float, float, int]:
-        """What it has noted so far."""
-        return self.budget, self.mark, self.marked
-
-    @marks.setter
-    def marks(self, noted: tuple[float, float, int]) -> None:
-        self.budget, self.mark, self.marked = noted
-
-    def promise(self, best: Certificate) -> float:
-        """The calls within which LPD-GS is sure to bring the certified distance from here to tol."""
-        f = self.f
-        return lpd_gs_calls(*f.numbers, best.Fx, best.Fy, f.mu_x, f.mu_y, self.tol)
-
-    def lagging(self, best: Certificate, calls: int, next_calls: int, methods_left: int) -> bool:
-        """Whether to go on with the next method.
-
-        Args:
-            best: the best certificate so far.
-            calls: of the busiest oracle so far.
-            next_calls: as many as there may be when this is asked next.
-            methods_left: how many methods there are still to try.
-        """
-        if methods_left == 0:
-            return False
-        promise = self.promise(best)
-        if self.budget == math.inf:
-            self.budget = calls + 2.0 * promise
-        if best.distance < self.mark / math.e:
-            self.mark, self.marked = best.distance, calls
-        patience = max(PATIENCE[0], 3.0 * chain_N(*self.f.numbers))
-        if methods_left > 1:
-            patience = min(patience, PATIENCE[1])
-        return next_calls + promise > self.budget or calls - self.marked > patience

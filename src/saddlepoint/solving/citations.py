@@ -6,10 +6,9 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.references import Work, bibtex
 
 YEAR = 2026  # the year of this version
-STORAGE = ("higham2022",)  # works behind a run that reads a copy of A in lower precision
 
 
-def citations(method: Method, storage: str | None = None) -> dict[str, str]:
+def citations(method: Method) -> dict[str, str]:
     """BibTeX by key: this software first, then the works behind the method."""
     from saddlepoint import __version__
 
@@ -20,4 +19,4 @@ def citations(method: Method, storage: str | None = None) -> dict[str, str]:
         "version": __version__,
     }
     software = {"saddlepoint": Work("software", "saddlepoint", fields).bibtex}
-    return software | bibtex([*method.works, *(STORAGE if storage else ())])
+    return software | bibtex(method.works)

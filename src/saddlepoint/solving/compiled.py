@@ -1,6 +1,6 @@
-"""Many steps at once, without a word to the host: a CUDA graph with PyTorch, one compiled loop with JAX.
+"""Many steps in one call, without communication with the host: a CUDA graph with PyTorch, a compiled loop with JAX.
 
-It applies to methods whose steps are all alike: a fixed number of oracle calls, nothing in the state but arrays that
+This applies to methods whose steps are all alike: a fixed number of oracle calls, nothing in the state but arrays that
 changes, and no number that Python looks at. Others are run step by step.
 """
 
@@ -25,28 +25,28 @@ WARM = 3  # steps before a graph is captured: libraries set themselves up in the
 
 
 class Loops(dict[Any, Steps]):
-    """The compiled loops of a problem. They are kept with it, and not saved with it."""
+    """The compiled loops of a problem. They are kept with it, but not pickled with it."""
 
     def __reduce__(self) -> tuple[type[Loops], tuple[()]]:
         return Loops, ()
 
 
-def compiled(method: Method, raw: Saddle, before: Any, after: Any) -> Steps | None:
-    """A function that makes many steps of ``method``, or None where that is impossible or no gain.
+def compiled(method: Method, f: Saddle, before: Any, after: Any, loops: Loops | None = None) -> Steps | None:
+    """A function that takes many steps of ``method``, or None where that is impossible or gains nothing.
 
     Args:
         method: the method.
-        raw: the problem as given, not counted.
+        f: the problem in the method's normal form, not counted.
         before, after: two states, one step apart.
+        loops: where a compiled loop of JAX is kept for the next run on the same problem.
     """
-    f = method.normal_form(raw).problem
     if method.cost(f) is None or static_part(before) != static_part(after):
         return None
     library = f.space.xp.__name__
     try:
         if library.startswith("jax"):
-            kept: Loops = raw.__dict__.setdefault("_loops", Loops())
-            key = (method, raw.mu_x, raw.L_x, raw.mu_y, raw.L_y, raw.norm)
+            kept = Loops() if loops is None else loops
+            key = (method, f.mu_x, f.L_x, f.mu_y, f.L_y, f.norm)
             if key not in kept:
                 kept[key] = JaxLoop(method, f, after)
             return kept[key]

@@ -13,11 +13,11 @@ class Ending(NamedTuple):
     """What a sentence about the end of a run needs to know."""
 
     certificate: Certificate
-    certain: bool  # whether mu is known, so that a distance is certified
+    mu_known: bool  # so that a distance is certified
     tol: float
     space: Space
-    spent: tuple[str, float]  # an oracle whose calls are used up, and how many they were
-    floor: bool  # the accuracy reached is that of the arithmetic
+    exhausted: tuple[str, float]  # an oracle whose calls are used up, and how many they were
+    at_rounding_floor: bool  # the accuracy reached is that of the arithmetic
     noise: str  # what is noisy about the gradients, if they are
     signal: str  # that ended the run, if one did
     file: str  # a checkpoint to go on from, if there is one
@@ -28,8 +28,8 @@ def sentence(status: Status, ending: Ending) -> str:
     """What happened and, if it is not solved, what to try."""
     certificate, tol = ending.certificate, ending.tol
     distance, residual = certificate.distance, certificate.residual
-    where = f"at a certified distance of {distance:.3g}" if ending.certain else f"at a residual of {residual:.3g}"
-    oracle, limit = ending.spent
+    where = f"at a certified distance of {distance:.3g}" if ending.mu_known else f"at a residual of {residual:.3g}"
+    oracle, limit = ending.exhausted
     onward = f"call again to go on from {ending.file}" if ending.file else "go on from x, y by passing them as x0, y0"
     either = "and" if ending.file else "or"
     who = f"{ending.signal} came " if ending.signal else ""
@@ -54,7 +54,7 @@ def _obstacle(ending: Ending) -> str:
     """Why a run stalled, and what to try."""
     if ending.noise:
         return f"there is no more to gain: {ending.noise}; make it exact or raise tol"
-    if not ending.floor:
+    if not ending.at_rounding_floor:
         return "there was no progress for long; try another method (sp.predict compares them)"
     advice = "use float64" if ending.space.eps > ending.space.wide.eps else "raise tol"
     return f"the precision of {str(ending.space.dtype).rpartition('.')[2]} allows no more; {advice}"

@@ -25,6 +25,9 @@ class Progress:
     def update(self, record: Record) -> None:
         """A certificate was taken."""
 
+    def show_method(self, label: str) -> None:
+        """Another method goes on."""
+
     def __enter__(self) -> Self:
         return self
 
@@ -68,6 +71,11 @@ class RichProgress(Progress):
         done = 1.0 if record.distance <= self.tol else min(max(share, 0.0), 1.0)
         with suppress(OSError):
             self.bar.update(self.task, completed=done, distance=record.distance, calls=self.calls)
+
+    def show_method(self, label: str) -> None:
+        """Show the name of the method that goes on."""
+        with suppress(OSError):
+            self.bar.update(self.task, description=label)
 
     def __enter__(self) -> Self:
         with suppress(OSError):
@@ -124,6 +132,10 @@ class PlainProgress(Progress):
         while not self.over.wait(QUIET):
             if self.reading.share < 1.0:
                 print(f"{self.label}: {format_reading(self.reading)}", file=sys.stderr)
+
+    def show_method(self, label: str) -> None:
+        """The lines that follow name this method."""
+        self.label = label
 
     def update(self, record: Record) -> None:
         """Print a line if the last one is a second old."""

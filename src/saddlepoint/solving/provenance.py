@@ -70,7 +70,7 @@ def provenance(
         "started": datetime.fromtimestamp(begun, UTC).isoformat(timespec="seconds"),
         "resumed": resumed,
         "signal": signal,
-        "citations": citations(method, storage),
+        "citations": citations(method),
     }
 
 

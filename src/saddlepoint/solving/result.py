@@ -1,4 +1,4 @@
-"""What a solve returns: the point, the proof, the bill and the story."""
+"""What a solve returns: point, certificate, oracle counts, history."""
 
 from __future__ import annotations
 
@@ -48,14 +48,13 @@ class Record(NamedTuple):
 
 
 class History(Sequence[Record]):
-    """The records of a run, in order; ``to_pandas()`` gives a frame and ``column(name)`` an array."""
+    """The records of a run, in order; it cannot be changed.
+
+    ``to_pandas()`` gives a frame and ``column(name)`` an array.
+    """
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
-        self._records = list(records)
-
-    def append(self, record: Record) -> None:
-        """Add a record."""
-        self._records.append(record)
+        self._records = tuple(records)
 
     @classmethod
     def of(cls, array: Array) -> History:
@@ -70,12 +69,6 @@ class History(Sequence[Record]):
     def array(self) -> Array:
         """The records as rows of float64, which holds every count exactly."""
         return np.array(self._records, dtype=np.float64).reshape(len(self), len(Record._fields))
-
-    def worsen(self, factor: float) -> None:
-        """Multiply what was certified: a smaller mu proves less."""
-        self._records = [
-            record._replace(distance=factor * record.distance, gap=factor * record.gap) for record in self._records
-        ]
 
     def column(self, name: str) -> Array:
         """One field of all records."""

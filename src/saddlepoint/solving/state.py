@@ -1,31 +1,23 @@
-"""Where a run stands between two steps, and how a new one comes to stand there."""
+"""What a run is: one dataclass, which a checkpoint writes down and a later run takes over."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, NamedTuple
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, is_array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.methods.base import Method
-from saddlepoint.parts.coupling import Coupling
-from saddlepoint.problems.oracle import Meter, MeteredCoupling
+from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.problems.transforms import Units
-from saddlepoint.solving.auto import Guard
-from saddlepoint.solving.checkpoint import LoadedRun
-from saddlepoint.solving.result import History
-from saddlepoint.theory.certificate import NO_CERTIFICATE
+from saddlepoint.solving.result import Record
 
-if TYPE_CHECKING:
-    from saddlepoint.solving.run import Run
-
-NOTHING = NO_CERTIFICATE
+Point = tuple[Array, Array]
 
 
 class Correction(NamedTuple):
-    """A constant that the run has replaced."""
+    """A constant that the run has replaced, because gradients or products refuted it."""
 
     function: str  # "g", "h" or "A"
     constant: str  # "mu", "L" or "norm"
@@ -33,153 +25,133 @@ class Correction(NamedTuple):
     used: float
 
 
-class Standing(NamedTuple):
-    """Where a run stands between two steps: with the state of its method, all that it needs to go on."""
+@dataclass
+class MonitorState:
+    """What the certificates of a run have shown so far."""
 
-    methods: tuple[Method, ...]  # of auto: the present one and those to come; empty if one was asked for
-    why: str
+    checks: int = 0  # certificates taken
+    next_check: int = 0  # calls and steps after which the next one is taken
+    improved: tuple[int, int] = (0, 0)  # checks and calls at the last progress
+    at_rounding_floor: bool = False  # the accuracy reached is that of the arithmetic
+    audited: bool = False  # what certificates rest on was examined
+    diagnosed: bool = False  # a run without progress was examined for wrong assumptions
+    seconds: float = 0.0  # spent on certificates, examinations, callbacks and checkpoints
+    records: list[Record] = field(default_factory=list)  # one for each certificate
+
+
+@dataclass
+class ScheduleState:
+    """Which method is running, which ones follow, and how far the present one may go."""
+
+    methods: tuple[Method, ...]  # the present one and its fallbacks
+    notes: list[str] = field(default_factory=list)  # why they were chosen and replaced
+    budget: float = float("inf")  # calls by which the fallback with a guarantee must take over
+    mark: float = float("inf")  # certified distance when it had last fallen by a factor e
+    marked: int = 0  # calls made until then
+
+
+@dataclass
+class Learned:
+    """What the run has found out about the problem."""
+
+    corrections: dict[str, Correction] = field(default_factory=dict)
+    noise: dict[str, float] = field(default_factory=dict)  # errors of the gradients of g and h, as far as measured
+    method_checks: dict[str, Any] = field(default_factory=dict)  # memory of the checks on what the method sees
+    audit_checks: dict[str, Any] = field(default_factory=dict)  # the same for what certificates see
+    factors: tuple[float | None, float | None] = (None, None)  # steps whose factorisations A and A' keep
+
+
+@dataclass
+class Session:
+    """How often and how long the run was going on, and what was called before its first step."""
+
+    began: float  # time.time() of the first start
+    elapsed: float = 0.0  # seconds, of earlier sessions too
+    resumed: int = 0
+    timed_products: int = 0  # products each way, made to measure their cost
+    identity_calls: int = 0  # calls of each oracle, made to recognise the problem of a checkpoint
+
+
+@dataclass
+class RunState:
+    """A run between two steps. Nothing else is needed to go on with it."""
+
     tol: float
-    corrections: tuple[Correction, ...]
-    start: tuple[Array, Array]  # where the present method, or its round on a copy of A, began
-    units: Units  # in which it runs
-    parameters: dict[str, float]
-    calls: dict[str, int]
-    examined: dict[str, int]
-    passes: int
-    iterations: int
-    looks: int
-    next_look: int
-    improved: tuple[int, int]
-    floor: bool
-    sound: bool
-    explained: bool
-    noise: dict[str, float]
-    best: tuple[Array, Array]
-    guard: tuple[float, float, int]
-    stored: tuple[float, float, int] | None
-    watches: dict[str, dict[str, Any]]
-    audits: dict[str, dict[str, Any]]
-    factors: tuple[float | None, float | None]  # of A and of its transpose, that the coupling keeps
-    records: int  # of the history
-    elapsed: float
-    looking: float
-    setup: tuple[int, int]
-    resumed: int
+    best: Point  # the point with the best certificate
+    start: Point  # where the present method began
+    schedule: ScheduleState
+    session: Session
+    units: Units = field(default_factory=Units)  # in which the method computes
+    method_state: Any = None  # None before its first step
+    parameters: dict[str, float] = field(default_factory=dict)  # constants that theory chose for it
+    iterations: int = 0
+    counts: CallCounts = field(default_factory=CallCounts)
+    monitor: MonitorState = field(default_factory=MonitorState)
+    learned: Learned = field(default_factory=Learned)
+
+    @property
+    def work(self) -> int:
+        """Calls and steps so far; certificates are spaced by it."""
+        return self.counts.total + self.iterations
+
+    def snapshot(self, **changes: Any) -> RunState:
+        """A copy that later steps do not change. Arrays are shared, because no step writes into one."""
+        copy: RunState = _copied(replace(self, **changes))
+        return copy
 
 
-def standing_of(run: Run) -> Standing:
-    """Where the run stands."""
-    assert run.counted is not None
-    x, y, _ = run.best
-    A = run.counted.A
-    return Standing(
-        methods=(run.method, *run.others) if run.auto else (),
-        why=run.why,
-        tol=run.tol,
-        corrections=tuple(run.corrections.values()),
-        start=run.start,
-        units=run.units,
-        parameters=run.parameters,
-        calls=dict(run.meter.calls),
-        examined=dict(run.meter.examined),
-        passes=run.meter.passes,
-        iterations=run.iterations,
-        looks=run.looks,
-        next_look=run.next_look,
-        improved=run.improved,
-        floor=run.floor,
-        sound=run.sound,
-        explained=run.explained,
-        noise=dict(run.audit.noise),
-        best=(x, y),
-        guard=run.guard.marks,
-        stored=None if run.stored is None else run.stored.marks,
-        watches={name: _remembered(watch) for name, watch in run.meter.watches.items()},
-        audits={name: _remembered(watch) for name, watch in run.audit.all_watches.items()},
-        factors=(A.factored, A.T.factored),
-        records=len(run.history),
-        elapsed=time.perf_counter() - run.started,
-        looking=run.looking,
-        setup=run.setup,
-        resumed=run.resumed,
-    )
+def _copied(value: Any) -> Any:
+    """``value`` with copies of the dataclasses, lists and dicts in it; methods, which are frozen, are shared."""
+    if is_dataclass(value) and not isinstance(value, type | Method):
+        return replace(value, **{part.name: _copied(getattr(value, part.name)) for part in fields(value)})
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return list(value) if isinstance(value, list) else value
 
 
-def restore(run: Run, saved: LoadedRun) -> None:
-    """Stand where an earlier run stood. The best point is certified again: no proof is taken from a file."""
-    was = _fitting(run, saved.standing)
-    run.history = History.of(saved.history)
-    if was.methods:
-        run.method, *run.others = was.methods
-    run.why, run.parameters, run.floor, run.improved = was.why, was.parameters, was.floor, was.improved
-    for correction in was.corrections:
-        run.corrections[correction[:2]] = correction
-        run.apply(correction)
-    if was.corrections:
-        run.guard = Guard(run.f, run.tol)
-    budget, mark, marked = was.guard
-    run.guard.marks = (budget if was.tol == run.tol else math.inf), mark, marked
-    if was.stored is None:
-        run.stored = None
-    elif run.stored is not None:
-        run.stored.marks = was.stored
-    run.meter.calls |= was.calls
-    run.meter.examined |= was.examined
-    run.meter.passes = was.passes
-    run.iterations, run.looks, run.next_look = was.iterations, was.looks, was.next_look
-    run.setup, run.resumed = was.setup, was.resumed + 1
-    (x, y), of_x = was.start, run.f.space.of_x  # a copy that was saved when the shards were lost goes back to them
-    run.start, run.units = (of_x.cast(x), y), was.units
-    run.sound, run.explained, run.audit.noise = was.sound, was.explained, dict(was.noise)
-    x, y = of_x.cast(was.best[0]), was.best[1]
-    run.best = x, y, run.audit.certificate(x, y) if was.looks else NOTHING
-    for name, watch in run.audit.all_watches.items():
-        vars(watch).update(was.audits.get(name, {}))
-    run.looking = was.looking
-    run.started = time.perf_counter() - was.elapsed
-    if run.meter.deadline is not None:
-        run.meter.deadline -= was.elapsed
+def check_structure(value: Any, like: Any, sizes: tuple[int, ...], where: str) -> None:
+    """Raise a ProblemError unless ``value``, read from a file, is built as ``like`` is.
+
+    The types are the same, and so are the shapes of arrays; a matrix may have grown. What is None in one may be there
+    in the other. Arrays without a counterpart are vectors of one of the ``sizes``, or square matrices.
+    """
+    parts: list[tuple[str, Any, Any]] = []
+    if is_array(like) and is_array(value):
+        fits = tuple(value.shape) == tuple(like.shape) or len(value.shape) == len(like.shape) == 2
+    elif like is None:
+        fits = all(_is_vector(array, sizes) or array.shape == 2 * array.shape[:1] for array in _arrays(value))
+    elif value is None:
+        fits = is_array(like) or hasattr(like, "_fields")
+    elif is_dataclass(like) or hasattr(like, "_fields"):
+        fits = type(value) is type(like)
+        names = like._fields if hasattr(like, "_fields") else [part.name for part in fields(like)]
+        parts = [(f".{name}", getattr(value, name), getattr(like, name)) for name in names] if fits else []
+    elif isinstance(like, tuple) and any(map(is_array, like)):
+        fits = isinstance(value, tuple) and len(value) == len(like)
+        parts = [(f"[{k}]", *pair) for k, pair in enumerate(zip(value, like, strict=True))] if fits else []
+    elif isinstance(like, dict):
+        fits = isinstance(value, dict) and all(_is_vector(array, sizes) for array in _arrays(value))
+        parts = [(f"[{key!r}]", value.get(key), like[key]) for key in like] if fits else []
+    elif isinstance(like, float):
+        fits = type(value) in (float, int)
+    elif callable(like):
+        fits = callable(value)
+    else:
+        fits = type(value) is type(like)
+    if not fits:
+        raise ProblemError(f"{where} does not fit this run")
+    for name, item, other in parts:
+        check_structure(item, other, sizes, f"{where}{name}")
 
 
-def _fitting(run: Run, was: Any) -> Standing:
-    """What was read, if it can be where this run stood."""
-    if isinstance(was, Standing) and was.calls.keys() == run.meter.calls.keys():
-        points = (*was.start, *was.best)
-        if [getattr(point, "shape", None) for point in points] == [(n,) for n in 2 * run.f.shape]:
-            return was
-    raise ProblemError("the checkpoint does not say where the run stands; delete it to begin anew")
+def _is_vector(array: Array, sizes: tuple[int, ...]) -> bool:
+    return len(array.shape) == 1 and array.shape[0] in sizes
 
 
-def recall(run: Run, saved: LoadedRun | None, fresh: Callable[[], Any]) -> Any:
-    """The state that was saved, and what the problem remembered with it; None if there is none."""
-    if saved is None or run.keeper is None:
-        return None
-    state = run.keeper.state(saved, fresh)
-    if state is None:
-        return None
-    was = saved.standing
-    assert run.counted is not None
-    for name, watch in run.meter.watches.items():
-        vars(watch).update(was.watches.get(name, {}))
-    for A, factor in zip((run.counted.A, run.counted.A.T), was.factors, strict=True):
-        _refactor(A, factor)
-    run.noted = was, state
-    return state
-
-
-def _refactor(A: Coupling, factor: float | None) -> None:
-    """Let a counted coupling keep the factorisation that it had, which is paid for."""
-    if factor is None or not isinstance(A, MeteredCoupling):
-        return
-    meter, A.meter = A.meter, Meter()
-    A.normal_solver(factor)
-    A.meter = meter
-
-
-def _remembered(watch: Any) -> dict[str, Any]:
-    """What a watch has seen: everything that it holds but functions and the problem itself."""
-    return {
-        name: dict(value) if isinstance(value, dict) else value
-        for name, value in vars(watch).items()
-        if not callable(value) and not isinstance(value, Coupling)
-    }
+def _arrays(value: Any) -> Iterator[Array]:
+    """The arrays in tuples, lists and dicts."""
+    if is_array(value):
+        yield value
+    elif isinstance(value, tuple | list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _arrays(item)

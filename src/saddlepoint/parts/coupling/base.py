@@ -17,6 +17,8 @@ from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.ground.spectrum import Eigenvalue, largest_eigenvalue
 from saddlepoint.parts.coupling.runtime import LOCAL, Runtime
 
+NOT_PICKLED = ("_kept", "_low_precision")  # a factorisation and copies of A, which are made anew where needed
+
 
 class Norm(NamedTuple):
     """Bounds on |A|: ``lower`` always holds, ``upper`` with probability at least ``1 - failure``."""
@@ -173,9 +175,7 @@ class Coupling(ABC):
         return np.stack([self.through(column)[1] for column in identity], axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in self.__dict__.items() if name != "_kept"
-        }  # factorisations are not pickled
+        return {name: value for name, value in self.__dict__.items() if name not in NOT_PICKLED}
 
     def normal_solver(self, a: float) -> Callable[[Array], Array]:
         """r -> y with (I + a^2 A'A) y = r, by a factorisation; the last one is kept."""

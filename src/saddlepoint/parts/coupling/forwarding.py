@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from saddlepoint.ground.arrays import Array, Space
-from saddlepoint.parts.coupling.base import Coupling, Norm
+from saddlepoint.parts.coupling.base import NOT_PICKLED, Coupling, Norm
 
 
 class ForwardingCoupling(Coupling):
@@ -19,6 +20,15 @@ class ForwardingCoupling(Coupling):
         self.shape, self.dtype, self.trusted, self.probes = A.shape, A.dtype, A.trusted, A.probes
         self.fused, self.fused_compiled, self.runtime = A.fused, A.fused_compiled, A.runtime
         self.engine, self.reading = A.engine, A.reading
+
+    def around(self, A: Coupling) -> Coupling:
+        """The same wrapper around another coupling of the same shape."""
+        other = copy(self)
+        for name in ("T", *NOT_PICKLED):
+            other.__dict__.pop(name, None)
+        other.A, other.trusted, other.fused_compiled = A, A.trusted, A.fused_compiled
+        other.fused = A.fused if self.fused == self.A.fused else self.fused
+        return other
 
     @property
     def space(self) -> Space:

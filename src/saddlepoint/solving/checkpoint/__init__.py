@@ -1,7 +1,7 @@
 """Runs on disk: written atomically, without pickle, and refused in a sentence where they do not fit."""
 
-from saddlepoint.solving.checkpoint.keeper import Checkpointer, LoadedRun
+from saddlepoint.solving.checkpoint.checkpointer import Checkpointer, NoCheckpoint, RunFile
+from saddlepoint.solving.checkpoint.file import older
 from saddlepoint.solving.checkpoint.signals import sigterm_raises
-from saddlepoint.solving.checkpoint.store import older
 
-__all__ = ["Checkpointer", "LoadedRun", "older", "sigterm_raises"]
+__all__ = ["Checkpointer", "NoCheckpoint", "RunFile", "older", "sigterm_raises"]

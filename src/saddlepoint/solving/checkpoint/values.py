@@ -1,6 +1,6 @@
 """Values of Python as JSON and arrays, and back to the same bits.
 
-Plain values, tuples, lists, dicts with text keys, arrays, ``Rows``, random generators, NamedTuples and frozen
+Plain values, tuples, lists, dicts with text keys, arrays, ``Rows``, random generators, NamedTuples and
 dataclasses can be written. Classes are only looked up among those given, by name; nothing is imported or executed. A
 function (such as a solver that holds a factorisation) is left out: whoever reads makes it again.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -26,7 +26,7 @@ Classes = Mapping[str, type]
 
 
 def known_classes(*values: Any) -> Classes:
-    """The NamedTuples and frozen dataclasses of this package and of the modules that define the given values."""
+    """The NamedTuples and dataclasses of this package and of the modules that define the given values."""
     wanted = {module for value in values for module in _modules(value)}
     modules = [module for name, module in list(sys.modules.items())
                if name in wanted or name.partition(".")[0] == PACKAGE]  # fmt: skip
@@ -45,7 +45,7 @@ def _modules(value: Any) -> Iterator[str]:
 def _is_record(kind: type) -> bool:
     if issubclass(kind, tuple):
         return hasattr(kind, "_fields")
-    return is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return is_dataclass(kind)
 
 
 def _name(kind: type) -> str:
@@ -72,6 +72,8 @@ class Packer:
             return value
         if kind is float:
             return {"float": value.hex()}
+        if kind is list and value and _is_table(value):
+            return {"table": self._add(np.array(value, dtype=np.float64)), "of": _name(type(value[0]))}
         if kind in (tuple, list):
             return {kind.__name__: [self.pack(item) for item in value]}
         if kind is dict:
@@ -132,6 +134,8 @@ class Unpacker:
         if kind in ("tuple", "list"):
             items = [self.unpack(item, (*path, "")) for item in content]
             return tuple(items) if kind == "tuple" else items
+        if kind == "table":
+            return _table(self.arrays[content], self.classes[dict(rest)["of"]])
         if kind == "dict":
             return {str(key): self.unpack(item, (*path, "")) for key, item in content}
         if kind == "array":
@@ -162,6 +166,19 @@ class Unpacker:
         bits = getattr(np.random, name)()
         bits.state = state
         return np.random.Generator(bits)
+
+
+def _is_table(rows: list[Any]) -> bool:
+    """Whether these are NamedTuples of one kind with nothing but numbers, as the records of a history are."""
+    kind = type(rows[0])
+    hints = get_type_hints(kind).values() if hasattr(kind, "_fields") else ()
+    return bool(hints) and set(hints) <= {int, float} and all(type(row) is kind for row in rows)
+
+
+def _table(array: Array, kind: Any) -> list[Any]:
+    """The NamedTuples whose numbers are the rows of an array."""
+    hints = list(get_type_hints(kind).values())
+    return [kind(*(number(cell) for number, cell in zip(hints, row, strict=True))) for row in array.tolist()]
 
 
 def _rows(used: Array, most: int) -> Rows:

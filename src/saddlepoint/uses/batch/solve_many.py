@@ -12,8 +12,8 @@ from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import make_method
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result, Status
+from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.batch.batch import Batch
 

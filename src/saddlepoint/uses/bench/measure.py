@@ -13,8 +13,8 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import make_method, methods
 from saddlepoint.problems.generators import chain, chain_solution
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.driver import solve
 from saddlepoint.solving.result import Result, Status
+from saddlepoint.solving.solve import solve
 from saddlepoint.theory.lower import forced_rounds, tail_rounds
 
 Point = tuple[float, float, float]  # kx, ky, coupling

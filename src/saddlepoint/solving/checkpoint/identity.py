@@ -12,8 +12,8 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.problems.saddle import Saddle
 
-FORMAT = 1
-LOOSE = 1e4  # units of rounding by which another machine may differ
+FORMAT = 2
+LOOSE = 1e4  # units of rounding by which numbers of the same problem may differ on another machine
 CONSTANTS = ("mu of g", "L of g", "mu of h", "L of h", "|A|")
 PROBES = ("gradient of g", "gradient of h", "product with A", "product with A'")
 
@@ -41,35 +41,35 @@ class Identity(NamedTuple):
         numbers = probes(f)
         return cls(FORMAT, __version__, label, options, storage, str(f.space), f.shape, constants, numbers, f.space.eps)
 
-    def told(self) -> dict[str, Any]:
-        """In what JSON knows, bits included."""
+    def to_json(self) -> dict[str, Any]:
+        """The identity in values of JSON; hexadecimal numbers keep every bit."""
         return self._asdict() | {
             "shape": list(self.shape),
             "constants": [number.hex() for number in self.constants],
             "probes": [[number.hex() for number in pair] for pair in self.probes],
         }
 
-    def refuse_unlike(self, told: dict[str, Any], name: str) -> None:
+    def refuse_unlike(self, saved: dict[str, Any], name: str) -> None:
         """Raise a ProblemError that says how the checkpoint called ``name`` differs from this."""
-        for what, wrong in self._differences(told):
+        for what, wrong in self._differences(saved):
             if wrong:
                 raise ProblemError(f"{name} {what}")
 
-    def _differences(self, told: dict[str, Any]) -> Any:
-        yield f"has format {told['format']}; this version reads {FORMAT}", told["format"] != FORMAT
-        theirs, ours = (".".join(str(v).split(".")[:2]) for v in (told["version"], self.version))
-        yield f"was written by saddlepoint {told['version']}, and this is {self.version}", theirs != ours
-        yield f"is a run of {told['label']}, and {self.label} was asked for", told["label"] != self.label
-        yield f"is a run of {self.label} with other options", told["options"] != self.options
-        yield f"is a run with storage {told['storage']}, not {self.storage}", told["storage"] != self.storage
-        yield f"is of a problem in {told['space']}, and this one is in {self.space}", told["space"] != self.space
-        (m, n), shape = self.shape, told["shape"]
+    def _differences(self, saved: dict[str, Any]) -> Any:
+        yield f"has format {saved['format']}; this version reads {FORMAT}", saved["format"] != FORMAT
+        theirs, ours = (".".join(str(v).split(".")[:2]) for v in (saved["version"], self.version))
+        yield f"was written by saddlepoint {saved['version']}, and this is {self.version}", theirs != ours
+        yield f"is a run with storage {saved['storage']}, not {self.storage}", saved["storage"] != self.storage
+        yield f"is a run of {saved['label']}, and {self.label} was asked for", saved["label"] != self.label
+        yield f"is a run of {self.label} with other options", saved["options"] != self.options
+        yield f"is of a problem in {saved['space']}, and this one is in {self.space}", saved["space"] != self.space
+        (m, n), shape = self.shape, saved["shape"]
         yield f"is of a problem of shape {shape}, and this one is {m} x {n}", shape != [m, n]
-        for constant, number, text in zip(CONSTANTS, self.constants, told["constants"], strict=True):
+        for constant, number, text in zip(CONSTANTS, self.constants, saved["constants"], strict=True):
             then = float.fromhex(text)
             alike = self._alike(number, then, abs(then))
             yield f"is of a problem with {constant} = {then:.6g}, and this one has {number:.6g}", not alike
-        for probe, pair, texts in zip(PROBES, self.probes, told["probes"], strict=True):
+        for probe, pair, texts in zip(PROBES, self.probes, saved["probes"], strict=True):
             was = [float.fromhex(text) for text in texts]
             alike = all(self._alike(number, then, was[0]) for number, then in zip(pair, was, strict=True))
             yield f"is of another problem: the {probe} at a probe differs", not alike

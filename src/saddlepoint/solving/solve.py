@@ -1,28 +1,28 @@
-"""The one driver: `solve` checks what it was given, and starts a run or goes on with one."""
+"""`solve`: check what was asked for, examine the problem once, and run."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import positive
+from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method
-from saddlepoint.methods.registry import as_method
-from saddlepoint.problems.oracle import Meter
+from saddlepoint.methods.needs import check_needs
+from saddlepoint.problems.first_call import check_gradient
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving import door
 from saddlepoint.solving.auto import Plan, choose
-from saddlepoint.solving.checkpoint import Checkpointer, sigterm_raises
+from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, sigterm_raises
+from saddlepoint.solving.loop import Run
+from saddlepoint.solving.options import SolveOptions, check_condition, starting_point, stored
 from saddlepoint.solving.progress import make_progress, show_reading
-from saddlepoint.solving.refinement import Stored
 from saddlepoint.solving.result import Result
-from saddlepoint.solving.run import Run, SolveOptions
+from saddlepoint.solving.state import RunState, ScheduleState, Session
 
-MEASURABLE = 2e-2  # seconds of two gradients from which products are timed too
+WORTH_TIMING = 2e-2  # seconds of two gradients from which products are timed too
 
 
 @np.errstate(all="ignore")  # what comes of an overflow is noticed
@@ -83,31 +83,58 @@ def solve(
         >>> result.solved, result.x.round(6)
         (True, array([-0.222222, -0.222222]))
     """
-    if not isinstance(f, Saddle):
-        raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
-    door.check_callback(callback)
-    wishes = SolveOptions(positive(tol, "tol"), callback, history, door.check_reaction(on_violation))
-    if max_seconds is not None:
-        max_seconds = positive(max_seconds, "max_seconds")
-    auto = isinstance(method, str) and method == "auto"
-    asked = "auto" if auto else as_method(method)
-    x, y = door.start(f, x0, y0)
-    seconds = door.check_oracle(f, x, y)
-    with show_reading(progress, f.A.reading, "estimating |A|"):
-        door.check_numbers(f)
-    engine = f.A.engine
-    timed = auto and costs is None and seconds >= MEASURABLE and engine is None
-    if timed:
-        costs = door.measured_costs(f, x, y, seconds)
-    plan = choose(f, costs) if isinstance(asked, str) else Plan((asked,), "")
-    door.check_method(f, plan.methods[0])
-    stored = None if storage is None else Stored(f, storage)
-    keeper = None
-    if checkpoint is not None:
-        every = door.as_seconds(checkpoint_every, "checkpoint_every")
-        keeper = Checkpointer(door.as_path(checkpoint, "checkpoint"), every, f, asked, storage)
-    saved = None if keeper is None else keeper.find()
-    wanted = keeper is not None and (engine is None or engine.alone)  # an engine of several processes has its own way
-    with make_progress(progress, wishes.tol, plan.methods[0].label, f.A.reading) as bar, sigterm_raises(wanted):
-        meter = Meter(max_calls, max_seconds, bar.tick, f.clock)
-        return Run(f, plan, x, y, wishes, meter, bar, stored, int(timed), keeper).go(saved)
+    options = SolveOptions.checked(
+        f,
+        tol=tol,
+        method=method,
+        costs=costs,
+        max_calls=max_calls,
+        max_seconds=max_seconds,
+        callback=callback,
+        progress=progress,
+        history=history,
+        storage=storage,
+        on_violation=on_violation,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )
+    x, y = starting_point(f, x0, y0)
+    if options.method is not None:
+        check_needs(options.method, f)
+    seconds = check_gradient("g", f.g, x, f.space.of_x) + check_gradient("h", f.h, y, f.space.of_y)
+    with show_reading(options.progress, f.A.runtime.reading, "estimating |A|"):
+        check_condition(f)
+    plan, timed = planned(f, options, x, y, seconds)
+    check_needs(plan.methods[0], f)
+    checkpointer: Checkpointer = NoCheckpoint()
+    if options.checkpoint is not None:
+        every = options.checkpoint_every
+        checkpointer = RunFile(options.checkpoint, every, f, options.asked, options.storage)
+    session = Session(time.time(), timed_products=timed, identity_calls=int(options.checkpoint is not None))
+    schedule = ScheduleState(plan.methods, [plan.message] if plan.message else [])
+    state = checkpointer.load(RunState(options.tol, (x, y), (x, y), schedule, session))
+    wanted = options.checkpoint is not None and f.A.runtime.alone  # several processes have their own way
+    label = state.schedule.methods[0].label
+    with make_progress(options.progress, options.tol, label, f.A.runtime.reading) as bar, sigterm_raises(wanted):
+        return Run(f, options, state, checkpointer, bar).to_end()
+
+
+def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: float) -> tuple[Plan, int]:
+    """The methods to try, and how many products each way were made to measure their cost.
+
+    Args:
+        f: the problem.
+        options: what the caller asked for.
+        x, y: the start.
+        seconds: of two gradients.
+    """
+    if options.method is not None:
+        return Plan((options.method,), ""), 0
+    costs, timed = options.costs, 0
+    if costs is None and seconds >= WORTH_TIMING and f.A.runtime.measurable:
+        began = time.perf_counter()
+        f.A.both(x, y)
+        products, timed = max(time.perf_counter() - began, 1e-6), 1
+        costs = {"grad_g": seconds, "grad_h": seconds, "A": products, "At": products}
+    plan = choose(f, costs)
+    return plan._replace(methods=tuple(stored(method, options.storage) for method in plan.methods)), timed

@@ -28,7 +28,7 @@ SUM, LENGTH = 32, 8  # bytes of the sum, and of the length of the JSON
 class Content(NamedTuple):
     """What a file holds: something that JSON knows, and arrays."""
 
-    told: dict[str, Any]
+    values: dict[str, Any]
     arrays: list[Array]
 
 
@@ -81,7 +81,7 @@ def _pieces(content: Content) -> list[bytes]:
     described = [
         {"dtype": array.dtype.str, "shape": list(array.shape), "order": _order(array)} for array in content.arrays
     ]
-    text = json.dumps({"told": content.told, "arrays": described}, allow_nan=False).encode()
+    text = json.dumps({"values": content.values, "arrays": described}, allow_nan=False).encode()
     return [len(text).to_bytes(LENGTH, "big"), text, *(array.tobytes(_order(array)) for array in content.arrays)]
 
 
@@ -136,6 +136,6 @@ def _parsed(body: memoryview) -> Content:
         part = np.frombuffer(body[end : end + count * dtype.itemsize], dtype, count)
         arrays.append(part.reshape(shape, order=described["order"]).copy(order="K"))
         end += count * dtype.itemsize
-    if end != len(body) or not isinstance(parts["told"], dict):
+    if end != len(body) or not isinstance(parts["values"], dict):
         raise ValueError("its parts do not add up")
-    return Content(parts["told"], arrays)
+    return Content(parts["values"], arrays)

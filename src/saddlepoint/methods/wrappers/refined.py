@@ -1,0 +1,155 @@
+r"""Refined: any method on a copy of A in a lower precision, corrected by products with A itself.
+
+Problem:    F(x, y) = (grad g(x) + A y, grad h(y) - A' x) = 0, with most products taken from a copy S of A in a lower
+            precision.
+Recursion:  x_{k+1} = x_k + u, y_{k+1} = y_k + v, where (u, v) is nearly the saddle point of the correction problem
+                g(x_k + u) + <A y_k, u> + <u, S v> - h(y_k + v) + <A' x_k, v>,
+            found by the wrapped method; A y_k and A' x_k are products with A itself.
+Guarantee:  one correction multiplies the distance to the saddle point by at most |A - S|/sqrt(mu_x mu_y), up to the
+            accuracy of (u, v). When a correction does not halve the proven distance, the wrapped method goes on with A.
+Reference:  J. Wilkinson, Rounding Errors in Algebraic Processes, 1963; N. Higham and T. Mary, Mixed precision
+            algorithms in numerical linear algebra, Acta Numerica 2022.
+
+A correction ends when the distance proven for its own problem has fallen to ``fall`` of that at its start, or to half
+of what the last correction gained if the copy allowed no more. The test costs one query of the copy; it is made in the
+steps 8, 10, 13, ..., each a quarter after the last. The end costs one query of the problem itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.methods.base import InnerRun, choice_option, float_option
+from saddlepoint.methods.wrappers.base import Wrapper
+from saddlepoint.parts.coupling.low_precision import ROUNDING, low_precision
+from saddlepoint.parts.functions.affine import affine
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.certificate import distance_bound
+from saddlepoint.theory.lower import chain_N
+
+FIRST_TEST = 8  # step of a correction after which its end is tested first
+TEST_GROWTH = 1.25  # factor between the steps of two tests
+LEAST_STEPS, MOST_STEPS = 100, 5000  # bounds on the steps of a correction that does not reach its accuracy
+EXACT = object()  # stands for the problem itself, where correction problems are told apart by their starts
+REQUIRED_GAIN = 0.5  # a correction that leaves more than this share of the distance is the last one
+
+
+class RefinedState(NamedTuple):
+    """The point, the state of the wrapped method, and the correction under way."""
+
+    x: Array
+    y: Array
+    inner: Any  # the wrapped method's state, in (u, v); in (x, y) once ``exact`` is set
+    x0: Array  # where the correction began
+    y0: Array
+    Ay0: Array
+    Atx0: Array
+    start: float  # the distance that was proven there
+    fall: float  # the share of it at which the correction ends
+    k: int  # steps of the correction
+    test: int  # the step after which its end is tested next
+    exact: bool  # the copy has gained too little, and the wrapped method uses A itself
+
+
+@dataclass(frozen=True)
+class Refined(Wrapper):
+    """Iterative refinement around another method."""
+
+    storage: str = choice_option("float32", "precision of the copy of A", tuple(ROUNDING))
+    fall: float = float_option(0.01, "the share of the proven distance at which a correction ends", 0.0, 1.0)
+
+    own_works: ClassVar[tuple[str, ...]] = ("higham2022",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.inner, Refined):
+            raise ProblemError("refined wraps refined; one copy of A is enough, give the method itself")
+
+    def init(self, f: Saddle, x: Array, y: Array) -> RefinedState:
+        """The first correction; one query of the problem itself."""
+        Ay, Atx, start = query(f, x, y)
+        return self.begin(f, x, y, Ay, Atx, start, self.fall)
+
+    def begin(self, f: Saddle, x: Array, y: Array, Ay: Array, Atx: Array, start: float, fall: float) -> RefinedState:
+        """The state at the start of a correction."""
+        s = RefinedState(x, y, None, x, y, Ay, Atx, start, fall, 0, FIRST_TEST, False)
+        return s._replace(inner=self.method.init(self.correction(f, s), 0.0 * x, 0.0 * y))
+
+    def correction(self, f: Saddle, s: RefinedState) -> Saddle:
+        """The correction problem, in (u, v)."""
+        g, h = affine(f.g, shift=s.x0, linear=s.Ay0), affine(f.h, shift=s.y0, linear=-s.Atx0)
+        return Saddle.of(g, h, low_precision(f.A, self.storage), f.space)
+
+    def step(self, f: Saddle, s: RefinedState) -> RefinedState:
+        """One step of the inner method; and, when that has solved the correction problem, the next correction."""
+        if s.exact:
+            inner = self.method.step(f, s.inner)
+            return s._replace(x=inner.x, y=inner.y, inner=inner, k=s.k + 1)
+        low = self.correction(f, s)
+        s = advanced(s, self.method.step(low, s.inner), 1)
+        if s.k < s.test:
+            return s
+        own = proven_distance(f, *low.field(s.inner.x, s.inner.y))
+        if own > s.fall * s.start and s.k < most_steps(f):
+            return s._replace(test=max(s.k + 1, math.ceil(TEST_GROWTH * s.k)))
+        return self.correct(f, s)
+
+    def correct(self, f: Saddle, s: RefinedState) -> RefinedState:
+        """The next correction from (x, y), or the method with A itself if this one has gained too little."""
+        Ay, Atx, end = query(f, s.x, s.y)
+        if end <= REQUIRED_GAIN * s.start:
+            return self.begin(f, s.x, s.y, Ay, Atx, end, max(self.fall, min(0.5 * end / s.start, 0.3)))
+        x, y = (s.x, s.y) if end < s.start else (s.x0, s.y0)
+        return s._replace(x=x, y=y, inner=self.method.init(f, x, y), k=0, exact=True)
+
+    def inner_run(self, f: Saddle, s: RefinedState) -> InnerRun:
+        """Steps of the inner method until the next test; all of them once A itself is used."""
+        if s.exact:
+            return InnerRun(self.method, f, s.inner, math.inf, lambda inner, count: exactly(s, inner, count), EXACT)
+        return InnerRun(
+            self.method,
+            self.correction(f, s),
+            s.inner,
+            s.test - s.k - 1,
+            lambda inner, count: advanced(s, inner, count),
+            s.x0,
+        )
+
+    def note(self, s: RefinedState) -> str:
+        """Says so when the copy was given up."""
+        return f"A in {self.storage} gained no more, then A itself" if s.exact else ""
+
+
+def advanced(s: RefinedState, inner: Any, count: int) -> RefinedState:
+    """The state after ``count`` steps of the inner method on the correction problem."""
+    return s._replace(x=s.x0 + inner.x, y=s.y0 + inner.y, inner=inner, k=s.k + count)
+
+
+def exactly(s: RefinedState, inner: Any, count: int) -> RefinedState:
+    """The state after ``count`` steps of the inner method on the problem itself."""
+    return s._replace(x=inner.x, y=inner.y, inner=inner, k=s.k + count)
+
+
+def query(f: Saddle, x: Array, y: Array) -> tuple[Array, Array, float]:
+    """A y, A' x, and the distance to the saddle point that they prove."""
+    Ay, Atx = f.A.both(x, y)
+    return Ay, Atx, proven_distance(f, f.g.grad(x) + Ay, f.h.grad(y) - Atx)
+
+
+def proven_distance(f: Saddle, Fx: Array, Fy: Array) -> float:
+    """A bound on the distance from the point with this field to the saddle point; |F| where mu is unknown."""
+    if math.isnan(f.mu_x + f.mu_y):
+        return math.hypot(norm(Fx), norm(Fy))
+    return distance_bound(f.mu_x, f.mu_y, norm(Fx), norm(Fy))
+
+
+def most_steps(f: Saddle) -> float:
+    """Steps within which a good method reduces the distance of the hardest problem with these constants."""
+    if math.isnan(f.mu_x + f.mu_y):
+        return MOST_STEPS
+    return min(max(LEAST_STEPS, 3.0 * chain_N(*f.numbers)), MOST_STEPS)

@@ -1,0 +1,230 @@
+"""When a run is written to disk, and what is read when the same call is made again."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.states import arrays
+from saddlepoint.methods.base import Method
+from saddlepoint.parts.coupling.runtime import Runtime
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.checkpoint.file import Content, older, read, write
+from saddlepoint.solving.checkpoint.identity import Identity
+from saddlepoint.solving.checkpoint.values import Classes, Packer, Unpacker, known_classes
+from saddlepoint.solving.provenance import described
+from saddlepoint.solving.state import Correction, RunState, ScheduleState, check_structure
+
+VECTORS = 10_000  # of the problem's size that a checkpoint may hold
+OTHER_BYTES = 1 << 26  # that it may hold besides
+MOST_EXPONENT = 1000  # of the units of a run, which are powers of two
+UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)  # by forged content
+
+
+class Packed(NamedTuple):
+    """The state of a method as the file has it; what the file cannot hold is taken from a fresh one."""
+
+    content: Any
+    arrays: list[Array]
+
+
+class Checkpointer(ABC):
+    """What a run does with its state between two steps."""
+
+    lost = ""  # why the last checkpoint could not be written; empty if it was
+    name = ""  # of the file
+
+    @abstractmethod
+    def load(self, state: RunState) -> RunState:
+        """The run to go on with: an earlier one if there is a file, or else the given one."""
+
+    @abstractmethod
+    def note(self, snapshot: Callable[[], RunState]) -> None:
+        """The run is between two steps, where a snapshot of it can be taken."""
+
+    @abstractmethod
+    def write(self) -> None:
+        """Bring the last snapshot to the disk."""
+
+    @abstractmethod
+    def method_state(self, fresh: Callable[[], Any]) -> Any:
+        """The state of the method that was loaded; ``fresh`` makes a new one like it."""
+
+
+class NoCheckpoint(Checkpointer):
+    """Nothing is written, and nothing was."""
+
+    def load(self, state: RunState) -> RunState:
+        """The given run."""
+        return state
+
+    def note(self, snapshot: Callable[[], RunState]) -> None:
+        """Take no snapshot."""
+
+    def write(self) -> None:
+        """Write nothing."""
+
+    def method_state(self, fresh: Callable[[], Any]) -> Any:
+        """A new state: none was loaded."""
+        return fresh()
+
+
+class RunFile(Checkpointer):
+    """Writes a run to one file, and finds what an earlier one wrote there.
+
+    Args:
+        path: the file.
+        every: seconds between two checkpoints.
+        f: the problem.
+        asked: the method that was asked for; or "auto".
+        storage: the precision of a copy of A that was asked for.
+    """
+
+    def __init__(self, path: Path, every: float, f: Saddle, asked: str | Method, storage: str | None) -> None:
+        self.path, self.every = path, every
+        self.space: Space = f.space
+        self.runtime: Runtime = f.A.runtime
+        self.limit = OTHER_BYTES + VECTORS * 8 * sum(f.shape)
+        self.classes: Classes = known_classes(asked)
+        label, options = (asked, None) if isinstance(asked, str) else (asked.label, described(asked))
+        self.identity = Identity.of(f, label, options, storage)
+        self.due_at = 0.0  # by the clock of the runtime
+        self.latest: RunState | None = None  # snapshot
+        self.written: RunState | None = None  # the last snapshot that was
+        self.packed: Packed | None = None  # the state of the method in the file
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the file."""
+        return str(self.path)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def load(self, state: RunState) -> RunState:
+        """The run in the file, continued with the tolerance of ``state``; one that does not fit is refused."""
+        old = older(self.path)
+        there = self.runtime.once(lambda: [path for path in (self.path, old) if path.exists()])
+        if not there:
+            return state
+        try:
+            found, self.packed = self._read(there[0], state)  # a process may be killed between two names
+        except ProblemError as error:
+            raise ProblemError(f"{error}; {self._offer(old, state)}") from None
+        self.due_at = self.runtime.clock() + self.every
+        if found.tol != state.tol:
+            found.schedule.budget = float("inf")
+        found.tol = state.tol
+        found.session.resumed += 1
+        found.method_state = None if self.packed.content is None else self.packed
+        self.latest = self.written = found
+        return found.snapshot()
+
+    def _offer(self, old: Path, state: RunState) -> str:
+        try:
+            self._read(old, state)
+        except ProblemError:
+            return "delete it to begin anew, or name another file"
+        return f"but {old} is whole and fits: rename it to {self.path.name} to go on from there"
+
+    def _read(self, path: Path, like: RunState) -> tuple[RunState, Packed]:
+        content, vectors = self.runtime.once(lambda: read(path, self.limit))
+        try:
+            self.identity.refuse_unlike(content["identity"], str(path))
+            state = self._unpacker(vectors, None).unpack(content["run"])
+            check_structure(state, like, self.identity.shape, f"{path} is damaged: the run")
+            _check_ranges(state, like)
+            return state, Packed(content["method_state"], vectors)
+        except ProblemError:
+            raise
+        except UNREADABLE as error:
+            raise ProblemError(f"{path} is not a checkpoint of this program: {_first_line(error)}") from None
+
+    def method_state(self, fresh: Callable[[], Any]) -> Any:
+        """The state of the method in the file; what a file cannot hold is taken from a fresh one."""
+        assert self.packed is not None
+        like = fresh()
+        try:
+            state = self._unpacker(self.packed.arrays, lambda: like).unpack(self.packed.content)
+            if not all(hasattr(state, name) for name in ("x", "y")):
+                raise ValueError("there is no point in it")
+            sizes = (*self.identity.shape, *(array.shape[0] for array in arrays(like)))
+            check_structure(state, like, sizes, f"{self.path} holds no state of this method: it")
+            return state
+        except ProblemError:
+            raise
+        except UNREADABLE as error:
+            raise ProblemError(f"{self.path} holds no state of this method: {_first_line(error)}") from None
+
+    def _unpacker(self, arrays: list[Array], fresh: Callable[[], Any] | None) -> Unpacker:
+        return Unpacker(self.classes, arrays, self.space, self.limit, fresh)
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def note(self, snapshot: Callable[[], RunState]) -> None:
+        """Take a snapshot, and write it if the time has come. A state that cannot be written is refused early."""
+        began = self.latest is None or self.latest.method_state is None
+        self.latest = snapshot()
+        if began and self.latest.method_state is not None:
+            Packer(self.classes).pack(self.latest.method_state)
+        if self.runtime.clock() >= self.due_at:
+            self.write()
+
+    def write(self) -> None:
+        """Write the last snapshot, unless that is done. What the disk refuses is lost, and what is there is kept."""
+        state = self.latest
+        if state is None or state is self.written:
+            return
+        packer = Packer(self.classes)
+        content = {
+            "identity": self.identity.to_json(),
+            "run": packer.pack(replace(state, method_state=None, schedule=self._schedule(state))),
+            "method_state": packer.pack(state.method_state),
+        }
+        first = self.due_at == 0.0
+        try:
+            self.runtime.once(lambda: write(self.path, Content(content, packer.arrays), self.limit))
+            self.written, self.lost = state, ""
+        except OSError as error:
+            self._refused(error.strerror or str(error), first)
+        finally:
+            self.due_at = self.runtime.clock() + self.every
+
+    def _schedule(self, state: RunState) -> ScheduleState:
+        """The schedule, without the method if it was asked for: whoever reads the file asks for it again."""
+        asked_for = self.identity.options is not None
+        return replace(state.schedule, methods=()) if asked_for else state.schedule
+
+    def _refused(self, reason: str, first: bool) -> None:
+        if first:
+            raise ProblemError(f"the checkpoint {self.path} cannot be written: {reason}; name another") from None
+        if not self.lost:
+            warnings.warn(
+                f"a checkpoint was lost: {self.path} cannot be written ({reason}); the run goes on",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self.lost = reason
+
+
+def _check_ranges(state: RunState, like: RunState) -> None:
+    """Raise ValueError if numbers of a run that was read are such as no run has."""
+    state.schedule.methods = state.schedule.methods or like.schedule.methods
+    if not all(isinstance(method, Method) for method in state.schedule.methods):
+        raise ValueError("it names no method")
+    counts = (*state.counts.calls.values(), *state.counts.examined.values(), state.counts.passes, state.iterations)
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("it has counts that are not whole numbers")
+    if max(map(abs, state.units)) > MOST_EXPONENT:
+        raise ValueError(f"its units are {state.units}")
+    if not all(isinstance(correction, Correction) for correction in state.learned.corrections.values()):
+        raise ValueError("it has corrections of no constant")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,255 @@
+"""The run itself: step, check, until a certificate or a limit ends it."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from saddlepoint.ground.errors import AssumptionError, ProblemError, SingularError, Terminated
+from saddlepoint.parts.sharded.engine import ShardsLost
+from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.corrections import corrected
+from saddlepoint.problems.oracle import Meter, NotFinite, OutOfCalls, OutOfTime
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import Units
+from saddlepoint.solving.checkpoint import Checkpointer
+from saddlepoint.solving.monitor import Monitor
+from saddlepoint.solving.options import SolveOptions
+from saddlepoint.solving.progress import Progress
+from saddlepoint.solving.report import make_result
+from saddlepoint.solving.result import Result, Status
+from saddlepoint.solving.schedule import Schedule, SwitchMethod
+from saddlepoint.solving.state import Correction, RunState
+from saddlepoint.solving.stepper import Stepper
+from saddlepoint.theory.certificate import NO_CERTIFICATE
+
+WORTH_DIAGNOSING = 400  # calls after which a run that is out of calls is examined for wrong assumptions
+ENDINGS: dict[type[BaseException], Status] = {  # what ends a method, and the status of the run
+    OutOfCalls: Status.OUT_OF_CALLS,
+    OutOfTime: Status.OUT_OF_TIME,
+    NotFinite: Status.DIVERGED,
+    SingularError: Status.DIVERGED,
+    KeyboardInterrupt: Status.INTERRUPTED,
+    Terminated: Status.INTERRUPTED,
+    StopIteration: Status.STOPPED,
+}
+
+
+class Run:
+    """One solve.
+
+    Args:
+        f: the problem.
+        options: what the caller asked for.
+        state: where the run begins.
+        checkpointer: writes the run to disk, if that is wanted.
+        bar: shows the progress.
+    """
+
+    def __init__(
+        self, f: Saddle, options: SolveOptions, state: RunState, checkpointer: Checkpointer, bar: Progress
+    ) -> None:
+        self.f, self.options, self.state, self.checkpointer, self.bar = f, options, state, checkpointer, bar
+        seconds = None if options.max_seconds is None else options.max_seconds - state.session.elapsed
+        self.meter = Meter(options.limits, seconds, bar.tick, f.clock, state.counts)
+        self.monitor = Monitor(Audit(f, self.meter), state, bar, self.result, options.callback)
+        self.schedule = Schedule(f, options.tol, state.schedule)
+        self.exhausted = ""  # the oracle whose calls are used up
+        self.signal = ""  # the signal that ended the run
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+
+    def run_method(self) -> Status:
+        """Take steps of the present method until the run is over; the status says why it is."""
+        stepper, status = self.start_method(), None
+        try:
+            self.save(stepper)
+            while status is None:
+                if self.state.work >= self.state.monitor.next_check:
+                    status = self.check(stepper)
+                else:
+                    stepper.advance(self.monitor.certificate)
+                    self.save(stepper)
+        except tuple(ENDINGS) as signal:
+            status = self.ended_by(signal)
+        return self.last_check(stepper, status)
+
+    def run_methods(self) -> Status:
+        """Take one method after the other, until one of them ends the run."""
+        while True:
+            try:
+                status = self.run_method()
+                if self.state.monitor.at_rounding_floor or not self.schedule.can_replace(status):
+                    return status
+                self.switch("broke down")
+            except SwitchMethod:
+                self.switch("fell behind")
+            except AssumptionError as error:
+                self.correct(error)
+            self.state.start, self.state.method_state = self.state.best, None
+
+    def to_end(self) -> Result:
+        """Run, and return the best certified point, whatever ends the run.
+
+        An exception that is not the run's own (of a gradient, of the callback, or about a wrong constant) leaves with
+        the best point in its attribute ``result``.
+        """
+        try:
+            self.restore()
+            with self.f.space.exact_products():
+                return self.result(self.run_methods())
+        except (KeyboardInterrupt, Terminated) as signal:  # between two methods
+            status = self.ended_by(signal)
+            self.checkpointer.write()
+            return self.result(status)
+        except ShardsLost as lost:
+            return self.end_without_shards(lost)
+        except BaseException as error:
+            with suppress(Exception):
+                self.checkpointer.write()
+            self.attach_result(error)
+            raise
+
+    # -- its parts -----------------------------------------------------------------------------------------------------
+
+    def start_method(self) -> Stepper:
+        """The present method at its start, or where an earlier session left it."""
+        stepper = Stepper(self.f, self.schedule.method, self.state, self.meter)
+        if self.state.method_state is None:
+            self.state.monitor.next_check = 0  # the start is certified first
+        else:
+            self.state.method_state = self.checkpointer.method_state(stepper.fresh_state)
+            stepper.restore(self.state.learned)
+        return stepper
+
+    def check(self, stepper: Stepper) -> Status | None:
+        """Certify the present point; the status if the run is over, SwitchMethod if the method should be replaced."""
+        stepper.unchecked = False
+        status = self.monitor.check(*stepper.point())
+        if status is None:
+            calls = self.state.counts.busiest
+            ahead = math.ceil(calls + self.state.monitor.next_check - self.state.work)
+            self.schedule.check_progress(self.monitor.certificate, calls, ahead)
+        return status
+
+    def last_check(self, stepper: Stepper, status: Status) -> Status:
+        """Certify the last point if that was not done, and examine the problem if the run got nowhere."""
+        self.checkpointer.write()
+        in_a_hurry = status is Status.INTERRUPTED and self.f.A.runtime.reading  # reading A once more takes long
+        if stepper.unchecked and not in_a_hurry:
+            certificate = self.monitor.certify(*stepper.point())
+            if self.monitor.merit(certificate) <= self.state.tol and self.monitor.confirmed():
+                return self.monitor.success
+        if status in (Status.DIVERGED, Status.STALLED) or (
+            status is Status.OUT_OF_CALLS and self.state.counts.total >= WORTH_DIAGNOSING
+        ):
+            self.monitor.diagnose()
+        return status
+
+    def ended_by(self, signal: BaseException) -> Status:
+        """The status of a run that an exception has ended."""
+        if isinstance(signal, OutOfCalls):
+            self.exhausted = str(signal)
+        if isinstance(signal, Terminated):
+            self.signal = "SIGTERM"
+        return next(status for kind, status in ENDINGS.items() if isinstance(signal, kind))
+
+    def switch(self, reason: str) -> None:
+        """Go on with the next method of the schedule."""
+        self.note(self.schedule.method.note(self.state.method_state))
+        self.schedule.switch(reason, self.state.counts.busiest)
+        self.monitor.note_progress()
+        self.bar.show_method(self.schedule.method.label)
+
+    def note(self, text: str) -> None:
+        """Remember a remark for the final message."""
+        if text:
+            self.state.schedule.notes.append(text)
+
+    # -- constants that prove wrong ------------------------------------------------------------------------------------
+
+    def correct(self, error: AssumptionError) -> None:
+        """Go on with another constant in the place of a refuted one, if that is wished or it was only estimated."""
+        estimated = error.constant == "L" and error.function in self.f.estimated
+        value = error.suggested
+        own_proof = type(self.f).certificate is not Saddle.certificate  # which knows its own mu
+        if value is None or not (estimated or self.options.adapt) or (error.constant == "mu" and own_proof):
+            raise error
+        key = f"{error.function}.{error.constant}"
+        first = self.state.learned.corrections.get(key)
+        given = error.given if first is None else first.given
+        self.state.learned.corrections[key] = Correction(error.function, error.constant, given, value)
+        if error.constant == "mu":  # what was certified before holds with larger numbers
+            factor = error.given / value
+            records = self.state.monitor.records
+            records[:] = [r._replace(distance=factor * r.distance, gap=factor * r.gap) for r in records]
+        self.apply(self.state.learned.corrections[key])
+        self.schedule.begin_with(self.f, self.state.counts.busiest)
+        if self.monitor.certificate is not NO_CERTIFICATE:
+            self.monitor.certify_best()
+            self.monitor.note_progress()
+
+    def apply(self, correction: Correction) -> None:
+        """Put a corrected constant into the problem."""
+        self.f = corrected(self.f, correction.function, correction.constant, correction.used)
+        self.monitor.audit.of(self.f)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def save(self, stepper: Stepper) -> None:
+        """Remember the run between two steps; perhaps write it to disk."""
+        self.checkpointer.note(lambda: self.snapshot(stepper.memory()))
+
+    def snapshot(self, memory: dict[str, Any]) -> RunState:
+        """A copy of the run as it is now."""
+        audit = self.monitor.audit
+        checks = {name: check.memory() for name, check in audit.checks.items()}
+        learned = replace(self.state.learned, noise=dict(audit.noise), audit_checks=checks, **memory)
+        session = replace(self.state.session, elapsed=time.perf_counter() - self.monitor.started)
+        return self.state.snapshot(learned=learned, session=session)
+
+    def restore(self) -> None:
+        """Take over what the state of an earlier session says. Its best point is certified anew."""
+        audit, state, cast = self.monitor.audit, self.state, self.f.space.of_x.cast
+        state.monitor.audited = state.monitor.audited or not audit.needed
+        state.monitor.diagnosed = state.monitor.diagnosed or not audit.needed
+        state.best, state.start = (cast(state.best[0]), state.best[1]), (cast(state.start[0]), state.start[1])
+        for correction in state.learned.corrections.values():
+            self.apply(correction)
+        self.schedule.f = self.f
+        audit.noise |= state.learned.noise
+        for name, check in audit.checks.items():
+            if name in state.learned.audit_checks:
+                check.restore(state.learned.audit_checks[name])
+        if state.monitor.checks:
+            self.monitor.certify_best()
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def result(self, status: Status) -> Result:
+        """The best certified point so far, with all that is known about it."""
+        return make_result(self, status)
+
+    def end_without_shards(self, lost: ShardsLost) -> Result:
+        """The last point of which there is a copy in this process, and from which the checkpoint goes on."""
+        if self.monitor.host_best is None:
+            raise lost
+        self.state.best, self.monitor.certificate = self.monitor.host_best
+        self.state.start, self.state.units, self.state.method_state = self.state.best, Units(), None
+        self.note(str(lost))
+        self.checkpointer.note(lambda: self.snapshot({}))
+        self.checkpointer.write()
+        return self.result(Status.INTERRUPTED)
+
+    def attach_result(self, error: BaseException) -> None:
+        """Put the best point into an exception on its way out, unless nothing is certified yet."""
+        unstarted = isinstance(error, ProblemError) and not self.state.iterations
+        if self.monitor.certificate is NO_CERTIFICATE or unstarted or getattr(error, "result", None) is not None:
+            return
+        refuted = isinstance(error, AssumptionError)
+        with suppress(Exception):  # some exceptions take no attributes
+            error.result = self.result(Status.DIVERGED if refuted else Status.INTERRUPTED)  # type: ignore[attr-defined]
+            error.add_note("saddlepoint: the best certified point so far is in the attribute `result` of this error")

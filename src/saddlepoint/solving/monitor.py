@@ -1,0 +1,166 @@
+"""Certificates of a run: when they are taken, the best point, the history, and whether the run has stalled.
+
+Certificates do not change the run. They are taken on the problem itself, on a geometric grid of the method's calls, and
+their calls and seconds are counted apart from the method's.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from saddlepoint.ground.arrays import Array, frozen_copy, to_host
+from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.progress import Progress
+from saddlepoint.solving.result import Record, Result, Status
+from saddlepoint.solving.state import Point, RunState
+from saddlepoint.theory.certificate import NO_CERTIFICATE, Certificate
+
+CHECK_GROWTH = 1.05  # factor by which calls and steps grow between two certificates
+CHECK_LEAST = 16  # calls and steps between two certificates, at least: a certificate is four calls itself
+STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
+LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that make a stall anywhere
+PROGRESS = 0.9  # factor by which the certified distance falls if a certificate shows progress
+
+
+class Monitor:
+    """Takes the certificates of a run.
+
+    Args:
+        audit: the problem, with the checks of what its certificates rest on.
+        state: the run, in which the best point and all counts are kept.
+        bar: shows the progress.
+        report: makes a result of the run, for the callback.
+        callback: what the user wants to be called at every certificate.
+    """
+
+    def __init__(
+        self,
+        audit: Audit,
+        state: RunState,
+        bar: Progress,
+        report: Callable[[Status], Result],
+        callback: Callable[[Result], object] | None,
+    ) -> None:
+        self.audit, self.state, self.bar, self.report, self.callback = audit, state, bar, report, callback
+        self.certificate: Certificate = NO_CERTIFICATE  # of the best point
+        self.host_best: tuple[Point, Certificate] | None = None  # a copy here, where parts of the problem can be lost
+        self.started = time.perf_counter() - state.session.elapsed
+
+    @property
+    def f(self) -> Saddle:
+        """The problem, with the constants as they were corrected."""
+        return self.audit.f
+
+    @property
+    def mu_known(self) -> bool:
+        """Whether a distance can be certified."""
+        return not math.isnan(self.f.mu_x + self.f.mu_y)
+
+    @property
+    def success(self) -> Status:
+        """The status of a run that reached its tolerance."""
+        return Status.SOLVED if self.mu_known else Status.UNCERTIFIED
+
+    @property
+    def method_seconds(self) -> float:
+        """Time of the method alone."""
+        return time.perf_counter() - self.started - self.state.monitor.seconds
+
+    def merit(self, certificate: Certificate) -> float:
+        """What is to fall below tol: the certified distance, or the residual where mu is unknown."""
+        return certificate.distance if self.mu_known else certificate.residual
+
+    def check(self, x: Array, y: Array) -> Status | None:
+        """Take a certificate, call the callback, and return the status of the run if it is over."""
+        certificate = self.certify(x, y)
+        state, work = self.state.monitor, self.state.work
+        state.next_check = max(work + CHECK_LEAST, math.ceil(CHECK_GROWTH * work))
+        if self.callback is not None:
+            began = time.perf_counter()
+            self.callback(self.report(Status.RUNNING))
+            state.seconds += time.perf_counter() - began
+        if self.merit(certificate) <= self.state.tol and self.confirmed():
+            return self.success
+        if not math.isfinite(self.merit(certificate)):
+            return Status.DIVERGED
+        return Status.STALLED if self.stalled() else None
+
+    def certify(self, x: Array, y: Array) -> Certificate:
+        """Take the certificate of (x, y), record it, and keep the point if it is the best."""
+        space = self.f.space
+        space.wait(x)  # until here the time is that of the steps
+        began = time.perf_counter()
+        point = frozen_copy(space.of_x.cast(x)), frozen_copy(space.of_y.cast(y))  # as they will be returned
+        certificate = self.audit.certificate(*point)
+        state = self.state.monitor
+        state.checks += 1
+        if self.merit(certificate) < PROGRESS * self.merit(self.certificate):
+            self.note_progress()
+        if self.merit(certificate) < self.merit(self.certificate):
+            self.state.best, self.certificate = point, certificate
+            if self.f.A.runtime.fragile:
+                self.host_best = (to_host(point[0]), point[1]), certificate
+        state.seconds += time.perf_counter() - began
+        self.record(certificate)
+        return certificate
+
+    def certify_best(self) -> None:
+        """Take the certificate of the best point anew: it came from a file, or the constants are others now."""
+        self.certificate = self.audit.certificate(*self.state.best)
+
+    def note_progress(self) -> None:
+        """Progress was made, or a new method begins: a stall counts from here."""
+        self.state.monitor.improved = self.state.monitor.checks, self.state.counts.total
+
+    def record(self, certificate: Certificate) -> None:
+        """Enter a certificate into the history and show it."""
+        calls = self.state.counts.calls
+        record = Record(
+            self.state.iterations,
+            calls["grad_g"],
+            calls["grad_h"],
+            calls["A"],
+            calls["At"],
+            self.state.counts.passes,
+            self.method_seconds,
+            certificate.distance,
+            certificate.gap,
+        )
+        self.state.monitor.records.append(record)
+        self.bar.update(record)
+
+    def confirmed(self) -> bool:
+        """Whether the best point is still within tol after what its certificate rests on was examined."""
+        if not self.state.monitor.audited:
+            self.examine()
+            self.state.monitor.audited = True
+        return self.merit(self.certificate) <= self.state.tol
+
+    def diagnose(self) -> None:
+        """Once, for a run without progress: raise AssumptionError if something that was only claimed is to blame."""
+        if not self.state.monitor.diagnosed:
+            self.state.monitor.diagnosed = True
+            self.examine(thoroughly=True)
+
+    def examine(self, thoroughly: bool = False) -> None:
+        """Examine the problem at the best point, and certify that again if the gradients prove noisy."""
+        began = time.perf_counter()
+        if self.certificate is not NO_CERTIFICATE and self.audit.examine(*self.state.best, thoroughly):
+            self.state.monitor.checks += 1
+            self.certify_best()
+        self.state.monitor.seconds += time.perf_counter() - began
+
+    def stalled(self) -> bool:
+        """No progress for a while, at the precision of the arithmetic; or none at all for very long."""
+        state, certificate = self.state.monitor, self.certificate
+        check, calls = state.improved
+        waited = state.checks - check
+        if waited >= STALL_CHECKS:
+            self.diagnose()
+            floor = self.audit.floor(certificate)
+            state.at_rounding_floor = self.mu_known and certificate.distance <= 100.0 * floor
+        checks, most = LONG_STALL
+        return state.at_rounding_floor or (waited >= checks and self.state.counts.total > 100 * calls + most)

@@ -1,0 +1,87 @@
+"""The result of a run: the best certified point with counts, history, message and provenance."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from saddlepoint.ground.arrays import copied
+from saddlepoint.methods.wrappers.refined import Refined
+from saddlepoint.problems.oracle import PROXES
+from saddlepoint.solving.messages import Ending, sentence
+from saddlepoint.solving.provenance import provenance
+from saddlepoint.solving.result import History, Result, Status
+
+if TYPE_CHECKING:
+    from saddlepoint.solving.loop import Run
+
+
+def make_result(run: Run, status: Status) -> Result:
+    """The best certified point of a run so far. Nothing that is done to the result changes the run.
+
+    While the run is going on, its arrays are read-only where the library has such arrays; at the end they are copies.
+    """
+    state, f, method = run.state, run.f, run.schedule.method
+    x, y = state.best
+    if status is not Status.RUNNING:
+        x, y = copied(f.space.of_x.collected(x)), copied(y)
+    return Result(
+        x=x,
+        y=y,
+        status=status,
+        message=sentence(status, _ending(run)),
+        certificate=run.monitor.certificate,
+        calls={name: count for name, count in state.counts.calls.items() if count or name not in PROXES},
+        passes=state.counts.passes,
+        iterations=state.iterations,
+        seconds=run.monitor.method_seconds,
+        method=method.label,
+        parameters=dict(state.parameters),
+        history=History(state.monitor.records if run.options.history else ()),
+        monitor_calls=state.monitor.checks,
+        setup_calls=_setup_calls(run),
+        provenance=provenance(
+            f,
+            method,
+            parameters=state.parameters,
+            tol=state.tol,
+            storage=method.storage if isinstance(method, Refined) else None,
+            corrections=[correction._asdict() for correction in state.learned.corrections.values()],
+            begun=state.session.began,
+            resumed=state.session.resumed,
+            signal=run.signal,
+        ),
+    )
+
+
+def _setup_calls(run: Run) -> dict[str, int]:
+    """What was called before the first step and to examine the problem."""
+    f, session = run.f, run.state.session
+    products = f.A.norm_estimate.products + f.A.probes + session.timed_products
+    gradients = {f"grad_{name}": 1 + f.estimated.get(name, 0) for name in ("g", "h")}  # 1 to examine it at the start
+    calls = gradients | {"A": products, "At": products}
+    return {name: n + run.state.counts.examined[name] + session.identity_calls for name, n in calls.items()}
+
+
+def _ending(run: Run) -> Ending:
+    """What the message is about."""
+    state, monitor = run.state, run.monitor
+    notes = [*state.schedule.notes, run.schedule.method.note(state.method_state)]
+    for function, constant, given, used in state.learned.corrections.values():
+        if constant != "L" or function not in run.f.estimated:
+            what = "|A|" if constant == "norm" else f"{constant} of {function}"
+            notes.append(f"{what} = {given:.6g} was refuted, and {used:.6g} used")
+    if run.checkpointer.lost:
+        notes.append(f"the last checkpoint was lost: {run.checkpointer.lost}")
+    return Ending(
+        certificate=monitor.certificate,
+        mu_known=monitor.mu_known,
+        tol=state.tol,
+        space=run.f.space,
+        exhausted=(run.exhausted, run.meter.limits.get(run.exhausted, math.inf)),
+        at_rounding_floor=state.monitor.at_rounding_floor,
+        noise=monitor.audit.noisy,
+        signal=run.signal,
+        file=run.checkpointer.name,
+        notes=tuple(notes),
+    )

@@ -1,0 +1,134 @@
+"""Steps of one method on one problem: one by one, or many at once where they can be compiled."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from saddlepoint.ground.linalg import norm
+from saddlepoint.methods.base import InnerRun, Method
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.problems.oracle import Meter, MeteredCoupling, metered
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import View, in_units, tame_units
+from saddlepoint.solving.compiled import Loops, Steps, compiled
+from saddlepoint.solving.state import Learned, Point, RunState
+from saddlepoint.theory.certificate import Certificate
+
+
+class Stepper:
+    """Moves a run forward by steps of its present method.
+
+    The method computes in its own coordinates (its normal form, in units that neither overflow nor underflow), on a
+    problem that counts its calls. Where many steps can be compiled into one call, they run on the problem itself, and
+    their calls are charged together.
+
+    Args:
+        f: the problem.
+        method: the present method.
+        state: the run, which is moved forward.
+        meter: counts the calls and keeps to the budget.
+
+    Attributes:
+        unchecked: whether steps were taken since the last certificate.
+    """
+
+    def __init__(self, f: Saddle, method: Method, state: RunState, meter: Meter) -> None:
+        self.f, self.method, self.state, self.meter = f, method, state, meter
+        self.counted = metered(f, meter)
+        self.view = self.own_view(self.counted)
+        self.unchecked = False
+        self.many: Steps | None = None  # compiled steps
+        self.origin: Any = self  # of the inner run for which they were compiled
+
+    def own_view(self, problem: Saddle) -> View:
+        """The problem in the method's own coordinates."""
+        units = in_units(problem, self.state.units)
+        return units.then(self.method.normal_form(units.problem))
+
+    def point(self) -> Point:
+        """The present point, in the variables of the problem."""
+        state = self.state.method_state
+        return self.state.start if state is None else self.view.back(state.x, state.y)
+
+    def begin(self, certificate: Certificate) -> None:
+        """Initialise the method at its start; the certificate there says in which units to compute."""
+        x, y = self.state.start
+        self.state.units = tame_units(self.counted, norm(x), norm(y), certificate.Fx, certificate.Fy)
+        self.view = self.own_view(self.counted)
+        self.state.method_state = self.method.init(self.view.problem, *self.view.to(x, y))
+        self.state.parameters = self.method.parameters(self.view.problem)
+
+    def advance(self, certificate: Certificate) -> None:
+        """Take one step; or, where steps can be compiled, as many as there are until the next certificate.
+
+        Before its first step the method is initialised at its start, of which this is the certificate.
+        """
+        if self.state.method_state is None:
+            self.begin(certificate)
+        before = self.state.method_state
+        self.state.method_state = self.method.step(self.view.problem, before)
+        self.state.iterations += 1
+        self.unchecked = True
+        if self.f.space.compiles:
+            self.advance_compiled(before)
+
+    def advance_compiled(self, before: Any) -> None:
+        """Take the steps until the next certificate at once, or as many as are alike and the budget allows."""
+        raw = self.own_view(self.f).problem
+        run = self.method.inner_run(raw, self.state.method_state)
+        if run.origin is not self.origin:
+            earlier = self.method.inner_run(raw, before)
+            if earlier.origin is not run.origin:  # wait for a second state of the same problem
+                return
+            loops = self.f.__dict__.setdefault("_loops", Loops()) if run.origin is None else None
+            self.origin = run.origin
+            self.many = compiled(run.method, run.problem, earlier.state, run.state, loops)
+        if self.many is not None:
+            count = self.charge(run)
+            if count > 0:
+                self.state.method_state = run.rebuild(self.many(run.state, count), count)
+                self.state.iterations += count
+
+    def charge(self, run: InnerRun) -> int:
+        """Charge the calls of as many steps as are to be taken, and return how many these are."""
+        cost, meter, state = run.method.cost(run.problem) or {}, self.meter, self.state
+        wanted = math.ceil((state.monitor.next_check - state.work) / (sum(cost.values()) + 1))
+        allowed = [(meter.limits[name] - meter.calls[name]) // calls for name, calls in cost.items() if calls]
+        count = int(min([wanted, run.steps, *allowed]))
+        if count > 0:
+            for name, calls in cost.items():
+                meter.charge(name, count * calls)
+            products = cost.get("A", 0) + cost.get("At", 0)
+            state.counts.passes += count * (products // 2 if run.problem.A.fused_compiled else products)
+        return count
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def fresh_state(self) -> Any:
+        """A state of the method as it is before its first step, made with calls that are not counted."""
+        plain = self.own_view(self.f)
+        return self.method.init(plain.problem, *plain.to(*self.state.start))
+
+    def memory(self) -> dict[str, Any]:
+        """What the checks of the method's calls have seen, and which factorisations A keeps."""
+        A = self.counted.A
+        checks = {name: check.memory() for name, check in self.meter.checks.items()}
+        return {"method_checks": checks, "factors": (A.factored, A.T.factored)}
+
+    def restore(self, learned: Learned) -> None:
+        """Take over what an earlier session remembered."""
+        for name, check in self.meter.checks.items():
+            if name in learned.method_checks:
+                check.restore(learned.method_checks[name])
+        for A, factor in zip((self.counted.A, self.counted.A.T), learned.factors, strict=True):
+            _refactor(A, factor)
+
+
+def _refactor(A: Coupling, factor: float | None) -> None:
+    """Factorise again what an earlier session had factorised and paid for."""
+    if factor is None or not isinstance(A, MeteredCoupling):
+        return
+    meter, A.meter = A.meter, Meter()
+    A.normal_solver(factor)
+    A.meter = meter
