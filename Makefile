@@ -47,10 +47,10 @@ types: $(VENV)/dev.stamp
 
 # The tests without a marker: CONTRIBUTING.md explains the markers.
 check: lint types
-	$(RUN)/pytest -n $(JOBS) -m "not slow and not browser and not cluster and not gpu"
+	$(RUN)/pytest -n $(JOBS) --dist worksteal -m "not slow and not browser and not cluster and not gpu"
 
 test: lint types
-	$(RUN)/pytest -n $(JOBS)
+	$(RUN)/pytest -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/dev.stamp
 	$(RUN)/sphinx-build -q -W --keep-going -b html docs out/site

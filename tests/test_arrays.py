@@ -81,6 +81,7 @@ def test_couplings(xp):
     np.testing.assert_allclose(to_host(narrow.mul(Y)), A.astype(np.float32).astype(float) @ y, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_start_and_a_black_box(xp):
     f, xs, _ = case("balanced")
     g = in_library(f, xp)

@@ -92,6 +92,7 @@ def test_the_stacked_gradient_is_the_gradient_of_each(kind):
     np.testing.assert_allclose(batch._raw.g.grad(x), expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROX)
 def test_methods_with_a_prox_in_a_batch(kind):
     fs = problems(kind)

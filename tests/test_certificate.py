@@ -317,6 +317,7 @@ def test_blocks_of_any_scale_are_certified_as_single_problems_are(scale):
     assert worst.residual > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-170, 1e-100])
 def test_tiny_problems_are_solved_together(scale):
     """tol is far below the solution, so the start is not good enough."""

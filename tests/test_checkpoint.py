@@ -154,6 +154,7 @@ def steep():
     )
 
 
+@pytest.mark.slow
 def test_a_corrected_estimate_survives(tmp_path):
     whole = sp.solve(steep(), method="dippa", tol=1e-8)
     assert whole.provenance["corrections"]
@@ -164,6 +165,7 @@ def test_a_corrected_estimate_survives(tmp_path):
     assert resumed.provenance["corrections"] == whole.provenance["corrections"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_float32_goes_on(dtype, tmp_path):
     rng = np.random.default_rng(0)

@@ -133,6 +133,7 @@ def test_demo(run, tmp_path):
     assert summary["dippa"]["solved"] is True
 
 
+@pytest.mark.slow
 def test_table(run):
     words = ["table", "--quick", "--tol", "1e-3", "--method", "aipfb", "--method", "dippa", "--max-seconds", "60"]
     code, out, _ = run(*words)

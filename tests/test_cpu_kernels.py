@@ -188,6 +188,7 @@ def _patterns():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", _patterns())
 @pytest.mark.parametrize("threads", [1, 2, 5, 64])
 @pytest.mark.parametrize("short", [0, 100])
@@ -284,6 +285,7 @@ def test_without_numba_products_are_plain(anywhere, monkeypatch):
         np.testing.assert_array_equal(C.both(np.ones(30), np.ones(20))[0], C.mul(np.ones(20)))
 
 
+@pytest.mark.slow
 def test_passes_are_counted_as_they_are_made(anywhere):
     A = np.random.default_rng(0).standard_normal((30, 20))
     for kind, passes in (("rows", 2), ("columns", 2), ("csr", 2), ("csc", 4)):
@@ -467,6 +469,7 @@ def run_python(program):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_numba_is_loaded_for_large_A_only():
     run_python(
         "import sys, numpy as np, saddlepoint as sp\n"
@@ -477,6 +480,7 @@ def test_numba_is_loaded_for_large_A_only():
     )
 
 
+@pytest.mark.slow
 def test_everything_works_without_numba():
     run_python(
         "import sys, numpy as np\n"

@@ -100,6 +100,7 @@ def test_applications_are_listed_and_found():
         sp.apps.Chess  # noqa: B018
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_the_rest_works(tmp_path):
     """A finder that hides scikit-learn stands for an environment without it."""
     script = """

@@ -284,6 +284,7 @@ def test_openspiel_reads_the_same_game(folder, tree):
         assert lp(theirs)[0] == pytest.approx(lp(ours)[0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_long_chain_and_a_wide_fan():
     """1000 choices one after the other against 50 000 beside each other: the passes, against what they must give."""
     chain = [(f"c{i}", ["stop", "go"], 2 * i) for i in range(1000)]

@@ -25,7 +25,7 @@ from saddlepoint.theory import lpd_gs_calls
 from saddlepoint.theory.counts import MOST, countable
 
 METHODS = [*method_names(), "auto"]
-SAMPLED = slow_except(METHODS, "dippa", "lpd-gs", "newton", "auto")
+SAMPLED = slow_except(METHODS, "lpd-gs", "auto")
 POSSIBLE = {Status.SOLVED, Status.STALLED, Status.OUT_OF_CALLS}
 E150 = 498  # 2^498 is about 1e150
 M, N = 7, 5

@@ -152,6 +152,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_games(name):
     A = np.asarray(DEGENERATE[name])

@@ -16,7 +16,7 @@ from saddlepoint.problems.oracle import Meter, metered
 GRADIENT = gradient_methods()
 PROX = prox_methods()
 QUADRATIC = quadratic_methods()
-QUICK = ("balanced", "L_x >> L_y", "logistic")  # the cases that `make check` runs with every method
+QUICK = ("L_x >> L_y", "logistic")  # the cases that `make check` runs with every method
 
 
 @pytest.mark.parametrize("problem", slow_except(CASES, *QUICK))

@@ -47,7 +47,7 @@ def counting(f):
     return sp.Saddle(g, h, A()), counts
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", slow_except(METHODS, "dippa", "aipfb", "catalyst-dippa", "lpd-gs", "anderson-dippa"))
 def test_every_call_is_counted(method):
     """What the raw functions see is what the result declares: method + certificates + set-up."""
     f, counts = counting(case("logistic, mu_x < mu_y")[0])

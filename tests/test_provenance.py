@@ -181,6 +181,7 @@ def test_a_method_of_ones_own_is_cited_by_its_reference():
 # -- on disk ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_saved_result_comes_back(tmp_path):
     result = sp.solve(case("logistic")[0], method="dippa", tol=1e-7)
     result.save(tmp_path / "answer")

@@ -56,6 +56,7 @@ def worst():
     return worst_cases.worst_functions()
 
 
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("example", worst_cases.EXAMPLES, ids=lambda example: example.name)
 def test_worst_functions_of_pepit(example, worst):
