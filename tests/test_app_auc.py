@@ -328,7 +328,9 @@ def test_a_fit_that_float64_cannot_certify_warns_and_still_ranks(scale, method):
 
 def test_an_l2_lost_in_rounding_is_refused():
     X, positive = data()
-    with pytest.raises(sp.ProblemError, match=r"l2 = 1e-06 is lost in rounding beside features .* standardise"):
+    with pytest.raises(
+        sp.ProblemError, match=r"l2 = 1e-06 is lost in rounding, because squares of the features .* standardise"
+    ):
         AUCClassifier(1e-6).fit(1e6 * X, positive)
 
 

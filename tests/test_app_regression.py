@@ -25,7 +25,7 @@ from saddlepoint.apps.constrained_huber import (  # noqa: E402
     balance,
     certify,
     read_equations,
-    white,
+    whitened_problem,
 )
 from saddlepoint.apps.robust_least_squares import (  # noqa: E402
     THETA,
@@ -175,7 +175,7 @@ def test_objective_and_its_constants(whitened, container, intercept, seed, scale
     assert 1.06 * (0.05 + np.linalg.norm(X - intercept * X.mean(0), 2) ** 2 / 25) >= g.L
     if not whitened:
         g.spectrum = None  # as if there were too many features
-    f = white(g, read_equations(None, 4))
+    f = whitened_problem(g, read_equations(None, 4))
     w = scale * rng.standard_normal(4)
     assert f.g(w) == pytest.approx(g(f.T @ w))
     np.testing.assert_allclose(f.g.grad(w), f.T @ g.grad(f.T @ w), atol=1e-12)
@@ -499,7 +499,7 @@ def test_a_radius_beyond_the_arithmetic():
     with pytest.warns(ConvergenceWarning, match="is not solved"):
         model = RobustLeastSquares(1e-6).fit(X, y)
     assert 0.0 < model.interval_.lower < model.interval_.upper < 1.00001 * model.interval_.lower
-    with pytest.raises(sp.ProblemError, match="radius 1e-20 is too small beside features"):
+    with pytest.raises(sp.ProblemError, match="radius 1e-20 is too small for double precision"):
         RobustLeastSquares(1e-20).fit(X, y)
 
 

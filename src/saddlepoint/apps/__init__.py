@@ -1,6 +1,6 @@
-"""Applications: each turns its own data into a saddle problem, solves it, and answers in its own words.
+"""Applications: each turns the data of its field into a saddle problem, solves it, and returns a certified answer.
 
-The estimators need scikit-learn, which is imported when one of them is first asked for.
+The estimators need scikit-learn, which is imported when one of them is first used.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 
-SMALL = 1000  # features up to which g's matrix is formed
-SINGULAR = 1e12  # kappa_x from which rounding may spoil its factors
-MARGIN = 0.2  # of L: half the passes over the data that the library's own would take
-ENTRIES = 1 << 18  # of a block whose rows are not told: what a processor's cache holds
+SMALL = 1000  # number of features up to which the matrix of g is formed
+SINGULAR = 1e12  # kappa_x from which a factorisation of that matrix is not accurate enough
+MARGIN = 0.2  # relative margin of the bound on L; the default margin of the library would take twice as many passes
+ENTRIES = 1 << 18  # entries of a block if block_rows is not given; such a block fits into a processor's cache
 
 
 class AUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,32 +57,32 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         2 p q [w'(V+ + V-)w + (d'w/2 - s u)^2 + (d'w/2 + s v)^2] + l2 |w|^2.
 
-    Without the variances, which are not negative, w counts by its component t along d and by its length only, and
-    (u + v)/sqrt(2) stands alone with the eigenvalue 2 p q s^2. What is left is a form in t and e = (u - v)/sqrt(2),
+    Without the variances, which are not negative, the form depends on w only by its component t along d and its length,
+    and it has the eigenvalue 2 p q s^2 along (u + v)/sqrt(2). What is left is a form in t and e = (u - v)/sqrt(2),
     2 p q (|d| t/sqrt(2) - s e)^2 + l2 t^2. The choice s^2 = |d|^2/2 + l2/(2 p q) makes both entries of its diagonal
     k = p q |d|^2 + l2, and its eigenvalues k -+ sqrt(k (k - l2)). The smaller one is below k and l2, hence
 
         mu_x = k - sqrt(k (k - l2)) = l2/(1 + sqrt(1 - l2/k)),  between l2/2 and l2.
 
     The largest eigenvalue of g is at most Lambda + k <= 2 Lambda, where Lambda >= k is that of the block of w, so that
-    a and b cost a factor of 4 in the condition number at most. L_x is bounded by Lanczos, but for a probability of
-    1e-8, or by the trace, whichever is less.
+    a and b cost a factor of 4 in the condition number at most. L_x is the smaller of the trace and a bound by the
+    Lanczos method that holds with a probability of 1 - 1e-8.
 
     One pass over the rows gives the means. Up to 1000 features, a second one forms g's matrix, and gradients do not
-    touch the data again; with more, each gradient is one pass. One block of rows is held at a time, and X not copied.
+    read the data again; with more, each gradient is one pass. One block of rows is held at a time; X is not copied.
 
     Args:
         l2: the multiple of |w|^2/2 that is added; positive.
         tol: the certified distance |x - x*| + |y - y*| at which the run ends; |w - w*| is at most this, too.
         method: a name that ``sp.solve`` knows, a ``Method``, or ``"auto"``: ``direct`` where the matrix is formed and
             ``krylov`` otherwise, the problem being quadratic.
-        max_seconds: wall-clock limit of the solver; a ``ConvergenceWarning`` says so when it was too short.
-        block_rows: rows read at a time; chosen for the processor's cache if left out.
+        max_seconds: wall-clock limit of the solver; there is a ``ConvergenceWarning`` if it was too short.
+        block_rows: rows read at a time; by default as many as fit into a processor's cache.
 
     Attributes:
-        coef_, intercept_: w, of shape (1, features), and minus the threshold (a + b)/2 on w'x. A sample is taken for a
+        coef_, intercept_: w, of shape (1, features), and minus the threshold (a + b)/2 on w'x. A sample is called
             positive if its score is nearer to the mean score of the positives than to that of the negatives, whatever
-            their shares are; the ranking does not depend on it. There are no probabilities: the score is none.
+            their shares are; the ranking does not depend on the threshold. The score is not a probability.
         a_, b_, alpha_: the mean scores w'x of the positives and of the negatives, and the multiplier b - a.
         classes_: the two labels; the second one is the positive.
         result_, certificate_, n_iter_: what the solver returned.
@@ -122,7 +122,7 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, positive = _positives(y)
         pairs = self._pairs(X, positive)
         f = pairs.saddle()
-        method = _fitting(f) if self.method == "auto" else self.method
+        method = _default_method(f) if self.method == "auto" else self.method
         self.result_: Result = solve(f, method=method, tol=self.tol, max_seconds=self.max_seconds)
         if not self.result_.solved:
             warnings.warn(self.result_.message, ConvergenceWarning, stacklevel=2)
@@ -139,7 +139,7 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """w'x - (a + b)/2 of every sample: the larger, the more likely a positive."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = [_wide(rows) @ self.coef_[0] for rows in _blocks(X, _block_rows(X, self.block_rows))]
+        scores = [_as_float64(rows) @ self.coef_[0] for rows in _blocks(X, _block_rows(X, self.block_rows))]
         return np.asarray(np.concatenate(scores) + self.intercept_[0])
 
     def predict(self, X: Any) -> Array:
@@ -160,11 +160,11 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Block(NamedTuple):
-    """Some rows, less the centre if they are dense; it would fill sparse ones."""
+    """Some rows, minus the centre if they are dense; sparse rows are not centred, because they would become dense."""
 
     rows: Any
-    weights: Array  # 2 q/N of a positive, 2 p/N of a negative
-    positive: Array
+    weights: Array  # 2 q/N for a positive sample, 2 p/N for a negative one
+    positive: Array  # True for positive samples
 
 
 class Pairs:
@@ -176,24 +176,26 @@ class Pairs:
         self.pq = self.share * (1.0 - self.share)
         means = self._means()
         self.centre, self.gap = 0.5 * (means[0] + means[1]), means[0] - means[1]
-        self.shift = self.centre if issparse(X) else 0.0 * self.centre  # what blocks leave on their rows
+        self.shift = (
+            self.centre if issparse(X) else 0.0 * self.centre
+        )  # what still has to be subtracted from the rows of a block
         self.k = self.pq * inner(self.gap, self.gap) + l2
         self.unit = math.sqrt(self.k / (2.0 * self.pq))
         self.mu = l2 / (1.0 + math.sqrt(1.0 - l2 / self.k))
 
     def saddle(self) -> Saddle:
-        """g, h and A."""
+        """The saddle problem of g, h and A."""
         slope = np.append(-2.0 * self.pq * self.gap, [0.0, 0.0])
         g = self.g(slope)
         if g.mu < np.finfo(np.float64).eps * g.L:
             raise ProblemError(
-                f"l2 = {self.l2:.3g} is lost in rounding beside features of this size, whose squares weigh {g.L:.3g}; "
+                f"l2 = {self.l2:.3g} is lost in rounding, because squares of the features are as large as {g.L:.3g}; "
                 "standardise the features (StandardScaler), or raise l2"
             )
         return Saddle(g, Quadratic(2.0 * self.pq), slope[:, None])
 
     def g(self, slope: Array) -> Smooth:
-        """The function of (w, u, v): by its matrix where that is small, by passes over the rows otherwise."""
+        """The function of (w, u, v): with its matrix if that is small, otherwise by passes over the rows."""
         n = slope.shape[0]
         P = self.matrix() if n - 2 <= SMALL else None
         times = self.times if P is None else P.dot
@@ -236,7 +238,7 @@ class Pairs:
         return P
 
     def trace(self) -> float:
-        """The trace of the Hessian of g, in one pass over the rows: a bound on L that holds for certain."""
+        """The trace of the Hessian of g, in one pass over the rows: a bound on L that always holds."""
         total: float = self.l2 * self.X.shape[1] + 2.0 * self.k - 4.0 * self.pq * inner(self.shift, self.shift)
         for rows, weights, _ in self.blocks():
             squares = rows.multiply(rows).sum(axis=1) if issparse(rows) else np.einsum("ij,ij->i", rows, rows)
@@ -251,7 +253,7 @@ class Pairs:
 
     def _labelled(self) -> Iterator[tuple[Any, Array]]:
         labels = _blocks(self.positive, self.block_rows)
-        return zip(map(_wide, _blocks(self.X, self.block_rows)), labels, strict=True)
+        return zip(map(_as_float64, _blocks(self.X, self.block_rows)), labels, strict=True)
 
     def _means(self) -> tuple[Array, Array]:
         """The means of the positives and of the negatives."""
@@ -263,13 +265,13 @@ class Pairs:
 
 
 def _positives(y: Array) -> tuple[Array, Array]:
-    """The two labels, and where the second one stands."""
+    """The two labels, and True for the samples with the second one."""
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
         raise ProblemError(
             f"Only binary classification is supported. The type of the target is {kind}; expected two labels in y "
-            "(sklearn.multiclass.OneVsRestClassifier makes one task of each class)"
+            "(for more classes use sklearn.multiclass.OneVsRestClassifier)"
         )
     classes, where = np.unique(y, return_inverse=True)
     if classes.shape[0] < 2:
@@ -291,11 +293,11 @@ def _blocks(X: Any, size: int) -> Iterator[Any]:
     return (X[start : start + size] for start in range(0, X.shape[0], size))
 
 
-def _fitting(f: Saddle) -> str:
+def _default_method(f: Saddle) -> str:
     """The method for this quadratic problem."""
     return "direct" if f.g.hessian and f.kappa_x < SINGULAR else "krylov"
 
 
-def _wide(rows: Any) -> Any:
-    """In float64; the rows themselves where they are."""
+def _as_float64(rows: Any) -> Any:
+    """The rows in float64, without a copy if they already are."""
     return rows.astype(np.float64, copy=False)

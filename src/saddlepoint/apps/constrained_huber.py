@@ -1,14 +1,14 @@
-r"""Huber regression whose coefficients keep linear equations exactly.
+r"""Huber regression with linear equations for the coefficients.
 
 Problem:    min_{w,b} (1/N) sum_i huber(d_i'w + b - t_i) + l2/2 |w|^2 subject to E w = e, where huber(r) = r^2/2 up to
             |r| = delta, and delta |r| - delta^2/2 beyond.
 Saddle:     g(w) is the objective, minimised over b, and w = T v with T = (l2 + D'D/N)^(-1/2), the columns of D centred
-            if there is a b: v are the coordinates in which ridge regression takes one step. With T E' = Q R, Q
+            if there is a b: in the coordinates v the Hessian of ridge regression is the identity. With T E' = Q R, Q
             orthonormal, the equations are Q'v = c, and the problem is min_v max_z g(T v) + <v, Q z> - c'z. There
             h(z) = c'z is linear, so the proximal point method, which is then the method of multipliers, solves a few
             problems with h(z) + weight/2 |z - z_k|^2 in place of h. R y = z gives the multipliers y of E w = e.
 Constants:  The Hessian of g in w is l2 + D'C D/N. Without b, C is diagonal, 1 where |r_i| <= delta and 0 elsewhere;
-            with b, the mean over these rows is taken off. Either way 0 <= C <= 1, and with b the means of the columns
+            with b, the mean over these rows is subtracted. Either way 0 <= C <= 1, and with b the means of the columns
             of D do not matter. In v it lies between mu_x = l2/(l2 + lambda), lambda being the largest eigenvalue of
             D'D/N, and L_x = 1. A = Q has norm 1, and mu_y = L_y = weight = 1/1000: the dual function is
             1/L_x-strongly concave, so each exact step divides the error of z by 1001.
@@ -46,17 +46,17 @@ from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.equations import EquationsCertificate, equations_certificate
 
-WEIGHT = 1e-3  # of a proximal step
+WEIGHT = 1e-3  # proximal weight
 STEPS = 25  # proximal steps at most; about five are usual
-ENTRIES = 30_000_000  # of D T, up to which it is formed for a sparse D
-UNIT = 8.0 * float(np.finfo(np.float64).eps)
+ENTRIES = 30_000_000  # number of entries of D T up to which it is formed for a sparse D
+UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error that is allowed for
 
 
 class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression with Huber's loss, l2, and equations E w = e for the coefficients.
 
-    (1/N) sum_i huber(x_i'w + b - y_i) + l2/2 |w|^2 is minimised subject to E w = e. The intercept b is free. The saddle
-    form, its constants and the proof of the certificate stand at the head of this module. T is a multiple of the
+    (1/N) sum_i huber(x_i'w + b - y_i) + l2/2 |w|^2 is minimised subject to E w = e. The intercept b is free. The
+    docstring of this module has the saddle form, its constants and the proof of the certificate. T is a multiple of the
     identity if there are more than 1500 features, or if the data are too large to be made dense.
 
     Args:
@@ -64,18 +64,18 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             None for no constraints. Equations that follow from the others are left out, and get the multiplier 0.
         delta: residuals beyond it count linearly; in the units of y. 1.35 times the standard deviation of the noise
             loses 5 % where the noise is normal. (scikit-learn's HuberRegressor estimates that deviation as well.)
-        l2: the multiple of |w|^2/2, positive: the certificate rests on it.
+        l2: the multiple of |w|^2/2; positive, because the certificate needs it.
         fit_intercept: whether there is an intercept.
-        tol: the certified |coef_ - w*| is to be at most tol times the median of |y - m|, where m is the median of y,
+        tol: the certified |coef_ - w*| to reach, relative to the median of |y - m|, where m is the median of y,
             or 0 without an intercept.
-        method: for the subproblems: a name that ``sp.solve`` knows, a ``Method``, or "auto".
-        max_seconds: wall-clock limit; a ConvergenceWarning says if it was too short.
+        method: the method for the subproblems: a name that ``sp.solve`` knows, a ``Method``, or "auto".
+        max_seconds: wall-clock limit; there is a ConvergenceWarning if it was too short.
 
     Attributes:
-        coef_, intercept_: w and b; coef_ keeps E w = e to the precision of the arithmetic.
+        coef_, intercept_: w and b; coef_ satisfies E w = e up to rounding.
         multipliers_: y with grad g(w) + E'y = 0; the optimal value changes by -y per unit of e.
-        independent_: the equations that count; the others follow from them.
-        certificate_: the proof of how close coef_ is to the optimum.
+        independent_: the row numbers of independent equations; the others follow from them.
+        certificate_: the bound on the distance of coef_ to the optimum.
         result_: the ``Outcome`` of the proximal point method, in the variables v and z; n_iter_ are its steps.
         whitening_: T; coef_ is whitening_ @ v.
 
@@ -112,7 +112,7 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Around the z of a fit to the same data, its solution v is the answer, w = T v.
         """
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
-        f = white(*self._parts(X, y))
+        f = whitened_problem(*self._parts(X, y))
         z = np.zeros(f.Q.shape[1])
         if hasattr(self, "result_") and self.result_.y.shape == z.shape:
             z = self.result_.y
@@ -125,13 +125,13 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tol = _positive(self.tol, "tol") * g.spread
         if self.max_seconds is not None:
             _positive(self.max_seconds, "max_seconds")
-        f = white(g, equations)
+        f = whitened_problem(g, equations)
         self.result_: Outcome = proximal_point(
             f.g,
             f.h,
             f.Q,
-            # Then the certificate is at most tol, if rounding allows it: |grad g(w) + E'y| is at most sqrt(L) times as
-            # large in w as in v.
+            # |grad g(w) + E'y| is at most sqrt(L) times as large in w as in v. With this accuracy the certificate is at
+            # most tol, unless rounding prevents it.
             tol=max(0.3 * tol * g.mu, g.rounding(np.zeros(X.shape[1]))) / math.sqrt(g.L),
             weights=(0.0, WEIGHT),
             shrink=1.0,
@@ -180,8 +180,8 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 def balance(r: Array, delta: float) -> float:
     """The b with sum_i clip(b - r_i, -delta, delta) = 0: Huber's estimate of the centre of r.
 
-    The sum grows with b and is linear in pieces. A Newton step from the right piece repeats itself to the last bit; one
-    that leaves the bracket is replaced by halving.
+    The sum grows with b and is linear in pieces. A Newton step from the right piece returns to the same b; a step that
+    leaves the bracket is replaced by bisection.
     """
     low, high = float(r.min()), float(r.max())
     b = float(np.median(r))
@@ -189,7 +189,7 @@ def balance(r: Array, delta: float) -> float:
         above, below = r >= b + delta, r <= b - delta
         inside = ~(above | below)
         count, excess = int(inside.sum()), int(above.sum()) - int(below.sum())
-        if count == excess == 0:  # every b in a whole interval will do
+        if count == excess == 0:  # every b in an interval is a solution
             break
         new = (float(r[inside].sum()) + delta * excess) / count if count else excess * math.inf
         low, high = (b, high) if new > b else (low, b)
@@ -220,7 +220,7 @@ class Loss(NamedTuple):
         return self.D.tmul(np.clip(self.residual(w), -self.delta, self.delta) * (1.0 / self.D.shape[0]))
 
     def hessian(self, w: Array) -> Array:
-        """The Hessian at w, for a dense D: of the rows inside, about their mean if b is free."""
+        """The Hessian at w, for a dense D: that of the rows with |r| <= delta, centred if b is free."""
         inside = self.D.matrix()[np.abs(self.residual(w)) <= self.delta]
         if self.free and len(inside):
             inside = inside - inside.mean(axis=0)
@@ -233,7 +233,7 @@ class Loss(NamedTuple):
 
 
 class Objective(Smooth):
-    """g(w). A dense X has its columns centred if there is an intercept; for a sparse one b makes up for the means."""
+    """g(w). A dense X has its columns centred if there is an intercept; for a sparse X, b accounts for the means."""
 
     def __init__(self, X: Any, y: Array, l2: float, delta: float, intercept: bool) -> None:
         rows, features = X.shape
@@ -244,7 +244,9 @@ class Objective(Smooth):
         self.loss = Loss(as_coupling(self.X, "X"), self.t, delta, intercept)
         self.size_X = norm(np.ravel(self.X.data if issparse(X) else self.X)) / math.sqrt(rows)
         self.size_t = norm(self.t) / math.sqrt(rows)
-        self.spread = float(np.median(np.abs(self.t))) or self.size_t or 1.0  # of most targets, whatever outliers do
+        self.spread = (
+            float(np.median(np.abs(self.t))) or self.size_t or 1.0
+        )  # typical size of the targets, not affected by outliers
         self.spectrum = self._spectrum()
         top = self.loss.D.norm**2 / rows if self.spectrum is None else self.spectrum[0][-1] * (1.0 + ROUNDING)
         super().__init__(
@@ -264,11 +266,11 @@ class Objective(Smooth):
         return self.median + b - (0.0 if issparse(self.X) else inner(self.means, w))
 
     def rounding(self, w: Array) -> float:
-        """The error of evaluating the gradient, about."""
+        """An estimate of the rounding error of the gradient."""
         return UNIT * (self.size_X * (self.size_X * norm(w) + self.size_t) + self.mu * norm(w))
 
     def _spectrum(self) -> tuple[Array, Array] | None:
-        """Eigenvalues and eigenvectors of D'D/N with centred columns, where that and D T are affordable."""
+        """Eigenvalues and eigenvectors of D'D/N with centred columns, if they and D T are small enough to form."""
         rows, features = self.X.shape
         if features > DENSE or (issparse(self.X) and rows * features > ENTRIES):
             return None
@@ -282,7 +284,7 @@ class Objective(Smooth):
 # -- the problem in v ------------------------------------------------------------------------------------------------
 
 
-class White(NamedTuple):
+class WhitenedProblem(NamedTuple):
     """g(T v), h(z) = c'z and Q, which is one column of zeros if there are no equations; T E' = Q R."""
 
     g: Smooth
@@ -301,22 +303,24 @@ class White(NamedTuple):
         return np.asarray(solve_triangular(self.R, z)) if self.R.size else np.zeros(0)
 
 
-def white(g: Objective, equations: Equations) -> White:
+def whitened_problem(g: Objective, equations: Equations) -> WhitenedProblem:
     """The problem in v = T^-1 w."""
     T, inside = _whitened(g) if g.spectrum is not None else _scaled(g)
     if not equations.kept.size:
-        return White(inside, Quadratic(0.0, np.zeros(1)), np.zeros((T.shape[0], 1)), np.zeros((0, 0)), T)
+        return WhitenedProblem(inside, Quadratic(0.0, np.zeros(1)), np.zeros((T.shape[0], 1)), np.zeros((0, 0)), T)
     Q, R = qr(T @ equations.E.T, mode="economic")
-    return White(inside, Quadratic(0.0, solve_triangular(R, equations.e, trans="T")), Q, R, T)
+    return WhitenedProblem(inside, Quadratic(0.0, solve_triangular(R, equations.e, trans="T")), Q, R, T)
 
 
 def _whitened(g: Objective) -> tuple[Array, Smooth]:
     assert g.spectrum is not None
     values, vectors = g.spectrum
     T = (vectors / np.sqrt(g.mu + values)) @ vectors.T
-    B = g.X @ T - (g.means @ T if issparse(g.X) else 0.0)  # with D T in memory no rounding is blown up by T
+    B = g.X @ T - (
+        g.means @ T if issparse(g.X) else 0.0
+    )  # products with D T, formed once, do not amplify rounding errors by T
     loss, P = g.loss._replace(D=as_coupling(B)), g.mu * (T @ T)
-    slack = 1e-9 + ROUNDING * T.shape[0] * g.L / g.mu  # T is as good as the eigenvalues that it is made of
+    slack = 1e-9 + ROUNDING * T.shape[0] * g.L / g.mu  # error of T that the errors of the eigenvalues cause
     return T, Smooth(
         lambda v: loss.grad(v) + P @ v,
         mu=g.mu / g.L * max(1.0 - slack, 0.5),
@@ -334,11 +338,11 @@ def _scaled(g: Objective) -> tuple[Any, Smooth]:
     return c * eye_array(g.X.shape[1]), affine(g, scale=c)
 
 
-# -- the proof -------------------------------------------------------------------------------------------------------
+# -- the certificate -------------------------------------------------------------------------------------------------
 
 
 def certify(g: Objective, equations: Equations, w: Array, y: Array) -> EquationsCertificate:
-    """What w and multipliers y of the independent equations prove."""
+    """The certificate of w with multipliers y of the independent equations."""
     r, q = norm(g.grad(w) + equations.E.T @ y), norm(equations.E @ w - equations.e)
     slack_r = g.rounding(w) + UNIT * norm(y)
     slack_q = UNIT * (math.sqrt(equations.kept.size) * norm(w) + norm(equations.e))

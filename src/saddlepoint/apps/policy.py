@@ -7,7 +7,8 @@ Problem:    transitions t with features p_t, next features q_t (zero where the e
 Saddle:     MSPBE(theta) = max_w w'(b - M theta) - 1/2 w'C w, hence with x = theta and y = w
                 g(x) = ridge/2 |x|^2,   A = -M',   h(y) = 1/2 y'C y - b'y,
                 mu_x = L_x = ridge,   mu_y = lambda_min(C),   L_y = lambda_max(C).
-LSTD:       ridge = 0 leaves M theta = b, which is LSTD. Then g has no curvature, but M lends it some: with the field
+LSTD:       ridge = 0 leaves M theta = b, which is LSTD. Then g is zero, but there is an equivalent problem with a
+            strongly convex g: with the field
             F = (-M'y, C y - b + M x) of the saddle form, (F_x + tau M'F_y, (I - tau C) F_y) has the same zeros, and is
             the field of
                 g(x) = tau/2 |M x - b|^2,   A = -M'(I - tau C),   h(y) = 1/2 y'(C - tau C^2) y - b'(I - tau C) y.
@@ -36,12 +37,12 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, splu
 
 from saddlepoint.apps.proximal import Outcome, proximal_point
 from saddlepoint.apps.transitions import (
-    alive_states,
     as_matrix,
     as_weights,
     check_distributions,
+    nonterminal_states,
     scaled_rows,
-    tabulated,
+    transition_table,
 )
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
@@ -56,24 +57,24 @@ from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 
-DENSE = 2500  # up to this size the closed form works with dense matrices
-FORMING = 16.0  # rounds of products that forming sparse M and C may cost
-SINGULAR = 1e-12  # a smallest eigenvalue below this share of the largest is rounding
-ANCHOR = 1e-2  # the first proximal weight, in units of |A|^2/L_y
+DENSE = 2500  # number of features up to which the closed form uses dense matrices
+FORMING = 16.0  # largest cost of forming sparse M and C, in rounds of products with the features
+SINGULAR = 1e-12  # ratio of the smallest to the largest eigenvalue below which a matrix counts as singular
+ANCHOR = 1e-2  # proximal weight of the first step, in units of |A|^2/L_y
 NOT_UNIQUE = "M is singular, so that theta is not unique; give a positive ridge"
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyValue:
-    """What a solve found.
+    """The weights that ``PolicyEvaluation.solve`` found, and how good they are.
 
     Attributes:
         theta: the weights of the features.
         w: the dual variable, C^-1 (b - M theta) at the solution.
         mspbe: MSPBE(theta).
         residual: |F|, the length of the field of the problem solved.
-        certificate: what is proven about theta and w; None if ridge = 0 and M is singular, or too large to tell.
-        solved, message: whether ``tol`` was met, and the story in a sentence.
+        certificate: the bound on the distance of theta and w; None if ridge = 0 and M is singular or not formed.
+        solved, message: whether ``tol`` was reached, and how the run ended, in a sentence.
         run: the ``Result`` of ``solve``, or the ``Outcome`` of the proximal point method.
         states: the features of the states, if there is a model.
     """
@@ -91,10 +92,14 @@ class PolicyValue:
     def values(self, features: Any = None) -> Array:
         """The values of states with these features; of all states of the model if left out."""
         if features is None and self.states is None:
-            raise ProblemError("values needs features, one row a state; only a model knows its states")
+            raise ProblemError(
+                "values needs features, one row for each state; they can be left out only if there is a model"
+            )
         rows = self.states if features is None else as_matrix(features, "features")
         if rows.shape[1] != self.theta.shape[0]:
-            raise ProblemError(f"features have {rows.shape[1]} columns; expected {self.theta.shape[0]}, one a weight")
+            raise ProblemError(
+                f"features have {rows.shape[1]} columns; expected {self.theta.shape[0]}, one for each weight"
+            )
         return np.asarray(rows @ self.theta)
 
     def __repr__(self) -> str:
@@ -106,13 +111,14 @@ class PolicyEvaluation:
     """The values of a policy, linear in features, from transitions or from a model.
 
     Args:
-        features: one row a transition: the features of the state. An array or a SciPy sparse array.
-        next_features: the same of the next state; zero where the episode ended.
-        rewards: one a transition.
+        features: the features of the state, one row for each transition; an array or a SciPy sparse array.
+        next_features: the features of the next state; zero where the episode ended.
+        rewards: one for each transition.
         discount: gamma, with 0 <= gamma < 1.
-        weights: how much each transition counts, for example importance weights; all alike if left out.
+        weights: the weight of each transition, for example importance weights; equal weights if left out.
         ridge: the weight of |theta|^2/2. Zero gives LSTD.
-        ridge_w: added to the diagonal of C; positive where features are dependent or states are never visited.
+        ridge_w: added to the diagonal of C; it must be positive if features are linearly dependent or states are never
+            visited.
 
     M and C are formed where a round of products with them reads fewer numbers than one with the features, and where
     ridge_w = 0, for the smallest eigenvalue of C. Otherwise all products go through the features, and mu_y is ridge_w.
@@ -154,10 +160,10 @@ class PolicyEvaluation:
         self.states: Any = None
         self.formed = self.ridge_w == 0.0 or self._compact()
         if self.formed:
-            low, high = _ends(self.C)
+            low, high = _eigenvalue_bounds(self.C)
             if max(low, self.ridge_w) == 0.0:
                 raise ProblemError(self._dependence())
-            self.h: Smooth = Quadratic(_slim(self.C), -self.b, mu=max(low, self.ridge_w), L=high)
+            self.h: Smooth = Quadratic(_as_diagonal(self.C), -self.b, mu=max(low, self.ridge_w), L=high)
             self.A = as_coupling(-self.M.T)
         else:
             self.h = rows * LeastSquares(self.phi, self.rewards, self.ridge_w / rows)
@@ -182,8 +188,8 @@ class PolicyEvaluation:
             P: the matrix of transition probabilities under the policy, dense or sparse; its rows sum to one.
             r: the expected reward on leaving each state.
             discount: gamma.
-            features: one row a state; if left out, one feature for each state that is not terminal.
-            state_weights: how much each state counts; all alike if left out.
+            features: one row for each state; if left out, one feature for each state that is not terminal.
+            state_weights: the weight of each state; equal weights if left out.
             terminal: the states in which the episode is over, a list of indices. Their value is zero, and so are their
                 features, whatever ``features`` says.
             ridge, ridge_w: as in the class.
@@ -193,7 +199,7 @@ class PolicyEvaluation:
         if P.shape != (S, S):
             raise ProblemError(f"P has shape {P.shape}; expected a square matrix")
         check_distributions(P, "P")
-        alive = alive_states(terminal, S)
+        alive = nonterminal_states(terminal, S)
         if features is None:
             states = (eye_array(S, format="csr") if issparse(P) else np.eye(S))[:, alive]
         else:
@@ -227,7 +233,7 @@ class PolicyEvaluation:
             policy: the probability of each action (columns) in each state (rows); uniform if left out.
             features, state_weights, ridge, ridge_w: as in ``from_model``.
         """
-        P, r, terminal = tabulated(env, policy)
+        P, r, terminal = transition_table(env, policy)
         return cls.from_model(
             P, r, discount, features, state_weights, terminal=terminal, ridge=ridge, ridge_w=ridge_w
         )  # fmt: skip
@@ -246,22 +252,22 @@ class PolicyEvaluation:
         return gram + self.ridge_w * (eye_array(self.d) if issparse(gram) else np.eye(self.d))
 
     @cached_property
-    def _steepness(self) -> tuple[float, float]:
-        """Bounds on the eigenvalues of M'M; 0 below where M is singular or not formed."""
-        return _ends(self.M.T @ self.M) if self.formed else (0.0, np.inf)
+    def _gram_bounds(self) -> tuple[float, float]:
+        """Bounds on the eigenvalues of M'M; the lower one is 0 if M is singular or not formed."""
+        return _eigenvalue_bounds(self.M.T @ self.M) if self.formed else (0.0, np.inf)
 
     @cached_property
     def problem(self) -> Saddle:
         """The saddle problem; for ridge = 0 the equivalent one that is strongly convex (see the module)."""
         if self.ridge > 0.0:
             return Saddle(Quadratic(self.ridge), self.h, self.A)
-        low, high = self._steepness
+        low, high = self._gram_bounds
         if low == 0.0:
-            raise ProblemError(NOT_UNIQUE if self.formed else "ridge = 0 with products only; give a positive ridge")
+            raise ProblemError(NOT_UNIQUE if self.formed else "ridge is 0 and M is not formed; give a positive ridge")
         M, C, b, tau = self.M, self.C, self.b, 0.5 / self.h.L
         mu, L = (c - tau * c * c for c in (self.h.mu, self.h.L))
-        g = Quadratic(_slim(tau * (M.T @ M)), -tau * (M.T @ b), mu=tau * low, L=tau * high)
-        h = Quadratic(_slim(C - tau * (C @ C)), tau * (C @ b) - b, mu=mu, L=L)
+        g = Quadratic(_as_diagonal(tau * (M.T @ M)), -tau * (M.T @ b), mu=tau * low, L=tau * high)
+        h = Quadratic(_as_diagonal(C - tau * (C @ C)), tau * (C @ b) - b, mu=mu, L=L)
         return Saddle(g, h, tau * (M.T @ C) - M.T)
 
     def solve(
@@ -269,7 +275,7 @@ class PolicyEvaluation:
     ) -> PolicyValue:
         """theta with |theta - theta*| + |w - w*| <= tol, certified.
 
-        If ridge = 0 and M is singular, or too large to tell, then with |F| <= tol by the proximal point method.
+        If ridge = 0 and M is singular or not formed, the proximal point method finds a theta with |F| <= tol instead.
 
         Args:
             tol: the accuracy to reach.
@@ -277,7 +283,7 @@ class PolicyEvaluation:
             max_seconds: wall-clock limit.
         """
         run: Result | Outcome
-        if self.ridge > 0.0 or self._steepness[0] > 0.0:
+        if self.ridge > 0.0 or self._gram_bounds[0] > 0.0:
             run = solve(self.problem, method=method, tol=tol, max_seconds=max_seconds)
             certificate, residual = run.certificate, run.certificate.residual
         else:
@@ -327,10 +333,10 @@ class PolicyEvaluation:
         factor = linalg.cho_factor(self.C)
         return lambda r: np.asarray(linalg.cho_solve(factor, r))
 
-    # -- what the data are like --------------------------------------------------------------------------------------
+    # -- properties of the data --------------------------------------------------------------------------------------
 
     def _compact(self) -> bool:
-        """Whether M, M' and C have fewer numbers than the factors that a round of products would read instead."""
+        """Whether M, M' and C have fewer entries than a round of products with the features would read."""
         if not issparse(self.phi):
             return bool(self.d <= 2 * self.phi.shape[0])
         now, both = (np.diff(matrix.indptr).astype(np.float64) for matrix in (self.phi, self.psi))
@@ -338,7 +344,7 @@ class PolicyEvaluation:
         return inner(now, now + both) <= FORMING * reads and bool(reads >= 2.0 * self.M.nnz + self.C.nnz)
 
     def _dependence(self) -> str:
-        """Why C is singular, and what to do."""
+        """Error message: why C is singular, and what to do."""
         advice = f"drop them, or give ridge_w > 0, for example {1e-3 * float(self.C.trace()) / self.d or 1e-3:.1g}"
         unseen = np.flatnonzero(np.asarray(abs(self.phi).sum(axis=0)).ravel() == 0.0)
         if unseen.size:
@@ -354,16 +360,16 @@ def _dense(matrix: Any) -> Array:
     return np.asarray(matrix.toarray() if issparse(matrix) else matrix)
 
 
-def _slim(matrix: Any) -> Any:
-    """The diagonal of a sparse matrix that has nothing else, as C of one-hot features; else the matrix itself."""
+def _as_diagonal(matrix: Any) -> Any:
+    """The diagonal of a sparse matrix that is diagonal, such as C of one-hot features; otherwise the matrix itself."""
     if issparse(matrix) and abs(matrix).sum() == abs(matrix.diagonal()).sum():
         return matrix.diagonal()
     return matrix
 
 
-def _ends(matrix: Any) -> tuple[float, float]:
-    """Bounds on the eigenvalues of a positive semidefinite matrix; 0 below if it is all but singular."""
-    matrix = _slim(matrix)
+def _eigenvalue_bounds(matrix: Any) -> tuple[float, float]:
+    """Bounds on the eigenvalues of a positive semidefinite matrix; the lower one is 0 if it is nearly singular."""
+    matrix = _as_diagonal(matrix)
     if matrix.ndim == 1:
         low, high = float(matrix.min()), float(matrix.max())
     else:
@@ -371,7 +377,7 @@ def _ends(matrix: Any) -> tuple[float, float]:
         assert isinstance(coupling, DenseCoupling | SparseCoupling)
         try:
             low, high = eigenvalue_bounds(coupling)
-        except ProblemError:  # of a pivot that is not positive, which is rounding here
+        except ProblemError:  # a pivot is not positive, because of rounding
             low, high = 0.0, coupling.norm
     return (low if low > SINGULAR * high else 0.0), high
 

@@ -38,11 +38,11 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 
-CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # made by scikit-learn at the door
+CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # options of scikit-learn's input checks
 
 
 class _Linear(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: the saddle problem of a loss, its solution, and scores."""
+    """Common parts of both estimators: the saddle problem of a loss, its solution, and scores."""
 
     l2: float
     structure: Structure | None
@@ -62,11 +62,11 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.structure, Structure):
             raise ProblemError(f"structure is {self.structure!r}; expected None, Graph, Groups, Squares or Norms")
         K = self.structure.matrix(n_features)
-        K.resize((K.shape[0], size))  # the constant is in no structure
+        K.resize((K.shape[0], size))  # the structure does not include the constant
         ridge, h = self.structure.split(K, l2)
         return Saddle(risk + ridge, h, K.T)
 
-    def _solved(self, f: Saddle, D: Coupling, scale: float, name: str) -> Result:
+    def _solve(self, f: Saddle, D: Coupling, scale: float, name: str) -> Result:
         """The solution with decision values that are, in root mean square, within tol times ``scale``."""
         unit = scale * math.sqrt(D.shape[0]) / D.norm if D.norm > 0.0 else scale
         result = solve(f, method=self.method, tol=positive(self.tol, "tol") * unit, max_seconds=self.max_seconds)
@@ -100,9 +100,9 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     """A linear classifier: logistic or smoothed hinge loss, l2, and a structure on the features.
 
     (1/N) sum_i loss(s_i (x_i'w + b)) + l2/2 (|w|^2 + (b/intercept_scaling)^2) + phi(K w) is minimised, s_i = +1 or -1.
-    The saddle form and its constants stand at the head of this module. The intercept b is the weight of a feature of
+    The docstring of this module has the saddle form and its constants. The intercept b is the weight of a feature of
     constant value and takes part in l2, as in liblinear, because a certificate needs strong convexity in all variables;
-    a larger ``intercept_scaling`` makes that matter less, and the problem harder. It takes no part in the structure.
+    a larger ``intercept_scaling`` makes this penalty smaller and the problem harder. The structure does not include it.
     With more than two classes there is one problem for each class against the rest.
 
     Args:
@@ -111,17 +111,17 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         structure: None, Graph, Groups, Squares or Norms.
         fit_intercept: whether there is an intercept.
         intercept_scaling: the value of the constant feature.
-        width: of the hinge, which is a parabola for 1 - width <= s <= 1.
+        width: the width of the rounding of the hinge, which is a parabola for 1 - width <= s <= 1.
         tol: how accurate the decision values of the training data are to be, in root mean square. The run ends when the
             certified |w - w*| + |y - y*| is at most tol sqrt(N)/|D|, D being the data with the constant feature.
         method: a name that ``sp.solve`` knows, a ``Method``, or "auto".
-        max_seconds: wall-clock limit of each problem; a ConvergenceWarning says if it was too short.
+        max_seconds: wall-clock limit of each problem; there is a ConvergenceWarning if it was too short.
 
     Attributes:
         coef_, intercept_: one row and one number for each problem: one for two classes, else one for each class.
         classes_: the labels; of two, the second one counts as positive.
-        result_, certificate_: of the solver; lists with more than two classes.
-        n_iter_: steps of the method, all problems together.
+        result_, certificate_: what the solver returned; lists if there are more than two classes.
+        n_iter_: steps of the method, summed over all problems.
 
     Example:
         >>> from saddlepoint.apps.risk import RiskClassifier
@@ -172,7 +172,7 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         results = []
         for label in self.classes_[1:] if len(self.classes_) == 2 else self.classes_:
             f = self._saddle(self._risk(D, y == label), X.shape[1])
-            results.append(self._solved(f, D, 1.0, f"the problem of class {label}"))
+            results.append(self._solve(f, D, 1.0, f"the problem of class {label}"))
         weights = np.stack([result.x for result in results])
         self.coef_ = weights[:, : X.shape[1]]
         self.intercept_ = self.intercept_scaling * weights[:, -1] if self.fit_intercept else np.zeros(len(results))
@@ -187,7 +187,7 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Array:
-        """The label of every sample: of two, the second one where the score is positive, else that of the largest."""
+        """The label of every sample: the second of two if the score is positive; of more, that of the largest score."""
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
 
@@ -210,11 +210,11 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
 class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
     """Linear regression: squared or Huber loss, l2, and a structure on the features.
 
-    (1/N) sum_i loss(x_i'w + b - t_i) + l2/2 |w|^2 + phi(K w) is minimised; the saddle form and its constants stand at
-    the head of this module. With an intercept, features and targets are centred first. For the squared loss b is then
-    mean(t) - mean(x)'w, free of any penalty. For Huber's it is that plus a correction, the weight of a feature of
-    constant value, which takes part in l2 because a certificate needs strong convexity in all variables: l2/2
-    (correction / intercept_scaling)^2 is added. The intercept takes no part in the structure.
+    (1/N) sum_i loss(x_i'w + b - t_i) + l2/2 |w|^2 + phi(K w) is minimised; the docstring of this module has the saddle
+    form and its constants. With an intercept, features and targets are centred first. For the squared loss b is then
+    mean(t) - mean(x)'w, free of any penalty. For Huber's loss it is that plus a correction, the weight of a feature of
+    constant value. The correction takes part in l2, because a certificate needs strong convexity in all variables:
+    l2/2 (correction / intercept_scaling)^2 is added. The structure does not include the intercept.
 
     Args:
         loss: "squared", r^2/2; or "huber", r^2/2 where |r| <= delta and delta |r| - delta^2/2 beyond.
@@ -222,16 +222,16 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
         structure: None, Graph, Groups, Squares or Norms.
         fit_intercept: whether there is an intercept.
         intercept_scaling: the value of the constant feature, for Huber's loss.
-        delta: of Huber's loss, in the unit of the targets.
+        delta: the threshold of Huber's loss, in the unit of the targets.
         tol: how accurate the fitted values are to be, in root mean square and in standard deviations of the targets
             (in their root mean square without an intercept). The run ends when the certified |w - w*| + |y - y*| is at
             most tol deviation sqrt(N)/|D|, D being the data as they enter.
         method: a name that ``sp.solve`` knows, a ``Method``, or "auto".
-        max_seconds: wall-clock limit; a ConvergenceWarning says if it was too short.
+        max_seconds: wall-clock limit; there is a ConvergenceWarning if it was too short.
 
     Attributes:
         coef_, intercept_: w and b.
-        result_, certificate_: of the solver.
+        result_, certificate_: what the solver returned.
         n_iter_: steps of the method.
 
     Example:
@@ -276,7 +276,7 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
         D, t, centre = self._centred(X, y)
         scale = norm(t) / math.sqrt(t.shape[0])
         f = self._saddle(self._risk(D, t), X.shape[1])
-        self.result_ = self._solved(f, D, scale if scale > 0.0 else 1.0, "the problem")
+        self.result_ = self._solve(f, D, scale if scale > 0.0 else 1.0, "the problem")
         self.certificate_ = self.result_.certificate
         self.n_iter_ = self.result_.iterations
         self.coef_ = self.result_.x[: X.shape[1]]
@@ -294,7 +294,7 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
             return as_coupling(X), y.astype(np.float64), np.zeros(X.shape[1])
         centre = np.asarray(X.mean(axis=0)).ravel()
         D, shift = X, centre
-        if self.loss == "huber":  # the constant stays as it is
+        if self.loss == "huber":  # the constant feature is not centred
             D, shift = self._with_constant(X), np.append(centre, 0.0)
         moved = Shifted(D, np.ones(D.shape[0]), shift) if issparse(D) else as_coupling(D - shift)
         return moved, y - y.mean(), centre
@@ -308,7 +308,7 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
 
 
 class Shifted(Coupling):
-    """D - u v' for a sparse D, which stays sparse: with u = 1 and the means of the columns as v, centred data."""
+    """D - u v' for a sparse D, without making it dense: centred data if u = 1 and v has the means of the columns."""
 
     trusted = True
 

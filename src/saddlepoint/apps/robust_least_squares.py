@@ -4,18 +4,18 @@ Problem:    min_{w,b} max_P E_P[(x'w + b - t)^2]^(1/2) over the distributions P 
             transported by moving features, not targets, with a mean squared Euclidean distance of at most radius^2.
             If r is the residual of a sample and v its move, Minkowski, and Cauchy and Schwarz give
             rms(r + v'w) <= rms(r) + rms(v'w) <= rms(r) + radius |w|, with equality for v = radius (r/rms(r)) w/|w|.
-            So F(w) = |B w - s| + radius |w| is to be minimised, with B = D/sqrt(N) and s = t/sqrt(N), both centred if
+            So F(w) = |B w - s| + radius |w| is minimised, with B = D/sqrt(N) and s = t/sqrt(N), both centred if
             there is a b, because the best b makes the mean residual zero.
 Saddle:     phi(z) = huber(|z|) + theta/(2 Z) |z|^2, z = B w - s, and psi(w) = radius (huber(|w|) + theta/(2 W) |w|^2)
-            stand for the two norms; huber(r) is r less half a width, or a parabola where r is below the width.
+            replace the two norms; huber(r) is r minus half a width, or a parabola where r is below the width.
             With phi(z) = max_u <u, z> - phi*(u) this is min_w max_u psi(w) + <w, B'u> - (phi*(u) + s'u), that is,
             g = psi, A = B' and h = phi* + s'u.
 Constants:  mu_x = radius theta/W, L_x = radius (theta/W + 1/width_w), mu_y = 1/(theta/Z + 1/width_z), L_y = Z/theta.
             With the widths W/2 and Z/2, kappa_x = kappa_y = 1 + 2/theta.
 No bias:    At the minimum of F, B' times the direction of z, plus radius times the direction of w, is zero. At that of
             the smooth problem, these have the factors 1 + theta |z|/Z and 1 + theta |w|/W. For Z = |z| and W = |w| the
-            factors are equal, and the solution is that of F. So Z and W are set anew from round to round, by secants,
-            and theta need not be small: it is 0.1. A norm below its width makes the next width a tenth of it.
+            factors are equal, and the solution is that of F. So Z and W are updated from round to round, by secants,
+            and theta need not be small: it is 0.1. If a norm is below its width, the next width is a tenth of it.
 Proof:      ``theory/norm_sum.py``: any w and, after scaling, any u give min F an upper and a lower end. Those
             of a solved round differ by at most max(theta |z|/Z, theta |w|/W) F(w), if no norm is below its width.
 Reference:  J. Blanchet, Y. Kang and K. Murthy, Robust Wasserstein profile inference and applications to machine
@@ -51,39 +51,40 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.theory.norm_sum import norm_sum_lower, norm_sum_upper
 
-ROUNDS = 50  # about five are usual
-PATIENCE = 6  # rounds that do not halve the interval
-THETA = 0.1
-TINY = 1e-14  # lengths fall to this share at most
-STRETCH = 50.0  # the longest step of a secant, in units of the plain one,
-LEAP = 3.0  # and the change of log W that it may add
-SHARE = 0.1  # of the interval: the accuracy of a round
-UNIT = 8.0 * float(np.finfo(np.float64).eps)
+ROUNDS = 50  # rounds at most; about five are usual
+PATIENCE = 6  # rounds without halving the interval after which the run ends
+THETA = 0.1  # factor of the squares that make the norms strongly convex
+TINY = 1e-14  # smallest factor by which Z and W may change in a round
+STRETCH = 50.0  # longest step of a secant, in units of the step without a secant
+LEAP = 3.0  # largest change of log W by a secant
+SHARE = 0.1  # accuracy of a round, relative to the interval
+UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error that is allowed for
 
 
 class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression with the smallest root mean squared error in the worst case around the data.
 
     In the worst case, the features have moved so that the mean of the squared lengths of all moves is radius^2. Then
-    the error is rms(x_i'w + b - y_i) + radius |w|, which is minimised over w and b. The saddle form, its constants and
-    the proof of the interval stand at the head of this module.
+    the error is rms(x_i'w + b - y_i) + radius |w|, which is minimised over w and b. The docstring of
+    this module has the saddle form, its constants and the proof of the interval.
 
     Args:
-        radius: root mean square of the moves, in the units of the features, so scale these alike. Positive; ordinary
-            least squares is the limit 0.
+        radius: root mean square of the moves, in the units of the features, which should therefore be scaled alike.
+            It is positive; ordinary least squares is the limit 0.
         fit_intercept: whether there is an intercept.
-        tol: the certified interval of the smallest worst-case error is to be at most tol times its upper end wide.
+        tol: the width of the certified interval of the smallest worst-case error, relative to its upper end.
         method: a name that ``sp.solve`` knows, a ``Method``, or "auto"; None takes anderson-imex where the coupling is
             strong and anderson-condat-vu elsewhere.
-        max_seconds: wall-clock limit; a ConvergenceWarning says if it was too short.
+        max_seconds: wall-clock limit; there is a ConvergenceWarning if it was too short.
 
     Attributes:
         coef_, intercept_: w and b.
         interval_: a lower and an upper end of the smallest worst-case error; the upper end is that of coef_.
         adversary_: a unit vector u; the worst distribution moves row i by radius sqrt(N) u_i w/|w|.
         smoothing_: Z, W and the widths of the last round.
-        result_, certificate_: of the last round, in units of the root mean square of y (about its mean, if there is an
-            intercept); n_iter_ is the number of rounds.
+        result_, certificate_: the result and certificate of the last round, in units of the root mean square of y
+            (about its mean, if there is an intercept).
+        n_iter_: the number of rounds.
 
     Example:
         >>> from saddlepoint.apps.robust_least_squares import RobustLeastSquares
@@ -109,9 +110,9 @@ class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_seconds = max_seconds
 
     def problem(self, X: Any, y: Any) -> Saddle:
-        """The saddle problem of a round: of the last one if there was a fit, else of the first.
+        """The saddle problem of the last round if there was a fit, otherwise of the first round.
 
-        The last one's solution is coef_, in units of the root mean square of y, but for what is left of the smoothing.
+        The solution of the last round is coef_, in units of the root mean square of y, up to an error of the smoothing.
         """
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         data, radius = Data.of(X, y, bool(self.fit_intercept)), _positive(self.radius, "radius")
@@ -188,7 +189,7 @@ class Data(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, y: Array, intercept: bool) -> Data:
-        """Centred if there is an intercept, a sparse X by an operator that leaves it sparse."""
+        """The data, centred if there is an intercept; a sparse X is centred by an operator, without making it dense."""
         rows, features = X.shape
         root = math.sqrt(rows)
         x_mean = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(features)
@@ -213,13 +214,13 @@ class Data(NamedTuple):
 
 
 class Smoothing(NamedTuple):
-    """What makes the norms smooth and strongly convex: the lengths Z and W of z and w, and the widths."""
+    """The parameters that make the norms smooth and strongly convex: the lengths Z and W of z and w, and the widths."""
 
     Z: float
     W: float
     width_z: float
     width_w: float
-    last: tuple[float, float] | None = None  # log W/Z before the round that led here, and what it found
+    last: tuple[float, float] | None = None  # log W/Z before the last round, and the log |w|/|z| that it found
 
     @classmethod
     def first(cls, data: Data) -> Smoothing:
@@ -228,13 +229,13 @@ class Smoothing(NamedTuple):
         return cls(1.0, step or 1.0, 0.5, 0.5 * (step or 1.0))
 
     def saddle(self, data: Data, radius: float) -> Saddle:
-        """g, h and A."""
+        """The saddle problem of a round."""
         g = GroupHuber(None, radius, self.width_w, THETA * radius / self.W)
         phi = GroupHuber(None, 1.0, self.width_z, THETA / self.Z)
         return Saddle(g, phi.conjugate() + Quadratic(0.0, data.s), data.A)
 
     def after(self, z: float, w: float) -> Smoothing:
-        """Set to the lengths z and w that a round found, or to where a secant through two rounds leads."""
+        """The parameters of the next round: the lengths z and w that were found, or a secant step from two rounds."""
         below_z, below_w = z < self.width_z, w < self.width_w
         Z, W = max(z, TINY), max(w, TINY * self.W)
         if below_z or below_w:
@@ -248,7 +249,7 @@ class Smoothing(NamedTuple):
 
 
 def bounds(data: Data, radius: float, w: Array, u: Array) -> Interval:
-    """What w and u prove about min F: F(w), and -s'v of v along u or along z, as long as |v| <= 1 >= |B'v|/radius."""
+    """Bounds on min F: F(w), and -s'v for multiples v of u and of z with |v| <= 1 and |B'v| <= radius."""
     A, z = data.A, data.residual(w)
     upper = norm_sum_upper(radius, norm(z), norm(w)) + UNIT * (norm(data.s) + A.T.rounding_scale(w))
     products = [norm(A.mul(v)) + UNIT * A.rounding_scale(v) for v in (u, z)]
@@ -267,14 +268,14 @@ class Answer(NamedTuple):
 
 
 def minimise(data: Data, radius: float, tol: float, method: str | Method | None, max_seconds: float | None) -> Answer:
-    """Solve and reset the smoothing until the interval is at most tol wide, as a share of its upper end."""
+    """Solve round after round and update the smoothing until the interval is at most tol times its upper end wide."""
     if radius < np.finfo(np.float64).eps * data.A.norm:
         raise ProblemError(
-            f"radius {radius:g} is too small beside features of norm {data.A.norm:.3g} for double precision; "
+            f"radius {radius:g} is too small for double precision, for features of the norm {data.A.norm:.3g}; "
             "use LinearRegression"
         )
     began = time.monotonic()
-    w, u = np.zeros(data.A.shape[0]), -data.s  # the answer if the radius is so large that no other w pays
+    w, u = np.zeros(data.A.shape[0]), -data.s  # the solution if the radius is so large that w = 0 is best
     best, interval = w, bounds(data, radius, w, u)
     smoothing, halved, waited = Smoothing.first(data), 1.0, 0
     answer: Answer | None = None
@@ -299,12 +300,12 @@ def minimise(data: Data, radius: float, tol: float, method: str | Method | None,
 
 
 def method_for(f: Saddle) -> str:
-    """Solve for the coupling where it is strong."""
+    """The default method: one that solves linear systems with the coupling if the coupling is strong."""
     return "anderson-imex" if is_strong(*f.numbers) else "anderson-condat-vu"
 
 
 def _direction(v: Array) -> Array:
-    """v/|v|, or a vector of equal entries and length one for v = 0, for which every direction is as good."""
+    """v/|v|; for v = 0, where any direction will do, a vector of equal entries and length one."""
     length = norm(v)
     return v / length if length > 0.0 else np.full_like(v, 1.0 / math.sqrt(v.shape[0]))
 

@@ -1,12 +1,12 @@
-r"""What is known about the features, as a penalty phi(K w) whose prox is costly and whose conjugate is not.
+r"""Penalties phi(K w) that express knowledge about the features; their prox is costly, their conjugate is not.
 
 Squares:    phi(z) = strength/2 |z|^2, phi*(y) = |y|^2/(2 strength): mu_y = L_y = 1/strength.
             ``Graph`` is the case where K is the incidence matrix of a graph.
 Norms:      phi(z) = strength sum_G huber(|z_G|) over groups G of rows, huber(r) = r^2/(2 width) for r <= width and
-            r - width/2 beyond. Its conjugate is not smooth, so a part of the ridge term l2/2 |w|^2 is moved over:
+            r - width/2 beyond. Its conjugate is not smooth, so a part of the ridge term l2/2 |w|^2 is moved to it:
             l2/2 |w|^2 + phi(K w) = (l2/2 |w|^2 - s/2 |K w|^2) + (phi(K w) + s/2 |K w|^2),   s = l2 / (2 |K|_1 |K|_oo).
-            The first bracket stays with g and is l2/2-strongly convex, since |K|^2 <= |K|_1 |K|_oo; the second has a
-            conjugate with mu_y = 1/(s + strength/width) and L_y = 1/s. The model is not changed by this.
+            The first bracket belongs to g and is l2/2-strongly convex, since |K|^2 <= |K|_1 |K|_oo; the second has a
+            conjugate with mu_y = 1/(s + strength/width) and L_y = 1/s. This does not change the model.
             ``Groups`` is the case where K copies the features of each group.
 Reference:  R. Ando and T. Zhang, Learning on graph with Laplacian regularization, NIPS 2006; R. Jenatton,
             J.-Y. Audibert and F. Bach, Structured variable selection with sparsity-inducing norms, JMLR 2011.
@@ -40,7 +40,7 @@ class Structure(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def split(self, K: Any, l2: float) -> tuple[Smooth, Smooth]:
-        """What is left of l2/2 |w|^2 for g, and h: the conjugate of phi and of what was taken from there."""
+        """The part of l2/2 |w|^2 that remains in g, and h: the conjugate of phi plus the part that was moved."""
 
 
 class Squares(Structure):
@@ -48,7 +48,7 @@ class Squares(Structure):
 
     Args:
         K: a matrix, dense or sparse, with a column for each feature.
-        strength: what a square counts.
+        strength: the factor of the squares.
     """
 
     def __init__(self, K: Any, strength: float = 1.0) -> None:
@@ -60,18 +60,18 @@ class Squares(Structure):
         return _as_matrix(self.K, n_features)
 
     def split(self, K: Any, l2: float) -> tuple[Smooth, Smooth]:
-        """All of the ridge, and |y|^2/(2 strength)."""
+        """l2/2 |w|^2 and |y|^2/(2 strength)."""
         return Quadratic(l2), Quadratic(1.0 / positive(self.strength, "strength"))
 
 
 class Graph(Squares):
-    """strength/2 sum over edges (i, j) of weight_ij (w_i - w_j)^2: neighbours are to have similar weights.
+    """strength/2 sum over edges (i, j) of weight_ij (w_i - w_j)^2: neighbours get similar weights.
 
     Args:
         edges: pairs (i, j) of features, an array with two columns; or the symmetric adjacency matrix of the graph,
-            SciPy sparse, with the weights as entries (its diagonal does not matter). A pair weighs 1,
-            and as often as it occurs.
-        strength: what a square counts.
+            SciPy sparse, with the weights as entries (its diagonal is ignored). Each
+            occurrence of a pair has the weight 1.
+        strength: the factor of the squares.
     """
 
     def __init__(self, edges: Any, strength: float = 1.0) -> None:
@@ -82,21 +82,21 @@ class Graph(Squares):
         """The incidence matrix: a row sqrt(weight_ij) (w_i - w_j) for each edge."""
         i, j, weight = _adjacent(self.edges, n_features) if issparse(self.edges) else _pairs(self.edges, n_features)
         if not i.size:
-            raise ProblemError("edges of Graph has none; expected one at least, or structure=None")
+            raise ProblemError("edges of Graph is empty; expected at least one edge, or structure=None")
         rows, root = np.arange(i.size), np.sqrt(weight)
         entries = (np.concatenate((root, -root)), (np.concatenate((rows, rows)), np.concatenate((i, j))))
         return coo_array(entries, shape=(i.size, n_features)).tocsr()
 
 
 class Norms(Structure):
-    """strength sum_G huber(|(K w)_G|) over groups G of rows of K: a sum of norms with tips rounded over ``width``.
+    """strength sum_G huber(|(K w)_G|) over groups G of rows of K: a sum of norms, rounded within ``width`` of zero.
 
-    Without labels each row is a group, and this is strength |K w|_1, rounded: with differences as K it is total
-    variation, with second differences it is trend filtering.
+    Without labels each row is a group, and the penalty is a rounded strength |K w|_1. With differences as K this is
+    total variation, and with second differences it is trend filtering.
 
     Args:
         K: a matrix, dense or sparse, with a column for each feature.
-        strength: what a norm counts.
+        strength: the factor of the norms.
         width: below this norm the penalty is quadratic; it is at most strength width/2 below the sum of norms for each
             group.
         labels: the group of each row of K, as any numbers; None makes each row a group.
@@ -117,7 +117,7 @@ class Norms(Structure):
         size = abs(K)
         bound = float(size.sum(axis=0).max()) * float(size.sum(axis=1).max())
         if bound == 0.0:
-            raise ProblemError("K of the structure is zero; expected an entry that is not, or structure=None")
+            raise ProblemError("K of the structure is zero; expected a nonzero matrix, or structure=None")
         s = 0.5 * l2 / bound
         ridge = Quadratic((l2 * eye_array(K.shape[1]) - s * (K.T @ K)).tocsr(), mu=0.5 * l2, L=l2)
         strength, width = positive(self.strength, "strength"), positive(self.width, "width of the structure")
@@ -132,11 +132,13 @@ class Norms(Structure):
 
 
 class Groups(Norms):
-    """strength sum_G huber(|w_G|) over groups G of features, which may overlap: features are to count together.
+    """strength sum_G huber(|w_G|) over groups G of features, which may overlap.
+
+    The features of a group are used or left out together.
 
     Args:
         groups: lists of features; a feature may be in several of them, or in none.
-        strength: what a norm counts.
+        strength: the factor of the norms.
         width: below this norm the penalty is quadratic; it is at most strength width/2 below the group lasso's for each
             group.
     """

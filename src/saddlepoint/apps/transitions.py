@@ -12,7 +12,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
 
-def tabulated(env: Any, policy: Any) -> tuple[Any, Array, list[int]]:
+def transition_table(env: Any, policy: Any) -> tuple[Any, Array, list[int]]:
     """The transition matrix, the expected rewards and the terminal states of ``env.unwrapped.P``."""
     table = getattr(getattr(env, "unwrapped", env), "P", None)
     if not isinstance(table, dict):
@@ -57,7 +57,7 @@ def as_weights(value: Any, size: int, name: str) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def alive_states(terminal: Any, S: int) -> Array:
+def nonterminal_states(terminal: Any, S: int) -> Array:
     """True for the states that are not terminal."""
     listed = set(np.asarray(terminal).ravel().tolist())
     if not listed <= set(range(S)) or len(listed) == S:
