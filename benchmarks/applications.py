@@ -1,4 +1,4 @@
-"""The applications on real data, beside what one would use otherwise, in CPU seconds.
+"""The applications on real data, compared with other solvers, in CPU seconds.
 
 Seconds are the fastest of a few runs on one thread. The last column says what was reached; where the accuracies differ,
 so do the tasks.
@@ -14,7 +14,7 @@ from apps import auc, games, policy, regression, risk
 
 def main(quick: bool) -> str:
     """The table, as Markdown."""
-    warnings.simplefilter("ignore")  # of rivals that stop early: what they reached is in the table
+    warnings.simplefilter("ignore")  # other solvers warn when they stop early; the table says what they reached
     lines = ["| application | task | solver | seconds | reached |", "|---|---|---|---|---|"]
     for module in (games, risk, auc, policy, regression):
         for row in module.rows(quick):

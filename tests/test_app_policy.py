@@ -413,7 +413,7 @@ def test_the_proximal_point_method_where_theta_is_not_unique():
 def test_the_proximal_point_method_with_products_only():
     task = PolicyEvaluation(*hashed(), 0.9, ridge_w=0.05)
     assert not task.formed
-    with pytest.raises(sp.ProblemError, match="products only; give a positive ridge"):
+    with pytest.raises(sp.ProblemError, match="M is not formed; give a positive ridge"):
         _ = task.problem
     found = task.solve(tol=1e-8)
     assert found.solved

@@ -1,4 +1,4 @@
-"""AUC maximisation: time to the same weights as other ways to get them, and held-out AUC beside logistic regression."""
+"""AUC maximisation: time to the same weights as other solvers, and held-out AUC compared with logistic regression."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from saddlepoint.apps import AUCClassifier
 from saddlepoint.ground.arrays import Array
 
-cp: Any = import_module("cvxpy")  # its types know only half of it
+cp: Any = import_module("cvxpy")  # its type annotations are incomplete
 NAME = "AUC maximisation"
 L2 = 1e-2
 GRID = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
@@ -120,7 +120,7 @@ def recipe(quick: bool) -> list[str]:
 
 
 def one_against_rest(quick: bool) -> Iterator[tuple[Array, Array]]:
-    """Malignant tumours, each wine, each digit; the rarest class of each set only if it is to be quick."""
+    """Malignant tumours, each wine, each digit; only the rarest class of each set in a quick run."""
     for load in (load_breast_cancer, load_wine, load_digits):
         X, y = load(return_X_y=True)
         counts = np.bincount(y)
@@ -129,7 +129,7 @@ def one_against_rest(quick: bool) -> Iterator[tuple[Array, Array]]:
 
 
 def reference(X: Any, y: Array) -> Array:
-    """The weights by LSQR to rounding, on the least-squares problem that the loss over pairs amounts to."""
+    """The weights by LSQR to rounding, on the least-squares problem that is equivalent to the loss over pairs."""
     pq = y.mean() * (1.0 - y.mean())
     one, other = (np.asarray(X[side].mean(axis=0)).ravel() for side in (y, ~y))
     weights = np.sqrt(np.where(y, 1.0 / y.sum(), 1.0 / (~y).sum()))
@@ -173,14 +173,14 @@ def clarabel(X: Array, y: Array) -> Array:
 
 
 def dense(N: int, d: int) -> tuple[Array, Array]:
-    """Gaussian rows, one in ten or so a positive."""
+    """Gaussian rows, about one in ten is positive."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, d))
     return X, X @ rng.standard_normal(d) / d**0.5 + rng.standard_normal(N) > 1.8
 
 
 def scattered(N: int, d: int) -> tuple[Any, Array]:
-    """Rows with some twenty entries each, as counts of words have; one in ten or so a positive."""
+    """Rows with some twenty entries each, as counts of words have; about one in ten is positive."""
     rng = np.random.default_rng(0)
     X = sparse.random_array((N, d), density=20 / d, rng=rng, format="csr")
     scores = X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(N)
@@ -188,7 +188,7 @@ def scattered(N: int, d: int) -> tuple[Any, Array]:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of CPU time, the best of three, and what came out."""
+    """CPU seconds of the fastest of three runs, and the result."""
     best, result = float("inf"), None
     for _ in range(3):
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""Games: time to an exploitability, beside HiGHS on the linear program and OpenSpiel's own CFR+."""
+"""Games: time to an exploitability, compared with HiGHS on the linear program and with OpenSpiel's CFR+."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def matrix_game(n: int) -> Iterator[list[str]]:
 
 
 def poker(game: ExtensiveGame, solver: str, tol: float, method: str | None = None) -> list[str]:
-    """One run of ours."""
+    """One run of this library."""
     seconds, found = timed(partial(game.solve, tol=tol, method=method), 1 if game.shape[0] > 100 else 3)
     task = "leduc" if game.shape[0] > 100 else "kuhn"
     reached = f"exploitability {found.exploitability:.1e} (asked {tol:.0e}), value {found.value:.8f}"
@@ -66,7 +66,7 @@ def poker(game: ExtensiveGame, solver: str, tol: float, method: str | None = Non
 
 
 def highs(game: ExtensiveGame) -> float:
-    """The value of the game by the linear program of x and the prices of y's equations."""
+    """The value of the game by the linear program of x and the multipliers of y's equations."""
     (B, b), (C, c) = game.constraints_x, game.constraints_y
     m = game.shape[0]
     found = linprog(

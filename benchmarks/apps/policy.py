@@ -32,7 +32,7 @@ class Data(NamedTuple):
 
 
 def rows(quick: bool) -> Iterator[list[str]]:
-    """Application, task, solver, seconds, largest error of theta relative to its largest entry."""
+    """Application, task, solver, seconds, and the largest error of theta relative to its largest entry."""
     steps, passes = (5_000, 2) if quick else (50_000, 10)
     yield from _compared("Taxi's model, a feature a state (496), ridge 0", _taxi(), 0.0, passes)
     tiles = _mountain_car(steps)
@@ -74,7 +74,7 @@ def _moments(data: Data) -> tuple[Any, Any, Array]:
 
 
 def _dense(data: Data, ridge: float) -> Array:
-    """Normal equations in dense matrices, as one would write them; LSTD's equations for ridge = 0."""
+    """Normal equations with dense matrices; the equations of LSTD for ridge = 0."""
     M, C, b = _moments(data)
     if ridge == 0.0:
         return np.asarray(linalg.solve(M.toarray(), b))
@@ -94,7 +94,7 @@ def _sparse(data: Data, ridge: float) -> Array:
 def _taxi(discount: float = 0.99) -> Data:
     """The transition table under the random walk, with expected next features."""
     model = PolicyEvaluation.from_gymnasium(gym.make("Taxi-v4"), discount)
-    root = np.sqrt(model.d)  # one row a state, each of weight 1/d
+    root = np.sqrt(model.d)  # one row for each state, each of weight 1/d
     now = root * model.phi
     return Data(now, (now - root * model.psi) / discount, root * model.rewards, discount)
 
@@ -127,7 +127,7 @@ def _tiles(points: Array, tilings: int, side: int) -> Any:
 
 
 def _hashed(steps: int, d: int = 2000, ones: int = 16) -> Data:
-    """A walk over 4000 states whose features are hashed: any two may meet in a state, so that C fills up."""
+    """A walk over 4000 states whose features are hashed: any two of them may occur together, so that C is dense."""
     rng = np.random.default_rng(0)
     columns = np.array([rng.choice(d, ones, replace=False) for _ in range(4000)])
     states = csr_array((np.full(4000 * ones, ones**-0.5), (np.repeat(np.arange(4000), ones), columns.ravel())))
@@ -136,7 +136,7 @@ def _hashed(steps: int, d: int = 2000, ones: int = 16) -> Data:
 
 
 def _best(run: Callable[[], Array], repeats: int) -> tuple[float, Array]:
-    """The least CPU time, since noise only adds, and the answer."""
+    """The CPU seconds of the fastest run, and its answer."""
     seconds = float("inf")
     for _ in range(repeats):
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""Regression: time to the same coefficients as other ways to get them.
+"""Regression: time to the same coefficients, compared with other solvers.
 
 The accuracy of coefficients is that of their objective above the best that was found, relative to it, and for
 constrained problems |E w - e| beside it. scikit-learn's HuberRegressor minimises another function, because it estimates
@@ -20,7 +20,7 @@ from sklearn.linear_model import HuberRegressor
 from saddlepoint.apps import ConstrainedHuber, RobustLeastSquares
 from saddlepoint.ground.arrays import Array
 
-cp: Any = import_module("cvxpy")  # its types know only half of it
+cp: Any = import_module("cvxpy")  # its type annotations are incomplete
 L2 = 1e-3
 Answer = tuple[Array, float]  # coefficients and intercept
 
@@ -37,7 +37,7 @@ def rows(quick: bool) -> Iterator[list[str]]:
 
 
 def huber(task: str, X: Array, y: Array, delta: float) -> Iterator[list[str]]:
-    """Coefficients that sum to one, in the sense of Huber."""
+    """Huber regression with coefficients that sum to one."""
     E, e = np.ones((1, X.shape[1])), np.ones(1)
 
     def value(answer: Answer) -> float:

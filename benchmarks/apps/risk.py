@@ -30,7 +30,7 @@ Fit = Callable[[], Array]  # the weights of the features
 
 
 def rows(quick: bool) -> Iterator[list[str]]:
-    """One row a task and solver: application, task, solver, seconds, accuracy."""
+    """One row for each task and solver: application, task, solver, seconds, accuracy."""
     for task, (model, X, y) in tasks(quick).items():
         reference = clone(model).set_params(tol=1e-2 * model.tol).fit(X, y)
         exact, slack = weights(reference), reference.certificate_.distance
@@ -41,7 +41,7 @@ def rows(quick: bool) -> Iterator[list[str]]:
 
 
 def tasks(quick: bool) -> dict[str, tuple[Any, Any, Array]]:
-    """Models, each with its data."""
+    """The tasks: models, each with its data."""
     cancer, benign = load_breast_cancer(return_X_y=True)
     cancer = StandardScaler().fit_transform(cancer)
     digits, digit = load_digits(return_X_y=True)
@@ -88,7 +88,7 @@ def in_bins() -> tuple[Any, Array]:
 
 
 def solvers(model: Any, X: Any, y: Array) -> dict[str, Fit]:
-    """Ours, and what else there is for the task."""
+    """This library and the other solvers for the task."""
     found: dict[str, Fit] = {"saddlepoint, auto": lambda: weights(clone(model).fit(X, y))}
     if model.structure is None:
         theirs = LogisticRegression(C=1 / (len(X) * model.l2), solver="liblinear", tol=1e-7, max_iter=10_000)
@@ -102,7 +102,7 @@ def solvers(model: Any, X: Any, y: Array) -> dict[str, Fit]:
 
 
 def by_lbfgs(model: Any, X: Any, y: Array) -> Array:
-    """Without a saddle: risk and penalty are smooth, if barely."""
+    """The primal problem, without a saddle form: risk and penalty are smooth."""
     f = model.problem(X, y)
     phi = Quadratic(model.structure.strength) if isinstance(model.structure, Graph) else f.h.of
 
@@ -148,7 +148,7 @@ def weights(fitted: Any) -> Array:
 
 
 def timed(fit: Fit, runs: int) -> tuple[Array, float]:
-    """What was found, and the seconds of the fastest run; a run of more than five is not repeated."""
+    """The result, and the seconds of the fastest run; a run of more than five seconds is not repeated."""
     best = np.inf
     for _ in range(runs):
         began = time.process_time()

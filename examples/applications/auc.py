@@ -3,7 +3,7 @@ Rare classes: maximise the AUC itself
 =====================================
 
 Rare diseases, frauds and faults are judged by the area under the ROC curve: the share of pairs, a positive with a
-negative, that a score ranks rightly. Is it worth learning that share itself, instead of a probability?
+negative, that a score ranks correctly. Is it better to learn that share itself than a probability?
 """
 
 import matplotlib.pyplot as plt
@@ -22,11 +22,12 @@ from saddlepoint.ground.plot_style import COLOURS, DASHES, RC
 plt.rcParams.update(RC)
 
 # %%
-# Two models, the same chances
-# ----------------------------
+# Two models on equal terms
+# -------------------------
 # Each task is the rarest class of a data set against the rest. ``AUCClassifier`` learns the square loss over all pairs
-# without forming one, by a saddle problem; its rival is logistic regression. Both see the same features, standardised
-# ones or 100 kernel features made of them, and both choose their l2 from the same grid by cross-validation.
+# without forming one, by a saddle problem; it is compared with logistic regression. Both get the same features,
+# standardised ones or 100 kernel features made of them, and both choose their l2 from the same grid by
+# cross-validation.
 
 L2 = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
 LOADERS = {"breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
@@ -43,7 +44,7 @@ def tuned(model, grid, X, kernel):
     return make_pipeline(StandardScaler(), *features, GridSearchCV(model, grid, scoring="roc_auc", cv=folds))
 
 
-def contestants(X, kernel):
+def candidates(X, kernel):
     C = [1 / (0.8 * len(X) * l2) for l2 in L2]
     yield "AUCClassifier", tuned(AUCClassifier(), {"l2": L2}, X, kernel)
     yield "LogisticRegression", tuned(LogisticRegression(max_iter=20_000), {"C": C}, X, kernel)
@@ -55,7 +56,7 @@ def contestants(X, kernel):
 
 X, y = task("digits")
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
-models = {name: model.fit(X, y) for name, model in contestants(X, kernel=True)}
+models = {name: model.fit(X, y) for name, model in candidates(X, kernel=True)}
 best = models["AUCClassifier"][-1].best_estimator_
 print(f"{y.mean():.1%} of the samples are eights; l2 = {best.l2:g}, {best.result_.method}, {best.certificate_}")
 
@@ -68,7 +69,7 @@ differences = {}
 for kernel in (True, False):
     for name in LOADERS:
         X, y = task(name)
-        ours, logistic = (cross_val_score(m, X, y, scoring="roc_auc", cv=folds) for _, m in contestants(X, kernel))
+        ours, logistic = (cross_val_score(m, X, y, scoring="roc_auc", cv=folds) for _, m in candidates(X, kernel))
         label, gain = f"{name}, {'kernel' if kernel else 'plain'}", ours - logistic
         differences[label] = gain.mean(), gain.std(ddof=1) / len(gain) ** 0.5, gain
         print(f"{label:21}: {ours.mean():.4f} against {logistic.mean():.4f}, {gain.mean():+.4f}")
@@ -76,9 +77,9 @@ for kernel in (True, False):
 # %%
 # The answer
 # ----------
-# On rich features it may be: on the digits it gains, and elsewhere there is no clear difference. On a few plain
-# features, where the classes can nearly be separated, prefer logistic regression: the square loss punishes pairs that
-# are ranked too well.
+# On rich features it can be better: it is on the digits, and elsewhere there is no clear difference. On a few plain
+# features, where the classes can nearly be separated, prefer logistic regression, because the square loss penalises
+# pairs whose scores differ by more than one.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.4, 5), constrained_layout=True)
 for (name, model), colour, dash in zip(models.items(), COLOURS, DASHES, strict=False):

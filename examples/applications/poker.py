@@ -18,9 +18,10 @@ kuhn, leduc = sp.apps.ExtensiveGame.load("kuhn"), sp.apps.ExtensiveGame.load("le
 # %%
 # Solve
 # -----
-# Strategies lie in a polytope, one equation for each information set. An augmented Lagrangian moves these equations
-# into :math:`g` and :math:`h`, and each of its subproblems is smooth, strongly convex and certified. By default they
-# are solved by Newton's method, since games this small have Hessians; ``anderson-condat-vu`` needs gradients only.
+# The strategies of a player form a polytope with one equation for each information set. The first player is y and
+# maximises the payoff, the second is x and minimises it. An augmented Lagrangian moves the equations into :math:`g` and
+# :math:`h`, and each of its subproblems is smooth, strongly convex and certified. By default they are solved by
+# Newton's method, because games of this size have Hessians; ``anderson-condat-vu`` needs gradients only.
 
 GRADIENTS = "anderson-condat-vu"
 runs = {}
@@ -42,17 +43,17 @@ for place, chances in kuhn.behaviour("x", runs["Kuhn, with Hessians"].x).items()
     print(f"with the {card}, after {heard}: " + ", ".join(f"{action} {p:.3f}" for action, p in chances.items()))
 
 # %%
-# The multipliers of the equations are the values of the information sets; the first is that of the game.
+# The multipliers of the equations are the values of the information sets; the first one is the value of the game.
 
-price, _ = runs["Kuhn, with Hessians"].multipliers_y
-print(f"value of the game by its price: {price[0]:.9f} (exactly -1/18 = {-1 / 18:.9f})")
+multipliers, _ = runs["Kuhn, with Hessians"].multipliers_y
+print(f"value of the game by its multiplier: {multipliers[0]:.9f} (exactly -1/18 = {-1 / 18:.9f})")
 
 # %%
 # The answer
 # ----------
 # Each point of the picture is an outer step, and its height is what two perfect opponents could win from the strategies
-# found there. Gradients alone solve Kuhn poker with ease and take their time with Leduc's; with Hessians both fall
-# to any accuracy one likes.
+# found there. With gradients only, Kuhn poker is solved quickly and Leduc poker slowly. With Hessians both games are
+# solved to high accuracy.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 5.2), sharey=True, constrained_layout=True)
 for (label, found), (colour, dash, marker) in zip(runs.items(), line_styles(), strict=False):

@@ -53,8 +53,8 @@ answer = task.solve(tol=1e-8)
 print(answer.run)
 
 # %%
-# LSTD solves the linear system behind it, so the two must agree. The exact values, from the model of the game, tell how
-# much 10 000 steps can know.
+# LSTD solves the linear system of the same problem, so the two must agree. The exact values, from the model of the
+# game, show the error that is due to having only 10 000 steps.
 
 lstd = scaled @ task.closed_form()
 truth = PolicyEvaluation.from_gymnasium(env, DISCOUNT).solve(tol=1e-8).values()
@@ -62,10 +62,10 @@ print(f"{seen.size} places visited; largest difference from LSTD: {abs(answer.va
 print(f"error of the sample, LSTD against the exact values: {np.sqrt(visits @ (lstd - truth) ** 2):.2f}")
 
 # %%
-# What it takes
-# -------------
-# A gradient of h or a product counts as one pass over the steps. ``auto`` factorises; DIPPA and extragradient see
-# gradients and products only; GTD2 looks at one step at a time, as reinforcement learning does.
+# The cost of four methods
+# ------------------------
+# A gradient of h or a product counts as one pass over the steps. ``auto`` factorises; DIPPA and extragradient use
+# gradients and products only; GTD2 uses one step at a time, as is usual in reinforcement learning.
 
 
 def error(values):
@@ -76,11 +76,11 @@ curves = {}
 for method in ("auto", "dippa", "extragradient"):
     points = []
 
-    def look(result, points=points):
+    def record(result, points=points):
         passes = sum(result.calls[name] for name in ("grad_h", "A", "At"))
         points.append((passes, error(scaled @ result.x)))
 
-    sp.solve(task.problem, method=method, tol=1e-8, callback=look)
+    sp.solve(task.problem, method=method, tol=1e-8, callback=record)
     curves[method] = np.array(points).T
 stochastic = [error(onehot @ theta) for theta in islice(gtd2(evaluation(onehot)), PASSES)]
 curves["GTD2 (stochastic)"] = np.arange(PASSES + 1), np.array([1.0, *stochastic])
@@ -90,8 +90,9 @@ for name, (passes, errors) in curves.items():
 # %%
 # The answer
 # ----------
-# The places by the cliff are the worst. GTD2 is ahead for the first passes and then hovers; a factorisation is exact
-# after 77; and of the two that take gradients and products only, DIPPA needs a seventieth of extragradient's passes.
+# The places by the cliff have the lowest values. GTD2 has the smallest error in the first passes, but then its error
+# stays constant. A factorisation is exact after the work of 77 passes. Of the two methods that use gradients and
+# products only, DIPPA needs a seventieth of the passes of extragradient.
 
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6), height_ratios=[2, 1], constrained_layout=True)
 for (name, (passes, errors)), (colour, dash, _) in zip(curves.items(), line_styles(), strict=False):

@@ -2,8 +2,8 @@
 Wrong targets, moving features
 ==============================
 
-Some targets are ten times too large, or features may differ from those in the data. Which regression stands which
-doubt, and what does it cost? The data are 442 patients with diabetes, ten measurements each.
+Some targets are ten times too large, or features may differ from those in the data. Which regression tolerates which
+kind of error, and what does it cost? The data are 442 patients with diabetes, ten measurements each.
 """
 
 import matplotlib.pyplot as plt
@@ -22,9 +22,9 @@ X = (raw - raw.mean(axis=0)) / raw.std(axis=0)
 # %%
 # Wrong targets, and an equation
 # ------------------------------
-# Huber's loss counts large residuals linearly. On top of it the coefficients may have to keep equations: total
+# Huber's loss counts large residuals linearly. In addition, the coefficients may have to satisfy equations: total
 # cholesterol (s1) contains LDL (s2), so let a rise of LDL alone, which raises both alike, have no effect. The equation
-# holds to rounding, and its multiplier is the price of keeping it.
+# holds up to rounding, and its multiplier says how much it costs.
 
 E = np.eye(10)[[4, 5]].sum(axis=0, keepdims=True) / raw.std(axis=0)
 huber, constrained = ConstrainedHuber(delta=50.0), ConstrainedHuber((E, [0.0]), delta=50.0)
@@ -46,7 +46,7 @@ lower, upper = robust.interval_
 print(f"robust: worst error for radius 0.2 within [{lower:.6f}, {upper:.6f}], the adversary attains {moved:.6f}")
 print(f"worst error of least squares for radius 0.2: {rms + 0.2 * length:.2f}")
 limit = np.linalg.norm(X.T @ (y - y.mean())) / y.std() / len(y)
-print(f"from radius {limit:.3f} on, no feature is worth its risk")
+print(f"from radius {limit:.3f} on, the best coefficients are all zero")
 
 # %%
 # Held out
@@ -80,8 +80,8 @@ worst = [RobustLeastSquares(radius).fit(X, y).interval_.upper for radius in radi
 # %%
 # The answer
 # ----------
-# Each remedy is for its own doubt. Huber's regression hardly notices wrong targets, and the equation costs it little;
-# robust least squares is no help there, but has the smallest error when features move.
+# Each regression tolerates one kind of error. Wrong targets hardly change Huber's regression, and the equation costs
+# little. Robust least squares does not help against wrong targets, but has the smallest error when features move.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.4, 5), constrained_layout=True)
 for (name, found), (colour, dash, marker) in zip(errors.items(), line_styles(), strict=False):

@@ -3,7 +3,7 @@ Curves instead of slopes: risk with a structure
 ===============================================
 
 How does a disease progress with weight, blood values and age? A straight line for each feature is easily fitted; a
-curve has a weight for each of its bins, and 200 weights follow the noise of 442 patients. What keeps them calm?
+curve has a weight for each of its bins, and 200 weights fit the noise of 442 patients. What prevents that?
 """
 
 import matplotlib.pyplot as plt
@@ -26,11 +26,11 @@ D = bins.transform(data.data)  # sparse, ten ones in a row
 print(f"{D.shape[0]} patients, {D.shape[1]} bins")
 
 # %%
-# Three ways to say what is known
-# -------------------------------
-# Nothing but that weights are small (l2); that neighbouring bins have similar weights (a graph); that a curve has few
-# bends (norms of second differences). The penalties are not separable and have no cheap prox. Written as a maximum
-# over y they cost one product with K and one with K', and that is a saddle problem.
+# Three assumptions
+# -----------------
+# The weights are small (l2); neighbouring bins have similar weights (a graph); or a curve has few bends (norms of
+# second differences). The penalties are not separable and have no cheap prox. Written as a maximum over y they cost one
+# product with K and one with K', and this gives a saddle problem.
 
 features = data.data.shape[1]
 neighbours = [(f * BINS + k, f * BINS + k + 1) for f in range(features) for k in range(BINS - 1)]
@@ -46,8 +46,8 @@ searches = {
 # %%
 # Held out
 # --------
-# R² in five held-out parts of the data, best of two or three settings. These are scikit-learn estimators, so its
-# grid search does the work; each fit is certified.
+# The numbers are R² on five held-out parts of the data, for the best of two or three settings. The estimators are those
+# of scikit-learn's interface, so its grid search can be used; each fit is certified.
 
 folds = KFold(5, shuffle=True, random_state=0)
 lines = GridSearchCV(RiskRegressor(tol=TOL), {"l2": [1e-3, 1e-2, 1e-1]}, cv=folds)
@@ -64,9 +64,9 @@ print(f"of {found.size} bends, {np.sum(found > 0.01)} are beyond the width of 0.
 # %%
 # The answer
 # ----------
-# Left alone the weights jump from bin to bin, and predict badly. Either structure makes curves of them. They predict
-# about as well as straight lines, and show where a line is wrong: triglycerides level off, and the middle-aged fare
-# better than the young and the old.
+# With l2 alone the weights jump from bin to bin, and predict badly. Either structure makes smooth curves of them. The
+# curves predict about as well as straight lines, and show where a line is wrong: the effect of triglycerides levels
+# off, and the disease progresses less in middle age than in youth and old age.
 
 shown = {"bmi": "body mass index", "bp": "blood pressure", "s5": "log of triglycerides (s5)", "age": "age"}
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6), sharey=True, constrained_layout=True)
