@@ -121,15 +121,15 @@ def test_multipliers_prove_the_equilibrium(seed, method):
     game = ConstrainedGame(A, (B, b), (C, c))
     found = game.solve(tol=1e-7, method=method)
     assert found.solved, found
-    price_x, force_x = found.multipliers_x
-    price_y, force_y = found.multipliers_y
-    assert min(force_x.min(), force_y.min()) >= 0.0
-    np.testing.assert_allclose(A @ found.y + B.T @ price_x - force_x, 0.0, atol=1e-6)
-    np.testing.assert_allclose(-A.T @ found.x + C.T @ price_y - force_y, 0.0, atol=1e-6)
+    multiplier_x, bound_multiplier_x = found.multipliers_x
+    multiplier_y, bound_multiplier_y = found.multipliers_y
+    assert min(bound_multiplier_x.min(), bound_multiplier_y.min()) >= 0.0
+    np.testing.assert_allclose(A @ found.y + B.T @ multiplier_x - bound_multiplier_x, 0.0, atol=1e-6)
+    np.testing.assert_allclose(-A.T @ found.x + C.T @ multiplier_y - bound_multiplier_y, 0.0, atol=1e-6)
     assert found.stationarity <= 1e-7
-    assert c @ price_y == pytest.approx(found.value, abs=1e-5)
-    assert -b @ price_x == pytest.approx(found.value, abs=1e-5)
-    assert abs(force_x @ found.x) + abs(force_y @ found.y) <= 1e-5
+    assert c @ multiplier_y == pytest.approx(found.value, abs=1e-5)
+    assert -b @ multiplier_x == pytest.approx(found.value, abs=1e-5)
+    assert abs(bound_multiplier_x @ found.x) + abs(bound_multiplier_y @ found.y) <= 1e-5
 
 
 @pytest.mark.slow
@@ -229,7 +229,10 @@ def random_side(seed):
     A, (B, b), (C, c) = random_game(seed, 7, 6)
     run = _Run(ConstrainedGame(A, (B, b), (C, c), sp.Huber(l2=0.1), 0.5 * sp.Entropy(0.1)), 1e-6, 1e-6, "auto")
     rng = np.random.default_rng(seed)
-    run.x.price, run.x.force = rng.standard_normal(run.x.price.shape), rng.random(run.x.force.shape)
+    run.x.multiplier, run.x.bound_multiplier = (
+        rng.standard_normal(run.x.multiplier.shape),
+        rng.random(run.x.bound_multiplier.shape),
+    )
     return run.x, rng
 
 

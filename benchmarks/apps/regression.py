@@ -2,7 +2,7 @@
 
 The accuracy of coefficients is that of their objective above the best that was found, relative to it, and for
 constrained problems |E w - e| beside it. scikit-learn's HuberRegressor minimises another function, because it estimates
-the scale of the residuals too, and knows no constraints.
+the scale of the residuals too, and takes no constraints.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Risk minimisation beside scikit-learn (no structure), Clarabel through CVXPY and L-BFGS (with one), on the same data.
+"""Risk minimisation compared with scikit-learn (no structure), and with Clarabel and L-BFGS (with a structure).
 
 Accuracy is a bound on |w - w*|/|w*|: the distance to a solution that was asked to be a hundred times more accurate,
 and the certified distance of that one.

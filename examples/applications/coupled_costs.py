@@ -54,9 +54,9 @@ assert abs(exact.value) <= 1e-8
 # The answer
 # ----------
 # All four put effort into two fields held with two and three units. Under quadratic and Huber costs some efforts are
-# negative: it pays to bet against a bad plan, such as all five units on one field. The bets are the highest under
-# Huber's cost, where large efforts are cheap. The entropy happens to leave all efforts positive in this game (it allows
-# negative ones, at a high price); probabilities are never negative.
+# negative: a colonel gains by betting against a bad plan, such as all five units on one field. The bets are the
+# highest under Huber's cost, where large efforts are cheap. The entropy happens to leave all efforts positive in this
+# game, although it allows negative ones at a high cost; probabilities are never negative.
 
 assert found["entropy"].y.min() > 0.0
 figure, axes = plt.subplots(figsize=(9, 5), constrained_layout=True)

@@ -327,14 +327,17 @@ class _Run:
     def evaluate(self) -> Equilibrium:
         """The present point in the units of the game, and how good it is."""
         game = self.game
-        (x, price_x, force_x), (y, price_y, force_y) = self.x.original(), self.y.original()
+        (x, multiplier_x, bound_multiplier_x), (y, multiplier_y, bound_multiplier_y) = (
+            self.x.original(),
+            self.y.original(),
+        )
         x, y = game.strategies_x.nearest(x), game.strategies_y.nearest(y)
         wx, wy = game._gradients(x, y)
         stationarity = max(
-            float(np.abs(side.d * (w - E.T @ price + force)).max())
-            for side, w, (E, _), price, force in (
-                (self.x, wx, game.strategies_x.constraints, price_x, force_x),
-                (self.y, wy, game.strategies_y.constraints, price_y, force_y),
+            float(np.abs(side.d * (w - E.T @ multiplier + bound_multiplier)).max())
+            for side, w, (E, _), multiplier, bound_multiplier in (
+                (self.x, wx, game.strategies_x.constraints, multiplier_x, bound_multiplier_x),
+                (self.y, wy, game.strategies_y.constraints, multiplier_y, bound_multiplier_y),
             )
         )
         infeasibility = max(game.strategies_x.violation(x), game.strategies_y.violation(y))
@@ -345,8 +348,8 @@ class _Run:
             game.value(x, y),
             exploitability,
             infeasibility,
-            (price_x, force_x),
-            (price_y, force_y),
+            (multiplier_x, bound_multiplier_x),
+            (multiplier_y, bound_multiplier_y),
             stationarity,
             False,
         )

@@ -190,8 +190,8 @@ class MatrixGame:
 def _solve_mixed(A: Any, tol: float, max_seconds: float | None, progress: bool) -> tuple[Array, Array]:
     """Mixed strategies of the rows and of the columns with an exploitability of about ``tol``, if all goes well.
 
-    No other function knows which method does it. Today it is the augmented Lagrangian of ``ConstrainedGame``, where x
-    minimises and y maximises: hence x chooses the columns and y the rows.
+    Another solver would replace this function only. Today it is the augmented Lagrangian of ``ConstrainedGame``, where
+    x minimises and y maximises: hence x chooses the columns and y the rows.
     """
     m, n = A.shape
     game = ConstrainedGame(A.T, Simplex(n), Simplex(m))

@@ -25,7 +25,7 @@ class Side:
     Attributes:
         E, e: the scaled constraints.
         v: the scaled strategy.
-        price, force: the scaled multipliers of the equations and of the bounds.
+        multiplier, bound_multiplier: the scaled multipliers of the equations and of the bounds.
     """
 
     def __init__(self, constraints: tuple[csr_array, Array], start: Array) -> None:
@@ -38,7 +38,7 @@ class Side:
         self.Et = csr_array(self.E.T)
         self.EtE = csr_array(self.Et @ self.E)
         self.norm = as_coupling(self.E).norm
-        self.price, self.force = np.zeros(E.shape[0]), np.zeros(E.shape[1])
+        self.multiplier, self.bound_multiplier = np.zeros(E.shape[0]), np.zeros(E.shape[1])
 
     def set_cost(self, cost: Smooth | None, unit: float) -> None:
         """Set the cost of the player and the unit of payoffs."""
@@ -47,46 +47,48 @@ class Side:
 
     def multipliers(self, v: Array, r: float) -> tuple[Array, Array]:
         """The multipliers after a step to v with the penalty r."""
-        return self.price + r * (self.E @ v - self.e), np.maximum(self.force - r * v, 0.0)
+        return self.multiplier + r * (self.E @ v - self.e), np.maximum(self.bound_multiplier - r * v, 0.0)
 
     def move(self, v: Array, r: float) -> float:
         """Move to v and update the multipliers; returns the length of the step."""
-        self.price, self.force = self.multipliers(v, r)
+        self.multiplier, self.bound_multiplier = self.multipliers(v, r)
         length = norm(v - self.v)
         self.v = v
         return length
 
     def original(self) -> tuple[Array, Array, Array]:
         """v and its multipliers in the units of the game."""
-        return self.d * self.v, self.unit * self.w * self.price, self.unit * self.force / self.d
+        return self.d * self.v, self.unit * self.w * self.multiplier, self.unit * self.bound_multiplier / self.d
 
 
 class Penalised(Smooth):
-    """cost(v) + r/2 |E v - e + price/r|^2 + r/2 |(force/r - v)_+|^2 + a/2 |v - centre|^2.
+    """cost(v) + r/2 |E v - e + multiplier/r|^2 + r/2 |(bound_multiplier/r - v)_+|^2 + a/2 |v - centre|^2.
 
-    Its Hessian is that of the cost, plus r E'E, plus r where force > r v, plus a; hence mu = mu_cost + a and
+    Its Hessian is that of the cost, plus r E'E, plus r where bound_multiplier > r v, plus a; hence mu = mu_cost + a and
     L = L_cost + r (|E|^2 + 1) + a.
     """
 
     def __init__(self, side: Side, r: float, a: float) -> None:
         cost = side.cost
-        price, force, centre = side.price, side.force, side.v
+        multiplier, bound_multiplier, centre = side.multiplier, side.bound_multiplier, side.v
 
         def multipliers(v: Array) -> tuple[Array, Array]:
-            return price + r * (side.E @ v - side.e), np.maximum(force - r * v, 0.0)
+            return multiplier + r * (side.E @ v - side.e), np.maximum(bound_multiplier - r * v, 0.0)
 
         def grad(v: Array) -> Array:
-            new_price, new_force = multipliers(v)
-            gradient = side.Et @ new_price - new_force + a * (v - centre)
+            new_multiplier, new_bound_multiplier = multipliers(v)
+            gradient = side.Et @ new_multiplier - new_bound_multiplier + a * (v - centre)
             return np.asarray(gradient if cost is None else gradient + cost.grad(v))
 
         def value(v: Array) -> float:
-            new_price, new_force = multipliers(v)
-            penalty = (inner(new_price, new_price) + inner(new_force, new_force)) / (2.0 * r)
+            new_multiplier, new_bound_multiplier = multipliers(v)
+            penalty = (inner(new_multiplier, new_multiplier) + inner(new_bound_multiplier, new_bound_multiplier)) / (
+                2.0 * r
+            )
             return penalty + 0.5 * a * inner(v - centre, v - centre) + (0.0 if cost is None else cost(v))
 
         def hessian(v: Array) -> Any:
-            matrix = r * side.EtE + diags_array(np.where(force > r * v, r + a, a))
+            matrix = r * side.EtE + diags_array(np.where(bound_multiplier > r * v, r + a, a))
             return matrix if cost is None or cost.hessian is None else csr_array(matrix + cost.hessian(v))
 
         super().__init__(

@@ -15,7 +15,7 @@ LSTD:       ridge = 0 leaves M theta = b, which is LSTD. Then g is zero, but the
             With tau = 1/(2 lambda_max(C)), c - tau c^2 grows with c for all eigenvalues c of C, so that
                 mu_x = tau sigma_min(M)^2,   L_x = tau |M|^2,   mu_y = m - tau m^2, m = lambda_min(C),
                 L_y = lambda_max(C)/2.
-            Where M is singular, or too large to tell, the proximal point method finds a theta without a certificate.
+            If M is singular or not formed, the proximal point method finds a theta without a certificate.
 Reference:  S. Du, J. Chen, L. Li, L. Xiao and D. Zhou, Stochastic variance reduction methods for policy evaluation,
             ICML 2017 (the saddle form); R. Sutton et al., Fast gradient-descent methods for temporal-difference
             learning with linear function approximation, ICML 2009 (MSPBE, GTD2); S. Bradtke and A. Barto, Linear
