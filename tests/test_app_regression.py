@@ -497,7 +497,7 @@ def test_a_radius_beyond_the_arithmetic():
     X = rng.standard_normal((20, 50))  # centred rows that depend on each other, and a perfect fit
     y = X[:, :5].sum(axis=1)
     with pytest.warns(ConvergenceWarning, match="is not solved"):
-        model = RobustLeastSquares(1e-6).fit(X, y)
+        model = RobustLeastSquares(1e-7).fit(X, y)
     assert 0.0 < model.interval_.lower < model.interval_.upper < 1.00001 * model.interval_.lower
     with pytest.raises(sp.ProblemError, match="radius 1e-20 is too small for double precision"):
         RobustLeastSquares(1e-20).fit(X, y)
