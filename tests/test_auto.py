@@ -159,3 +159,51 @@ def test_slow_gradients_are_timed_and_few_are_used():
     result = sp.solve(sp.Saddle(g, f.h, f.A.A), tol=1.0, max_calls=60)
     assert "anderson-imex: a gradient costs" in result.message
     assert result.setup_calls["A"] == f.A.norm_estimate.products + 1
+
+
+# -- one oracle costs far more than another ---------------------------------------------------------------------------
+
+DEAR = {"grad_h": {"grad_h": 300.0}, "A": {"A": 100.0, "At": 100.0}}
+
+
+def weighted(result, costs):
+    return sum(count * costs.get(name, 1.0) for name, count in result.calls.items())
+
+
+@pytest.mark.parametrize(("dear", "kx", "ky"), [("grad_h", 1e4, 4.0), ("A", 1e4, 30.0), ("A", 30.0, 3000.0)])
+@pytest.mark.parametrize("seed", [11, 12])
+def test_auto_takes_separated_where_that_is_cheaper(dear, kx, ky, seed):
+    f, costs = random_logistic(120, 90, kx, ky, 1.0, seed=seed), DEAR[dear]
+    tol = 1e-6 * f.certificate(np.zeros(120), np.zeros(90)).distance
+    result = sp.solve(f, tol=tol, costs=costs)
+    assert result.solved
+    assert result.method == "separated"
+    assert "auto chose separated: it calls the expensive oracles seldom" in result.message
+    rivals = {name: sp.solve(f, method=name, tol=tol) for name in ("lpd-gs", "anderson-condat-vu")}
+    for name, rival in rivals.items():
+        assert weighted(result, costs) < weighted(rival, costs), name
+    assert 5.0 * weighted(result, costs) < weighted(rivals["lpd-gs"], costs)
+
+
+def test_the_mirror_problem_is_treated_alike():
+    f = random_logistic(50, 40, 1e4, 4.0, 1.0, seed=3)
+    mirror = sp.Saddle(f.h, f.g, -f.A.A.T)
+    assert choose(f, {"grad_h": 300.0}).methods[0] == choose(mirror, {"grad_g": 300.0}).methods[0] == sp.Separated()
+
+
+def test_auto_leaves_separated_alone_elsewhere():
+    f = random_logistic(50, 40, 1e4, 4.0, 1.0, seed=3)
+    for costs in (None, {"grad_h": 2.0}, {"grad_g": 300.0}, {"grad_g": 300.0, "grad_h": 300.0}):
+        assert choose(f, costs).methods[0] != sp.Separated(), costs
+    strong = random_logistic(50, 40, 1e4, 4.0, 100.0, seed=3)
+    assert choose(strong, {"grad_h": 300.0}).methods[0] != sp.Separated()
+    quadratic = random_quadratic(600, 600, 1e4, 4.0, 1.0, seed=3)
+    assert choose(quadratic, {"grad_h": 300.0}).methods[0] != sp.Separated()
+
+
+def test_separated_calls_the_other_oracles_far_less_than_lpd_gs():
+    f = random_quadratic(60, 50, 1e4, 4.0, 3.0, seed=3)
+    few, many = (sp.solve(f, method=name, tol=1e-6).calls for name in ("separated", "lpd-gs"))
+    assert 20 * few["grad_h"] < many["grad_h"]
+    assert 20 * max(few["A"], few["At"]) < many["A"]
+    assert few["grad_g"] < 5 * many["grad_g"]

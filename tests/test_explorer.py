@@ -14,7 +14,7 @@ from browser import accessible
 import saddlepoint as sp
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.methods.registry import promised_rows
-from saddlepoint.solving.auto import gradient_cost, recommend
+from saddlepoint.solving.auto import recommend
 from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, regime
 from saddlepoint.uses.pages import explorer
 from saddlepoint.uses.pages.explorer import explorer_page
@@ -331,9 +331,8 @@ def settings():
 
 
 def expected(kx, ky, c, tol, g, h, A):
-    costs = {"grad_g": g, "grad_h": h, "A": A, "At": A}
     prediction = sp.predict(kx=kx, ky=ky, coupling=c, tol=tol)
-    name, why = recommend(kx, ky, c, gradient_cost(costs))
+    name, why = recommend(kx, ky, c, g, h, A)
     rows = {}
     for promise in prediction.rows:
         nats = math.log(1.0 / tol)

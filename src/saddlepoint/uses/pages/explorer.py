@@ -43,11 +43,6 @@ def promised(order: float, tol: float) -> float:
     return order * math.log(1.0 / tol)
 
 
-def gradient_price(grad_g: float, grad_h: float, product: float) -> float:
-    """What a gradient costs, in products."""
-    return (grad_g + grad_h) / (product + product)
-
-
 def total_cost(of_g: float, of_h: float, products: float, grad_g: float, grad_h: float, product: float) -> float:
     """The cost of so many gradients of g and of h and products with each of A and A', from the price of one each."""
     return of_g * grad_g + of_h * grad_h + products * (product + product)
@@ -61,7 +56,7 @@ def least_cost(rounds: float, grad_g: float, grad_h: float, product: float) -> f
     return rounds * min(grad_g, grad_h, product)
 
 
-FORMULAS = (coupling_of, norm_of, weak_until, strong_from, promised, gradient_price, total_cost, least_cost,
+FORMULAS = (coupling_of, norm_of, weak_until, strong_from, promised, total_cost, least_cost,
             chain_N, forced_rounds, regime, recommend)  # fmt: skip
 
 # -- controls ----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ function settled({ given, unit }) {
 }
 
 function computed({ kx, ky, c, tol, g, h, A }) {
-  const [method, why] = THEORY.recommend(kx, ky, c, THEORY.gradient_price(g, h, A));
+  const [method, why] = THEORY.recommend(kx, ky, c, g, h, A);
   const numbers = { kx, ky, c, tol, g, h, A };
   return {
     method, why,
