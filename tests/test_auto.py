@@ -207,3 +207,16 @@ def test_separated_calls_the_other_oracles_far_less_than_lpd_gs():
     assert 20 * few["grad_h"] < many["grad_h"]
     assert 20 * max(few["A"], few["At"]) < many["A"]
     assert few["grad_g"] < 5 * many["grad_g"]
+
+
+def test_a_slow_gradient_is_measured_by_itself():
+    """One gradient that takes 30 ms, another that takes none: the slow one is called seldom."""
+    f = random_logistic(40, 30, 1e4, 2.0, 0.5, seed=5)
+
+    def slow(y):
+        time.sleep(0.03)
+        return f.h.grad(y)
+
+    h = sp.Smooth(slow, mu=f.mu_y, L=f.L_y)
+    result = sp.solve(sp.Saddle(f.g, h, f.A), tol=1e-2, max_seconds=30)
+    assert "auto chose separated" in result.message

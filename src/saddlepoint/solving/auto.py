@@ -1,13 +1,11 @@
-"""Which method, why, and when to change it.
+"""Which methods `auto` tries, in which order, and why.
 
-The choice. Condat-Vu's sweep and the IMEX step, mixed by Anderson, see much more in a problem than its worst case; on
-quadratic problems a Krylov method sees all there is. Which of the three needs the fewest calls depends on how strong
-the coupling is beside the functions, |A|/sqrt(L_x L_y), and on what a gradient costs beside a product. Where one oracle
-costs far more than another and the coupling is weak, `separated` takes over, which calls each of them at its own rate.
-
-The guarantee. None of them has a bound as good as LPD-GS's. So what is still to be done is watched in LPD-GS's
-currency, the calls that its theorem needs from the best certified point on: before calls made and calls promised come
-to twice the promise at the start, LPD-GS takes over. The next method also gets its turn after a time without progress.
+Anderson mixing of the Condat-Vu sweep or of the IMEX step needs far fewer calls on everyday problems than their worst
+case says, and on quadratic problems a Krylov method needs fewer still. Which of the three comes first depends on the
+strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside that of a
+product. Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls
+each oracle at its own rate. None of these has a bound as good as that of LPD-GS, which is therefore the last method of
+every plan; ``solving.schedule`` decides when to change.
 """
 
 from __future__ import annotations
@@ -43,7 +41,6 @@ MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least
 ROUNDS = 10  # rounds of an engine; Anderson is used on shards where reading A takes longer than these
 BANDWIDTH = 5e9  # bytes a second at which a worker reads its shard
-PATIENCE = 500, 20_000  # calls without progress until the next method is tried: least, most
 
 
 class Plan(NamedTuple):

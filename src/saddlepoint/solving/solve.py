@@ -101,7 +101,7 @@ def solve(
     x, y = starting_point(f, x0, y0)
     if options.method is not None:
         check_needs(options.method, f)
-    seconds = check_gradient("g", f.g, x, f.space.of_x) + check_gradient("h", f.h, y, f.space.of_y)
+    seconds = check_gradient("g", f.g, x, f.space.of_x), check_gradient("h", f.h, y, f.space.of_y)
     with show_reading(options.progress, f.A.runtime.reading, "estimating |A|"):
         check_condition(f)
     plan, timed = planned(f, options, x, y, seconds)
@@ -119,22 +119,23 @@ def solve(
         return Run(f, options, state, checkpointer, bar).to_end()
 
 
-def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: float) -> tuple[Plan, int]:
+def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: tuple[float, float]) -> tuple[Plan, int]:
     """The methods to try, and how many products each way were made to measure their cost.
 
     Args:
         f: the problem.
         options: what the caller asked for.
         x, y: the start.
-        seconds: of two gradients.
+        seconds: of a gradient of g, and of one of h.
     """
     if options.method is not None:
         return Plan((options.method,), ""), 0
     costs, timed = options.costs, 0
-    if costs is None and seconds >= WORTH_TIMING and f.A.runtime.measurable:
+    if costs is None and sum(seconds) >= WORTH_TIMING and f.A.runtime.measurable:
         began = time.perf_counter()
         f.A.both(x, y)
-        products, timed = max(time.perf_counter() - began, 1e-6), 1
-        costs = {"grad_g": seconds, "grad_h": seconds, "A": products, "At": products}
+        product, timed = max(time.perf_counter() - began, 1e-6) / 2.0, 1
+        grad_g, grad_h = (max(gradient, 1e-6) for gradient in seconds)
+        costs = {"grad_g": grad_g, "grad_h": grad_h, "A": product, "At": product}
     plan = choose(f, costs)
     return plan._replace(methods=tuple(stored(method, options.storage) for method in plan.methods)), timed
