@@ -259,7 +259,7 @@ def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
         (lambda: sp.solve(spread()[0], storage="float32"), "storage needs the entries of A"),
         (lambda: spread(shards=M + 1), "shards is 61, and A has 60 rows; expected at most 60 shards"),
         (lambda: spread(shards=0), "shards is 0"),
-        (lambda: sp.check(spread()[0]), "check looks at all of x in one place"),
+        (lambda: sp.check(spread()[0]), "check needs all of x in one place"),
         (lambda: pickle.dumps(spread()[0]), "can neither be pickled nor copied"),
         (lambda: sp.Smooth(lambda x: x, mu=1.0, L=1.0, restrict=3), "restrict of Smooth is 3; expected a function"),
     ],

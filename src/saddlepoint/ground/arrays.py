@@ -64,7 +64,7 @@ class Space(NamedTuple):
 
     @property
     def on_host(self) -> bool:
-        """Whether to look at a number of these arrays is cheap: NumPy, and other libraries on the CPU."""
+        """Whether reading an entry of these arrays is cheap: NumPy, and other libraries on the CPU."""
         return self.is_numpy or "cpu" in str(_devices(self.device)).lower()
 
     @property

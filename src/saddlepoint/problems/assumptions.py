@@ -229,7 +229,7 @@ class AdjointCheck:
 
 
 def mu_too_large(name: str, mu: float, seen: float, low: float) -> AssumptionError:
-    """mu was given, but gradients show that it is at most ``seen``, and perhaps ``low``."""
+    """The error for a mu that gradients refute: it is at most ``seen``, and perhaps no more than ``low``."""
     least = low if 0.0 < low < seen else seen
     if seen <= 0.0:
         text = f"{name} is not convex: mu = {mu:.6g} was given, but two gradients show mu <= {seen:.6g}; "
@@ -242,7 +242,7 @@ def mu_too_large(name: str, mu: float, seen: float, low: float) -> AssumptionErr
 
 
 def L_too_small(name: str, L: float, seen: float, high: float) -> AssumptionError:
-    """L was given, but gradients show that it is at least ``seen``, and perhaps ``high``."""
+    """The error for an L that gradients refute: it is at least ``seen``, and perhaps no less than ``high``."""
     safe = 2.0 * max(seen, high)
     return AssumptionError(
         name,
@@ -257,7 +257,7 @@ def L_too_small(name: str, L: float, seen: float, high: float) -> AssumptionErro
 
 
 def no_gradient(name: str, skew: float, high: float) -> AssumptionError:
-    """The Jacobian of what was given as the gradient is not symmetric."""
+    """The error for a gradient whose Jacobian is not symmetric."""
     return AssumptionError(
         name,
         "gradient",
@@ -270,7 +270,7 @@ def no_gradient(name: str, skew: float, high: float) -> AssumptionError:
 
 
 def two_answers(name: str, difference: float) -> AssumptionError:
-    """Two gradients at one point differ, and not by noise."""
+    """The error for two gradients at one point that differ by more than noise."""
     return AssumptionError(
         name,
         "gradient",

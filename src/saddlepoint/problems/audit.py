@@ -77,7 +77,7 @@ class Audit:
         return {**self.watches, **products}
 
     def certificate(self, x: Array, y: Array) -> Certificate:
-        """That of (x, y), which allows for the noise; its gradients and products are watched."""
+        """The certificate of (x, y), which allows for the noise; its gradients and products are checked."""
         self.seen.noise = self.noise["g"], self.noise["h"]
         return self.seen.certificate(x, y)
 
@@ -90,7 +90,7 @@ class Audit:
         return noise + max(f.space.eps / narrow, 1.0) * max(certificate.rounding - noise, 0.0)
 
     def examine(self, x: Array, y: Array, thoroughly: bool = False) -> bool:
-        """Examine what a certificate at (x, y) rests on; thoroughly, also what only the speed of a run depends on.
+        """Examine what a certificate at (x, y) depends on; thoroughly, also what only the speed of a run depends on.
 
         Raises AssumptionError if something is wrong. Returns whether the gradients are noisier than was known.
         """
@@ -163,7 +163,7 @@ class Audit:
 
 
 def other_slope(name: str, wrong: float) -> AssumptionError:
-    """The values of a function rise otherwise than its gradient says."""
+    """The error for a function whose values do not rise as its gradient says."""
     return AssumptionError(
         name,
         "gradient",

@@ -1,8 +1,8 @@
-"""A problem examined before a run: is everything as it was said to be?
+"""``sp.check``: an examination of a problem without a run.
 
 Gradients are compared with values, with each other and with Hessians, products with A and A' with each other, and the
-constants with the curvatures that are found around a few points. What is found wrong is wrong; what is not found may
-still be there, in places that were not looked at.
+constants with the curvatures that are found around a few points. What is reported as wrong is wrong; an error that
+shows only at other points is not found.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import ADJOINT, NOISE, AdjointCheck, GradientCheck
 from saddlepoint.problems.saddle import Saddle
 
-STEPS = 30  # of the search for curvatures around a point
+STEPS = 30  # steps of the search for curvatures around a point
 CLOSE = 1e-4  # relative difference up to which a prox, a Hessian or a slope agrees with the gradient
 
 
@@ -109,7 +109,7 @@ def check(f: Saddle, x0: Any = None, y0: Any = None, *, points: int = 3, seed: i
     if not isinstance(f, Saddle):
         raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
     if f.space.of_x.is_sharded:
-        raise ProblemError("check looks at all of x in one place, but A is in shards; check a problem of fewer rows")
+        raise ProblemError("check needs all of x in one place, but A is in shards; check a problem of fewer rows")
     points, seed = as_count(points, "points"), as_count(seed, "seed", 0)
     m, n = f.shape
     findings: list[Finding] = []
@@ -133,9 +133,9 @@ class _Examined:
 
     def at(self, start: Array, count: int) -> Iterator[Finding]:
         """What is found around ``start`` and ``count - 1`` random points."""
-        manners = self._manners(start)
-        yield manners
-        if not manners.ok:
+        first = self._first_answers(start)
+        yield first
+        if not first.ok:
             return
         grad, L = self.function.grad, self.function.L
         rng = np.random.default_rng(self.seed)
@@ -152,7 +152,7 @@ class _Examined:
         yield from self._constants(points, lengths, found)
         yield from self._others(points, lengths)
 
-    def _manners(self, x: Array) -> Finding:
+    def _first_answers(self, x: Array) -> Finding:
         """Shape, dtype and numbers of a gradient, an argument that is left alone, and a new array at each call."""
         what, given, grad = f"gradient of {self.name}", f"{x.shape[0]} numbers", self.function.grad
         away = x + length_scale(x, x, 1.0)

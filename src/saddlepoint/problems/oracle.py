@@ -1,6 +1,6 @@
-"""The meter: a problem that counts its own calls, keeps to a budget and has what it was told watched.
+"""The metered problem: it counts its oracle calls, keeps to a budget, and compares its answers with what was claimed.
 
-A method sees the metered problem and nothing else. However deep its inner loops, every call passes here.
+A method is given the metered problem and nothing else, so every call is counted, however deep its inner loops are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OutOfTime(Exception):  # noqa: N818
 
 
 class NotFinite(Exception):  # noqa: N818
-    """A gradient has left the finite numbers."""
+    """A gradient holds NaN or infinity."""
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Meter:
 
 
 def metered(f: Saddle, meter: Meter) -> Saddle:
-    """The same problem, counted by ``meter`` and watched."""
+    """The same problem, counted by ``meter``; what is only claimed of it is checked."""
     watch = None if f.A.trusted else AdjointCheck(f.A, meter.note)
     if watch is not None:
         meter.checks["A"] = watch
@@ -116,7 +116,7 @@ def metered(f: Saddle, meter: Meter) -> Saddle:
 def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = True) -> Smooth:
     """The same function, counted as ``name``; its gradients are compared with mu and L unless ``checked`` is False."""
     raw, oracle, charge, dtype = f.grad, f"grad_{name}", meter.charge, space.dtype
-    looked = not space.is_sharded  # over shards: what is not finite there is seen in the next A'x
+    test_finite = not space.is_sharded  # in shards, the next A'x shows what is not finite, and costs no extra round
     watch = None if f.trusted or not checked else GradientCheck(name, f.mu, f.L, raw, meter.note)
     if watch is not None:
         meter.checks[name] = watch
@@ -127,7 +127,9 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
         p = raw(x)
         if p.dtype is not dtype:
             p = space.cast(p)
-        if looked and not math.isfinite(inner(p, p)) and not all_finite(p):  # the cheap test first; it can overflow
+        if (
+            test_finite and not math.isfinite(inner(p, p)) and not all_finite(p)
+        ):  # the cheap test first; it can overflow
             raise NotFinite
         if watch is not None:
             watch.see(x, p)
@@ -155,7 +157,7 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
 
 
 class MeteredCoupling(ForwardingCoupling):
-    """A coupling that counts its products and its passes over A, and shows the products to a watch if there is one."""
+    """A coupling that counts its products and its passes over A, and has its products checked if A is not trusted."""
 
     def __init__(
         self, A: Coupling, meter: Meter, names: tuple[str, str] = ("A", "At"), watch: AdjointCheck | None = None

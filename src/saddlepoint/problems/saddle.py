@@ -100,7 +100,7 @@ class Saddle:
 
     @property
     def dtype(self) -> Any:
-        """Of x and y."""
+        """The dtype of x and y."""
         return self.space.dtype
 
     @property

@@ -1,7 +1,7 @@
-"""The same problem in other coordinates: rescaled, with the players swapped, anchored, or in units that are tame.
+"""The same problem in other coordinates: rescaled, with the players swapped, anchored, or in other units.
 
-A transform returns a ``View``: the new problem and the way between its variables and the old ones. It wraps the oracle
-and never looks inside, so a counted problem stays counted.
+A transform returns a ``View``: the new problem, and the maps between its variables and the old ones. It calls the
+oracles of the old problem and nothing else, so a counted problem stays counted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class View:
         return _times(self.a, x), _times(self.b, y)
 
     def then(self, further: View) -> View:
-        """A view of this view's problem, seen from where this one is (which does not swap)."""
+        """The view that applies this one, which must not swap the players, and then a view of its problem."""
         return View(further.problem, self.a * further.a, self.b * further.b, further.swapped)
 
 

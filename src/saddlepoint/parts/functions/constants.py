@@ -17,8 +17,8 @@ from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, S
 from saddlepoint.parts.functions.probes import changed_argument, differ
 from saddlepoint.parts.functions.smooth import Gradient
 
-DENSE = 1500  # up to this size the eigenvalues of a matrix are computed outright
-ROUNDING = 32 * float(np.finfo(np.float64).eps)
+DENSE = 1500  # largest size of a matrix of which all eigenvalues are computed
+ROUNDING = 32 * float(np.finfo(np.float64).eps)  # relative error of a computed eigenvalue
 
 
 def eigenvalue_bounds(P: Coupling) -> tuple[float, float]:

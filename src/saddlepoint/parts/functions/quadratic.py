@@ -94,7 +94,7 @@ class Quadratic(Smooth):
         return kept[1](r)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_solver": None}  # factors stay at home
+        return self.__dict__ | {"_solver": None}  # factorisations are not pickled
 
     def _prox_of_sum(self, other: Smooth) -> Prox | None:
         """p/2 |x|^2 + b'x only shifts and shrinks the argument of a prox."""

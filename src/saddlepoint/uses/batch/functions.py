@@ -59,7 +59,7 @@ def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
         grad=lambda u: slope * f.grad(a * u),
         mu=1.0,
         L=max(1.0, L),
-        value=None,  # the value of f does not tell those of the f_b apart
+        value=None,  # the value of f is the sum of those of the f_b, each of which would need its own weight
         prox=(lambda v, t: f.prox(a * v, t * step) / a) if f.has_prox else None,
         hessian=None,
         restrict=None,
