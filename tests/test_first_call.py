@@ -99,6 +99,26 @@ def test_the_point_that_is_returned_is_examined():
         Audit(f, Meter()).examine(np.ones(3), np.ones(3))
 
 
+def test_a_gradient_that_needs_a_buffer_it_could_write_into():
+    """Compiled code often asks for such a buffer and only reads it; the points of a run are read-only."""
+
+    def compiled(x):
+        if not x.flags.writeable:
+            raise ValueError("buffer source array is read-only")
+        return P * x + 1.0
+
+    result = sp.solve(problem(compiled), method="lpd-gs", tol=1e-9)
+    assert result.solved
+
+    def broken(x):
+        raise ValueError("broken")
+
+    check = GradientCheck("g", 1.0, 2.0, broken, lambda oracle, calls: None)
+    check.seen = 100
+    with pytest.raises(ValueError, match="broken"):
+        check.gradient(np.ones(3))
+
+
 def test_gradients_that_leave_their_argument_alone():
     assert sp.solve(problem(lambda x: P * x + 1.0)).solved
     assert sp.solve(problem(lambda x: x)).solved  # the argument itself is returned, but not changed

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from saddlepoint.ground.arrays import Array, copied, eps_of, namespace
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import inner, norm
@@ -53,12 +55,20 @@ class GradientCheck:
         self.p: Array | None = None
 
     def gradient(self, x: Array) -> Array:
-        """The gradient at x; raise ProblemError if one of the first gradients changes x."""
+        """The gradient at x; raise ProblemError if one of the first gradients changes its argument.
+
+        Points that a run keeps are read-only. A gradient that fails on one is given a copy: it may need an array that
+        can be written into (a buffer of compiled code, for example) and still leave it alone.
+        """
         if self.seen >= COPIED:
-            return self.grad(x)
-        before = copied(x)
-        p = self.grad(x)
-        if differ(x, before):
+            try:
+                return self.grad(x)
+            except ValueError:
+                if not isinstance(x, np.ndarray) or x.flags.writeable:
+                    raise
+        given = copied(x)
+        p = self.grad(given)
+        if differ(given, x):
             raise changed_argument(self.name)
         return p
 
