@@ -22,7 +22,7 @@ def cupy():
 
 
 class OnGpu:
-    """PyTorch whose arrays lie on the GPU."""
+    """PyTorch whose arrays are on the GPU."""
 
     def __init__(self):
         self.torch = importlib.import_module("torch")
@@ -36,8 +36,8 @@ class OnGpu:
         return self.torch.asarray(data, dtype=dtype, device="cuda")
 
 
-class FarAway:
-    """array-api-strict whose arrays lie on a device that NumPy cannot read."""
+class OnOtherDevice:
+    """array-api-strict whose arrays are on a device that NumPy cannot read."""
 
     def __init__(self):
         self.strict = importlib.import_module("array_api_strict")

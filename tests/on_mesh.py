@@ -25,7 +25,7 @@ COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "coll
 SINGLE_LOOPS = ("condat-vu", "lpd-gs", "lpd", "ogda", "extragradient", "apdg")
 rng = np.random.default_rng(0)
 DATA = {"A": rng.standard_normal((M, N)), "b": rng.standard_normal(M), "c": rng.standard_normal(N)}
-SPLITS = {  # the mesh, and how A lies on it
+SPLITS = {  # the mesh, and how A is split over it
     "rows": (lambda: Mesh(np.array(jax.devices()), ("rows",)), ("rows", None)),
     "rows, explicit axes": (lambda: jax.make_mesh((8,), ("rows",)), ("rows",)),
     "rows over two axes": (lambda: jax.make_mesh((4, 2), ("a", "b")), (("a", "b"), None)),
@@ -53,29 +53,29 @@ def problem(split, dtype="float64", scattered=True):
     return sp.Saddle(*functions(b, c), put(A, devices, *axes))
 
 
-def lies(vector, f, side):
+def is_sharded_as_A(vector, f, side):
     """Whether a vector is split as A's rows (side 0) or columns (side 1) are."""
     expected = f.space.sides[side]
     return bool(vector.sharding.is_equivalent_to(expected, 1))
 
 
-def told(result, f):
-    """What a run came to."""
+def outcome(result, f):
+    """The outcome of a run."""
     return {
         "solved": bool(result.solved),
         "iterations": result.iterations,
         "distance": result.certificate.distance,
         "x": to_host(result.x).tolist(),
         "y": to_host(result.y).tolist(),
-        "x lies as A": lies(result.x, f, 0),
-        "y lies as A": lies(result.y, f, 1),
+        "x is sharded as A": is_sharded_as_A(result.x, f, 0),
+        "y is sharded as A": is_sharded_as_A(result.y, f, 1),
         "entries of x on a device": int(result.x.addressable_shards[0].data.shape[0]),
     }
 
 
 def solved(f):
     """A run to a high accuracy."""
-    return told(sp.solve(f, method="lpd-gs", tol=1e-10), f)
+    return outcome(sp.solve(f, method="lpd-gs", tol=1e-10), f)
 
 
 def body(text):
@@ -166,7 +166,7 @@ def resumed():
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run"
         sp.solve(f, method="lpd-gs", tol=1e-10, max_calls=60, checkpoint=file)
-        return told(sp.solve(f, method="lpd-gs", tol=1e-10, checkpoint=file), f)
+        return outcome(sp.solve(f, method="lpd-gs", tol=1e-10, checkpoint=file), f)
 
 
 def with_data():
@@ -177,7 +177,9 @@ def with_data():
     g = sp.Logistic(put(D, devices, None, "rows"), put(labels, devices), 0.1)
     split = sp.Saddle(g, f.h, f.A.A)
     here = sp.Saddle(sp.Logistic(D, labels, 0.1), functions(None, DATA["c"])[1], DATA["A"])
-    return told(sp.solve(split, method="lpd-gs", tol=1e-8), split), sp.solve(here, method="lpd-gs", tol=1e-8).x.tolist()
+    return outcome(sp.solve(split, method="lpd-gs", tol=1e-8), split), sp.solve(
+        here, method="lpd-gs", tol=1e-8
+    ).x.tolist()
 
 
 def main():
@@ -195,11 +197,13 @@ def main():
         "truth": {"x": reference.x.tolist(), "y": reference.y.tolist()},
         "one device": {"x": to_host(single.x).tolist(), "iterations": single.iterations},
         "splits": {name: solved(problem(name)) for name in SPLITS if name != "rows over two axes"},
-        "methods": {method: told(sp.solve(f, method=method, tol=1e-8), f) for method in ("auto", "dippa", "lpd-slide")},
-        "anderson": told(sp.solve(f, method=sp.Anderson(sp.make_method("condat-vu"), 3), tol=1e-2), f),
+        "methods": {
+            method: outcome(sp.solve(f, method=method, tol=1e-8), f) for method in ("auto", "dippa", "lpd-slide")
+        },
+        "anderson": outcome(sp.solve(f, method=sp.Anderson(sp.make_method("condat-vu"), 3), tol=1e-2), f),
         "data left in one place": solved(g),
-        "a start": told(sp.solve(f, jnp.ones(M), jnp.ones(N), method="lpd-gs", tol=1e-10), f),
-        "float32": told(sp.solve(narrow, method="lpd-gs", tol=1e-4), narrow),
+        "a start": outcome(sp.solve(f, jnp.ones(M), jnp.ones(N), method="lpd-gs", tol=1e-10), f),
+        "float32": outcome(sp.solve(narrow, method="lpd-gs", tol=1e-4), narrow),
         "resumed": resumed(),
         "with data": with_data(),
         "collectives": {

@@ -40,7 +40,7 @@ def solved(**options):
         "y": [value.hex() for value in steps.y],
         "status": str(steps.status),
         "iterations": steps.iterations,
-        "looks": steps.monitor_calls,
+        "certificates": steps.monitor_calls,
         "rounds": engine.rounds - before[0],
         "gathered": engine.gathered,
     }

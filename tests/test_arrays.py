@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from cases import CASES, case, gradient_methods
-from libraries import FarAway, in_library, jax, load_library
+from libraries import OnOtherDevice, in_library, jax, load_library
 from tiers import slow_except
 
 import saddlepoint as sp
@@ -127,7 +127,7 @@ ALONE = [
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ALONE)
 def test_nothing_but_numbers_travels_to_the_host(method):
-    xp = FarAway()
+    xp = OnOtherDevice()
     with pytest.raises(RuntimeError, match="device to a NumPy array"):
         np.asarray(xp.asarray([1.0, 2.0]))
     f, *_ = case("logistic" if method != "krylov" else "balanced")

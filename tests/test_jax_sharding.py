@@ -55,8 +55,8 @@ def test_the_certificate_holds(split, report):
 @pytest.mark.parametrize("split", SPLITS)
 def test_x_and_y_are_sharded_as_A_is(split, report):
     run = report["splits"][split]
-    assert run["x lies as A"]
-    assert run["y lies as A"]
+    assert run["x is sharded as A"]
+    assert run["y is sharded as A"]
     parts = {"columns": 1, "a grid": 4}.get(split, 8)
     assert run["entries of x on a device"] == 64 // parts
 
@@ -82,7 +82,7 @@ def test_methods_that_read_entries_run_too(method, report):
     run = report["methods"][method]
     assert run["solved"]
     assert far(run, report["truth"]) <= run["distance"] + 1e-12
-    assert run["x lies as A"]
+    assert run["x is sharded as A"]
 
 
 @pytest.mark.parametrize("what", ["anderson", "data left in one place", "a start", "float32", "resumed"])
@@ -90,14 +90,14 @@ def test_everything_else_keeps_its_place(what, report):
     run = report[what]
     assert run["solved"]
     assert far(run, report["truth"]) <= run["distance"] + (1e-6 if what == "float32" else 1e-12)
-    assert run["x lies as A"]
-    assert run["y lies as A"]
+    assert run["x is sharded as A"]
+    assert run["y is sharded as A"]
 
 
 def test_functions_with_data(report):
     run, x = report["with data"]
     assert run["solved"]
-    assert run["x lies as A"]
+    assert run["x is sharded as A"]
     assert np.linalg.norm(np.subtract(run["x"], x)) <= 2e-8
 
 

@@ -35,7 +35,7 @@ def run(ranks, folder, *arguments, timeout=60):
     )
 
 
-def told(ranks, folder, scenario):
+def outcome(ranks, folder, scenario):
     done = run(ranks, folder, scenario)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -59,7 +59,7 @@ SOLVE = ("cli", "solve", "problem.toml", "--engine", "mpi", "--method", "lpd-gs"
 
 
 def test_the_same_bits_on_any_number_of_ranks(tmp_path):
-    found = {ranks: told(ranks, tmp_path, "solved") for ranks in (0, 1, 2, 3, 4)}
+    found = {ranks: outcome(ranks, tmp_path, "solved") for ranks in (0, 1, 2, 3, 4)}
     assert found[1]["status"] == "solved"
     assert all(found[ranks] == found[1] for ranks in found)
 
@@ -92,7 +92,7 @@ def test_each_rank_reads_its_own_rows_of_a_store(problem):
 
 
 def test_without_a_fixed_order_answers_agree_to_rounding(tmp_path):
-    one, four = told(1, tmp_path, "solved"), told(4, tmp_path, "unordered")
+    one, four = outcome(1, tmp_path, "solved"), outcome(4, tmp_path, "unordered")
     for name in ("x", "y"):
         left, right = ([float.fromhex(text) for text in found[name]] for found in (one, four))
         assert left == pytest.approx(right, rel=1e-10, abs=1e-12)
@@ -101,7 +101,7 @@ def test_without_a_fixed_order_answers_agree_to_rounding(tmp_path):
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_a_step_is_one_allreduce(ranks, tmp_path):
-    found = told(ranks, tmp_path, "steps")
+    found = outcome(ranks, tmp_path, "steps")
     assert found["rounds"] == found["allreduces"] == 10
     assert found["pieces"] == ranks  # of a sum, each of n numbers
     assert found["numbers"] == 10 * 11 * ranks
@@ -111,7 +111,7 @@ def test_a_step_is_one_allreduce(ranks, tmp_path):
 
 
 def test_rank_0_has_the_clock(tmp_path):
-    assert told(2, tmp_path, "clocks_differ")["status"] == "solved"
+    assert outcome(2, tmp_path, "clocks_differ")["status"] == "solved"
 
 
 def test_time_is_up_on_all_ranks(problem):
@@ -122,8 +122,8 @@ def test_time_is_up_on_all_ranks(problem):
 
 
 def test_a_rank_that_fails_ends_the_others(tmp_path):
-    found = told(3, tmp_path, "one_rank_fails")
-    failed = "ArithmeticError: the disk is gone"
+    found = outcome(3, tmp_path, "one_rank_fails")
+    failed = "ArithmeticError: the disk is process_ended"
     assert found["error"] == [
         f"RuntimeError: rank 1 failed, {failed}",
         failed,
@@ -133,7 +133,7 @@ def test_a_rank_that_fails_ends_the_others(tmp_path):
 
 
 def test_ranks_that_disagree_say_so(tmp_path):
-    assert "the ranks no longer have the same y, to the last bit" in told(3, tmp_path, "ranks_disagree")["error"]
+    assert "the ranks no longer have the same y, to the last bit" in outcome(3, tmp_path, "ranks_disagree")["error"]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def started(ranks, folder, *arguments):
     return job, [int((folder / f"pid-{rank}").read_text()) for rank in range(ranks)]
 
 
-def gone(pid):
+def process_ended(pid):
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -207,7 +207,7 @@ def test_a_rank_that_is_killed_ends_the_job_and_loses_nothing(problem):
     job.communicate(timeout=30)
     assert job.returncode != 0
     limit = time.monotonic() + 10.0
-    while not all(map(gone, pids)):
+    while not all(map(process_ended, pids)):
         assert time.monotonic() < limit
         time.sleep(0.05)
     again = run(2, problem, *SOLVE, "--tol", "1e-2", "--checkpoint", "run", "--resume", "--json")

@@ -40,12 +40,12 @@ def diagonal():
     return sp.Quadratic(D, B)
 
 
-def spread(g=None, shards=4, matrix=A, engine=LocalEngine, **options):
+def sharded_problem(g=None, shards=4, matrix=A, engine=LocalEngine, **options):
     made = engine(matrix, shards, **options)
     return sp.Saddle(diagonal() if g is None else g, sp.Quadratic(1.0, C), ShardedCoupling(made)), made
 
 
-def whole(g=None, matrix=A):
+def plain_problem(g=None, matrix=A):
     return sp.Saddle(diagonal() if g is None else g, sp.Quadratic(1.0, C), matrix)
 
 
@@ -79,8 +79,8 @@ def test_adjacent_pieces_are_added_into_one():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_SHARDS)
 def test_every_method_finds_the_same_point(name):
-    f, _ = spread()
-    plain = sp.solve(whole(), method=name, tol=1e-7)
+    f, _ = sharded_problem()
+    plain = sp.solve(plain_problem(), method=name, tol=1e-7)
     found = sp.solve(f, method=name, tol=1e-7)
     assert found.solved
     assert isinstance(found.x, np.ndarray)
@@ -91,9 +91,9 @@ def test_every_method_finds_the_same_point(name):
 
 @pytest.mark.parametrize("name", ["lpd-gs", "condat-vu", "extragradient", "aipfb", "apdg"])
 def test_one_shard_is_numpy_to_the_bit(name):
-    f, _ = spread(sp.Huber(t=B, l2=0.5) + 2.0 * diagonal(), shards=1)
+    f, _ = sharded_problem(sp.Huber(t=B, l2=0.5) + 2.0 * diagonal(), shards=1)
     found = sp.solve(f, method=name)
-    plain = sp.solve(whole(sp.Huber(t=B, l2=0.5) + 2.0 * diagonal()), method=name)
+    plain = sp.solve(plain_problem(sp.Huber(t=B, l2=0.5) + 2.0 * diagonal()), method=name)
     assert (found.x == plain.x).all()
     assert (found.y == plain.y).all()
     assert (found.certificate.Fx, found.certificate.Fy) == (plain.certificate.Fx, plain.certificate.Fy)
@@ -102,7 +102,7 @@ def test_one_shard_is_numpy_to_the_bit(name):
 def test_threads_change_no_bit():
     results, before = [], threading.active_count()
     for workers in (1, 2, 3):
-        f, engine = spread(shards=8, workers=workers)
+        f, engine = sharded_problem(shards=8, workers=workers)
         results.append(sp.solve(f, method="condat-vu"))
         engine.close()
     assert all((r.x == results[0].x).all() for r in results)
@@ -140,11 +140,11 @@ def test_dtypes_and_sparse_rows(kind, dtype):
 
 
 def test_a_start_of_the_callers():
-    f, _ = spread()
-    near = sp.solve(whole(), tol=1e-10)
+    f, _ = sharded_problem()
+    near = sp.solve(plain_problem(), tol=1e-10)
     found = sp.solve(f, near.x, near.y, tol=1e-8)
     assert found.iterations == 0
-    assert f.certificate(near.x, near.y).distance == pytest.approx(whole().certificate(near.x, near.y).distance)
+    assert f.certificate(near.x, near.y).distance == pytest.approx(plain_problem().certificate(near.x, near.y).distance)
 
 
 # -- what moves --------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ ROUNDS = {"lpd-gs": 1, "condat-vu": 1, "lpd": 1, "apdg": 1, "ogda": 1, "extragra
 
 @pytest.mark.parametrize("name", ROUNDS)
 def test_a_step_moves_n_numbers_each_way_in_each_round(name):
-    f, engine = spread()
+    f, engine = sharded_problem()
     method = make_method(name)
     view = method.normal_form(f)
     state = method.init(view.problem, *view.to(f.space.of_x.zeros(M), np.zeros(N)))
@@ -171,7 +171,7 @@ def test_a_step_moves_n_numbers_each_way_in_each_round(name):
 
 
 def test_a_certificate_takes_two_rounds():
-    f, engine = spread()
+    f, engine = sharded_problem()
     x, y = f.space.of_x.full(M, 1.0), np.ones(N)
     f.certificate(x, y)
     before = engine.rounds
@@ -188,7 +188,7 @@ def test_x_is_gathered_once_and_shards_forget_what_nobody_asks_for():
             held.append(len(self.workers[0].stores[0]))
             return answers
 
-    f, engine = spread(engine=Watched)
+    f, engine = sharded_problem(engine=Watched)
     assert sp.solve(f, method="lpd-gs", tol=1e-9).iterations > 50
     assert engine.gathered == 8 * M
     assert max(held) <= 24  # the state, the best point, and what a certificate needs
@@ -196,7 +196,7 @@ def test_x_is_gathered_once_and_shards_forget_what_nobody_asks_for():
 
 @pytest.mark.slow
 def test_a_line_that_nobody_asks_for_does_not_grow():
-    f, engine = spread()
+    f, engine = sharded_problem()
     x = mean = f.space.of_x.full(M, 1.0)
     for k in range(3000):  # deeper than Python recurses, were it not formed on the way
         x = 0.5 * x + f.A.mul(np.ones(N))
@@ -213,7 +213,7 @@ VECTORS = st.lists(st.floats(-1e3, 1e3), min_size=M, max_size=M).map(np.array)
 
 @given(VECTORS, VECTORS, st.floats(-10, 10))
 def test_arithmetic_is_numpys(a, b, c):
-    f, _ = spread()
+    f, _ = sharded_problem()
     u, v = f.space.of_x.cast(a), f.space.of_x.cast(b)
     for made, expected in (
         (c * u - v, c * a - b),
@@ -231,7 +231,7 @@ def test_arithmetic_is_numpys(a, b, c):
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_norms_whose_squares_are_no_numbers(scale):
-    f, _ = spread()
+    f, _ = sharded_problem()
     assert norm(f.space.of_x.cast(scale * B)) == pytest.approx(scale * np.linalg.norm(B), rel=1e-12)
 
 
@@ -239,7 +239,7 @@ def test_norms_whose_squares_are_no_numbers(scale):
     "asked", [lambda x: x[0], lambda x: x + B, lambda x: B @ x, lambda x: x @ B, lambda x: B * x, lambda x: x / x]
 )
 def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
-    f, _ = spread()
+    f, _ = sharded_problem()
     with pytest.raises(sp.ProblemError, match="but x is split over 4 shards; use auto, lpd-gs"):
         asked(f.space.of_x.full(M, 1.0))
 
@@ -247,20 +247,20 @@ def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
-        (lambda: spread(sp.Quadratic(np.eye(M))), "g is a Quadratic that couples x in different shards"),
-        (lambda: spread(sp.Huber(np.eye(M), l2=1.0)), "a sum of functions of single coordinates"),
-        (lambda: spread(sp.Smooth(lambda x: x, mu=1.0, L=1.0)), "or a Smooth with restrict="),
-        (lambda: spread(sp.Quadratic(1.0, np.ones(3))), "g has 3 variables but A has 60 rows"),
+        (lambda: sharded_problem(sp.Quadratic(np.eye(M))), "g is a Quadratic that couples x in different shards"),
+        (lambda: sharded_problem(sp.Huber(np.eye(M), l2=1.0)), "a sum of functions of single coordinates"),
+        (lambda: sharded_problem(sp.Smooth(lambda x: x, mu=1.0, L=1.0)), "or a Smooth with restrict="),
+        (lambda: sharded_problem(sp.Quadratic(1.0, np.ones(3))), "g has 3 variables but A has 60 rows"),
         (
-            lambda: sp.solve(spread()[0], method="newton"),
+            lambda: sp.solve(sharded_problem()[0], method="newton"),
             "newton needs A as one .* but A is in 4 shards; use .* auto, lpd-gs, dippa or krylov",
         ),
-        (lambda: sp.solve(spread()[0], method="direct"), "direct needs A as one"),
-        (lambda: sp.solve(spread()[0], storage="float32"), "storage needs the entries of A"),
-        (lambda: spread(shards=M + 1), "shards is 61, and A has 60 rows; expected at most 60 shards"),
-        (lambda: spread(shards=0), "shards is 0"),
-        (lambda: sp.check(spread()[0]), "check needs all of x in one place"),
-        (lambda: pickle.dumps(spread()[0]), "can neither be pickled nor copied"),
+        (lambda: sp.solve(sharded_problem()[0], method="direct"), "direct needs A as one"),
+        (lambda: sp.solve(sharded_problem()[0], storage="float32"), "storage needs the entries of A"),
+        (lambda: sharded_problem(shards=M + 1), "shards is 61, and A has 60 rows; expected at most 60 shards"),
+        (lambda: sharded_problem(shards=0), "shards is 0"),
+        (lambda: sp.check(sharded_problem()[0]), "check needs all of x in one place"),
+        (lambda: pickle.dumps(sharded_problem()[0]), "can neither be pickled nor copied"),
         (lambda: sp.Smooth(lambda x: x, mu=1.0, L=1.0, restrict=3), "restrict of Smooth is 3; expected a function"),
     ],
 )
@@ -289,7 +289,7 @@ def test_parts_are_the_function_on_their_coordinates(name):
     assert sum(g.restrict(r)(x[r]) for r in rows) == pytest.approx(g(x))
     if g.has_prox:
         assert np.concatenate([g.restrict(r).prox(x[r], 0.7) for r in rows]) == pytest.approx(g.prox(x, 0.7), rel=1e-13)
-    f, _ = spread(g)
+    f, _ = sharded_problem(g)
     assert f.g(x) == pytest.approx(g(x))
 
 
@@ -302,12 +302,12 @@ def box(mu, L):
 @pytest.mark.parametrize(("mu", "L", "wrong"), [(2.0, 4.0, "mu of g is too large"), (1.0, 2.0, "L of g is too small")])
 def test_a_black_box_in_parts_is_checked(mu, L, wrong):
     with pytest.raises(sp.AssumptionError, match=wrong):
-        sp.solve(spread(box(mu, L))[0], method="lpd-gs")
+        sp.solve(sharded_problem(box(mu, L))[0], method="lpd-gs")
 
 
 @pytest.mark.parametrize("L", [4.0, None])
 def test_a_black_box_in_parts_is_solved(L):
-    assert sp.solve(spread(box(1.0, L))[0], tol=1e-8).solved
+    assert sp.solve(sharded_problem(box(1.0, L))[0], tol=1e-8).solved
 
 
 def test_a_gradient_that_is_not_finite_ends_the_run():
@@ -318,7 +318,7 @@ def test_a_gradient_that_is_not_finite_ends_the_run():
         trusted=True,
         restrict=lambda r: sp.Smooth(lambda x: np.where(abs(x) > 0.0, np.nan, D[r] * x + B[r]), mu=1.0, L=4.0),
     )
-    assert sp.solve(spread(g)[0], method="lpd-gs").status is Status.DIVERGED
+    assert sp.solve(sharded_problem(g)[0], method="lpd-gs").status is Status.DIVERGED
 
 
 def test_a_risk_over_shards():
@@ -342,10 +342,10 @@ def test_a_risk_over_shards():
 @pytest.mark.parametrize("name", ["lpd-gs", "anderson-condat-vu", "krylov", "catalyst-dippa"])
 def test_a_run_goes_on_to_the_same_bits(name, tmp_path):
     file = tmp_path / "run"
-    through = sp.solve(spread()[0], method=name, tol=1e-9)
-    cut = sp.solve(spread()[0], method=name, tol=1e-9, max_calls=20, checkpoint=file)
+    through = sp.solve(sharded_problem()[0], method=name, tol=1e-9)
+    cut = sp.solve(sharded_problem()[0], method=name, tol=1e-9, max_calls=20, checkpoint=file)
     assert not cut.solved
-    found = sp.solve(spread()[0], method=name, tol=1e-9, checkpoint=file)
+    found = sp.solve(sharded_problem()[0], method=name, tol=1e-9, checkpoint=file)
     assert found.provenance["resumed"] == 1
     assert (found.x == through.x).all()
     assert found.calls == through.calls
@@ -353,14 +353,14 @@ def test_a_run_goes_on_to_the_same_bits(name, tmp_path):
 
 def test_a_run_goes_on_with_another_number_of_shards(tmp_path):
     file = tmp_path / "run"
-    sp.solve(spread(shards=4)[0], method="lpd-gs", tol=1e-9, max_calls=20, checkpoint=file)
-    found = sp.solve(spread(shards=7)[0], method="lpd-gs", tol=1e-9, checkpoint=file)
+    sp.solve(sharded_problem(shards=4)[0], method="lpd-gs", tol=1e-9, max_calls=20, checkpoint=file)
+    found = sp.solve(sharded_problem(shards=7)[0], method="lpd-gs", tol=1e-9, checkpoint=file)
     assert found.solved
     with pytest.raises(sp.ProblemError, match="is of a problem in numpy float64 in shards, and this one is in numpy"):
-        sp.solve(whole(), method="lpd-gs", tol=1e-9, checkpoint=file)
+        sp.solve(plain_problem(), method="lpd-gs", tol=1e-9, checkpoint=file)
 
 
-class Mortal(LocalEngine):
+class FailingEngine(LocalEngine):
     """Loses all its shards after some rounds."""
 
     fragile = True
@@ -379,22 +379,22 @@ class Mortal(LocalEngine):
 
 def test_when_all_shards_are_lost_the_best_point_is_here(tmp_path):
     file = tmp_path / "run"
-    f, engine = spread(engine=Mortal)
+    f, engine = sharded_problem(engine=FailingEngine)
     f.norm  # noqa: B018 - estimated before the end
     engine.end = engine.rounds + 60
     found = sp.solve(f, method="lpd-gs", tol=1e-9, checkpoint=file)
     assert found.status is Status.INTERRUPTED
     assert "all workers are gone" in found.message
     assert found.certificate.distance < 1.0
-    assert whole().certificate(found.x, found.y).distance == pytest.approx(found.certificate.distance)
-    again = sp.solve(spread()[0], method="lpd-gs", tol=1e-9, checkpoint=file)
+    assert plain_problem().certificate(found.x, found.y).distance == pytest.approx(found.certificate.distance)
+    again = sp.solve(sharded_problem()[0], method="lpd-gs", tol=1e-9, checkpoint=file)
     assert again.solved
     assert again.history[0].distance > again.certificate.distance
     assert again.iterations > found.iterations
 
 
 def test_shards_that_are_lost_before_anything_is_known():
-    f, engine = spread(engine=Mortal)
+    f, engine = sharded_problem(engine=FailingEngine)
     f.norm  # noqa: B018
     engine.end = engine.rounds
     with pytest.raises(ShardsLost, match="all workers are gone"):
@@ -415,10 +415,10 @@ def test_ctrl_c_in_the_middle_of_a_round(tmp_path):
         return sp.Smooth(lambda x: gradient(x, rows), mu=1.0, L=4.0)
 
     g = sp.Smooth(lambda x: D * x + B, mu=1.0, L=4.0, restrict=part, trusted=True)
-    found = sp.solve(spread(g)[0], method="lpd-gs", tol=1e-12, checkpoint=tmp_path / "run")
+    found = sp.solve(sharded_problem(g)[0], method="lpd-gs", tol=1e-12, checkpoint=tmp_path / "run")
     assert found.status is Status.INTERRUPTED
     assert len(calls) % 4 == 0  # the round came to its end on all shards
-    again = sp.solve(spread(g)[0], method="lpd-gs", tol=1e-9, checkpoint=tmp_path / "run")
+    again = sp.solve(sharded_problem(g)[0], method="lpd-gs", tol=1e-9, checkpoint=tmp_path / "run")
     assert again.solved
 
 
@@ -434,7 +434,7 @@ def test_an_exception_of_a_shard_has_the_best_point():
     part = lambda rows: sp.Smooth(lambda x: gradient(x, rows), mu=1.0, L=4.0)  # noqa: E731
     g = sp.Smooth(lambda x: D * x + B, mu=1.0, L=4.0, restrict=part, trusted=True)
     with pytest.raises(ArithmeticError, match="no more") as caught:
-        sp.solve(spread(g)[0], method="lpd-gs", tol=1e-12)
+        sp.solve(sharded_problem(g)[0], method="lpd-gs", tol=1e-12)
     assert caught.value.result.certificate.distance < 100.0
     assert isinstance(caught.value.result.x, np.ndarray)
 
@@ -468,7 +468,7 @@ P = 1.0
 def folder(tmp_path, monkeypatch):
     np.save(tmp_path / "A.npy", A)
     np.save(tmp_path / "b.npy", B)
-    np.save(tmp_path / "whole.npy", np.ones((M, 2), dtype=int))
+    np.save(tmp_path / "integers.npy", np.ones((M, 2), dtype=int))
     np.save(tmp_path / "P.npy", np.eye(M))
     np.save(tmp_path / "columns.npy", np.asfortranarray(A))
     (tmp_path / "cut.npy").write_bytes((tmp_path / "A.npy").read_bytes()[:-8])
@@ -570,7 +570,11 @@ def test_little_is_read_beyond_the_rows(stores, monkeypatch):
         (("--engine", "dask", "--tls-ca", "a.pem"), {}, "three files: --tls-ca, --tls-cert and --tls-key"),
         (("--workers", "0"), {}, "workers is 0"),
         (("--workers", "2"), {"A": '"b.npy"'}, "A has shape (60,); expected a matrix"),
-        (("--workers", "2"), {"A": '"whole.npy"'}, "whole.npy has dtype int64; expected float32 or float64"),
+        (
+            ("--workers", "2"),
+            {"A": '"integers.npy"'},
+            "integers.npy has dtype int64; expected float32 or float64",
+        ),
         (("--workers", "2"), {"A": '"cut.npy"'}, "declares 5760 bytes of data (shape (60, 12)) but holds 5752"),
         (("--workers", "2"), {"A": '"empty.npy"'}, "A has shape (0, 2); expected a matrix"),
         (
@@ -592,7 +596,7 @@ def test_complaints_about_engines(arguments, given, sentence, folder):
 
 
 def test_the_repr_of_a_vector():
-    f, _ = spread()
+    f, _ = sharded_problem()
     x = f.space.of_x.zeros(M)
     assert isinstance(x, Sharded)
     assert repr(x) == "Sharded(60 numbers, float64, 4 shards)"

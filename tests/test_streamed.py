@@ -185,7 +185,7 @@ def test_a_solve_takes_one_pass_a_step(tmp_path, small_blocks):
     assert result.passes <= result.iterations + 1
     steps = lanczos_steps(n, 0.1, 1e-8 ** (1 / 8))
     assert C.norm_estimate.products == 8 * steps
-    assert C.runtime.reading.passes == result.passes + result.monitor_calls + 1 + steps  # one more looks at the numbers
+    assert C.runtime.reading.passes == result.passes + result.monitor_calls + 1 + steps  # one more checks the numbers
     twin = sp.solve(sp.Saddle(g, h, A), method="lpd-gs", tol=1e-8)
     np.testing.assert_allclose(result.x, twin.x, atol=2e-8)
 
