@@ -228,6 +228,14 @@ def test_a_sparse_matrix_with_zeros_remains_sparse():
     assert_solved(full.toarray(), MatrixGame(full).solve(tol=1e-8), 1e-8)
 
 
+def test_results_belong_to_the_caller():
+    """Writing into a result changes no other result of the game."""
+    game = MatrixGame(ROCK_PAPER_SCISSORS)
+    first, second = game.solve(), game.solve()
+    first.row[:] = 0.0
+    np.testing.assert_allclose(second.row, 1 / 3)
+
+
 def test_the_given_matrix_is_not_altered():
     A = RANDOM + 10.0
     before = A.copy()

@@ -161,7 +161,7 @@ class MatrixGame:
         i = max(range(len(rows)), key=lambda i: lows[i][0] - lows[i][1])
         j = min(range(len(columns)), key=lambda j: highs[j][0] + highs[j][1])
         bound = exploitability_bound(highs[j][0], lows[i][0], highs[j][1] + lows[i][1])
-        return MatrixGameResult(rows[i], columns[j], self._value(rows[i], columns[j]), bound)
+        return MatrixGameResult(rows[i].copy(), columns[j].copy(), self._value(rows[i], columns[j]), bound)
 
     def _error(self, v: Array) -> float:
         """The error of the products with ``v``; centring rounds each payoff once."""
