@@ -105,7 +105,7 @@ class Measured:
                 [seconds(by_tasks(client, engine, y, each), rounds // 3) for each in (False, True)] if tasks else []
             )
             self.proxied = self._proxied(distributed, local, rows, y, rounds) if tasks else []
-            self.iteration(A, rounds)
+            self.iteration(A, engine, rounds)
             engine.close()
 
     def _proxied(self, distributed: Any, local: Any, rows: int, y: Any, rounds: int) -> list[float]:
@@ -122,9 +122,9 @@ class Measured:
             engine.close()
         return found
 
-    def iteration(self, A: ShardedCoupling, steps: int) -> None:
+    def iteration(self, A: ShardedCoupling, engine: DaskEngine, steps: int) -> None:
         """Rounds, bytes and time of iterations of Condat-Vu."""
-        engine, (m, n) = A.engine, A.shape
+        m, n = A.shape
         A.__dict__["norm_estimate"] = A.T.__dict__["norm_estimate"] = Norm(0.0, 2.0 * m**0.5, 0.0, 0)
         f = sp.Saddle(sp.Huber(None, np.ones(m), l2=1.0), sp.Quadratic(1.0, np.ones(n)), A)
         method = make_method("condat-vu")

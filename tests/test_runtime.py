@@ -52,6 +52,12 @@ def test_wrappers_keep_the_count_of_probing_products(A, wrap):
     assert wrap(operator).probes == operator.probes == 1
 
 
+def test_a_coupling_has_no_other_way_to_its_engine(A):
+    """What a run needs is in the runtime, so no code asks whether there is an engine."""
+    assert not hasattr(as_coupling(A), "engine")
+    assert not hasattr(as_coupling(A), "reading")
+
+
 def test_the_default_runtime_is_this_process():
     assert (LOCAL.shards, LOCAL.latency, LOCAL.alone, LOCAL.fragile, LOCAL.measurable) == (1, 0.0, True, False, True)
     assert LOCAL.reading is None

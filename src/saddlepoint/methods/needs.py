@@ -38,7 +38,7 @@ def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
     needs, found = method.needs, list[Missing]()
     functions = (("g", f.g, needs.prox_g), ("h", f.h, needs.prox_h))
     if needs.matrix and f.space.of_x.is_sharded:
-        reason = f"but A is in {f.A.engine.shards} shards"
+        reason = f"but A is in {f.A.runtime.shards} shards"
         found.append(Missing("A as one NumPy or SciPy matrix, which it factorises", reason, ""))
     elif needs.matrix and not f.space.is_numpy:
         found.append(Missing("A as one NumPy or SciPy matrix, which it factorises", f"but A is {f.space}", ""))

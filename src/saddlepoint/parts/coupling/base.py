@@ -50,9 +50,7 @@ class Coupling(ABC):
     fused_compiled: bool = False
     trusted: bool = False
     runtime: Runtime = LOCAL
-    engine: Any = None  # to be removed: use `runtime`
     probes = 0
-    reading: Any = None  # to be removed: use `runtime.reading`
 
     @property
     def space(self) -> Space:

@@ -19,7 +19,6 @@ class ForwardingCoupling(Coupling):
         self.A = A
         self.shape, self.dtype, self.trusted, self.probes = A.shape, A.dtype, A.trusted, A.probes
         self.fused, self.fused_compiled, self.runtime = A.fused, A.fused_compiled, A.runtime
-        self.engine, self.reading = A.engine, A.reading
 
     def around(self, A: Coupling) -> Coupling:
         """The same wrapper around another coupling of the same shape."""

@@ -26,7 +26,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.coupling.cpu_kernels import threads as kernel_threads
 from saddlepoint.parts.sharded.coupling import ShardedCoupling
 from saddlepoint.parts.sharded.dask_array import check_dask_array, row_bounds
@@ -504,7 +504,7 @@ class DaskEngine(Engine):
         raise ProblemError(f"{doing} {shard} of {self.label} failed ({reason})") from error
 
 
-def dask_coupling(A: Any, name: str = "A", cluster: Cluster | None = None) -> Coupling:
+def dask_coupling(A: Any, name: str = "A", cluster: Cluster | None = None) -> ShardedCoupling:
     """A Dask array as a coupling."""
     return ShardedCoupling(DaskEngine(A, cluster, name=name))
 
