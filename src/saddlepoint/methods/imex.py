@@ -29,7 +29,7 @@ from saddlepoint.problems.transforms import View, rescaled
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import IMPLICIT
 
-LARGE = 2000  # a coupling with no smaller side is never factorised
+LARGE = 2000  # length of the smaller side of A from which A is never factorised
 
 
 class IMEXState(NamedTuple):

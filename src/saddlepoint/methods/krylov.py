@@ -1,4 +1,4 @@
-r"""Krylov: generalised conjugate residuals, for quadratic g and h. The yardstick for every method on quadratics.
+r"""Krylov: generalised conjugate residuals, for quadratic g and h.
 
 Problem:    K z = -b, the field of a quadratic problem being F(z) = K z + b, K = [[P, A], [-A', Q]], z = (x, y).
 Recursion:  (in the variables where mu_x = mu_y = 1)
@@ -28,8 +28,8 @@ from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import lower_order
 
-DEPENDENT = 1e-10  # a direction this close to the span of the others is rounding
-REFRESH = 64  # steps after which the residual is computed anew, lest the rounding of its recursion add up
+DEPENDENT = 1e-10  # relative distance from the span of the others below which a direction is rounding error
+REFRESH = 64  # steps after which the residual is computed anew, so that rounding errors do not add up
 
 
 class KrylovState(NamedTuple):

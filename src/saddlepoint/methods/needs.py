@@ -14,7 +14,7 @@ from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.problems.saddle import Saddle
 
 WELL_KNOWN = ("lpd-gs", "dippa", "krylov")  # methods that an error names first where many would do
-FEW = 4  # up to this many methods an error names all that would do
+FEW = 4  # an error names all methods that would do if there are no more than this
 
 
 class Missing(NamedTuple):

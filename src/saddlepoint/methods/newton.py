@@ -1,4 +1,4 @@
-r"""Newton: linearise the whole field, and damp the step where that goes astray.
+r"""Newton: linearise the whole field, and damp the step where the linear model is poor.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y) with Hessians, the players rescaled to mu_x = mu_y = 1; z = (x, y).
 Recursion:  (J + b I) d = -F(z_k),   J = [[P, A], [-A', Q]] with the Hessians P of g at x_k and Q of h at y_k;
@@ -29,8 +29,8 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.complexity import Complexity
 
-ENOUGH, GOOD = 0.1, 0.5  # of the decrease that the linear model promises
-STIFF = 1e30  # damping beyond which rounding has the last word
+ENOUGH, GOOD = 0.1, 0.5  # shares of the decrease in the linear model: to accept a step, to reduce the damping
+STIFF = 1e30  # largest damping that is tried; beyond it a step changes nothing but rounding
 
 
 class NewtonState(NamedTuple):

@@ -19,9 +19,9 @@ from saddlepoint.parts.coupling import Coupling
 from saddlepoint.theory.apfb import apfb_steps, floored
 from saddlepoint.theory.dippa import cg_steps
 
-SMALL = 64  # a coupling with a side up to this is factorised
-REFRESH = 16  # steps after which A y and A' x are computed anew, lest the rounding of their recursions add up
-HARDEST = 1e17  # no residual can be reduced further than this
+SMALL = 64  # length of the smaller side of A up to which A is factorised
+REFRESH = 16  # steps after which A y and A' x are computed anew, so that rounding errors do not add up
+HARDEST = 1e17  # factor by which no residual can be reduced further, because of rounding
 
 
 class Solution(NamedTuple):

@@ -39,7 +39,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import IMPLICIT, lpd_gs_order, scaled_gradient_order
 
-DEPENDENT = 1e-10  # a difference of residuals this close to the span of the others teaches nothing
+DEPENDENT = 1e-10  # relative distance from the span of the others below which a difference is left out
 
 
 class Memory(NamedTuple):

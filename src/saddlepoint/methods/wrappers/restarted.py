@@ -1,6 +1,6 @@
 r"""Restarted: any method, begun anew whenever its residual has fallen far enough.
 
-Recursion:  run the method from (x, y); look at the residual of its point in the steps 4, 5, ..., each 15 % after the
+Recursion:  run the method from (x, y); check the residual of its point in the steps 4, 5, ..., each 15 % after the
             last; when it is at most 0.3 of the residual at the start, start again from there.
 Guarantee:  where the method converges sublinearly for convex functions, strong convexity makes this linear, and mu need
             not be known.
@@ -24,17 +24,17 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import joint_order
 
-FIRST, GROWTH = 4, 1.15  # the steps of a run at which the residual is looked at
+FIRST, GROWTH = 4, 1.15  # step of a run at which the residual is checked first; factor between two such steps
 
 
 class RestartedState(NamedTuple):
-    """The point, the state of the method, and where its run stands."""
+    """The point, the state of the inner method, and the progress of its run."""
 
     x: Array
     y: Array
     inner: Any
     k: int  # steps of this run
-    look: int  # the step at which the residual is looked at next
+    next_check: int  # the step at which the residual is checked next
     residual: float  # at the start of this run
 
 
@@ -60,15 +60,15 @@ class Restarted(Wrapper):
         return RestartedState(x, y, self.method.init(f, x, y), 0, FIRST, start)
 
     def step(self, f: Saddle, s: RestartedState) -> RestartedState:
-        """One step of the method; one query more when the residual is looked at."""
+        """One step of the method; one query more when the residual is checked."""
         inner = self.method.step(f, s.inner)
-        k, look = s.k + 1, s.look
-        if k == look:
+        k, next_check = s.k + 1, s.next_check
+        if k == next_check:
             found = residual(f, *f.field(inner.x, inner.y))
             if found <= self.fall * s.residual:
                 return self.begin(f, inner.x, inner.y, found)
-            look = max(k + 1, math.ceil(GROWTH * k))
-        return RestartedState(inner.x, inner.y, inner, k, look, s.residual)
+            next_check = max(k + 1, math.ceil(GROWTH * k))
+        return RestartedState(inner.x, inner.y, inner, k, next_check, s.residual)
 
 
 register_expression("rapd", Restarted, APD, Complexity("sqrt(k) + c", joint_order))
