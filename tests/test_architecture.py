@@ -131,3 +131,43 @@ def test_the_imports_of_a_room_are_printed():
     assert "methods/registry.py" in users
     with pytest.raises(SystemExit, match="no such room"):
         module_graph.neighbours("methods/nothing")
+
+
+# -- the run layer ----------------------------------------------------------------------------------------------------
+
+SOLVING = SOURCE / "solving"
+
+
+def attributes(node):
+    """The attributes of the objects of a class: fields of a dataclass, and what methods assign to self."""
+    fields = {item.target.id for item in node.body if isinstance(item, ast.AnnAssign)}
+    stored = {
+        target.attr
+        for target in ast.walk(node)
+        if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
+        if isinstance(target.value, ast.Name) and target.value.id == "self"
+    }
+    return fields | stored
+
+
+@pytest.mark.parametrize("path", sorted(SOLVING.rglob("*.py")), ids=lambda path: path.name)
+def test_no_class_of_the_run_layer_has_more_than_a_dozen_attributes(path):
+    """Result is what users see of a run, and lists all of it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef) and node.name != "Result":
+            assert len(attributes(node)) <= 12, f"{node.name}: {sorted(attributes(node))}"
+
+
+def test_the_loop_reads_in_one_screen():
+    tree = ast.parse((SOLVING / "loop.py").read_text())
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    assert {"run_method", "run_methods", "to_end"} <= {node.name for node in functions}
+    loop = [node for node in functions if node.name in ("run_method", "run_methods")]
+    assert sum(node.end_lineno - node.lineno + 1 for node in loop) <= 40
+
+
+def test_the_run_layer_does_not_ask_where_arrays_live():
+    for name in ("solve", "options", "loop", "monitor", "schedule", "state", "stepper", "report"):
+        text = (SOLVING / f"{name}.py").read_text()
+        for word in ("is_numpy", "is_sharded", "engine is None", "stored is None"):
+            assert word not in text, f"{name}.py: {word}"

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -417,3 +418,83 @@ assert sp.solve(f).seconds < 0.3
     root = Path(__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# -- arguments are checked before anything is computed ----------------------------------------------------------------
+
+
+WRONG = [
+    ({"max_calls": -1}, "max_calls is -1"),
+    ({"max_calls": {"grad": 3}}, "max_calls names the oracle 'grad'"),
+    ({"max_seconds": 0.0}, "max_seconds is 0.0"),
+    ({"tol": 0.0}, "tol is 0.0"),
+    ({"method": "simplex"}, "unknown method 'simplex'"),
+    ({"method": "newton"}, "newton needs the Hessians"),
+    ({"costs": "rubbish"}, "costs is 'rubbish'; expected a dict by oracle"),
+    ({"costs": "rubbish", "method": "dippa"}, "costs is 'rubbish'; expected a dict by oracle"),
+    ({"costs": {"grad_g": -1.0}, "method": "dippa"}, "costs of grad_g is -1.0"),
+    ({"callback": 3}, "callback is 3"),
+    ({"storage": "float16"}, "storage is 'float16'"),
+    ({"on_violation": "ignore"}, "on_violation is 'ignore'"),
+    ({"checkpoint": 3}, "checkpoint is 3"),
+    ({"checkpoint_every": -1.0}, "checkpoint_every is -1.0"),
+    ({"checkpoint_every": -1.0, "checkpoint": None}, "checkpoint_every is -1.0"),
+    ({"x0": np.ones(3)}, "x0 has 3 entries; expected 6"),
+    ({"y0": [np.nan] * 5}, "y0 has a nan"),
+]
+
+
+@pytest.mark.parametrize(("options", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
+def test_a_wrong_argument_is_refused_before_any_call(options, sentence):
+    calls = []
+
+    class Operator:
+        shape = (6, 5)
+
+        def __matmul__(self, y):
+            calls.append("A")
+            return np.ones((6, 5)) @ y
+
+        @property
+        def T(self):
+            return Transposed()
+
+    class Transposed:
+        shape = (5, 6)
+
+        def __matmul__(self, x):
+            calls.append("At")
+            return np.ones((5, 6)) @ x
+
+    def grad(x):
+        calls.append("grad")
+        return 2.0 * x
+
+    f = sp.Saddle(sp.Smooth(grad, mu=1.0, L=3.0), sp.Smooth(grad, mu=1.0, L=3.0), Operator())
+    calls.clear()  # of the examination of the operator, when the problem is made
+    with pytest.raises(sp.ProblemError, match=re.escape(sentence)):
+        sp.solve(f, **options)
+    assert calls == []
+
+
+def test_the_progress_bar_shows_the_method_that_is_running(monkeypatch):
+    """auto's first method makes no step, and the next one takes over."""
+    from saddlepoint.solving import progress
+
+    labels = []
+
+    class Bar(progress.Progress):
+        def __init__(self, tol, label, reading=None):
+            labels.append(label)
+
+        def show_method(self, label):
+            labels.append(label)
+
+    monkeypatch.setattr(progress, "RichProgress", Bar)
+    f = random_logistic(20, 15, 100, 50, 20, seed=1)
+    first = sp.solve(f, tol=1e-6).method
+    monkeypatch.setattr(sp.Anderson, "step", lambda self, f, s: s._replace(x=s.x * np.nan))
+    result = sp.solve(f, tol=1e-6, progress=True)
+    assert result.solved
+    assert labels[0] == first
+    assert labels[-1] == result.method != first

@@ -85,7 +85,7 @@ class JaxLoop:
         return with_arrays(state, self.run(self.constants, list(arrays(state)), count))
 
     def program(self, state: Any) -> str:
-        """What XLA made of it, as text: the collectives of one step stand in the body of its ``while``."""
+        """The program that XLA compiled, as text; the collectives of one step are in the body of its ``while``."""
         text: str = self.run.lower(self.constants, list(arrays(state)), 1).compile().as_text()
         return text
 
@@ -95,7 +95,7 @@ def _plain_step(method: Method, f: Saddle, state: Any) -> Leaves:
 
 
 def _step_of_few_kernels(method: Method, f: Saddle, state: Any, leaves: list[Any]) -> Leaves | None:
-    """The step by combinations, where Triton is there and the step does nothing but combine."""
+    """The step with fused sums, where Triton is installed and the step only sums vectors and calls oracles."""
     from saddlepoint.solving.fused_steps import AVAILABLE, Evaluator, SideStreams
 
     if not AVAILABLE:
@@ -132,7 +132,7 @@ class _CudaGraph:
         self.many, self.one = self.captured(UNROLLED), self.captured(1)
 
     def captured(self, count: int) -> Any:
-        """So many steps from what is held, and the end held again."""
+        """A graph of so many steps, from the arrays that are held to new values of the same arrays."""
         graph, own = self.torch.cuda.CUDAGraph(), {leaf.data_ptr() for leaf in self.held}
         # What other threads do meanwhile, such as JAX's, is not recorded and need not fail.
         with self.torch.cuda.graph(graph, capture_error_mode="thread_local"):

@@ -1,4 +1,4 @@
-"""Steps on a GPU with few kernels: what a method adds up between two oracle calls is added up at once.
+"""Steps on a GPU with few kernels: all vectors that a method sums up between two oracle calls are formed together.
 
 A method's body keeps to ``+ - *`` and oracle calls, so all that it forms in between are linear combinations of vectors
 that are there. Given symbolic vectors that only note their terms, the same ``step`` says which combinations it needs;
@@ -30,7 +30,7 @@ Tensor = Any
 
 
 class Combination:
-    """The vector c_1 v_1 + ... + c_k v_k, not yet formed."""
+    """The linear combination c_1 v_1 + ... + c_k v_k, which is not computed yet."""
 
     def __init__(self, terms: Sequence[tuple[Tensor, float]]) -> None:
         self.terms: dict[int, tuple[Tensor, float]] = {}
@@ -40,7 +40,7 @@ class Combination:
 
     @property
     def shape(self) -> Any:
-        """That of its vectors."""
+        """The shape of its vectors."""
         return next(iter(self.terms.values()))[0].shape
 
     def __array_namespace__(self) -> Any:
@@ -85,7 +85,7 @@ class Evaluator:
         return found
 
     def all(self, wanted: Sequence[Combination]) -> list[Tensor]:
-        """The vectors, one kernel for those of one length."""
+        """Compute the vectors; one kernel computes all that have the same length."""
         if self.aside is not None:
             self.aside.join(vector for one in wanted for vector, _ in one.terms.values())
         found: dict[int, Tensor] = {}
@@ -107,12 +107,12 @@ class Evaluator:
         return [found[id(one)] for one in wanted]
 
     def note(self, vectors: Sequence[Tensor]) -> None:
-        """These are under way."""
+        """Record that the present stream computes these vectors."""
         if self.aside is not None:
             self.aside.note(vectors)
 
     def one(self, wanted: Combination) -> Tensor:
-        """The vector."""
+        """Compute one vector."""
         return self.all([wanted])[0]
 
     def _on_gpu(self, rows: list[float], like: Tensor) -> Tensor:
@@ -124,7 +124,7 @@ class Evaluator:
         return self.factors[key]
 
     def problem(self, f: Saddle) -> Saddle:
-        """The problem for symbolic vectors: oracles take them formed, and answer with a single term."""
+        """The problem for symbolic vectors: they are computed before an oracle call, whose answer is a single term."""
         return Saddle.of(self._function(f.g, 0), self._function(f.h, 1), _Symbolic(f.A, self), f.space)
 
     def _function(self, f: Smooth, side: int) -> Smooth:
@@ -156,21 +156,21 @@ class SideStreams:
         self.alive: list[Tensor] = []  # what these ids stand for
 
     def begin(self, leaves: list[Tensor]) -> None:
-        """A step begins, and its leaves are there."""
+        """A step begins, and the arrays of its state have been computed."""
         self.made, self.alive = {}, []
         self.note(leaves)
         for stream in self.streams:
             stream.wait_stream(torch.cuda.current_stream())
 
     def note(self, vectors: Sequence[Tensor]) -> None:
-        """The present stream has these under way."""
+        """Record that the present stream computes these vectors."""
         stream = torch.cuda.current_stream()
         made = stream, stream.record_event()
         self.alive += vectors
         self.made |= {id(vector): made for vector in vectors}
 
     def join(self, vectors: Iterable[Tensor]) -> None:
-        """The present stream waits for these, if they are made by another."""
+        """Let the present stream wait for the vectors that another stream computes."""
         present = torch.cuda.current_stream()
         for vector in vectors:
             stream, event = self.made.get(id(vector), (present, None))
@@ -178,20 +178,20 @@ class SideStreams:
                 present.wait_event(event)
 
     def call(self, side: int, function: Callable[[], Tensor]) -> Tensor:
-        """function(), beside the present stream."""
+        """Call the function on a stream beside the present one."""
         with torch.cuda.stream(self.streams[side]):
             answer = function()
             self.note([answer])
         return answer
 
     def end(self) -> None:
-        """The main stream waits for everything."""
+        """Let the main stream wait for all others."""
         for stream in self.streams:
             torch.cuda.current_stream().wait_stream(stream)
 
 
 def term(vector: Tensor) -> Combination:
-    """A vector that is there."""
+    """A combination of one vector that has been computed."""
     return Combination([(vector, 1.0)])
 
 

@@ -1,4 +1,4 @@
-"""A progress bar whose length is the certified accuracy, on a logarithmic scale; and how reading A gets on."""
+"""A progress bar whose length is the certified accuracy on a logarithmic scale, and the progress of reading A."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUIET = 5.0  # seconds between two lines about a pass over A, where there is no 
 
 
 class Progress:
-    """No bar at all; the base of those that show something."""
+    """Shows nothing; the base class of the bars that show something."""
 
     tick: Any = None  # called at every oracle call by the meter, where a bar wants it
 
@@ -90,7 +90,7 @@ class RichProgress(Progress):
 
 
 def _rich(*columns: Any, reading: Reading | None = None) -> Any:
-    """A display on stderr, which is drawn again by a thread of its own: so a pass over A can be watched."""
+    """A display on stderr. A thread of its own redraws it, so that it moves during a pass over A too."""
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
     from rich.text import Text
@@ -105,7 +105,7 @@ def _rich(*columns: Any, reading: Reading | None = None) -> Any:
 
 
 def format_reading(reading: Reading) -> str:
-    """How reading A gets on: pass 7, 35 %, 1.2 GB/s."""
+    """The progress of reading A from disk, such as: pass 7, 35 %, 1.2 GB/s."""
     rate = f"{format_bytes(reading.rate)}/s" if reading.rate > 0.0 else "in memory"
     return f"pass {reading.passes}, {math.floor(100 * reading.share)} %, {rate}"
 

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, machine, problem, method with its options, and whom to cite."""
+"""The provenance of a result: versions, machine, problem, method with its options, and works to cite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEED = 0  # of the random starts of the estimates of |A| and of L; they have no 
 
 @cache
 def environment() -> dict[str, str]:
-    """Versions and the machine."""
+    """Versions of Python and of the libraries, and the kind of machine."""
     from saddlepoint import __version__
 
     return {
@@ -46,7 +46,7 @@ def provenance(
     resumed: int,
     signal: str,
 ) -> dict[str, Any]:
-    """All of that in plain values."""
+    """The provenance in values that JSON can hold."""
     bounds = f.A.norm_estimate
     return {
         "versions": dict(environment()) | _library(f),
@@ -75,7 +75,7 @@ def provenance(
 
 
 def described(method: Method) -> dict[str, Any]:
-    """A method by name, with its options; a wrapper holds another."""
+    """The name and the options of a method; an option of a wrapper is a method too."""
     options = {option.name: getattr(method, option.name) for option in fields(method)}
     return {"name": method.name} | {name: _plain(value) for name, value in options.items()}
 
