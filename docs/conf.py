@@ -31,6 +31,7 @@ extensions = [
     "explorer_frame",
     "mathml",
     "method_pages",
+    "source_links",
     "theory_functions",
 ]
 exclude_patterns = ["_ext", "_templates"]
