@@ -123,7 +123,7 @@ def test_time_is_up_on_all_ranks(problem):
 
 def test_a_rank_that_fails_ends_the_others(tmp_path):
     found = outcome(3, tmp_path, "one_rank_fails")
-    failed = "ArithmeticError: the disk is process_ended"
+    failed = "ArithmeticError: the disk is gone"
     assert found["error"] == [
         f"RuntimeError: rank 1 failed, {failed}",
         failed,
