@@ -30,6 +30,7 @@ def test_without_coupling_a_step_of_1_over_L_is_allowed_and_a_much_longer_one_is
     assert adapdm_step(1.0, 1.0, 10.0, 10.0, 1.0, 0.0) < 0.1
 
 
+@pytest.mark.slow
 def test_no_constant_of_the_functions_is_used():
     """L begins the first step only, and mu sets the ratio of the steps only: wrong ones change the number of steps."""
     rng = np.random.default_rng(1)

@@ -137,6 +137,7 @@ def test_the_plan_of_auto_is_saved_and_not_made_again(tmp_path):
     assert_same(sp.solve(f, tol=1e-8, checkpoint=tmp_path / "run"), whole)  # as if gradients were cheap now
 
 
+@pytest.mark.slow
 def test_rounds_on_a_copy_of_A_survive(tmp_path):
     f = random_quadratic(30, 20, 300, 300, 100, seed=3)
     whole = sp.solve(f, method="lpd-gs", tol=1e-11, storage="float32")
@@ -457,6 +458,7 @@ def forged(file, change):
     store.write(file, store.Content(values, [change(k, array) for k, array in enumerate(arrays)]), 1 << 30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [
     lambda a: a[:-1], lambda a: np.concatenate([a, a]), lambda a: a[None], lambda a: a.reshape(-1, 1), lambda a: a[:0]
 ])  # fmt: skip

@@ -149,6 +149,7 @@ def test_one_copy_serves_all_views_of_a_coupling():
     assert meter.counts.passes == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [20, 90, 200])
 def test_a_refined_run_goes_on_from_a_checkpoint(tmp_path, cut):
     f = random_logistic(30, 20, 100, 50, 30, seed=3)

@@ -109,6 +109,7 @@ def small_blocks(monkeypatch):
 # -- products ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["f4", "f8"])
 @pytest.mark.parametrize("how", FORMATS)
 def test_products_are_those_in_memory(how, kind, tmp_path, small_blocks):
