@@ -214,7 +214,7 @@ API = [
     ("storage unknown", lambda: solve(storage="float8"), "storage is 'float8'; expected float32 or bfloat16"),
     ("gradient None", lambda: with_gradient(lambda x: None), r"the gradient of g returned a NoneType for a point of shape \(2,\)"),
     ("gradient of another shape", lambda: with_gradient(lambda x: np.ones(3)), r"returned an array of shape \(3,\) for a point of shape \(2,\); expected an array of the same shape"),
-    ("gradient None, L unknown", lambda: with_gradient(lambda x: None, L=None), r"the gradient returned None for a point of shape \(2,\)"),
+    ("gradient None, L unknown", lambda: with_gradient(lambda x: None, L=None), r"the gradient of g returned None for a point of shape \(2,\)"),
     ("gradient complex", lambda: with_gradient(lambda x: x + 0j), "the gradient of g has dtype complex128; expected float32 or float64"),
     ("gradient NaN", lambda: with_gradient(lambda x: x * NAN), "the gradient of g is not finite at the start"),
     ("point of a certificate", lambda: problem().certificate([1.0, 2.0, 3.0], np.zeros(2)), "x has 3 entries; expected 2"),

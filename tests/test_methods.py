@@ -191,7 +191,7 @@ def test_options_are_checked_in_one_place():
         sp.make_method("dippa", speed=3)
     with pytest.raises(sp.ProblemError, match="agd minimises one function"):
         sp.make_method("agd")
-    with pytest.raises(sp.ProblemError, match="unknown method 'dipa'; the known ones are auto, ag-eg"):
+    with pytest.raises(sp.ProblemError, match="unknown method 'dipa'; the known ones are auto, adapdm"):
         sp.make_method("dipa")
 
 

@@ -383,7 +383,7 @@ def test_rhss_refuses_what_is_not_quadratic(problem):
 def test_rhss_levels_are_whole_numbers():
     with pytest.raises(sp.ProblemError, match=r"k of rhss is 2.5; expected a whole number"):
         sp.RHSS(2.5)
-    with pytest.raises(sp.ProblemError, match="k of rhss is 0; expected a number from 1"):
+    with pytest.raises(sp.ProblemError, match="k of rhss is 0; expected a whole number from 1 to 20"):
         sp.RHSS(0)
 
 
