@@ -13,7 +13,8 @@ from wrong_assumptions import VIOLATIONS, Given, M, asymmetric, box, large_mu, n
 
 import saddlepoint as sp
 from saddlepoint.methods.registry import method_names
-from saddlepoint.problems.assumptions import L_too_small, mu_too_large
+from saddlepoint.parts.functions.probes import curvature
+from saddlepoint.problems.assumptions import GradientCheck, L_too_small, mu_too_large
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 METHODS = [*method_names(), "auto"]
@@ -252,3 +253,24 @@ def test_products_that_reuse_their_array():
 
     with pytest.raises(sp.ProblemError, match="A @ y returned the same array twice"):
         sp.solve(sp.Saddle(f.g, f.h, Reused(f.A.A)), method="lpd-gs")
+
+
+@pytest.mark.parametrize("offset", [1e-2, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_errors_of_large_terms_are_not_called_an_asymmetric_jacobian(offset, seed):
+    """Over a short length the differences of such a gradient are mostly rounding errors."""
+    rng = np.random.default_rng(seed)
+    P, q = np.array([[65.0, 32.0], [32.0, 32.0]]), offset * rng.standard_normal(2)
+    x, length = 1e-9 * rng.standard_normal(2), 5e-9
+
+    def grad(x):
+        return (P @ x + q) - q
+
+    def twisted(x):
+        return grad(x) + np.array([x[1], -x[0]])
+
+    right, wrong = (GradientCheck("g", 1.0, 97.0, given, lambda oracle, calls: None) for given in (grad, twisted))
+    right.refuse_skew(x, length, 0.0, curvature(grad, x, length, 12))
+    assert right.noise == 0.0
+    with pytest.raises(sp.AssumptionError, match="not the gradient of any function"):
+        wrong.refuse_skew(x, 1.0, 0.0, curvature(twisted, x, 1.0, 12))

@@ -33,6 +33,7 @@ EVERY = 8  # number of calls from one comparison to the next, after these
 COPIED = 4  # number of first calls before which the argument is copied, to see whether the gradient changes it
 STEPS = 12  # steps of the search for curvatures that explains a contradiction
 SKEW = 1e-4  # asymmetry that a Jacobian may have, in units of the largest curvature
+LENGTHS = 0.5, 1e2, 1e4  # factors of the length at which a Jacobian that seems not to be symmetric is examined again
 ADJOINT = 1e3  # difference that <x, A y> and <A'x, y> may have, in units of rounding
 NOISE = 4.0  # error that a gradient may have, in units of the measured noise level
 
@@ -125,13 +126,19 @@ class GradientCheck:
         raise self._refutation(cross, dx2, dp2, local)
 
     def refuse_skew(self, x: Array, length: float, noise: float, local: Curvature) -> None:
-        """Raise AssumptionError if the Jacobian is not symmetric, nor is it around another point."""
+        """Raise AssumptionError if the Jacobian is not symmetric around x, at several lengths.
+
+        One length proves nothing: differences over a short one may be rounding errors of terms that are far larger than
+        the gradient itself, and those over a long one may cross a jump of the Hessian.
+        """
         if not _skew(local, noise):
             return
-        again = curvature(self.grad, x, 0.5 * length, STEPS, noise, seed=1)
-        self.note(f"grad_{self.name}", again.calls)
-        if _skew(again, noise):
-            raise no_gradient(self.name, max(local.skew, again.skew), max(local.high, again.high))
+        for seed, factor in enumerate(LENGTHS, start=1):
+            again = curvature(self.grad, x, factor * length, STEPS, noise, seed)
+            self.note(f"grad_{self.name}", again.calls)
+            if not _skew(again, noise):
+                return
+        raise no_gradient(self.name, max(local.skew, again.skew), max(local.high, again.high))
 
     def _refutation(self, cross: float, dx2: float, dp2: float, local: Curvature) -> AssumptionError:
         """Name what is wrong: convexity, or else mu if the pair shows a smaller one, or L if it shows a larger one.

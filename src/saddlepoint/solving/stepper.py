@@ -36,7 +36,8 @@ class Stepper:
     def __init__(self, f: Saddle, method: Method, state: RunState, meter: Meter) -> None:
         self.f, self.method, self.state, self.meter = f, method, state, meter
         self.counted = metered(f, meter)
-        self.view = self.own_view(self.counted)
+        fresh = state.method_state is None  # the units, and with them the view, are chosen in `begin`
+        self.view = View(self.counted) if fresh else self.own_view(self.counted)
         self.unchecked = False
         self.many: Steps | None = None  # compiled steps
         self.origin: Any = self  # of the inner run for which they were compiled
