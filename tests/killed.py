@@ -40,7 +40,7 @@ def answer(result):
         "solved": bool(result.solved),
         "points": [result.x.tobytes().hex(), result.y.tobytes().hex()],
         "certificate": [number.hex() for number in result.certificate],
-        "bill": [result.calls, result.passes, result.iterations, result.monitor_calls],
+        "counts": [result.calls, result.passes, result.iterations, result.monitor_calls],
         "history": np.delete(result.history.array, sp.Record._fields.index("seconds"), axis=1).tolist(),
         "message": result.message,
     }
@@ -74,7 +74,7 @@ def whole(path):
 def main(folder, method, seed):
     global PAUSE
     expected = answer(sp.solve(problem(), method=method, tol=TOL))
-    PAUSE = 1.5 / (expected["bill"][0]["grad_g"] + 400)
+    PAUSE = 1.5 / (expected["counts"][0]["grad_g"] + 400)
     file, rng = Path(folder) / "run", np.random.default_rng(seed)
     kills, begun, broken = 0, False, 0
     while not lifetime(file, method, rng.uniform(SHORTEST, LONGEST)):

@@ -167,7 +167,9 @@ def test_the_loop_reads_in_one_screen():
 
 
 def test_the_run_layer_does_not_ask_where_arrays_live():
-    for name in ("solve", "options", "loop", "monitor", "schedule", "state", "stepper", "report"):
-        text = (SOLVING / f"{name}.py").read_text()
+    run_layer = ("solve", "options", "loop", "monitor", "schedule", "state", "stepper", "report", "compiled")
+    files = [*(SOLVING / f"{name}.py" for name in run_layer), *(SOLVING / "checkpoint").glob("*.py")]
+    for path in files:
+        text = path.read_text()
         for word in ("is_numpy", "is_sharded", "engine is None", "stored is None"):
-            assert word not in text, f"{name}.py: {word}"
+            assert word not in text, f"{path.name}: {word}"

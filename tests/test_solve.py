@@ -1,4 +1,4 @@
-"""solve: how runs end, what they return, and what is refused at the door."""
+"""solve: how runs end, what they return, and what is refused."""
 
 import json
 import math
@@ -303,41 +303,43 @@ class Claimed(sp.Coupling):
         return Norm(0.0, self.claim, 0.0, 0)
 
 
-def told(f, **lies):
+def claimed(f, **wrong):
     """f with other constants of g, or another norm of A."""
-    g = sp.Smooth(f.g.grad, mu=lies.get("mu", f.mu_x), L=lies.get("L", f.L_x))
-    return sp.Saddle(g, f.h, Claimed(f.A.matrix(), lies["norm"]) if "norm" in lies else f.A)
+    g = sp.Smooth(f.g.grad, mu=wrong.get("mu", f.mu_x), L=wrong.get("L", f.L_x))
+    return sp.Saddle(g, f.h, Claimed(f.A.matrix(), wrong["norm"]) if "norm" in wrong else f.A)
 
 
-LIES = {
-    "L of g": lambda f: told(f, L=f.L_x / 10),
-    "mu of g": lambda f: told(f, mu=5 * f.mu_x),
-    "|A|": lambda f: told(f, norm=f.norm / 20),
+WRONG_CONSTANTS = {
+    "L of g": lambda f: claimed(f, L=f.L_x / 10),
+    "mu of g": lambda f: claimed(f, mu=5 * f.mu_x),
+    "|A|": lambda f: claimed(f, norm=f.norm / 20),
 }
 
 
 @pytest.mark.parametrize("method", ["auto", "dippa", "lpd-gs", "catalyst-aipfb"])
-@pytest.mark.parametrize("lie", LIES)
-def test_a_refuted_constant_is_adapted_if_that_is_wished(lie, method, tmp_path):
+@pytest.mark.parametrize("kind", WRONG_CONSTANTS)
+def test_a_refuted_constant_is_adapted_if_that_is_wished(kind, method, tmp_path):
     f, xs, ys = case("mu_x < mu_y")
-    liar, x0 = LIES[lie](f), np.full(f.shape[0], 5.0)
-    result = sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt")
+    wrong, x0 = WRONG_CONSTANTS[kind](f), np.full(f.shape[0], 5.0)
+    result = sp.solve(wrong, x0, method=method, tol=1e-6, on_violation="adapt")
     assert result.solved, result
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance <= 1e-6
-    if lie == "mu of g":  # the one on which certificates rest
+    if kind == "mu of g":  # the one on which certificates rest
         assert result.provenance["constants"]["mu_x"] <= f.mu_x
         assert all(record.distance > 0.0 for record in result.history)
     assert result.provenance["corrections"]
     for correction in result.provenance["corrections"]:
         name = "|A|" if correction["constant"] == "norm" else f"{correction['constant']} of {correction['function']}"
         assert f"{name} = {correction['given']:.6g} was refuted, and {correction['used']:.6g} used" in result.message
-        assert name == lie
+        assert name == kind
     with pytest.raises(sp.AssumptionError) as caught:
-        sp.solve(liar, x0, method=method, tol=1e-6)
+        sp.solve(wrong, x0, method=method, tol=1e-6)
     assert caught.value.suggested is not None
     for budget in (20, 100, 400):
-        sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt", max_calls=budget, checkpoint=tmp_path / "run")
-    again = sp.solve(liar, x0, method=method, tol=1e-6, on_violation="adapt", checkpoint=tmp_path / "run")
+        sp.solve(
+            wrong, x0, method=method, tol=1e-6, on_violation="adapt", max_calls=budget, checkpoint=tmp_path / "run"
+        )
+    again = sp.solve(wrong, x0, method=method, tol=1e-6, on_violation="adapt", checkpoint=tmp_path / "run")
     assert again.x.tobytes() == result.x.tobytes()
     assert (again.calls, again.message) == (result.calls, result.message)
 
@@ -352,9 +354,9 @@ def test_what_is_not_convex_cannot_be_adapted():
 
 def test_the_history_says_what_the_smaller_mu_proves():
     f = case("mu_x < mu_y")[0]
-    result = sp.solve(told(f, mu=5 * f.mu_x), np.full(f.shape[0], 5.0), method="dippa", on_violation="adapt")
+    result = sp.solve(claimed(f, mu=5 * f.mu_x), np.full(f.shape[0], 5.0), method="dippa", on_violation="adapt")
     used = result.provenance["constants"]["mu_x"]
-    start = told(f, mu=used).certificate(np.full(f.shape[0], 5.0), np.zeros(f.shape[1]))
+    start = claimed(f, mu=used).certificate(np.full(f.shape[0], 5.0), np.zeros(f.shape[1]))
     assert result.provenance["corrections"]
     assert result.history[0].distance >= start.distance
     assert result.history[0].gap >= start.gap

@@ -112,6 +112,11 @@ class Space(NamedTuple):
         return found if _mesh(self.device) is None else _put(found, self.device)
 
     @property
+    def foreign(self) -> Space:
+        """Where the arrays of a run live that are not NumPy's: over shards, or in another library."""
+        return self.of_x if self.is_numpy else self
+
+    @property
     def compiles(self) -> bool:
         """Whether many steps on these arrays can be compiled into one call: JAX, and PyTorch on a GPU."""
         library = self.xp.__name__

@@ -137,7 +137,9 @@ class Run:
 
     def last_check(self, stepper: Stepper, status: Status) -> Status:
         """Certify the last point if that was not done, and examine the problem if the run got nowhere."""
+        began = time.perf_counter()
         self.checkpointer.write()
+        self.state.monitor.seconds += time.perf_counter() - began
         in_a_hurry = status is Status.INTERRUPTED and self.f.A.runtime.reading  # reading A once more takes long
         if stepper.unchecked and not in_a_hurry:
             certificate = self.monitor.certify(*stepper.point())
@@ -200,8 +202,10 @@ class Run:
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def save(self, stepper: Stepper) -> None:
-        """Remember the run between two steps; perhaps write it to disk."""
+        """Remember the run between two steps; perhaps write it to disk. The time is not the method's."""
+        began = time.perf_counter()
         self.checkpointer.note(lambda: self.snapshot(stepper.memory()))
+        self.state.monitor.seconds += time.perf_counter() - began
 
     def snapshot(self, memory: dict[str, Any]) -> RunState:
         """A copy of the run as it is now."""

@@ -144,7 +144,7 @@ class Unpacker:
             return self.arrays[content][()]
         if kind == "foreign":
             array = self.arrays[content]
-            space = self.space.of_x if self.space.is_numpy else self.space
+            space = self.space.foreign
             return space._replace(dtype=getattr(space.xp, str(array.dtype))).cast(array)
         if kind == "rows":
             used, most = self.unpack(content), dict(rest)["most"]
