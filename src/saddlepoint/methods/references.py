@@ -32,7 +32,7 @@ class Work(NamedTuple):
     @property
     def short(self) -> str:
         """Surnames and year, such as "Xie, Han and Zhang 2021"."""
-        names = [re.sub(r"[{}\\\"'`^~]", "", name).split()[-1] for name in self.fields["author"].split(" and ")]
+        names = [re.sub(r"\\[\"'`^~]|[{}\\]", "", name).split()[-1] for name in self.fields["author"].split(" and ")]
         if len(names) > SHOWN_AUTHORS:
             return f"{names[0]} et al. {self.fields['year']}"
         *first, last = names

@@ -47,12 +47,12 @@ class Plan(NamedTuple):
     """Methods in the order in which they are tried, and the reason for the first in words."""
 
     methods: tuple[Method, ...]
-    why: str
+    reason: str
 
     @property
     def message(self) -> str:
         """The choice in a sentence."""
-        return f"auto chose {self.methods[0].label}: {self.why}" if self.why else ""
+        return f"auto chose {self.methods[0].label}: {self.reason}" if self.reason else ""
 
 
 def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:

@@ -119,7 +119,7 @@ def predict(
         ) from None
     low = replace(low, calls=float(forced))
     N = chain_N(kx, ky, c)
-    name, why = recommend(kx, ky, c) if f is None else (plan.methods[0].label, plan.why)
+    name, why = recommend(kx, ky, c) if f is None else (plan.methods[0].label, plan.reason)
     return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, name, why, (*rows, low))
 
 
