@@ -12,7 +12,7 @@ Guarantee:  the iterates converge to the saddle point, also where g is only loca
 Reference:  P. Latafat, A. Themelis, L. Stella and P. Patrinos, Adaptive proximal algorithms for convex optimization
             under local Lipschitz continuity of the gradient, Mathematical Programming 2025.
 
-L of g only begins the first step. A step is one ``through``.
+L of g is used for the length of the first step only. The two products of a step are one call of ``through``.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ class AdaPDMState(NamedTuple):
 class AdaPDM(Method):
     """The adaptive primal-dual method."""
 
-    ratio: float | None = float_option(None, "t, the square root of dual over primal step; None = sqrt(mu_x/mu_y)")
+    ratio: float | None = float_option(None, "t, the square root of dual step over primal step; None = sqrt(mu_x/mu_y)")
 
     needs: ClassVar[Needs] = Needs(prox_h=True, mu=False)
     complexity: ClassVar[Complexity] = Complexity("kx + c, observed")
     works: ClassVar[tuple[str, ...]] = ("latafat2025",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> AdaPDMState:
-        """One gradient and one product; both steps before the first are the shorter of 1/L and the longest allowed."""
+        """The start: one gradient and one product. The two step lengths before it are min(1/L, longest allowed)."""
         gx, Atx = f.g.grad(x), f.A.tmul(x)
         step = min(1.0 / f.L_x, longest_step(self.t(f), f.norm))
         return AdaPDMState(x, y, gx, Atx, x, gx, Atx, step, step)
 
     def step(self, f: Saddle, s: AdaPDMState) -> AdaPDMState:
-        """One gradient of g, one prox of h, one product each way."""
+        """The state after one step: one gradient of g, one prox of h, one product each way."""
         t = self.t(f)
         dx, dg = s.x - s.x_before, s.gx - s.gx_before
         move, change, both = inner(dx, dx), inner(dg, dg), inner(dx, dg)
@@ -77,15 +77,15 @@ class AdaPDM(Method):
         return AdaPDMState(x, y, f.g.grad(x), Atx, s.x, s.gx, s.Atx, step, s.step)
 
     def t(self, f: Saddle) -> float:
-        """The square root of dual over primal step."""
+        """The number t, the square root of dual step over primal step."""
         if self.ratio is not None:
             return self.ratio
         return 1.0 if math.isnan(f.mu_x + f.mu_y) else math.sqrt(f.mu_x / f.mu_y)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """A gradient of g, a prox of h, a product each way."""
+        """A step costs one gradient of g, one prox of h and one product each way."""
         return {"grad_g": 1, "grad_h": 0, "A": 1, "At": 1, "prox_h": 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """t."""
+        """The number t of the recursion."""
         return {"t": self.t(f)}

@@ -27,7 +27,7 @@ from saddlepoint.theory.table1 import joint_order
 
 
 class AGEGState(NamedTuple):
-    """z_ag, z, and the step of the epoch."""
+    """The points z_ag and z, and the number k of steps taken in this epoch."""
 
     x: Array
     y: Array
@@ -46,15 +46,15 @@ class AGEG(Method):
     works: ClassVar[tuple[str, ...]] = ("du2022",)
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1."""
+        """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> AGEGState:
-        """The first epoch starts at (x, y)."""
+        """The state at the start of the first epoch, at (x, y)."""
         return AGEGState(x, y, x, y, 0)
 
     def step(self, f: Saddle, s: AGEGState) -> AGEGState:
-        """One gradient of each function, two products each way."""
+        """The state after one step: one gradient of each function, two products each way."""
         alpha, eta = 2.0 / (s.k + 2.0), ag_eta(f.L, f.norm, s.k)
         px = f.g.grad((1.0 - alpha) * s.x + alpha * s.zx)
         py = f.h.grad((1.0 - alpha) * s.y + alpha * s.zy)
@@ -67,13 +67,13 @@ class AGEG(Method):
         return AGEGState(x, y, s.zx - eta * (Ay + px), s.zy - eta * (py - Atx), s.k + 1)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One gradient each, two products each."""
+        """A step costs one gradient of each function and two products each way."""
         return {"grad_g": 1, "grad_h": 1, "A": 2, "At": 2}
 
     def bound(self, f: Saddle, k: int) -> float:
-        """exp(-2) an epoch."""
+        """The squared distance falls by the factor exp(-2) in each epoch."""
         return ag_bound(f.L, f.norm, k)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """The length of an epoch."""
+        """The number of steps K of an epoch."""
         return {"K": ag_epoch(f.L, f.norm)}

@@ -10,7 +10,7 @@ Guarantee:  |z_ag - z*|^2 falls by exp(-2) an epoch, whose length K is O(sqrt(L)
 Reference:  C. Li, A. Yuan, G. Gidel, Q. Gu and M. Jordan, Nesterov meets optimism: rate-optimal separable minimax
             optimization, ICML 2023.
 
-H z_ag is carried along as the same average of products, so that a new epoch begins without one.
+H z_ag is computed as the same average of the products H zh, so that a new epoch begins without a product.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from saddlepoint.theory.table1 import joint_order
 
 
 class AGOGState(NamedTuple):
-    """z_ag, z, the products A y and A' x last seen and those at z_ag, and the step of the epoch."""
+    """The points z_ag and z, the last products A y and A' x, those at z_ag, and the number k of steps in this epoch."""
 
     x: Array
     y: Array
@@ -52,16 +52,16 @@ class AGOG(Method):
     works: ClassVar[tuple[str, ...]] = ("li2023",)
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1."""
+        """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> AGOGState:
-        """The first epoch starts at (x, y); one product each way."""
+        """The state at the start of the first epoch, at (x, y); one product each way."""
         Ay, Atx = f.A.both(x, y)
         return AGOGState(x, y, x, y, Ay, Atx, Ay, Atx, 0)
 
     def step(self, f: Saddle, s: AGOGState) -> AGOGState:
-        """One query."""
+        """The state after one step, which costs one query: a gradient of each function, a product each way."""
         alpha, eta = 2.0 / (s.k + 2.0), ag_eta(f.L, f.norm, s.k, OPTIMISM)
         px = f.g.grad((1.0 - alpha) * s.x + alpha * s.zx)
         py = f.h.grad((1.0 - alpha) * s.y + alpha * s.zy)
@@ -75,13 +75,13 @@ class AGOG(Method):
         return AGOGState(x, y, zx, zy, Ay, Atx, Ay_ag, Atx_ag, s.k + 1)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each."""
+        """A step costs one gradient of each function and one product each way."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
     def bound(self, f: Saddle, k: int) -> float:
-        """exp(-2) an epoch."""
+        """The squared distance falls by the factor exp(-2) in each epoch."""
         return ag_bound(f.L, f.norm, k, OPTIMISM)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """The length of an epoch."""
+        """The number of steps K of an epoch."""
         return {"K": ag_epoch(f.L, f.norm, OPTIMISM)}

@@ -25,7 +25,7 @@ class AGDState(NamedTuple):
 
     x: Array
     xt: Array
-    p: Array  # at the extrapolated point before; zero at first
+    p: Array  # the gradient at the previous extrapolated point; zero before the first step
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class AGD:
     """Nesterov's method with constant momentum."""
 
     def init(self, phi: Smooth, x: Array) -> AGDState:
-        """Start at x."""
+        """The state at the start x."""
         return AGDState(x, x, 0.0 * x)
 
     def step(self, phi: Smooth, s: AGDState) -> AGDState:
-        """One gradient, one step."""
+        """The state after one step, which costs one gradient."""
         theta = agd_momentum(phi.L / phi.mu)
         p = phi.grad(s.xt)
         x = s.xt - (1.0 / phi.L) * p
@@ -45,10 +45,10 @@ class AGD:
 
 
 def minimise(phi: Smooth, x: Array, *, steps: int | None = None, gap: float = 0.0) -> Array:
-    """AGD from x: for ``steps`` steps, or until phi(x) - min phi <= gap is proven.
+    """Run AGD from x for ``steps`` steps, or until phi(x) - min phi <= gap is proven, and return the last point.
 
-    The proof costs no gradient (see ``step_gap``). Should rounding withhold it, the run ends where exact arithmetic
-    would have given it.
+    The proof costs no gradient (see ``step_gap``). If rounding errors prevent it, the run ends after the number of
+    steps that is sufficient in exact arithmetic.
     """
     agd = AGD()
     s = agd.init(phi, x)

@@ -1,4 +1,4 @@
-r"""aGRAAL, the adaptive golden ratio algorithm: nothing need be known, not even L or |A|.
+r"""aGRAAL, the adaptive golden ratio algorithm, which needs no constants, not even L or |A|.
 
 Problem:    F(z) = 0 for z = (x, y), F = (grad g(x) + A y, grad h(y) - A' x).
 Recursion:  zb_k = ((phi - 1) z_k + zb_{k-1})/phi,   z_{k+1} = zb_k - s_k W F(z_k),   phi = 3/2,
@@ -54,7 +54,7 @@ class AGRAAL(Method):
     works: ClassVar[tuple[str, ...]] = ("malitsky2020",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> AGRAALState:
-        """A tiny step, whose change of the field gives the first real one; two queries."""
+        """The start: the field changes along a tiny step, which gives the first step length; two queries."""
         wx, wy = scales(f)
         Fx, Fy = f.field(x, y)
         length = residual(f, Fx, Fy)
@@ -67,23 +67,23 @@ class AGRAAL(Method):
         return AGRAALState(x - (s * wx) * Fx, y - (s * wy) * Fy, x, y, x, y, Fx, Fy, s, 1.0)
 
     def step(self, f: Saddle, s: AGRAALState) -> AGRAALState:
-        """One query."""
+        """The state after one step, which costs one query: a gradient of each function, a product each way."""
         wx, wy = scales(f)
         Fx, Fy = f.field(s.x, s.y)
         moved, change = norm_of(f, s.x - s.px, s.y - s.py), residual(f, Fx - s.Fx, Fy - s.Fy)
         size = (1.0 / PHI + 1.0 / PHI**2) * s.s
-        if change > 0.0 and moved > 0.0:  # noise can change the field at a point
+        if change > 0.0 and moved > 0.0:  # a noisy field can change although the point does not
             size = min(size, PHI * s.t / (4.0 * s.s) * (moved / change) * (moved / change))
         bx, by = ((PHI - 1.0) / PHI) * s.x + (1.0 / PHI) * s.bx, ((PHI - 1.0) / PHI) * s.y + (1.0 / PHI) * s.by
         x, y = bx - (size * wx) * Fx, by - (size * wy) * Fy
         return AGRAALState(x, y, bx, by, s.x, s.y, Fx, Fy, size, PHI * size / s.s)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each."""
+        """A step costs one gradient of each function and one product each way."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
 
 def norm_of(f: Saddle, x: Array, y: Array) -> float:
-    """The length of a move, sqrt(|x|^2/wx + |y|^2/wy)."""
+    """The length sqrt(|x|^2/wx + |y|^2/wy) of a step (x, y)."""
     wx, wy = scales(f)
     return math.hypot(norm(x) / math.sqrt(wx), norm(y) / math.sqrt(wy))

@@ -9,9 +9,10 @@ Guarantee:  mu_x |x_T - x*|^2 + mu_y |y_T - y*|^2 <= C (1 - rho)^T (mu_x |x_0 - 
             O~(c + sqrt(c (kappa_x + kappa_y)) + sqrt(kappa_x + kappa_y)) queries   (Theorem `aipfb`).
 Reference:  G. Xie, Y. Han and Z. Zhang, DIPPA: An improved method for bilinear saddle point problems, 2021, appendix.
 
-Inner rules. ``paper``: K1 and K2 steps of AGD, always. ``adaptive``: as inexact as a bound on the lemma's Lyapunov
-function, proven from the steps the iterates take, allows if it is to fall by 1 - rho a step. ``certified``: never less
-accurate than the paper's eps_k either, with a proven bound in the place of the unknown C_0.
+The inner rule says when the proximal steps end. ``paper``: always after K1 and K2 steps of AGD. ``adaptive``: as early
+as possible while a bound on the lemma's Lyapunov function, which is proven from the differences of the iterates, still
+falls by the factor 1 - rho in each step. ``certified``: the same, but with an accuracy of at least the paper's eps_k,
+in which a proven bound replaces the unknown C_0.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class AIPFBState(NamedTuple):
     x: Array
     y: Array
     xt: Array
-    dx: Array  # x_k - x_{k-1}: half of it again is a good guess for the next step
+    dx: Array  # x_k - x_{k-1}: the next inner solve starts half of this difference ahead
     dy: Array
-    k: int  # steps done
+    k: int  # number of steps so far
     C0: float  # a proven bound on mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2
     bound: float  # a proven bound on the Lyapunov function of Lemma `aipfb-out` at step k
 
@@ -69,7 +70,7 @@ class AIPFB(Method):
     works: ClassVar[tuple[str, ...]] = ("xie2021",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> AIPFBState:
-        """Start at (x, y); unless the inner work is fixed, one query for the proven bounds."""
+        """The start (x, y); one query for the proven bounds, unless the rule is ``paper``."""
         C0 = 0.0
         if self.inner != "paper":
             Fx, Fy = f.field(x, y)
@@ -77,7 +78,7 @@ class AIPFB(Method):
         return AIPFBState(x, y, x, 0.0 * x, 0.0 * y, 0, C0, (0.75 + 0.5 * floored(f.coupling)) * C0)
 
     def step(self, f: Saddle, s: AIPFBState) -> AIPFBState:
-        """Two inexact proximal steps, one product each way."""
+        """The state after one step: two inexact proximal steps, one product each way."""
         gamma, sigma, theta = apfb_parameters(f.mu_x, f.mu_y, f.norm)
         K1, K2, eps = self.accuracy(f, s)
         h = anchored(f.h, 1.0 / sigma, s.y + sigma * f.A.tmul(s.xt))
@@ -92,7 +93,7 @@ class AIPFB(Method):
         return AIPFBState(x, y, xt, dx, dy, s.k + 1, s.C0, bound)
 
     def accuracy(self, f: Saddle, s: AIPFBState) -> tuple[int | None, int | None, float]:
-        """The inner rule: fixed numbers of AGD steps, or a gap above the minimum."""
+        """When the inner solves end: after fixed numbers of AGD steps, or at a gap above the minimum."""
         c = f.coupling
         if self.inner == "paper":
             return aipfb_K1(f.kappa_y, c), aipfb_K2(f.kappa_x, c), 0.0
@@ -100,13 +101,13 @@ class AIPFB(Method):
         return None, None, min(eps, aipfb_eps(s.k + 1, c, s.C0)) if self.inner == "certified" else eps
 
     def cost(self, f: Saddle) -> dict[str, int] | None:
-        """Fixed for the paper's rule."""
+        """The calls of a step, which are fixed for the paper's rule only."""
         if self.inner != "paper":
             return None
         return {"grad_g": aipfb_K2(f.kappa_x, f.coupling), "grad_h": aipfb_K1(f.kappa_y, f.coupling), "A": 1, "At": 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """gamma, sigma, theta, rho, C, K1 and K2."""
+        """The constants gamma, sigma, theta, rho, C, K1 and K2."""
         c = f.coupling
         return apfb_parameters(f.mu_x, f.mu_y, f.norm)._asdict() | {
             "rho": aipfb_rho(c),

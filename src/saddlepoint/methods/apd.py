@@ -11,7 +11,7 @@ Reference:  Y. Chen, G. Lan and Y. Ouyang, Optimal primal-dual methods for a cla
             Optim. 2014; H. Lu and J. Yang, A practical and optimal first-order method for large-scale convex quadratic
             programming, Math. Prog. 2025.
 
-Only the ratio of wx and wy matters to the path; where mu is not known they are 1/L_x and 1/L_y.
+The iterates depend on wx and wy only through their ratio; where mu is not known they are 1/L_x and 1/L_y.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class APDState(NamedTuple):
 
 @dataclass(frozen=True)
 class APD(Method):
-    """The accelerated primal-dual method, which converges sublinearly as it stands."""
+    """The accelerated primal-dual method, which converges sublinearly unless it is restarted."""
 
     needs: ClassVar[Needs] = Needs(mu=False)
     complexity: ClassVar[Complexity] = Complexity("1/steps; restarted, it is rapd")
     works: ClassVar[tuple[str, ...]] = ("chen2014", "lu2025")
 
     def init(self, f: Saddle, x: Array, y: Array) -> APDState:
-        """All at (x, y)."""
+        """The start: every point of the state is (x, y)."""
         return APDState(x, y, x, y, x, 0)
 
     def step(self, f: Saddle, s: APDState) -> APDState:
-        """One query."""
+        """The state after one step, which costs one query: a gradient of each function, a product each way."""
         wx, wy = scales(f)
         k = s.k + 1
         a, theta = 2.0 / (k + 1.0), k / (k + 1.0)
@@ -64,22 +64,22 @@ class APD(Method):
         return APDState(x, y, zx, zy, zx + theta * (zx - s.zx), k)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each."""
+        """A step costs one gradient of each function and one product each way."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """The scales."""
+        """The scales wx and wy."""
         return dict(zip(("wx", "wy"), scales(f), strict=True))
 
 
 def scales(f: Saddle) -> tuple[float, float]:
-    """wx and wy: 1/mu where both are known, else 1/L."""
+    """The scales wx and wy: 1/mu where both mu are known, else 1/L."""
     if math.isnan(f.mu_x + f.mu_y):
         return 1.0 / f.L_x, 1.0 / f.L_y
     return 1.0 / f.mu_x, 1.0 / f.mu_y
 
 
 def residual(f: Saddle, Fx: Array, Fy: Array) -> float:
-    """sqrt(wx |Fx|^2 + wy |Fy|^2): the length of the field, in a measure that does not depend on units."""
+    """sqrt(wx |Fx|^2 + wy |Fy|^2): the length of the field, which does not depend on the units of x and y."""
     wx, wy = scales(f)
     return math.hypot(math.sqrt(wx) * norm(Fx), math.sqrt(wy) * norm(Fy))

@@ -11,8 +11,8 @@ Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by theta = 1 - 1/(4 + 4 
 Reference:  D. Kovalev, A. Gasnikov and P. Richtarik, Accelerated primal-dual gradient method for smooth and
             convex-concave saddle-point problems with bilinear coupling, NeurIPS 2022.
 
-The method has two more terms, betas times A A' x and A' A y. They are for functions that are not strongly convex; here
-they would only double the products, and are left out.
+The published method has two more terms, multiples of A A' x and A' A y, for functions that are not strongly convex.
+Here they would only double the number of products, so they are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from saddlepoint.theory.table1 import separate_order
 
 
 class APDGState(NamedTuple):
-    """x_k, y_k, the averaged xf, yf, and the extrapolated y."""
+    """The points x_k and y_k, the averages xf and yf, and the extrapolated y."""
 
     x: Array
     y: Array
@@ -49,15 +49,15 @@ class APDG(Method):
     works: ClassVar[tuple[str, ...]] = ("kovalev2022",)
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1."""
+        """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> APDGState:
-        """All at (x, y)."""
+        """The start: every point of the state is (x, y)."""
         return APDGState(x, y, x, y, y)
 
     def step(self, f: Saddle, s: APDGState) -> APDGState:
-        """One query."""
+        """The state after one step, which costs one query: a gradient of each function, a product each way."""
         sigma_x, sigma_y, tau_x, tau_y, eta_x, eta_y, theta = apdg_parameters(*f.numbers)
         xg = tau_x * s.x + (1.0 - tau_x) * s.xf
         yg = tau_y * s.y + (1.0 - tau_y) * s.yf
@@ -66,17 +66,17 @@ class APDG(Method):
         return APDGState(x, y, xg + sigma_x * (x - s.x), yg + sigma_y * (y - s.y), y + theta * (y - s.y))
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each."""
+        """A step costs one gradient of each function and one product each way."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
     def bound(self, f: Saddle, k: int) -> float:
-        """theta^k, up to a constant."""
+        """The squared distance after k steps is at most theta^k times a constant."""
         return apdg_bound(*f.numbers, k)
 
     def weights(self, f: Saddle) -> dict[str, float]:
-        """All fields alike."""
+        """Every field has the weight 1."""
         return dict.fromkeys(APDGState._fields, 1.0)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """sigma, tau, eta and theta."""
+        """The constants sigma, tau, eta and theta."""
         return apdg_parameters(*f.numbers)._asdict()

@@ -1,6 +1,6 @@
 r"""Accelerated proximal forward-backward (Algorithm APFB): PDHG for strongly convex g and h.
 
-Problem:    min_x max_y g(x) + <x, A y> - h(y) with the proximal operators of g and h at hand.
+Problem:    min_x max_y g(x) + <x, A y> - h(y) with the proximal operators of g and h.
 Recursion:  y_k  = prox_{sigma h}(y_{k-1} + sigma A' xt_{k-1})
             x_k  = prox_{gamma g}(x_{k-1} - gamma A y_k)
             xt_k = x_k + theta (x_k - x_{k-1}),
@@ -25,7 +25,7 @@ from saddlepoint.theory.complexity import Complexity
 
 
 class APFBState(NamedTuple):
-    """x_k, y_k and the extrapolated xt_k."""
+    """The points x_k and y_k, and the extrapolated xt_k."""
 
     x: Array
     y: Array
@@ -42,20 +42,20 @@ class APFB(Method):
     works: ClassVar[tuple[str, ...]] = ("chambolle2011",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> APFBState:
-        """Start at (x, y)."""
+        """The state at the start (x, y)."""
         return APFBState(x, y, x)
 
     def step(self, f: Saddle, s: APFBState) -> APFBState:
-        """One prox and one product each way."""
+        """The state after one step: a prox of each function, a product each way."""
         gamma, sigma, theta = apfb_parameters(f.mu_x, f.mu_y, f.norm)
         y = f.h.prox(s.y + sigma * f.A.tmul(s.xt), sigma)
         x = f.g.prox(s.x - gamma * f.A.mul(y), gamma)
         return APFBState(x, y, x + theta * (x - s.x))
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each."""
+        """A step costs one prox of each function and one product each way."""
         return {"grad_g": 0, "grad_h": 0, "A": 1, "At": 1, "prox_g": 1, "prox_h": 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """gamma, sigma and theta."""
+        """The steps gamma and sigma, and theta."""
         return apfb_parameters(f.mu_x, f.mu_y, f.norm)._asdict()

@@ -1,7 +1,7 @@
-"""What a method is: options, needs, and two pure functions.
+"""The base class of methods, what a method may need of a problem, and options with ranges.
 
-A method is a frozen dataclass of options with two pure functions, ``init`` and ``step``. It sees a problem and a state
-and knows nothing of counting, stopping or history.
+A method is a frozen dataclass of options with two pure functions, ``init`` and ``step``, of a problem and a state.
+Counting calls, stopping and recording are done elsewhere.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from saddlepoint.theory.complexity import Complexity
 
 
 class State(NamedTuple):
-    """The smallest state: the current point. A method with more to remember names its own NamedTuple, x and y first."""
+    """The smallest state: the current point. A method that keeps more has a NamedTuple of its own, x and y first."""
 
     x: Array
     y: Array
 
 
 class InnerRun(NamedTuple):
-    """Steps that are all alike, and so can be compiled: those of a method, or of the method inside a wrapper."""
+    """Identical steps, which can be compiled: those of a method, or of the method inside a wrapper."""
 
     method: Method
     problem: Saddle
     state: Any
-    steps: float  # how many of them follow one another before the outer method does something else
+    steps: float  # number of such steps until the outer method does something else
     rebuild: Callable[[Any, int], Any]  # (inner state after count steps, count) -> outer state
-    origin: Any = None  # another object whenever the problem is another one
+    origin: Any = None  # identifies ``problem``: another object whenever the problem is another one
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ class Method(ABC):
 
     @property
     def label(self) -> str:
-        """The name that results and plots show; wrappers compose it."""
+        """The name that results and plots show; a wrapper adds that of the inner method."""
         return self.name
 
     def normal_form(self, f: Saddle) -> View:
-        """The problem in the coordinates that the method's theory assumes; as given unless a method says otherwise."""
+        """The problem in the coordinates that the method's theory assumes; by default as given."""
         return View(f)
 
     @abstractmethod
@@ -106,29 +106,29 @@ class Method(ABC):
 
     @abstractmethod
     def step(self, f: Saddle, s: Any) -> Any:
-        """The state after one step from ``s``, which is left as it was."""
+        """The state after one step from ``s``, which is not changed."""
 
     def cost(self, f: Saddle) -> dict[str, int] | None:
         """The oracle calls of one step, where that is a fixed number; None where it depends on the run."""
         return None
 
     def bound(self, f: Saddle, k: int) -> float | None:
-        """What theory promises after k steps: mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its start.
+        """A factor: mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its value at the start.
 
-        For a problem in the method's normal form; None where theory has no such number.
+        The problem is in the method's normal form. None where theory has no such bound.
         """
         return None
 
     def weights(self, f: Saddle) -> dict[str, float]:
-        """The metric in which the steps of the state are compared: a weight for each field that counts."""
+        """The weights by which differences of states are measured, by field; fields without one are ignored."""
         return {"x": math.sqrt(f.mu_x), "y": math.sqrt(f.mu_y)}
 
     def inner_run(self, f: Saddle, s: Any) -> InnerRun:
-        """The steps from state ``s`` on that are all alike; a wrapper names those of the method inside."""
+        """The identical steps that follow the state ``s``; of a wrapper, those of the inner method."""
         return InnerRun(self, f, s, math.inf, lambda state, count: state)
 
     def note(self, s: Any) -> str:
-        """What a result should say about the state ``s`` in which the run ended; nothing for most methods."""
+        """A remark for the result about the state ``s`` in which the run ended; empty for most methods."""
         return ""
 
     def parameters(self, f: Saddle) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Every class of a method in this package, found by importing all its modules.
 
-A module that is put into this folder is found by itself. For type checkers and editors, which run no code, the same
-names stand in ``classes.pyi``; ``python tools/tables.py`` writes that file.
+A module that is added to this folder is found without further edits. For type checkers and editors, which run no code,
+``classes.pyi`` lists the same names; ``python tools/tables.py`` writes that file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Condat-Vu: the primal-dual sweep with explicit gradients, or with the prox of a side where that is cheap.
+r"""Condat-Vu: a primal-dual step with explicit gradients, or with the prox of a function where that is cheap.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y); gt = g - mu_x/2 |x|^2, ht = h - mu_y/2 |y|^2.
 Recursion:  y_{k+1} = (y_k + ty (A' x_k - grad ht(y_k)))/(1 + ry)                    or prox_{ty h}(y_k + ty A' x_k)
@@ -11,8 +11,8 @@ Reference:  L. Condat, A primal-dual splitting method for convex optimization, J
             for dual monotone inclusions, 2013; A. Chambolle and T. Pock, On the ergodic convergence rates of a
             first-order primal-dual algorithm, Math. Prog. 2016.
 
-A sweep is one ``through``: it ends with the A' x that the next one begins with. Anderson's mixing over this sweep is
-the quickest there is on everyday problems with a mild coupling.
+The two products of a step are one call of ``through``: a step ends with the A' x that the next one begins with.
+Anderson acceleration of this step is the fastest method of the library on ordinary problems with a mild coupling.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from saddlepoint.theory.table1 import scaled_gradient_order
 
 
 class CondatVuState(NamedTuple):
-    """x_k, y_k and A' x_k."""
+    """The points x_k and y_k, and A' x_k."""
 
     x: Array
     y: Array
@@ -40,7 +40,7 @@ class CondatVuState(NamedTuple):
 @register
 @dataclass(frozen=True)
 class CondatVu(Method):
-    """Condat-Vu in the order of Gauss and Seidel."""
+    """Condat-Vu in Gauss-Seidel order: y first, then x with the new y."""
 
     prox: str = choice_option("none", "sides whose prox is used instead of the gradient", ("none", "x", "y", "both"))
 
@@ -49,11 +49,11 @@ class CondatVu(Method):
     works: ClassVar[tuple[str, ...]] = ("condat2013", "vu2013", "chambolle2016")
 
     def init(self, f: Saddle, x: Array, y: Array) -> CondatVuState:
-        """Start at (x, y); one product."""
+        """The state at the start (x, y); one product."""
         return CondatVuState(x, y, f.A.tmul(x))
 
     def step(self, f: Saddle, s: CondatVuState) -> CondatVuState:
-        """One gradient or prox of each function, one product each way."""
+        """The state after one step: a gradient or prox of each function, a product each way."""
         rx, ry, theta = self.steps(f)
         tx, ty = rx / f.mu_x, ry / f.mu_y
         if self.prox in ("y", "both"):
@@ -75,25 +75,25 @@ class CondatVu(Method):
         return Needs(prox_g=self.prox in ("x", "both"), prox_h=self.prox in ("y", "both"))
 
     def steps(self, f: Saddle) -> Sweep:
-        """rx, ry and theta."""
+        """The steps rx and ry, and theta."""
         return condat_vu_steps(*self.seen(f))
 
     def seen(self, f: Saddle) -> tuple[float, float, float]:
-        """kx, ky and c as the sweep meets them."""
+        """The numbers kx, ky and c, with kappa = 1 for a function whose prox is used."""
         kx = 1.0 if self.prox in ("x", "both") else f.kappa_x
         ky = 1.0 if self.prox in ("y", "both") else f.kappa_y
         return kx, ky, f.coupling
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each, a prox in the place of a gradient."""
+        """A step costs one gradient or prox of each function and one product each way."""
         x, y = self.prox in ("x", "both"), self.prox in ("y", "both")
         calls = {"grad_g": int(not x), "grad_h": int(not y), "A": 1, "At": 1, "prox_g": int(x), "prox_h": int(y)}
         return {name: count for name, count in calls.items() if count or name not in ("prox_g", "prox_h")}
 
     def bound(self, f: Saddle, k: int) -> float:
-        """theta^k, up to a constant."""
+        """The squared distance after k steps is at most theta^k times a constant."""
         return condat_vu_bound(*self.seen(f), k)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """The steps and theta."""
+        """The steps rx and ry, and theta."""
         return self.steps(f)._asdict()

@@ -10,13 +10,14 @@ Guarantee:  |x_K - x*|^2 + |y_K - y*|^2 <= C (1 - rho)^K (|x_0 - x*|^2 + |y_0 - 
             O~(|A|/mu + kappa^(3/4)) queries   (Theorem `dippa:0`).
 Reference:  G. Xie, Y. Han and Z. Zhang, DIPPA: An improved method for bilinear saddle point problems, 2021.
 
-The problem is first rescaled so that one L and one mu serve both players; unbalanced ones then run at
-kappa = max(kappa_x, kappa_y), and ``Catalyst(DIPPA())`` does better.
+The problem is first rescaled so that one L and one mu hold for both functions. The rate for an unbalanced problem is
+then that of kappa = max(kappa_x, kappa_y), and ``Catalyst(DIPPA())`` needs fewer calls.
 
-Inner rules. ``paper``: K1 steps of AGD and K2 of APFB, always. ``adaptive``: as inexact as a bound on
-|z_k - z*|^2 + |w_k - w*|^2, proven from the fixed-point residual, allows if it is to fall by 1 - rho a step; every
-inner solve stops by proof. ``certified``: never less accurate than the paper's eps_k and delta_k either, with a proven
-bound in the place of the unknown C_0; so Theorem `dippa-out` holds as it stands.
+The inner rule says when the inner solves end. ``paper``: always after K1 steps of AGD and K2 of APFB. ``adaptive``: as
+early as possible while a bound on |z_k - z*|^2 + |w_k - w*|^2, which is proven from the fixed-point residual, still
+falls by the factor 1 - rho in each step; the accuracy of every inner solve is proven. ``certified``: the same, but with
+an accuracy of at least the paper's eps_k and delta_k, in which a proven bound replaces the unknown C_0; so Theorem
+`dippa-out` holds without a change.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ class DIPPAState(NamedTuple):
     y: Array
     z: Array
     w: Array
-    dx: Array  # xt_k - x_{k-1}: half of it again is a good guess for the next step
+    dx: Array  # xt_k - x_{k-1}: the next inner solve starts half of this difference ahead
     dy: Array
-    k: int  # steps done
+    k: int  # number of steps so far
     C0: float  # a proven bound on |x_0 - x*|^2 + |y_0 - y*|^2
     bound: float  # a proven bound on a_{k+1} = |z_{k+1} - z*|^2 + |w_{k+1} - w*|^2
-    level: float  # the inexactness granted to step k + 1
+    level: float  # the inexactness that step k + 1 may have
 
 
 @register
@@ -92,7 +93,7 @@ class DIPPA(Method):
         return balanced(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> DIPPAState:
-        """z_1 and w_1; and, unless the inner work is fixed, one gradient of each function for the proven bounds."""
+        """The start, z_1 and w_1; one gradient of each function for the proven bounds, unless the rule is ``paper``."""
         alpha, kappa = dppa_alpha(f.L, f.mu), f.L / f.mu
         Ay, Atx = f.A.both(x, y)
         z, w = x - alpha * Ay, y + alpha * Atx
@@ -108,7 +109,7 @@ class DIPPA(Method):
         return DIPPAState(x, y, z, w, 0.0 * x, 0.0 * y, 0, C0, bound, level)
 
     def step(self, f: Saddle, s: DIPPAState) -> DIPPAState:
-        """Two inexact proximal steps."""
+        """The state after one step, which is two inexact proximal steps."""
         alpha, kappa, z, w = dppa_alpha(f.L, f.mu), f.L / f.mu, s.z, s.w
         K1 = dippa_K1(kappa, alpha * f.norm) if self.inner == "paper" else None
         eps = dippa_eps(s.level, f.mu)
@@ -116,7 +117,7 @@ class DIPPA(Method):
         yt = minimise(anchored(f.h, 1.0 / alpha, w), s.y + 0.5 * s.dy, steps=K1, gap=eps)
         p, q = 2.0 * xt - z, 2.0 * yt - w
         x, y, rx, ry = self.couple(f, p, q, s)
-        z, w = 2.0 * x - p + rx, 2.0 * y - q + ry  # x - alpha A y and y + alpha A' x, for nothing
+        z, w = 2.0 * x - p + rx, 2.0 * y - q + ry  # x - alpha A y and y + alpha A' x, at no extra cost
         if self.inner == "paper" or (s.k + 1) % REFRESH == 0:
             Ay, Atx = f.A.both(x, y)
             z, w = x - alpha * Ay, y + alpha * Atx
@@ -145,7 +146,7 @@ class DIPPA(Method):
                 return by_cg(f.A, p, q, alpha, start, residual, dippa_K2_cg(kappa, nu) if fixed else None)
 
     def solver(self, f: Saddle) -> str:
-        """What ``auto`` comes to."""
+        """The solver of the coupling subproblem that the option means; ``auto`` is resolved by size."""
         if self.coupling != "auto":
             return self.coupling
         if self.inner == "paper":
@@ -153,7 +154,7 @@ class DIPPA(Method):
         return "factor" if min(f.shape) <= SMALL else "cg"
 
     def cost(self, f: Saddle) -> dict[str, int] | None:
-        """Fixed for the paper's rule with APFB: K1 gradients of each function, K2 + 1 products each way."""
+        """The calls of a step, fixed for the paper's rule with APFB: K1 gradients each, K2 + 1 products each way."""
         if self.inner != "paper" or self.solver(f) != "apfb":
             return None
         kappa, nu = f.L / f.mu, f.norm * dppa_alpha(f.L, f.mu)
@@ -161,7 +162,7 @@ class DIPPA(Method):
         return {"grad_g": K1, "grad_h": K1, "A": K2 + 1, "At": K2 + 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """alpha, kappa, rho, C, K1 and K2."""
+        """The constants alpha, kappa, rho, C, K1 and K2."""
         alpha, kappa = dppa_alpha(f.L, f.mu), f.L / f.mu
         nu = alpha * f.norm
         return {

@@ -1,12 +1,12 @@
-r"""Direct: one factorisation, for quadratic g and h whose matrices are at hand and not too large.
+r"""Direct: one factorisation, for quadratic g and h whose matrices are known and not too large.
 
 Problem:    grad g(x) + A y = 0, grad h(y) - A' x = 0 with grad g(x) = P x + b and grad h(y) = Q y + d.
 Recursion:  z_{k+1} = z_k - K^-1 F(z_k),   K = [[P, A], [-A', Q]],
             by the Cholesky factors of P and of S = Q + A' P^-1 A if they are dense, by a sparse LU of K otherwise.
-Guarantee:  the first step is the solution, to rounding; the next ones are iterative refinement.
+Guarantee:  the first step finds the solution up to rounding; the next ones are iterative refinement.
 Reference:  M. Benzi, G. Golub and J. Liesen, Numerical solution of saddle point problems, Acta Numerica 2005.
 
-The matrices are charged as what they would cost through the oracle: a gradient or a product for each column.
+Each matrix is counted as the oracle calls that would compute it: a gradient or a product for each column.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 
-SPARSE = 0.1  # the share of entries up to which a sparse factorisation is tried
+SPARSE = 0.1  # largest share of nonzero entries with which a sparse factorisation is tried
 
 Solver = Callable[[Array, Array], tuple[Array, Array]]
 
 
 class DirectState(NamedTuple):
-    """The point, and the solver that was made for it."""
+    """The point, and the function that solves systems with the factorisation."""
 
     x: Array
     y: Array
@@ -43,25 +43,25 @@ class DirectState(NamedTuple):
 @register
 @dataclass(frozen=True)
 class Direct(Method):
-    """Newton's method, which is one step where the field is affine."""
+    """Newton's method, which needs one step because the field is affine."""
 
     needs: ClassVar[Needs] = Needs(quadratic=True, hessians=True, matrix=True)
     complexity: ClassVar[Complexity] = Complexity("one factorisation")
     works: ClassVar[tuple[str, ...]] = ("benzi2005",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> DirectState:
-        """The factorisation."""
+        """The start, for which the matrix is factorised."""
         assert f.g.hessian is not None
         assert f.h.hessian is not None
         return DirectState(x, y, solver(wide(f.g.hessian(x)), wide(f.h.hessian(y)), wide(f.A.matrix())))
 
     def step(self, f: Saddle, s: DirectState) -> DirectState:
-        """One query, one solve."""
+        """The state after one step: a query, and a solve with the factorisation."""
         dx, dy = s.solve(*f.field(s.x, s.y))
         return DirectState(s.x - dx, s.y - dy, s.solve)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each, once there is a factorisation."""
+        """A step costs one gradient of each function and one product each way; the factorisation is counted apart."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
 
@@ -69,7 +69,7 @@ def solver(P: Any, Q: Any, A: Any) -> Solver:
     """(u, v) -> (x, y) with P x + A y = u and Q y - A' x = v; a SingularError if rounding makes that impossible."""
     try:
         return _solver(P, Q, A)
-    except (LinAlgError, RuntimeError, ValueError) as error:  # SuperLU's word for singular, SciPy's for not finite
+    except (LinAlgError, RuntimeError, ValueError) as error:  # singular (SuperLU), or not finite (SciPy)
         raise SingularError(f"the Hessians are not positive definite to working precision: {error}") from None
 
 
@@ -99,5 +99,5 @@ def _entries(matrix: Any) -> int:
 
 
 def wide(matrix: Any) -> Any:
-    """In float64, the precision of factors."""
+    """The array in float64, the precision of the factorisation."""
     return matrix.astype(np.float64)

@@ -29,7 +29,7 @@ from saddlepoint.theory.dppa import dppa_alpha, dppa_contraction
 
 
 class DPPAState(NamedTuple):
-    """x_k, y_k and the point (z_{k+1}, w_{k+1}) from which the next step starts."""
+    """The points x_k and y_k, and (z_{k+1}, w_{k+1}), from which the next step starts."""
 
     x: Array
     y: Array
@@ -51,13 +51,13 @@ class DPPA(Method):
         return balanced(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> DPPAState:
-        """z_1 and w_1."""
+        """The start, with z_1 and w_1."""
         alpha = dppa_alpha(f.L, f.mu)
         Ay, Atx = f.A.both(x, y)
         return DPPAState(x, y, x - alpha * Ay, y + alpha * Atx)
 
     def step(self, f: Saddle, s: DPPAState) -> DPPAState:
-        """Two proximal steps."""
+        """The state after one step, which is two proximal steps."""
         alpha = dppa_alpha(f.L, f.mu)
         z, w = s.z, s.w
         xt, yt = f.g.prox(z, alpha), f.h.prox(w, alpha)
@@ -66,9 +66,9 @@ class DPPA(Method):
         return DPPAState(x, y, 2.0 * x - p, 2.0 * y - q)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One prox of each function and, with the factor at hand, two products each way."""
+        """A step costs one prox of each function and, once A is factorised, two products each way."""
         return {"grad_g": 0, "grad_h": 0, "A": 2, "At": 2, "prox_g": 1, "prox_h": 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """alpha, and the factor eta a step."""
+        """The step alpha, and the factor eta by which a step reduces the error."""
         return {"alpha": dppa_alpha(f.L, f.mu), "eta": dppa_contraction(f.L / f.mu)}

@@ -1,4 +1,4 @@
-r"""Extragradient: a look ahead, then a step with the field found there.
+r"""Extragradient: a trial step, then a step with the field at the trial point.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y) with gradients of g and h; F = (grad g(x) + A y, grad h(y) - A' x).
 Recursion:  xh  = x_k - eta/mu_x Fx(x_k, y_k),   yh  = y_k - eta/mu_y Fy(x_k, y_k)
@@ -27,7 +27,7 @@ from saddlepoint.theory.table1 import scaled_gradient_order
 @register
 @dataclass(frozen=True)
 class Extragradient(Method):
-    """Korpelevich's method in the variables that make both players equally strongly convex."""
+    """Korpelevich's method in the variables where mu_x = mu_y."""
 
     eta: float | None = float_option(None, "step in scaled variables; None = by theory")
 
@@ -35,11 +35,11 @@ class Extragradient(Method):
     works: ClassVar[tuple[str, ...]] = ("korpelevich1976", "tseng1995", "mokhtari2020")
 
     def init(self, f: Saddle, x: Array, y: Array) -> State:
-        """Start at (x, y)."""
+        """The state at the start (x, y)."""
         return State(x, y)
 
     def step(self, f: Saddle, s: State) -> State:
-        """Two queries."""
+        """The state after one step, which costs two queries."""
         eta = self.step_size(f)
         tx, ty = eta / f.mu_x, eta / f.mu_y
         Fx, Fy = f.field(s.x, s.y)
@@ -47,17 +47,17 @@ class Extragradient(Method):
         return State(s.x - tx * Fx, s.y - ty * Fy)
 
     def step_size(self, f: Saddle) -> float:
-        """eta."""
+        """The step size eta."""
         return extragradient_eta(field_lipschitz(*f.numbers)) if self.eta is None else self.eta
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """Two of each."""
+        """A step costs two gradients of each function and two products each way."""
         return {"grad_g": 2, "grad_h": 2, "A": 2, "At": 2}
 
     def bound(self, f: Saddle, k: int) -> float | None:
-        """(1 - eta)^k."""
+        """The squared distance falls by the factor (1 - eta)^k in k steps."""
         return None if self.eta is not None else extragradient_bound(field_lipschitz(*f.numbers), k)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """eta."""
+        """The step size eta."""
         return {"eta": self.step_size(f)}

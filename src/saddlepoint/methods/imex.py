@@ -1,4 +1,4 @@
-r"""IMEX: a gradient step for the functions, an implicit one for the coupling.
+r"""IMEX: an explicit gradient step for the functions, an implicit step for the coupling.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y), the players rescaled so that one step t suits both functions.
 Recursion:  p = x_k - t grad g(x_k),   q = y_k - t grad h(y_k),   t = sx/L_x = sy/L_y,
@@ -10,9 +10,10 @@ Guarantee:  with exact solves, for stride <= 1, |x_k - x*|^2 + |y_k - y*|^2 <= (
 Reference:  It is forward-backward splitting (P.-L. Lions and B. Mercier, SIAM J. Numer. Anal. 1979) of the field into
             its gradient part and its skew part.
 
-On its own it is slow. But its steps see the coupling only through a bounded operator, so that Anderson's mixing finds
-in them what preconditioned GMRES would find: on everyday problems some dozens of gradients are enough at any kappa and
-any |A|. Mixed, a stride beyond 2 pays, although the bare recursion is unstable there.
+Without acceleration the method is slow. But the coupling enters its steps only through a bounded operator, so that
+Anderson acceleration works as preconditioned GMRES does: on ordinary problems some dozens of gradients are enough for
+any kappa and any |A|. With Anderson acceleration a stride beyond 2 saves gradients, although the plain recursion is
+unstable there.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from saddlepoint.problems.transforms import View, rescaled
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import IMPLICIT
 
-LARGE = 2000  # length of the smaller side of A from which A is never factorised
+LARGE = 2000  # smaller dimension of A from which on A is never factorised
 
 
 class IMEXState(NamedTuple):
-    """x_k, y_k with t A y_k and t A' x_k."""
+    """The points x_k and y_k, and the products t A y_k and t A' x_k."""
 
     x: Array
     y: Array
@@ -57,21 +58,21 @@ class IMEX(Method):
     works: ClassVar[tuple[str, ...]] = ("lions1979",)
 
     def strides(self, f: Saddle) -> tuple[float, float]:
-        """sx and sy: beyond sqrt(kappa) a longer step gains nothing, and makes the coupling harder to solve for."""
+        """The strides sx and sy. Beyond sqrt(kappa) a longer step gains nothing and makes the implicit step harder."""
         return min(self.stride, max(1.0, f.kappa_x**0.5)), min(self.stride, max(1.0, f.kappa_y**0.5))
 
     def normal_form(self, f: Saddle) -> View:
-        """L_x/sx = L_y/sy, with |A| as it was."""
+        """The problem in variables where L_x/sx = L_y/sy; |A| stays as it is."""
         sx, sy = self.strides(f)
         ratio = (f.L_y / sy) ** 0.25 / (f.L_x / sx) ** 0.25
         return rescaled(f, ratio, 1.0 / ratio)
 
     def init(self, f: Saddle, x: Array, y: Array) -> IMEXState:
-        """Start at (x, y); one product each way."""
+        """The state at the start (x, y); one product each way."""
         return IMEXState(x, y, *self.products(f, x, y), 0)
 
     def step(self, f: Saddle, s: IMEXState) -> IMEXState:
-        """One gradient of each function, and conjugate gradients."""
+        """The state after one step: a gradient of each function, and conjugate gradients for the coupling."""
         t = self.size(f)
         p, q = s.x - t * f.g.grad(s.x), s.y - t * f.h.grad(s.y)
         start = Start(s.x, s.y, s.tAy, s.tAtx)
@@ -85,32 +86,32 @@ class IMEX(Method):
         return IMEXState(x, y, tAy, tAtx, s.k + 1)
 
     def size(self, f: Saddle) -> float:
-        """t."""
+        """The step t."""
         return self.strides(f)[0] / f.L_x
 
     def products(self, f: Saddle, x: Array, y: Array) -> tuple[Array, Array]:
-        """t A y and t A' x."""
+        """The products t A y and t A' x."""
         t = self.size(f)
         Ay, Atx = f.A.both(x, y)
         return t * Ay, t * Atx
 
     def factorised(self, f: Saddle) -> bool:
-        """Whether to factorise: where that takes fewer products than some dozens of solves by conjugate gradients."""
+        """Whether A is factorised: if that costs less than some dozens of solves by conjugate gradients."""
         if self.coupling != "auto":
             return self.coupling == "factor"
         return min(f.shape) <= max(SMALL, min(LARGE, 25.0 * self.size(f) * f.norm))
 
     def bound(self, f: Saddle, k: int) -> float | None:
-        """(1 - stride/kappa)^(2k), where the steps are short and the solves exact."""
+        """The bound (1 - stride/kappa)^(2k), where stride <= 1 and the solves are exact; None elsewhere."""
         if self.stride > 1.0 or not self.factorised(f):
             return None
         spread = max(f.mu_x, f.mu_y) / f.mu
         return spread * (1.0 - self.stride / max(f.kappa_x, f.kappa_y)) ** (2 * k)
 
     def weights(self, f: Saddle) -> dict[str, float]:
-        """Both players alike."""
+        """Both x and y have the weight 1."""
         return {"x": 1.0, "y": 1.0}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """t."""
+        """The step t."""
         return {"t": self.size(f)}

@@ -28,7 +28,7 @@ from saddlepoint.theory.table1 import separate_order
 
 
 class JSTState(NamedTuple):
-    """x_k, y_k, and the points w, q whose gradients are the lifted variables."""
+    """The points x_k and y_k, and the points w and q, whose gradients are the lifted variables."""
 
     x: Array
     y: Array
@@ -45,15 +45,15 @@ class JST(Method):
     works: ClassVar[tuple[str, ...]] = ("jin2022",)
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1."""
+        """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> JSTState:
-        """w = x and q = y."""
+        """The start, with w = x and q = y."""
         return JSTState(x, y, x, y)
 
     def step(self, f: Saddle, s: JSTState) -> JSTState:
-        """Two queries."""
+        """The state after one step, which costs two queries."""
         x, y, w, q = s
         lam = jst_lambda(*f.numbers)
         t, a = 1.0 / lam, 1.0 / (1.0 + lam)
@@ -70,17 +70,17 @@ class JST(Method):
         )
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """Two of each."""
+        """A step costs two gradients of each function and two products each way."""
         return {"grad_g": 2, "grad_h": 2, "A": 2, "At": 2}
 
     def bound(self, f: Saddle, k: int) -> float:
-        """max(kx, ky) (1 + 1/lambda)^-k."""
+        """The squared distance after k steps is at most max(kx, ky) (1 + 1/lambda)^-k times its start."""
         return jst_bound(*f.numbers, k)
 
     def weights(self, f: Saddle) -> dict[str, float]:
-        """All fields alike."""
+        """Every field has the weight 1."""
         return dict.fromkeys(JSTState._fields, 1.0)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """lambda."""
+        """The number lambda, the l of the recursion."""
         return {"lambda": jst_lambda(*f.numbers)}

@@ -10,8 +10,8 @@ Guarantee:  |F(z_k)| is the smallest of all points in z_0 + span(r_0, K r_0, ...
 Reference:  S. Eisenstat, H. Elman and M. Schultz, Variational iterative methods for nonsymmetric systems of linear
             equations, SIAM J. Numer. Anal. 1983; Y. Saad and M. Schultz, GMRES, SIAM J. Sci. Stat. Comput. 1986.
 
-Products with P and Q are differences of gradients, and counted as such. SciPy's GMRES cannot be stopped at a
-certificate between two products; this recursion has the same residuals (the tests compare them) and can.
+Products with P and Q are differences of gradients, and are counted as gradients. SciPy's GMRES cannot be stopped
+between two products when a certificate is reached; this recursion can, and has the same residuals (tests compare them).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import lower_order
 
 DEPENDENT = 1e-10  # relative distance from the span of the others below which a direction is rounding error
-REFRESH = 64  # steps after which the residual is computed anew, so that rounding errors do not add up
+REFRESH = 64  # number of steps after which the residual is computed anew, so that rounding errors do not add up
 
 
 class KrylovState(NamedTuple):
-    """z_k, the residual -F(z_k), b, and the directions d_i with the orthonormal e_i = K d_i."""
+    """The point z_k, the residual -F(z_k), b, and the directions d_i with the orthonormal e_i = K d_i."""
 
     x: Array
     y: Array
@@ -49,24 +49,24 @@ class KrylovState(NamedTuple):
 class Krylov(Method):
     """Generalised conjugate residuals."""
 
-    window: int = int_option(300, "directions that are remembered before all are forgotten", 1)
+    window: int = int_option(300, "number of directions that are kept before all are dropped", 1)
 
     needs: ClassVar[Needs] = Needs(quadratic=True)
     complexity: ClassVar[Complexity] = Complexity("c + sqrt(kx + ky)", lower_order)
     works: ClassVar[tuple[str, ...]] = ("eisenstat1983", "saad1986")
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1."""
+        """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> KrylovState:
-        """Two queries: the field at zero, which is b, and at (x, y)."""
+        """The start, with two queries: the field at zero, which is b, and at (x, y)."""
         b = concat((f.g.grad(0.0 * x), f.h.grad(0.0 * y)))
         r = -concat(f.field(x, y))
         return KrylovState(x, y, r, b, Rows.empty(self.window, r), Rows.empty(self.window, r), 0)
 
     def step(self, f: Saddle, s: KrylovState) -> KrylovState:
-        """One query, and another when the residual is computed anew."""
+        """The state after one step: one query, and another one when the residual is computed anew."""
         m = f.shape[0]
         if s.e.full:
             s = self.forget(s)
@@ -78,11 +78,11 @@ class Krylov(Method):
         v = stretch * s.r
         d, e = s.r, (1.0 / stretch) * (concat(f.field(v[:m], v[m:])) - s.b)
         before = norm(e)
-        for _ in range(2):  # once more, for what rounding left of it
+        for _ in range(2):  # the second pass removes what rounding left in the first
             c = s.e.matrix @ e
             d, e = d - c @ s.d.matrix, e - c @ s.e.matrix
         length = norm(e)
-        if length <= DEPENDENT * before:  # the space is exhausted but for rounding: begin again with what is left
+        if length <= DEPENDENT * before:  # up to rounding there is no new direction: drop all of them and begin again
             return self.forget(s)._replace(r=-concat(f.field(s.x, s.y)))
         d, e = d / length, e / length
         a = inner(s.r, e)
@@ -92,5 +92,5 @@ class Krylov(Method):
         return KrylovState(x, y, r, s.b, s.d.append(d), s.e.append(e), s.k + 1)
 
     def forget(self, s: KrylovState) -> KrylovState:
-        """The same point without directions."""
+        """The state of the same point without directions."""
         return s._replace(d=Rows.empty(self.window, s.r), e=Rows.empty(self.window, s.r))

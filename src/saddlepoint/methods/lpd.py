@@ -1,4 +1,4 @@
-r"""LPD, the lifted primal-dual method: the first to meet the lower bound.
+r"""LPD, the lifted primal-dual method, which was the first to attain the lower bound.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y); gt = g - mu_x/2 |x|^2, ht = h - mu_y/2 |y|^2.
 Recursion:  x_{k+1} = (x_k - tx (A yb + ub))/(1 + rx),   y_{k+1} = (y_k + ty (A' xb - vb))/(1 + ry),
@@ -29,7 +29,7 @@ from saddlepoint.theory.table1 import lpd_order
 
 
 class LPDState(NamedTuple):
-    """x_k, y_k, the lifted points with their gradients, and the extrapolations for the next step."""
+    """The points x_k and y_k, the lifted points with their gradients, and the extrapolations for the next step."""
 
     x: Array
     y: Array
@@ -46,18 +46,18 @@ class LPDState(NamedTuple):
 @register
 @dataclass(frozen=True)
 class LPD(Method):
-    """The lifted primal-dual method, all blocks at once."""
+    """The lifted primal-dual method, with all blocks updated at once."""
 
     complexity: ClassVar[Complexity] = Complexity("sqrt(kx - 1) + sqrt(ky - 1) + 2 c", lpd_order)
     works: ClassVar[tuple[str, ...]] = ("thekumparampil2022",)
 
     def init(self, f: Saddle, x: Array, y: Array) -> LPDState:
-        """w = x and q = y; one gradient of each function."""
+        """The start, with w = x and q = y; one gradient of each function."""
         u, v = f.g.grad(x) - f.mu_x * x, f.h.grad(y) - f.mu_y * y
         return LPDState(x, y, x, y, u, v, x, y, u, v)
 
     def step(self, f: Saddle, s: LPDState) -> LPDState:
-        """One query."""
+        """The state after one step, which costs one query: a gradient of each function, a product each way."""
         rx, ry, sx, sy, theta = lpd_parameters(*f.numbers)
         Ay, Atx = f.A.both(s.xb, s.yb)
         x = (1.0 / (1.0 + rx)) * (s.x - (rx / f.mu_x) * (Ay + s.ub))
@@ -69,20 +69,20 @@ class LPD(Method):
         return LPDState(x, y, w, q, u, v, xb, yb, u + theta * (u - s.u), v + theta * (v - s.v))
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each."""
+        """A step costs one gradient of each function and one product each way."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
     def bound(self, f: Saddle, k: int) -> float:
-        """theta^k, up to a constant."""
+        """The squared distance after k steps is at most theta^k times a constant."""
         return lpd_bound(*f.numbers, k)
 
     def weights(self, f: Saddle) -> dict[str, float]:
-        """Points in the metric of mu, gradients in that of 1/(L - mu)."""
+        """Points are weighted by sqrt(mu), gradients by 1/sqrt(L - mu)."""
         sx, sy, gx, gy = lifted_weights(f)
         return {"x": sx, "y": sy, "w": sx, "q": sy, "ub": gx, "vb": gy, "xb": sx, "yb": sy}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """rx, ry, sx, sy and theta."""
+        """The steps rx, ry, sx and sy, and theta."""
         return lpd_parameters(*f.numbers)._asdict()
 
 

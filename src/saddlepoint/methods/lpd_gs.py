@@ -1,4 +1,4 @@
-r"""LPD-GS, the lifted primal-dual method in the order of Gauss and Seidel: the default among single-loop methods.
+r"""LPD-GS, the lifted primal-dual method in Gauss-Seidel order; the default among single-loop methods.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y); gt = g - mu_x/2 |x|^2, ht = h - mu_y/2 |y|^2.
 Recursion:  y_{k+1} = (y_k + ty (A' x_k - v_k))/(1 + r),   w_{k+1} = (w_k + r x_k)/(1 + r),  u_{k+1} = grad gt(w_{k+1})
@@ -12,7 +12,7 @@ Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by 1/(1 + r) ~ 1 - 1/N a
 Reference:  It is the method of Chambolle and Pock (Math. Prog. 2016) applied to the lifted problem of
             K. Thekumparampil, N. He and S. Oh (AISTATS 2022), with the blocks (x, v) and (y, u) in turn.
 
-A step is one ``through``: it ends with the A' x that the next one begins with.
+The two products of a step are one call of ``through``: a step ends with the A' x that the next one begins with.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from saddlepoint.theory.table1 import lpd_gs_order
 
 
 class LPDGSState(NamedTuple):
-    """x_k, y_k, A' x_k, and the lifted points with their gradients."""
+    """The points x_k and y_k, A' x_k, and the lifted points with their gradients."""
 
     x: Array
     y: Array
@@ -45,19 +45,19 @@ class LPDGSState(NamedTuple):
 @register
 @dataclass(frozen=True)
 class LPDGS(Method):
-    """The lifted primal-dual method, block after block."""
+    """The lifted primal-dual method, with one block updated after the other."""
 
     name: ClassVar[str] = "lpd-gs"
     complexity: ClassVar[Complexity] = Complexity("N <= sqrt(kx + ky + c^2)", lpd_gs_order)
     works: ClassVar[tuple[str, ...]] = ("chambolle2016", "thekumparampil2022")
 
     def init(self, f: Saddle, x: Array, y: Array) -> LPDGSState:
-        """w = x and q = y; one gradient of each function and one product."""
+        """The start, with w = x and q = y; one gradient of each function and one product."""
         u, v = f.g.grad(x) - f.mu_x * x, f.h.grad(y) - f.mu_y * y
         return LPDGSState(x, y, f.A.tmul(x), x, y, u, v)
 
     def step(self, f: Saddle, s: LPDGSState) -> LPDGSState:
-        """One query, in turn."""
+        """The state after one step: one gradient of each function, one product each way."""
         r = lpd_gs_rho(*f.numbers)
         tx, ty, theta = r / f.mu_x, r / f.mu_y, 1.0 / (1.0 + r)
         y = theta * (s.y + ty * (s.Atx - s.v))
@@ -71,19 +71,19 @@ class LPDGS(Method):
         return LPDGSState(p - (theta * tx) * t, y, Atx, w, q, u, v)
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each."""
+        """A step costs one gradient of each function and one product each way."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
     def bound(self, f: Saddle, k: int) -> float:
-        """(1 + r)^-k, up to a constant."""
+        """The squared distance after k steps is at most (1 + r)^-k times a constant."""
         return lpd_gs_bound(*f.numbers, k)
 
     def weights(self, f: Saddle) -> dict[str, float]:
-        """Points in the metric of mu, gradients in that of 1/(L - mu)."""
+        """Points are weighted by sqrt(mu), gradients by 1/sqrt(L - mu)."""
         sx, sy, gx, gy = lifted_weights(f)
         return {"x": sx, "y": sy, "w": sx, "q": sy, "u": gx, "v": gy}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """r and theta."""
+        """The constants r and theta of the recursion."""
         r = lpd_gs_rho(*f.numbers)
         return {"rho": r, "theta": 1.0 / (1.0 + r)}

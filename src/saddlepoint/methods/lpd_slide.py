@@ -1,4 +1,4 @@
-r"""LPD-slide: the lifted primal-dual method with the coupling solved for. Few gradients, whatever |A| is.
+r"""LPD-slide: the lifted primal-dual method with an implicit coupling, which needs few gradients for any |A|.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y); gt = g - mu_x/2 |x|^2, ht = h - mu_y/2 |y|^2.
 Recursion:  (in the variables where mu_x = mu_y = 1)
@@ -32,7 +32,7 @@ from saddlepoint.theory.table1 import SLIDING
 
 
 class LPDSlideState(NamedTuple):
-    """z_k with its scaled products, the start of the next inner solve, and the lifted points with their gradients."""
+    """The point z_k with its scaled products, the start of the next inner solve, and the lifted points."""
 
     x: Array
     y: Array
@@ -63,17 +63,17 @@ class LPDSlide(Method):
     works: ClassVar[tuple[str, ...]] = ("thekumparampil2022", "borodich2023")
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1."""
+        """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> LPDSlideState:
-        """w = x and q = y; one query."""
+        """The start, with w = x and q = y; one query."""
         u, v = f.g.grad(x) - x, f.h.grad(y) - y
         aAy, aAtx = self.products(f, x, y)
         return LPDSlideState(x, y, aAy, aAtx, Start(x, y, aAy, aAtx), x, y, u, v, u, v, 0)
 
     def step(self, f: Saddle, s: LPDSlideState) -> LPDSlideState:
-        """One gradient of each function, and conjugate gradients."""
+        """The state after one step: a gradient of each function, and conjugate gradients for the coupling."""
         r = lpd_slide_rho(f.kappa_x, f.kappa_y)
         theta, a = 1.0 / (1.0 + r), r / (1.0 + r)
         p, q = a * ((1.0 / r) * s.x - s.ub), a * ((1.0 / r) * s.y - s.vb)
@@ -87,27 +87,27 @@ class LPDSlide(Method):
         start = Start(2.0 * x - s.x, 2.0 * y - s.y, 2.0 * aAy - s.aAy, 2.0 * aAtx - s.aAtx)
         if (s.k + 1) % REFRESH == 0:
             aAy, aAtx = self.products(f, x, y)
-            start = Start(x, y, aAy, aAtx)  # no extrapolation, which would carry on the error of the last products
+            start = Start(x, y, aAy, aAtx)  # not extrapolated: that would keep the errors of the last products
         ub, vb = u + theta * (u - s.u), v + theta * (v - s.v)
         return LPDSlideState(x, y, aAy, aAtx, start, w, yw, u, v, ub, vb, s.k + 1)
 
     def products(self, f: Saddle, x: Array, y: Array) -> tuple[Array, Array]:
-        """a A y and a A' x."""
+        """The products a A y and a A' x."""
         r = lpd_slide_rho(f.kappa_x, f.kappa_y)
         Ay, Atx = f.A.both(x, y)
         return (r / (1.0 + r)) * Ay, (r / (1.0 + r)) * Atx
 
     def bound(self, f: Saddle, k: int) -> float | None:
-        """(1 + r)^-k, up to a constant, where the coupling is factorised."""
+        """The bound (1 + r)^-k times a constant, where A is factorised; None elsewhere."""
         exact = self.coupling == "factor" or (self.coupling == "auto" and min(f.shape) <= SMALL)
         return lpd_slide_bound(f.kappa_x, f.kappa_y, k) if exact else None
 
     def weights(self, f: Saddle) -> dict[str, float]:
-        """Points alike, gradients in the metric of 1/(L - mu)."""
+        """Points are weighted by sqrt(mu), gradients by 1/sqrt(L - mu)."""
         sx, sy, gx, gy = lifted_weights(f)
         return {"x": sx, "y": sy, "w": sx, "q": sy, "ub": gx, "vb": gy}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """r and theta."""
+        """The constants r and theta of the recursion."""
         r = lpd_slide_rho(f.kappa_x, f.kappa_y)
         return {"rho": r, "theta": 1.0 / (1.0 + r)}

@@ -10,9 +10,9 @@ Recursion:  f_k(x, y) = f(x, y) + ell |x - xt_{k-1}|^2
 Guarantee:  O~(ell/sqrt(mu_x mu_y)) queries, that is O~(|A|/sqrt(mu_x mu_y) + sqrt(kappa_x kappa_y)).
 Reference:  T. Lin, C. Jin and M. I. Jordan, Near-optimal algorithms for minimax optimization, COLT 2020.
 
-The paper has one L for everything; the rescaling to L_x = L_y that keeps |A| makes ell/sqrt(mu_x mu_y) smallest. Outer
-step k ends when the duality gap of f_k is at most eps_k, which falls at the outer rate; AGD knows the gradient where it
-stops, so that the gap is proven for nothing. A step of the method is one step of Maximin-AG2.
+The paper uses one L for g, h and A; the rescaling to L_x = L_y that keeps |A| makes ell/sqrt(mu_x mu_y) smallest. Outer
+step k ends when the duality gap of f_k is at most eps_k, which falls at the outer rate. AGD returns the gradient at its
+last point, so that the gap is proven at no extra cost. A step of the method is one step of Maximin-AG2.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from saddlepoint.theory.table1 import minimax_appa_order
 
 
 class APPAState(NamedTuple):
-    """The current point of Maximin-AG2, and where the outer run stands."""
+    """The current point of Maximin-AG2, and the progress of the outer loop."""
 
     x: Array
     y: Array
     yt: Array  # the extrapolated y
-    k: int  # the outer step under way, from 1
+    k: int  # number of the current outer step, counted from 1
     anchor: Array  # xt_{k-1}
     last: Array  # x_{k-1}
     gap: float  # a proven duality gap of f at the start
-    left: int  # the steps after which exact arithmetic would have ended outer step k; 0 before its first step
+    left: int  # steps until outer step k would end in exact arithmetic; 0 before its first step
 
 
 @register
@@ -65,22 +65,22 @@ class MinimaxAPPA(Method):
     works: ClassVar[tuple[str, ...]] = ("lin2020",)
 
     def normal_form(self, f: Saddle) -> View:
-        """L_x = L_y, with |A| as it is."""
+        """The problem in variables where L_x = L_y; |A| stays as it is."""
         return equal_smoothness_keeping_norm(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> APPAState:
-        """Anchor at x; one query for the gap."""
+        """The start, with x as the anchor; one query for the gap."""
         Fx, Fy = f.field(x, y)
         return APPAState(x, y, y, 1, x, x, gap_bound(f.mu_x, f.mu_y, norm(Fx), norm(Fy)), 0)
 
     def step(self, f: Saddle, s: APPAState) -> APPAState:
-        """One step of Maximin-AG2; and, when that has solved f_k, the outer extrapolation."""
+        """The state after one step of Maximin-AG2 and, if that has solved f_k, the outer extrapolation."""
         ell, kappa, m, L_phi = minimax_appa_parameters(f.L_x, f.L_y, f.mu_x, f.norm)
         eps = appa_eps(s.k, kappa, s.gap)
         g = anchored(f.g, 2.0 * ell, s.anchor - (0.5 / ell) * f.A.mul(s.yt))
         x, p = stationary(g, s.x, minimax_appa_tolerance(eps, m, f.mu_y, f.norm))
         r = f.h.grad(s.yt) - f.A.tmul(x)
-        gap = gap_bound(m, f.mu_y, norm(p), norm(r))  # of f_k at (x, yt)
+        gap = gap_bound(m, f.mu_y, norm(p), norm(r))  # the proven duality gap of f_k at (x, yt)
         if gap <= eps or s.left == 1:
             anchor = x + appa_theta(kappa) * (x - s.last)
             return APPAState(x, s.yt, s.yt, s.k + 1, anchor, x, s.gap, 0)
@@ -90,15 +90,15 @@ class MinimaxAPPA(Method):
         return s._replace(x=x, y=y, yt=yt, left=left)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """ell, kappa, L_phi and theta."""
+        """The constants ell, kappa, L_phi and theta."""
         ell, kappa, _, L_phi = minimax_appa_parameters(f.L_x, f.L_y, f.mu_x, f.norm)
         return {"ell": ell, "kappa": kappa, "L_phi": L_phi, "theta": appa_theta(kappa)}
 
 
 def stationary(phi: Smooth, x: Array, tol: float) -> tuple[Array, Array]:
-    """AGD from x to a point where the gradient is at most ``tol``; the point, and the gradient there.
+    """Run AGD from x until the norm of the gradient is at most ``tol``; return the point and the gradient there.
 
-    Should rounding keep the gradient larger, the run ends where exact arithmetic would have brought it down.
+    If rounding errors keep the gradient larger, the run ends after the steps that suffice in exact arithmetic.
     """
     agd, most = AGD(), math.inf
     s = agd.init(phi, x)

@@ -13,20 +13,20 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.problems.saddle import Saddle
 
-WELL_KNOWN = ("lpd-gs", "dippa", "krylov")  # methods that an error names first where many would do
-FEW = 4  # an error names all methods that would do if there are no more than this
+WELL_KNOWN = ("lpd-gs", "dippa", "krylov")  # methods that an error names if too many could be named
+FEW = 4  # largest number of suitable methods that an error names in full
 
 
 class Missing(NamedTuple):
-    """One thing that a method needs and a problem has not, in words."""
+    """One thing that a method needs and a problem does not have, in words."""
 
     need: str
     reason: str
-    remedy: str  # what the caller can do about it, "" if nothing
+    remedy: str  # what the caller can do about it; empty if nothing
 
 
 def check_needs(method: Method, f: Saddle) -> None:
-    """Raise a ProblemError if the method needs something that the problem has not."""
+    """Raise a ProblemError if the method needs something that the problem does not have."""
     for need, reason, remedy in missing(method, f)[:1]:
         instead = f"use a method that does without, such as {_without(f)}"
         remedy = f"{remedy}, or {instead}" if remedy else instead
@@ -34,7 +34,7 @@ def check_needs(method: Method, f: Saddle) -> None:
 
 
 def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
-    """Everything that the method needs and the problem has not; empty if the method can run on the problem."""
+    """What the method needs and the problem does not have; empty if the method can run on the problem."""
     needs, found = method.needs, list[Missing]()
     functions = (("g", f.g, needs.prox_g), ("h", f.h, needs.prox_h))
     if needs.matrix and f.space.of_x.is_sharded:
@@ -59,7 +59,7 @@ def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
 
 
 def _without(f: Saddle) -> str:
-    """Some registered methods that can run on the problem, as words."""
+    """The names of some registered methods that can run on the problem, as part of a sentence."""
     suited = [name for name in method_names() if not missing(make_method(name), f)]
     if len(suited) > FEW:
         suited = [name for name in WELL_KNOWN if name in suited]

@@ -10,7 +10,7 @@ Guarantee:  |F| falls at every step, and z_k -> z* from anywhere, also where the
 Reference:  L. Qi and J. Sun, A nonsmooth version of Newton's method, Math. Programming 1993; the damping is that of
             K. Levenberg 1944 and D. Marquardt 1963, here with J + b I, which monotony makes positive definite.
 
-The matrices are charged as what they would cost through the oracle: a gradient or a product for each column.
+Each matrix is counted as the oracle calls that would compute it: a gradient or a product for each column.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.complexity import Complexity
 
-ENOUGH, GOOD = 0.1, 0.5  # shares of the decrease in the linear model: to accept a step, to reduce the damping
-STIFF = 1e30  # largest damping that is tried; beyond it a step changes nothing but rounding
+ENOUGH, GOOD = 0.1, 0.5  # least shares of the predicted decrease: to accept a step, to reduce the damping
+STIFF = 1e30  # largest damping that is tried; the steps of a larger one are below rounding
 
 
 class NewtonState(NamedTuple):
@@ -53,15 +53,15 @@ class Newton(Method):
     works: ClassVar[tuple[str, ...]] = ("qi1993",)
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1: there |F| is the certificate."""
+        """The problem in the variables where mu_x = mu_y = 1, in which |F| bounds the distance."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> NewtonState:
-        """One query."""
+        """The start, with one query for the field."""
         return NewtonState(x, y, *f.field(x, y), 0.0)
 
     def step(self, f: Saddle, s: NewtonState) -> NewtonState:
-        """A query and a factorisation for each damping that is tried."""
+        """The state after one step: a query and a factorisation for each damping that is tried."""
         assert f.g.hessian is not None
         assert f.h.hessian is not None
         P, Q, A = wide(f.g.hessian(s.x)), wide(f.h.hessian(s.y)), wide(f.A.matrix())
@@ -79,5 +79,5 @@ class Newton(Method):
 
 
 def length(u: Array, v: Array) -> float:
-    """|(u, v)|."""
+    """The norm of (u, v)."""
     return math.hypot(norm(u), norm(v))

@@ -1,4 +1,4 @@
-r"""Optimistic gradient descent ascent: extragradient that looks ahead with the field it saw last.
+r"""Optimistic gradient descent ascent: extragradient whose trial step uses the previous field.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y) with gradients of g and h; F = (grad g(x) + A y, grad h(y) - A' x).
 Recursion:  x_{k+1} = x_k - eta/mu_x (2 Fx(x_k, y_k) - Fx(x_{k-1}, y_{k-1})),   and so for y with eta/mu_y,
@@ -25,7 +25,7 @@ from saddlepoint.theory.table1 import scaled_gradient_order
 
 
 class OGDAState(NamedTuple):
-    """x_k, y_k and the field at (x_{k-1}, y_{k-1})."""
+    """The points x_k and y_k, and the field at (x_{k-1}, y_{k-1})."""
 
     x: Array
     y: Array
@@ -44,11 +44,11 @@ class OGDA(Method):
     works: ClassVar[tuple[str, ...]] = ("popov1980", "mokhtari2020")
 
     def init(self, f: Saddle, x: Array, y: Array) -> OGDAState:
-        """Start at (x, y), as if it had been there before; one query."""
+        """The start (x, y), which is also taken as the point before it; one query."""
         return OGDAState(x, y, *f.field(x, y))
 
     def step(self, f: Saddle, s: OGDAState) -> OGDAState:
-        """One query."""
+        """The state after one step, which costs one query: a gradient of each function, a product each way."""
         eta = self.step_size(f)
         Fx, Fy = f.field(s.x, s.y)
         x = s.x - (eta / f.mu_x) * (2.0 * Fx - s.Fx)
@@ -56,17 +56,17 @@ class OGDA(Method):
         return OGDAState(x, y, Fx, Fy)
 
     def step_size(self, f: Saddle) -> float:
-        """eta."""
+        """The step size eta."""
         return ogda_eta(field_lipschitz(*f.numbers)) if self.eta is None else self.eta
 
     def cost(self, f: Saddle) -> dict[str, int]:
-        """One of each."""
+        """A step costs one gradient of each function and one product each way."""
         return {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
 
     def bound(self, f: Saddle, k: int) -> float | None:
-        """4/3 (1 - eta)^k."""
+        """The squared distance after k steps is at most 4/3 (1 - eta)^k times its start."""
         return None if self.eta is not None else ogda_bound(field_lipschitz(*f.numbers), k)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """eta."""
+        """The step size eta."""
         return {"eta": self.step_size(f)}

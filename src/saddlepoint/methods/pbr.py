@@ -1,4 +1,4 @@
-r"""Proximal best response (PBR): anchors for both players, so strong that best responses converge.
+r"""Proximal best response (PBR): proximal terms for both players, so large that best responses converge.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y).
 Recursion:  f_k(x, y)  = f(x, y) + beta_x |x - xh_k|^2,            solved to eps_k
@@ -13,8 +13,8 @@ Reference:  Y. Wang and J. Li, Improved algorithms for convex-concave minimax op
 Weights. ``scaled``: beta_x = mu_x max(1, c), beta_y = mu_y max(1, c), c = |A|/sqrt(mu_x mu_y), the same method in any
 scale of x and y. ``paper``: beta_x = max(mu_x, |A|), beta_y = max(mu_y, |A|). Either way |A|^2 is at most a quarter of
 the product of the strong convexities of f_kj, and a pair of best responses is a contraction. The accuracies eps_k and
-eps_kj are duality gaps that fall at the rates of their loops; AGD knows the gradient where it stops, so that the gaps
-are proven for nothing. A step of the method is one pair of best responses.
+eps_kj are duality gaps that fall at the rates of their loops. AGD returns the gradient at its last point, so that the
+gaps are proven at no extra cost. A step of the method is one pair of best responses.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ from saddlepoint.theory.table1 import BEST_RESPONSE
 
 
 class PBRState(NamedTuple):
-    """The current point of the best responses, and where the two loops around them stand."""
+    """The current point of the best responses, and the progress of the two loops around them."""
 
     x: Array
     y: Array
     Ay: Array
-    k: int  # the step of the loop in x under way, from 1
-    j: int  # the same in y
-    i: int  # best responses on f_kj so far
+    k: int  # number of the current step of the loop in x, counted from 1
+    j: int  # the same for the loop in y
+    i: int  # number of best responses on f_kj so far
     xh: Array  # the anchors
     yh: Array
     last_x: Array  # x_{k-1}
     last_y: Array  # y_{j-1}
-    gap: float  # proven duality gaps: of f at the start,
-    gap_k: float  # of f_k at its start,
-    gap_kj: float  # of f_kj at its start,
-    now: float  # and of f_kj at (x, y)
+    gap: float  # the proven duality gap of f at the start
+    gap_k: float  # the proven duality gap of f_k at its start
+    gap_kj: float  # the proven duality gap of f_kj at its start
+    now: float  # the proven duality gap of f_kj at (x, y)
 
 
 @register
@@ -72,18 +72,18 @@ class PBR(Method):
     """Proximal best response."""
 
     betas: str = choice_option(
-        "scaled", "weights of the anchors: of any scale (scaled) or as printed", ("scaled", "paper")
+        "scaled", "weights of the anchors: for any scale of x and y (scaled), or the paper's", ("scaled", "paper")
     )
 
     complexity: ClassVar[Complexity] = BEST_RESPONSE
     works: ClassVar[tuple[str, ...]] = ("wang2020",)
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1; the paper's weights refer to the problem as it is given."""
+        """The problem where mu_x = mu_y = 1; as it is given with the paper's weights, which refer to that."""
         return View(f) if self.betas == "paper" else unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> PBRState:
-        """Anchor at (x, y); one query for the gaps."""
+        """The start, with (x, y) as the anchors; one query for the gaps."""
         beta = self.anchors(f)
         m_x, m_y = f.mu_x + 2.0 * beta.x, f.mu_y + 2.0 * beta.y
         Ay, Atx = f.A.both(x, y)
@@ -92,7 +92,7 @@ class PBR(Method):
         return PBRState(x, y, Ay, 1, 1, 0, x, y, x, y, gap, gap_k, gap_kj, gap_kj)
 
     def step(self, f: Saddle, s: PBRState) -> PBRState:
-        """A pair of best responses; and what follows for the loops in y and in x."""
+        """The state after a pair of best responses and the updates of the loops in y and in x."""
         beta = self.anchors(f)
         m_x, m_y = f.mu_x + 2.0 * beta.x, f.mu_y + 2.0 * beta.y
         tol = ACCURACY * math.sqrt(2.0 * s.now)
@@ -119,7 +119,7 @@ class PBR(Method):
         return s
 
     def anchors(self, f: Saddle) -> Betas:
-        """beta_x and beta_y."""
+        """The weights beta_x and beta_y of the anchors."""
         return (pbr_paper_betas if self.betas == "paper" else pbr_betas)(f.mu_x, f.mu_y, f.norm)
 
     def parameters(self, f: Saddle) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """The register of methods: from a name to a method, and tables of all methods.
 
-``register`` puts a class into it, ``register_expression`` a wrapper around a method. Everything else about a method is
+``register`` adds a class, ``register_expression`` adds a wrapper around a method. Everything else about a method is
 read from its class.
 """
 
@@ -17,7 +17,7 @@ from saddlepoint.methods.references import reference
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import FORCED, TABLE1, Row
 
-RESERVED = ("auto", "agd")  # names that mean something else: the choice of a method, and a component
+RESERVED = ("auto", "agd")  # names that no method may have: the automatic choice, and a minimiser of one function
 
 
 class Entry(NamedTuple):
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     make: Callable[..., Method]
     complexity: Complexity
     options: dict[str, Field[Any]]
-    origin: str  # where it was defined, to tell a second definition from the first one executed again
+    origin: str  # where it was defined; a second definition from elsewhere is refused
 
 
 _REGISTER: dict[str, Entry] = {}
@@ -37,8 +37,8 @@ M = TypeVar("M", bound=type[Method])
 def register(method: M) -> M:
     """Class decorator: make the method known by its name.
 
-    A name can be taken once. The same class may be registered again, as happens when a cell of a notebook is executed
-    twice or a module is reloaded; the later one then counts.
+    A name belongs to one class. The same class may be registered again, as happens when a cell of a notebook is
+    executed twice or a module is reloaded; the later definition replaces the earlier one.
     """
     options = {option.name: option for option in fields(method)}
     _enter(method.name, Entry(method, method.complexity, options, f"{method.__module__}.{method.__qualname__}"))
@@ -56,7 +56,7 @@ def register_expression(
         name: the name.
         wrapper: the class of the wrapper, whose first option is the inner method.
         inner: the class of the inner method.
-        complexity: calls of the whole.
+        complexity: the oracle calls of the wrapped method.
         defaults: values of options that differ from those of the two classes.
     """
     outer = {option.name: option for option in fields(wrapper)[1:]}
@@ -106,7 +106,7 @@ def make_method(name: str, **options: Any) -> Method:
 
 
 def as_method(method: Any) -> Method:
-    """A method by its registered name, or as it is."""
+    """The method itself, or the registered method of that name."""
     if isinstance(method, Method):
         return method
     if isinstance(method, type) and issubclass(method, Method):
@@ -131,7 +131,7 @@ def _entry(name: Any) -> Entry:
 
 
 class MethodInfo(NamedTuple):
-    """One line of the table of methods."""
+    """One row of the table of methods."""
 
     name: str
     oracle: str
@@ -140,7 +140,7 @@ class MethodInfo(NamedTuple):
 
 
 class MethodTable(tuple[MethodInfo, ...]):
-    """The table of methods; printed, it is aligned."""
+    """The table of methods, which is printed with aligned columns."""
 
     def __repr__(self) -> str:
         rows = [MethodInfo("method", "oracle", "complexity (without logarithms)", "reference"), *self]

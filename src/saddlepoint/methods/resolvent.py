@@ -4,7 +4,7 @@ In the paper's terms it is the saddle point of |x - p|^2/(2a) + <x, A y> - |y - 
 M = [[I, a A], [-a A', I]] it is the linear system M (x, y) = (p, q), and |M^-1| <= 1.
 
 Each way starts from a point (x, y) whose products a A y and a A' x are known, and returns the new point with its
-residual (p, q) - M (x, y). The residual yields the products at the new point for nothing:
+residual (p, q) - M (x, y). The residual gives the products at the new point at no extra cost:
 a A y = p - x - rx and a A' x = y - q + ry.
 """
 
@@ -19,13 +19,13 @@ from saddlepoint.parts.coupling import Coupling
 from saddlepoint.theory.apfb import apfb_steps, floored
 from saddlepoint.theory.dippa import cg_steps
 
-SMALL = 64  # length of the smaller side of A up to which A is factorised
-REFRESH = 16  # steps after which A y and A' x are computed anew, so that rounding errors do not add up
+SMALL = 64  # smaller dimension of A up to which A is factorised
+REFRESH = 16  # number of steps after which A y and A' x are computed anew, so that rounding errors do not add up
 HARDEST = 1e17  # factor by which no residual can be reduced further, because of rounding
 
 
 class Solution(NamedTuple):
-    """A point and its residual (p, q) - M (x, y), where 0.0 stands for zero."""
+    """A point and its residual (p, q) - M (x, y), where 0.0 means the zero vector."""
 
     x: Array
     y: Array
@@ -34,7 +34,7 @@ class Solution(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A point and its products."""
+    """A point and its products a A y and a A' x."""
 
     x: Array
     y: Array
@@ -43,14 +43,14 @@ class Start(NamedTuple):
 
 
 def _mirrored(start: Start) -> Start:
-    """The start seen by the other player, for whom A is A' and a is -a."""
+    """The start with the players exchanged: A becomes A', and a becomes -a."""
     return Start(start.y, start.x, -start.aAtx, -start.aAy)
 
 
 def by_factor(A: Coupling, p: Array, q: Array, a: float, start: Start) -> Solution:
-    """By a factorisation of I + a^2 A'A that the coupling keeps, and one product each way.
+    """Solve by a factorisation of I + a^2 A'A, which the coupling keeps, and one product each way.
 
-    It solves for the change from the start. The factor knows A squared, and its errors shrink with that change.
+    The unknown is the change from the start. The factorisation squares A, and its errors are relative to that change.
     """
     if A.shape[0] < A.shape[1]:
         y, x, ry, rx = by_factor(A.T, q, p, -a, _mirrored(start))
@@ -73,9 +73,9 @@ def by_cg(
 ) -> Solution:
     """Conjugate gradients on the smaller of I + a^2 A'A and I + a^2 A A', until the residual is at most tol.
 
-    With x = p - a A y eliminated the system is (I + a^2 A'A) y = q + a A' p. One product with A' to begin, then one
-    pass each way a step; exactly ``steps`` of them if given. With an ``origin`` the residual may also be ``relative``
-    times the distance from there.
+    With x = p - a A y eliminated the system is (I + a^2 A'A) y = q + a A' p. It takes one product with A' at the
+    start and one product each way in a step; exactly ``steps`` steps if given. With an ``origin`` the residual may
+    also be ``relative`` times the distance from the origin.
     """
     if A.shape[0] < A.shape[1]:
         other = None if origin is None else (origin[1], origin[0])
@@ -108,7 +108,7 @@ def by_cg(
 def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int | None = None) -> Solution:
     """Algorithm APFB, the paper's choice, until the residual is at most tol; exactly ``steps`` steps if given.
 
-    Here gamma = sigma = 1/|A| and both proximal operators are affine, so that a step is one fused pass:
+    Here gamma = sigma = 1/|A| and both proximal operators are affine, so that a step is one call of ``through``:
     x_k = e + s A y_k, and A' x_k = A'(s A y_k + e) is what the next step extrapolates.
     """
     nu = floored(a * A.norm)

@@ -12,9 +12,9 @@ Guarantee:  a step with exact solves leaves max |eta - lam|/(eta + lam) of the e
 Reference:  Y. Wang and J. Li, Improved algorithms for convex-concave minimax optimization, NeurIPS 2020; Z.-Z. Bai,
             G. H. Golub and M. K. Ng, Hermitian and skew-Hermitian splitting methods, SIAM J. Matrix Anal. Appl. 2003.
 
-A product with a Hessian is the difference of two gradients, of which one is known. The solves within a step leave a
-share of what the step gains. It is generous at first, and is halved, down to what the proof asks for, if a step gains
-less than half of what it should.
+A product with a Hessian is the difference of two gradients, of which one is known. The errors of the solves within a
+step may be a share of what the step gains. The share is large at first; it is halved, down to what the proof asks for,
+whenever a step gains less than half of what it should.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from saddlepoint.theory.table1 import lower_order
 
 @dataclass(frozen=True)
 class Pair:
-    """z = (x, y), one vector."""
+    """The vector z = (x, y)."""
 
     x: Array
     y: Array
@@ -55,16 +55,16 @@ class Pair:
 
     @property
     def size(self) -> float:
-        """|z|."""
+        """The norm of z."""
         return math.hypot(norm(self.x), norm(self.y))
 
 
 class Part(NamedTuple):
-    """A piece of a solution."""
+    """A part of a solution, with its residual."""
 
     z: Pair
     Sz: Pair
-    left: Pair  # the residual
+    left: Pair  # the residual that is left
     weight: float  # the norm of the first half of the step that found it, in which steps are contractions
 
 
@@ -74,8 +74,8 @@ class RHSSState(NamedTuple):
     x: Array
     y: Array
     b: Pair  # the gradients at 0
-    weight: float  # of the step before
-    slack: float  # the share of a step's gain that is granted to the solves within
+    weight: float  # the weight of the previous step
+    slack: float  # share of a step's gain that the errors of its inner solves may be
 
 
 @register
@@ -90,11 +90,11 @@ class RHSS(Method):
     works: ClassVar[tuple[str, ...]] = ("wang2020", "bai2003")
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1."""
+        """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> RHSSState:
-        """Start at (x, y), with the gradients at zero."""
+        """The start (x, y), with the gradients at zero."""
         return RHSSState(x, y, Pair(f.g.grad(0.0 * x), f.h.grad(0.0 * y)), math.inf, SLACK)
 
     def step(self, f: Saddle, s: RHSSState) -> RHSSState:
@@ -115,16 +115,16 @@ class RHSS(Method):
         z, q = Pair(x, y), Pair(qx, qy)
         Ay, Atx = f.A.both(x, y)
         Sz = Pair(Ay, -1.0 * Atx)
-        left = r - (1.0 / scale) * (r - q - (eta * m) * z) - Sz  # H z without a gradient, as (eta P + H) z = r - q
+        left = r - (1.0 / scale) * (r - q - (eta * m) * z) - Sz  # H z follows from (eta P + H) z = r - q
         zz, zr = inner(x, x) + inner(y, y), inner(x, r.x) + inner(y, r.y)
         if eta == 0.0:
             return Part(z, Sz, left, goal.weight(zz, zr))
         p = self.solve(f, s, k - 1, eta * (m + beta * d), eta * beta * e, left, goal.size(zz, zr))
-        Hz = (1.0 / beta) * ((1.0 / eta) * (left - p.left - p.Sz) - m * p.z)  # likewise, as (eta P + S) z is known
+        Hz = (1.0 / beta) * ((1.0 / eta) * (left - p.left - p.Sz) - m * p.z)  # H z follows likewise from (eta P + S) z
         return Part(z + p.z, Sz + p.Sz, left - Hz - p.Sz, goal.weight(zz, zr))
 
     def solve(self, f: Saddle, s: RHSSState, k: int, d: float, e: float, r: Pair, size: float) -> Part:
-        """Steps for (d I + e G + S) z = r until the residual is at most ``size``, or should have been."""
+        """Take steps for (d I + e G + S) z = r until the residual is at most ``size``, or would be without rounding."""
         total = Part(0.0 * r, 0.0 * r, r, 0.0)
         kappa = max(f.kappa_x, f.kappa_y)
         for _ in range(rhss_steps(self.contraction(f, k, d, e), kappa, reduction(r.size, size))):
@@ -135,7 +135,7 @@ class RHSS(Method):
         return total
 
     def contraction(self, f: Saddle, k: int, d: float, e: float) -> float:
-        """What an exact step leaves of the error."""
+        """The factor by which an exact step reduces the error."""
         return rhss_contraction(k, d, e, f.coupling, max(f.kappa_x, f.kappa_y))
 
     def parameters(self, f: Saddle) -> dict[str, float]:
@@ -145,9 +145,9 @@ class RHSS(Method):
 
 
 def conjugate_gradients(f: Smooth, b: Array, d: float, e: float, r: Array, goal: HssGoal) -> tuple[Array, Array]:
-    """(d I + e grad^2 f) z = r until the goal is met, or should have been; z, and the residual."""
+    """Solve (d I + e grad^2 f) z = r until the goal is met, or would be without rounding; return z and the residual."""
     z, q, p, qq = 0.0 * r, r, r, inner(r, r)
-    spread = e * (f.L - f.mu) / (d + e * f.mu)  # the condition number less 1
+    spread = e * (f.L - f.mu) / (d + e * f.mu)  # the condition number minus 1
     for _ in range(cg_steps(math.sqrt(spread), 10.0 * (1.0 + spread) / goal.tol)):
         if math.sqrt(qq) <= goal.size(inner(z, z), inner(z, r)):
             break
@@ -163,7 +163,7 @@ def conjugate_gradients(f: Smooth, b: Array, d: float, e: float, r: Array, goal:
 
 
 def hessian_times(f: Smooth, b: Array, v: Array) -> Array:
-    """The Hessian of f times v, (grad f(t v) - b)/t with b = grad f(0), for a t so large that b does not drown it."""
+    """The Hessian of f times v: (grad f(t v) - b)/t with b = grad f(0), and t so large that rounding does no harm."""
     size, offset = norm(v), norm(b)
     t = offset / (f.mu * size) if size > 0.0 and offset > 0.0 else 1.0
     return (1.0 / t) * (f.grad(t * v) - b)

@@ -1,4 +1,4 @@
-r"""Separated: gradients of g, gradients of h and products, each at its own rate.
+r"""Separated: gradients of g, gradients of h and products are called at different rates, each at its own.
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y), the players rescaled to mu_x = mu_y = 1 and, if need be, exchanged so
             that kx >= ky; gt = g - |x|^2/2, ht = h - |y|^2/2.
@@ -58,7 +58,7 @@ from saddlepoint.theory.separated import (
 
 
 class SeparatedState(NamedTuple):
-    """x_k, y_k, A' x_k where products are explicit, the averages w_k and q_k, and grad ht(q_k) with the one before."""
+    """The points x_k and y_k, A' x_k if products are explicit, the averages w_k and q_k, the last two grad ht(q)."""
 
     x: Array
     y: Array
@@ -93,7 +93,7 @@ class Separated(Method):
         return View(swapped(view.problem).problem, view.a, view.b, swapped=True)
 
     def init(self, f: Saddle, x: Array, y: Array) -> Any:
-        """w = x and q = y; what the outer loop needs at the start."""
+        """The start, with w = x and q = y and the gradients and products that the outer loop needs."""
         parts = explicit_parts(*f.numbers)
         if parts == "gh":
             return self.slide().init(f, x, y)
@@ -101,14 +101,14 @@ class Separated(Method):
         return SeparatedState(x, y, f.A.tmul(x) if "A" in parts else None, x, y, v, v)
 
     def step(self, f: Saddle, s: Any) -> Any:
-        """One step of the outer loop."""
+        """The state after one step of the outer loop."""
         parts = explicit_parts(*f.numbers)
         if parts == "gh":
             return self.slide().step(f, s)
         return self.implicit_coupling(f, s) if parts == "h" else self.explicit_coupling(f, s)
 
     def explicit_coupling(self, f: Saddle, s: SeparatedState) -> SeparatedState:
-        """One product each way; g, and h unless it is explicit too, are solved for."""
+        """A step with one product each way; the parts with g and, unless it is explicit, h are minimised by AGD."""
         r = separated_rho(*f.numbers)
         theta, a = 1.0 / (1.0 + r), r / (1.0 + r)
         assert s.Atx is not None
@@ -125,7 +125,7 @@ class Separated(Method):
         return SeparatedState(x, y, f.A.tmul(x), w, q, f.h.grad(q) - q, s.v)
 
     def implicit_coupling(self, f: Saddle, s: SeparatedState) -> SeparatedState:
-        """One gradient of h; the saddle problem of g and A is solved for."""
+        """A step with one gradient of h; the saddle problem of g and A is solved by an inner method."""
         r = separated_rho(*f.numbers)
         theta, a = 1.0 / (1.0 + r), r / (1.0 + r)
         assert s.v is not None
@@ -139,7 +139,7 @@ class Separated(Method):
         return SeparatedState(x, y, None, theta * s.w + a * x, q, f.h.grad(q) - q, s.v)
 
     def solve(self, f: Saddle, x: Array, y: Array) -> tuple[Array, Array]:
-        """Steps from (x, y) until what is left is at most ``accuracy`` times the distance from there."""
+        """Take steps from (x, y) until the estimated error is at most ``accuracy`` times the distance from (x, y)."""
         r = separated_rho(*f.numbers)
         state = self.init(f, x, y)
         for _ in range(2 + math.ceil((1.0 + 1.0 / r) * math.log(1e4 * max(f.kappa_x, 1.0) / self.accuracy))):
@@ -151,7 +151,7 @@ class Separated(Method):
         return state.x, state.y
 
     def minimise(self, phi: Smooth, x: Array) -> Array:
-        """AGD from x until the gradient is at most ``accuracy`` times the distance from there; mu of phi is 1."""
+        """Run AGD from x until the gradient is at most ``accuracy`` times the distance from x; mu of phi is 1."""
         momentum, old, xt = agd_momentum(phi.L), x, x
         for _ in range(relative_gradient_steps(phi.L, self.accuracy)):
             p = phi.grad(xt)
@@ -166,11 +166,11 @@ class Separated(Method):
         return LPDSlide(self.accuracy)
 
     def bound(self, f: Saddle, k: int) -> float | None:
-        """(1 + r)^-k, up to a constant, where the inner solves are as good as exact."""
+        """The bound (1 + r)^-k times a constant, where ``accuracy`` is at most 1e-10; None elsewhere."""
         return separated_bound(*f.numbers, k) if self.accuracy <= 1e-10 else None
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """r and theta."""
+        """The constants r and theta of the recursion."""
         r = separated_rho(*f.numbers)
         return {"rho": r, "theta": 1.0 / (1.0 + r)}
 

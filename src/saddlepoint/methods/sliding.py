@@ -29,7 +29,7 @@ from saddlepoint.theory.table1 import SLIDING
 
 
 class SlidingState(NamedTuple):
-    """z_k, zf_k, and the last zh with its products: the start of the next inner solve."""
+    """The points z_k and zf_k, and the last zh with its products, from which the next inner solve starts."""
 
     x: Array
     y: Array
@@ -48,15 +48,15 @@ class Sliding(Method):
     works: ClassVar[tuple[str, ...]] = ("borodich2023",)
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1."""
+        """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> SlidingState:
-        """All at (x, y); one product each way."""
+        """The start: every point of the state is (x, y); one product each way."""
         return SlidingState(x, y, x, y, self.start(f, x, y), 0)
 
     def step(self, f: Saddle, s: SlidingState) -> SlidingState:
-        """One gradient of each function, and conjugate gradients."""
+        """The state after one step: a gradient of each function, and conjugate gradients for the coupling."""
         alpha, eta = sliding_parameters(f.kappa_x, f.kappa_y)
         xg, yg = alpha * s.x + (1.0 - alpha) * s.xf, alpha * s.y + (1.0 - alpha) * s.yf
         px, py = f.g.grad(xg) - xg, f.h.grad(yg) - yg
@@ -71,16 +71,16 @@ class Sliding(Method):
         return SlidingState(x, y, xf, yf, start, s.k + 1)
 
     def start(self, f: Saddle, x: Array, y: Array) -> Start:
-        """(x, y) with its products."""
+        """The point (x, y) with its products."""
         eta = sliding_parameters(f.kappa_x, f.kappa_y).eta
         a = eta / (1.0 + eta)
         Ay, Atx = f.A.both(x, y)
         return Start(x, y, a * Ay, a * Atx)
 
     def bound(self, f: Saddle, k: int) -> float:
-        """1 - alpha/3 a step, up to a constant."""
+        """The squared distance falls by 1 - alpha/3 in each step, up to a constant."""
         return sliding_bound(f.kappa_x, f.kappa_y, k)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """alpha and eta."""
+        """The constants alpha and eta of the recursion."""
         return sliding_parameters(f.kappa_x, f.kappa_y)._asdict()

@@ -1,1 +1,1 @@
-"""Methods around another method: ``Catalyst(DIPPA())`` and ``Anderson("lpd-gs")`` are two."""
+"""Methods that wrap another method, such as ``Catalyst(DIPPA())`` and ``Anderson("lpd-gs")``."""

@@ -1,12 +1,12 @@
-r"""Anderson: any method's step map, accelerated by a memory of its last steps.
+r"""Anderson: acceleration of any method by combining its last steps.
 
 Problem:    the fixed point of z -> T(z), where T is one step of the wrapped method on its whole state z.
 Recursion:  r_k = T(z_k) - z_k,   z_{k+1} = T(z_k) - sum_i c_i (T(z_{i+1}) - T(z_i)),
             where c minimises |r_k - sum_i c_i (r_{i+1} - r_i)|, by a QR factorisation to which each step adds a
-            column. When there are ``window`` of them, all are forgotten. For an affine T these are the steps of
+            column. When there are ``window`` of them, all are dropped. For an affine T these are the steps of
             restarted GMRES. Lengths are those of the method's ``weights``.
 Safeguard:  When |r_k| is twice the smallest so far, or has not halved for long, the run goes back to its best state,
-            forgets, and takes plain steps: 1, 2, 4, 8, ... of them, one time after the other. So it converges wherever
+            drops all columns, and takes plain steps: 1 the first time, then 2, 4, 8, ... So it converges wherever
             the wrapped method does, from every start, at a linear rate.
 Reference:  D. Anderson, Iterative procedures for nonlinear integral equations, J. ACM 1965; H. Walker and P. Ni,
             Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 2011; J. Zhang, B. O'Donoghue and
@@ -39,11 +39,11 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import IMPLICIT, lpd_gs_order, scaled_gradient_order
 
-DEPENDENT = 1e-10  # relative distance from the span of the others below which a difference is left out
+DEPENDENT = 1e-10  # a difference is left out if its relative distance from the span of the others is below this
 
 
 class Memory(NamedTuple):
-    """The last T(z) and residual, differences of T(z), and those of residuals as orthonormal rows times a factor."""
+    """The last T(z) and residual, the differences of T(z), and a QR factorisation of those of the residuals."""
 
     T: Array
     r: Array
@@ -62,9 +62,9 @@ class AndersonState(NamedTuple):
     memory: Memory | None
     best: Any  # the state after T of the z with the smallest residual
     smallest: float
-    halved: float  # the residual when it was last found halved
-    waited: int  # steps since
-    plain: int  # plain steps still to be taken
+    halved: float  # |r| when it had last halved
+    waited: int  # number of steps since then
+    plain: int  # number of plain steps that are still to be taken
     failures: int
 
 
@@ -72,7 +72,7 @@ class AndersonState(NamedTuple):
 class Anderson(Wrapper):
     """Safeguarded Anderson acceleration of another method."""
 
-    window: int = int_option(40, "steps that are remembered before all are forgotten", 1)
+    window: int = int_option(40, "number of steps that are kept before all are dropped", 1)
 
     own_works: ClassVar[tuple[str, ...]] = ("anderson1965", "walker2011", "zhang2020")
 
@@ -82,12 +82,12 @@ class Anderson(Wrapper):
             raise ProblemError("anderson wraps anderson; one memory is enough, give the method itself")
 
     def init(self, f: Saddle, x: Array, y: Array) -> AndersonState:
-        """The inner method's start."""
+        """The start of the inner method."""
         inner = self.method.init(f, x, y)
         return AndersonState(inner.x, inner.y, inner, self.scale(f, inner), None, inner, math.inf, math.inf, 0, 0, 0)
 
     def step(self, f: Saddle, s: AndersonState) -> AndersonState:
-        """One step of the inner method."""
+        """The state after one step of the inner method, combined with the steps before it."""
         after = self.method.step(f, s.inner)
         T = flat(after)
         r = s.scale * (T - flat(s.inner))
@@ -109,11 +109,11 @@ class Anderson(Wrapper):
         )
 
     def remember(self, memory: Memory | None, T: Array, r: Array) -> Memory:
-        """The memory with the latest difference in it."""
+        """The memory with the latest difference added."""
         if memory is None or memory.Q.full:
             return Memory(T, r, Rows.empty(self.window, T), Rows.empty(self.window, r), np.empty((0, 0)))
         dr = q = r - memory.r
-        for _ in range(2):  # once more, for what rounding left of it
+        for _ in range(2):  # the second pass removes what rounding left in the first
             q = q - (memory.Q.matrix @ q) @ memory.Q.matrix
         length = norm(q)
         if length <= DEPENDENT * norm(dr):
@@ -137,11 +137,11 @@ class Anderson(Wrapper):
 
 
 MIXED = "; on everyday problems far less"
-register_expression(  # the choice of auto at mild coupling
+register_expression(  # `auto` chooses this one when the coupling is mild
     "anderson-condat-vu", Anderson, CondatVu, Complexity(f"kx + ky + c{MIXED}", scaled_gradient_order), window=100
 )
 register_expression("anderson-lpd-gs", Anderson, LPDGS, Complexity(f"N{MIXED}", lpd_gs_order))
-register_expression(  # the choice of auto at strong coupling
+register_expression(  # `auto` chooses this one when the coupling is strong
     "anderson-imex",
     Anderson,
     IMEX,
@@ -152,12 +152,12 @@ register_expression(  # the choice of auto at strong coupling
 
 
 def solve_upper(factor: Array, b: Array) -> Array:
-    """factor^-1 b; SciPy's solve_triangular spends more on its checks than on a small system."""
+    """The solution c of factor c = b, by LAPACK, because SciPy's solve_triangular is slower on small systems."""
     return np.asarray(dtrtrs(factor.T, b, lower=1, trans=1)[0])
 
 
 def on_host(short: Array) -> Array:
-    """A short vector as a NumPy array in float64, for the small system."""
+    """A short vector as a NumPy array in float64, for the small triangular system."""
     return to_host(short).astype(np.float64)
 
 

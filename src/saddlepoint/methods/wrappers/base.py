@@ -1,4 +1,4 @@
-"""What the methods around another method have in common."""
+"""The base class of methods that wrap another method."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from saddlepoint.problems.transforms import View
 
 @dataclass(frozen=True)
 class Wrapper(Method):
-    """A method around another one, which is given as an object or by its registered name.
+    """A method that wraps another one, which is given as an object or by its registered name.
 
-    It takes over what the other method needs and cites, its normal form and its parameters.
+    Its needs, citations, normal form and parameters are those of the inner method, unless a subclass changes them.
     """
 
     inner: Method | str
 
-    own_works: ClassVar[tuple[str, ...]] = ()  # keys of the works behind the wrapper itself
+    own_works: ClassVar[tuple[str, ...]] = ()  # keys of the works to cite for the wrapper itself
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,18 +39,18 @@ class Wrapper(Method):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
-        """Those of the inner method."""
+        """The needs of the inner method."""
         return self.method.needs
 
     @property
     def works(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Those behind the wrapper, and those behind the inner method."""
+        """The works to cite: those of the wrapper, then those of the inner method."""
         return tuple(dict.fromkeys((*self.own_works, *self.method.works)))
 
     def normal_form(self, f: Saddle) -> View:
-        """That of the inner method."""
+        """The normal form of the inner method."""
         return self.method.normal_form(f)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """Those of the inner method."""
+        """The parameters of the inner method."""
         return self.method.parameters(f)

@@ -10,7 +10,7 @@ Guarantee:  f_k is balanced, and sqrt(1/q) outer steps a digit are enough; with 
 Reference:  H. Lin, J. Mairal and Z. Harchaoui, A universal catalyst for first-order optimization, NeurIPS 2015;
             G. Xie, Y. Han and Z. Zhang, DIPPA: An improved method for bilinear saddle point problems, 2021.
 
-The boxes in the paper anchor f_k at xt_k, which is not known yet; xt_{k-1} is meant. They leave eps_k open: here outer
+The printed algorithms anchor f_k at xt_k, which is not known yet; xt_{k-1} is meant. They leave eps_k open: here outer
 step k ends when the duality gap of f_k, certified by one query of the metered oracle, is at most
 eps_k = 2/9 (1 - 0.9 sqrt(q))^k times the certified gap of f at the start. With beta = 0 it is the inner method itself.
 """
@@ -37,12 +37,12 @@ from saddlepoint.theory.table1 import BEST_RESPONSE, catalyst_dippa_order
 
 
 class CatalystState(NamedTuple):
-    """The current point of the inner run, and where the outer one stands."""
+    """The current point of the inner method, and the progress of the outer loop."""
 
     x: Array
     y: Array
     inner: Any  # the state of the inner method, in its own coordinates
-    k: int  # the outer step under way, from 1
+    k: int  # number of the current outer step, counted from 1
     anchor: Array  # xt_{k-1}
     last: Array  # x_{k-1}
     shift: Array  # xt_{k-1} - xt_{k-2}
@@ -59,20 +59,20 @@ class Catalyst(Wrapper):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
-        """Those of the inner method, and mu, from which the weight of the anchor is computed."""
+        """The needs of the inner method, and mu, from which the weight of the anchor is computed."""
         return replace(self.method.needs, mu=True)
 
     def normal_form(self, f: Saddle) -> View:
-        """L_x = L_y and mu_x <= mu_y."""
+        """The problem in variables where L_x = L_y and mu_x <= mu_y."""
         return smaller_mu_first(f)
 
     def init(self, f: Saddle, x: Array, y: Array) -> CatalystState:
-        """Anchor at x; one query for the gap."""
+        """The start, with x as the anchor; one query for the gap."""
         gap = 0.0 if self.weight(f) == 0.0 else certified_gap(f, *f.field(x, y))
         return CatalystState(x, y, self.restart(f, x, x, y), 1, x, x, 0.0 * x, gap)
 
     def step(self, f: Saddle, s: CatalystState) -> CatalystState:
-        """One step of the inner method; and, when that has solved f_k, the outer extrapolation."""
+        """The state after one step of the inner method and, if that has solved f_k, the outer extrapolation."""
         beta = self.weight(f)
         fk = anchored(f, beta, s.anchor)
         view = self.method.normal_form(fk)
@@ -86,12 +86,12 @@ class Catalyst(Wrapper):
             return s._replace(x=x, y=y, inner=inner)
         anchor = x + catalyst_theta(q) * (x - s.last)
         shift = anchor - s.anchor
-        gap = certified_gap(fk, Fx - beta * shift, Fy)  # of f_{k+1} at (x, y), for nothing
+        gap = certified_gap(fk, Fx - beta * shift, Fy)  # the gap of f_{k+1} at (x, y), at no extra cost
         start = self.guess(anchored(f, beta, anchor), s, x, y, shift, gap)
         return CatalystState(x, y, self.restart(f, anchor, start, y), s.k + 1, anchor, x, shift, s.gap)
 
     def guess(self, f: Saddle, s: CatalystState, x: Array, y: Array, shift: Array, gap: float) -> Array:
-        """Where to start on f_{k+1}: x_k, or x_k moved as its last answer to the anchor suggests; by gap."""
+        """The start for f_{k+1}: x_k, or x_k moved in proportion to the anchor, whichever has the smaller gap."""
         length = dot(s.shift, s.shift)
         response = min(dot(x - s.last, s.shift) / length, 1.0) if length > 0.0 else 0.0
         if response <= 0.0:
@@ -100,7 +100,7 @@ class Catalyst(Wrapper):
         return moved if certified_gap(f, *f.field(moved, y)) < gap else x
 
     def weight(self, f: Saddle) -> float:
-        """beta."""
+        """The weight beta of the anchor."""
         return catalyst_beta(f.L, f.mu_x, f.mu_y) if self.beta is None else self.beta
 
     def restart(self, f: Saddle, anchor: Array, x: Array, y: Array) -> Any:
@@ -109,7 +109,7 @@ class Catalyst(Wrapper):
         return self.method.init(view.problem, *view.to(x, y))
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """beta, q and theta, and the inner method's, prefixed."""
+        """The constants beta, q and theta, and those of the inner method with the prefix ``inner.``."""
         beta = self.weight(f)
         q = catalyst_q(f.mu_x, beta)
         view = self.method.normal_form(anchored(f, beta, f.space.zeros(f.shape[0])))
@@ -122,6 +122,6 @@ def certified_gap(f: Saddle, Fx: Array, Fy: Array) -> float:
     return gap_bound(f.mu_x, f.mu_y, norm(Fx), norm(Fy))
 
 
-# The paper's method for unbalanced problems, and the one of its appendix.
+# The paper's method for unbalanced problems, and the method of its appendix.
 register_expression("catalyst-dippa", Catalyst, DIPPA, Complexity("c + (kx ky (kx + ky))^(1/4)", catalyst_dippa_order))
 register_expression("catalyst-aipfb", Catalyst, AIPFB, BEST_RESPONSE)

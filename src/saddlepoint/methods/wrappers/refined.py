@@ -10,9 +10,10 @@ Guarantee:  one correction multiplies the distance to the saddle point by at mos
 Reference:  J. Wilkinson, Rounding Errors in Algebraic Processes, 1963; N. Higham and T. Mary, Mixed precision
             algorithms in numerical linear algebra, Acta Numerica 2022.
 
-A correction ends when the distance proven for its own problem has fallen to ``fall`` of that at its start, or to half
-of what the last correction gained if the copy allowed no more. The test costs one query of the copy; it is made in the
-steps 8, 10, 13, ..., each a quarter after the last. The end costs one query of the problem itself.
+A correction ends when the distance that is proven for its own problem has fallen to ``fall`` times that at its start,
+or to half of the factor that the previous correction gained, if the copy allowed no more. The test costs one query of
+the copy; it is made in the steps 8, 10, 13, ..., each a quarter later than the one before. The end of a correction
+costs one query of the problem itself.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ from saddlepoint.theory.lower import chain_N
 FIRST_TEST = 8  # step of a correction after which its end is tested first
 TEST_GROWTH = 1.25  # factor between the steps of two tests
 LEAST_STEPS, MOST_STEPS = 100, 5000  # bounds on the steps of a correction that does not reach its accuracy
-EXACT = object()  # stands for the problem itself, where correction problems are told apart by their starts
-REQUIRED_GAIN = 0.5  # a correction that leaves more than this share of the distance is the last one
+EXACT = object()  # the ``origin`` of steps on the problem itself; a correction problem has its start as origin
+REQUIRED_GAIN = 0.5  # largest share of the distance that a correction may leave if another one is to follow
 
 
 class RefinedState(NamedTuple):
-    """The point, the state of the wrapped method, and the correction under way."""
+    """The point, the state of the wrapped method, and the current correction."""
 
     x: Array
     y: Array
     inner: Any  # the wrapped method's state, in (u, v); in (x, y) once ``exact`` is set
-    x0: Array  # where the correction began
+    x0: Array  # the point at which the correction began
     y0: Array
     Ay0: Array
     Atx0: Array
-    start: float  # the distance that was proven there
-    fall: float  # the share of it at which the correction ends
-    k: int  # steps of the correction
+    start: float  # the distance that was proven at (x0, y0)
+    fall: float  # the share of ``start`` at which the correction ends
+    k: int  # number of steps of the correction so far
     test: int  # the step after which its end is tested next
-    exact: bool  # the copy has gained too little, and the wrapped method uses A itself
+    exact: bool  # True once the copy has gained too little and the wrapped method uses A itself
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Refined(Wrapper):
             raise ProblemError("refined wraps refined; one copy of A is enough, give the method itself")
 
     def init(self, f: Saddle, x: Array, y: Array) -> RefinedState:
-        """The first correction; one query of the problem itself."""
+        """The start of the first correction; one query of the problem itself."""
         Ay, Atx, start = query(f, x, y)
         return self.begin(f, x, y, Ay, Atx, start, self.fall)
 
@@ -86,7 +87,7 @@ class Refined(Wrapper):
         return Saddle.of(g, h, low_precision(f.A, self.storage), f.space)
 
     def step(self, f: Saddle, s: RefinedState) -> RefinedState:
-        """One step of the inner method; and, when that has solved the correction problem, the next correction."""
+        """The state after one step of the inner method; a new correction begins if that has solved the problem."""
         if s.exact:
             inner = self.method.step(f, s.inner)
             return s._replace(x=inner.x, y=inner.y, inner=inner, k=s.k + 1)
@@ -100,7 +101,7 @@ class Refined(Wrapper):
         return self.correct(f, s)
 
     def correct(self, f: Saddle, s: RefinedState) -> RefinedState:
-        """The next correction from (x, y), or the method with A itself if this one has gained too little."""
+        """The start of the next correction, or of the method with A itself if this correction gained too little."""
         Ay, Atx, end = query(f, s.x, s.y)
         if end <= REQUIRED_GAIN * s.start:
             return self.begin(f, s.x, s.y, Ay, Atx, end, max(self.fall, min(0.5 * end / s.start, 0.3)))
@@ -108,7 +109,7 @@ class Refined(Wrapper):
         return s._replace(x=x, y=y, inner=self.method.init(f, x, y), k=0, exact=True)
 
     def inner_run(self, f: Saddle, s: RefinedState) -> InnerRun:
-        """Steps of the inner method until the next test; all of them once A itself is used."""
+        """The steps of the inner method until the next test, or without end once A itself is used."""
         if s.exact:
             return InnerRun(self.method, f, s.inner, math.inf, lambda inner, count: exactly(s, inner, count), EXACT)
         return InnerRun(
@@ -121,7 +122,7 @@ class Refined(Wrapper):
         )
 
     def note(self, s: RefinedState) -> str:
-        """Says so when the copy was given up."""
+        """A remark if the copy in lower precision was given up."""
         return f"A in {self.storage} gained no more, then A itself" if s.exact else ""
 
 
@@ -149,7 +150,7 @@ def proven_distance(f: Saddle, Fx: Array, Fy: Array) -> float:
 
 
 def most_steps(f: Saddle) -> float:
-    """Steps within which a good method reduces the distance of the hardest problem with these constants."""
+    """Most steps of a correction: a good method solves the hardest problem with these constants within them."""
     if math.isnan(f.mu_x + f.mu_y):
         return MOST_STEPS
     return min(max(LEAST_STEPS, 3.0 * chain_N(*f.numbers)), MOST_STEPS)

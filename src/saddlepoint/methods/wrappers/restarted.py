@@ -1,7 +1,7 @@
-r"""Restarted: any method, begun anew whenever its residual has fallen far enough.
+r"""Restarted: any method, restarted whenever its residual has fallen far enough.
 
-Recursion:  run the method from (x, y); check the residual of its point in the steps 4, 5, ..., each 15 % after the
-            last; when it is at most 0.3 of the residual at the start, start again from there.
+Recursion:  run the method from (x, y); check the residual of its point in the steps 4, 5, ..., each 15 % later than the
+            one before; when it is at most 0.3 of the residual at the start, start again from there.
 Guarantee:  where the method converges sublinearly for convex functions, strong convexity makes this linear, and mu need
             not be known.
 Reference:  B. O'Donoghue and E. Candes, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 2015;
@@ -33,9 +33,9 @@ class RestartedState(NamedTuple):
     x: Array
     y: Array
     inner: Any
-    k: int  # steps of this run
+    k: int  # number of steps since the last restart
     next_check: int  # the step at which the residual is checked next
-    residual: float  # at the start of this run
+    residual: float  # the residual at the last restart
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class Restarted(Wrapper):
 
     @property
     def label(self) -> str:
-        """restarted-, and the inner method's."""
+        """The name "rapd" for APD with its defaults; otherwise "restarted-" and the name of the inner method."""
         return "rapd" if self.inner == APD() else super().label
 
     def init(self, f: Saddle, x: Array, y: Array) -> RestartedState:
-        """The first run; one query for the residual."""
+        """The start; one query for the residual."""
         return self.begin(f, x, y, residual(f, *f.field(x, y)))
 
     def begin(self, f: Saddle, x: Array, y: Array, start: float) -> RestartedState:
-        """The state at the start of a run."""
+        """The state after a restart at (x, y)."""
         return RestartedState(x, y, self.method.init(f, x, y), 0, FIRST, start)
 
     def step(self, f: Saddle, s: RestartedState) -> RestartedState:
-        """One step of the method; one query more when the residual is checked."""
+        """The state after one step of the inner method; a check of the residual costs one query more."""
         inner = self.method.step(f, s.inner)
         k, next_check = s.k + 1, s.next_check
         if k == next_check:
