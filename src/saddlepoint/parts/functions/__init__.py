@@ -1,4 +1,4 @@
-"""The functions g and h: any black box with a gradient, and the ready ones."""
+"""The functions g and h: a class for any function with a gradient, and ready-made functions."""
 
 from saddlepoint.parts.functions.entropy import Entropy
 from saddlepoint.parts.functions.group import GroupHuber

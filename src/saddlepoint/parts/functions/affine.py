@@ -25,16 +25,16 @@ def affine(
 ) -> Smooth:
     """u -> weight f(scale u + shift) + <linear, u>, with everything that is known of f.
 
-    What is left out costs no operation on vectors. Vectors meet nothing but ``+ - *`` here, so they may be symbolic.
+    A part that is left out costs no vector operation. Only ``+ - *`` are applied to vectors, so they may be symbolic.
 
     Args:
         f: the function.
-        scale: a number other than 0, or a vector of such numbers, one for each variable. With a vector there is no
-            prox, because that of f says nothing about other lengths in other directions.
+        scale: a number other than 0, or a vector of such numbers, one for each variable. With a vector the
+            result has no prox, because it cannot be computed from the prox of f.
         shift, linear: vectors; zero if left out.
         weight: a positive number.
-        slope: weight * scale, to be given instead of ``weight`` where the weight itself leaves the range of the
-            floating-point numbers; the scale is a number then.
+        slope: weight * scale, given instead of ``weight`` where the weight itself overflows or underflows; ``scale``
+            must then be a number.
     """
     t = Affine(f, scale, shift, weight, linear, slope)
     if t.scale is t.slope is shift is linear is None:
@@ -58,7 +58,7 @@ class Affine:
     """The oracles of u -> weight f(scale u + shift) + <linear, u>, as methods, which can be sent to other processes.
 
     Attributes:
-        scale, slope, curvature: the factors of u, of the gradient of f and of its Hessian; None stands for 1.
+        scale, slope, curvature: the factors of u, of the gradient of f and of its Hessian; None means 1.
     """
 
     def __init__(self, f: Smooth, scale: Any, shift: Any, weight: float, linear: Any, slope: float | None) -> None:
@@ -69,7 +69,7 @@ class Affine:
 
     @property
     def curvature_range(self) -> tuple[float, float]:
-        """The least and the largest factor of a curvature."""
+        """The smallest and the largest factor by which curvatures are multiplied."""
         c: Any = 1.0 if self.curvature is None else self.curvature
         if not is_array(c):
             return c, c
@@ -77,12 +77,12 @@ class Affine:
         return float(xp.min(c)), float(xp.max(c))
 
     def inside(self, u: Array) -> Array:
-        """scale u + shift."""
+        """The argument of f, scale u + shift."""
         z = u if self.scale is None else self.scale * u
         return z if self.shift is None else z + self.shift
 
     def grad(self, u: Array) -> Array:
-        """slope grad f(scale u + shift) + linear."""
+        """The gradient, slope grad f(scale u + shift) + linear."""
         scale, shift, slope, linear = self.scale, self.shift, self.slope, self.linear
         z = u if scale is None else scale * u
         p = self.f_grad(z if shift is None else z + shift)
@@ -91,16 +91,16 @@ class Affine:
         return p if linear is None else p + linear
 
     def value(self, u: Array) -> float:
-        """weight f(scale u + shift) + <linear, u>."""
+        """The value, weight f(scale u + shift) + <linear, u>."""
         found, weight = self.f(self.inside(u)), self.given["weight"]
-        if self.given["slope"] is not None:  # two factors that are finite where their product may not be
+        if self.given["slope"] is not None:  # the weight itself may overflow; these two factors do not
             found = self.given["slope"] * (found / self.given["scale"])
         elif weight != 1.0:
             found = weight * found
         return found if self.linear is None else found + inner(self.linear, u)
 
     def prox(self, v: Array, t: float) -> Array:
-        """By the prox of f at scale (v - t linear) + shift, with the step t curvature."""
+        """The prox, from that of f at scale (v - t linear) + shift with the step t curvature."""
         scale, shift, linear, curvature = self.scale, self.shift, self.linear, self.curvature
         z = self.inside(v)
         if linear is not None:
@@ -111,7 +111,7 @@ class Affine:
         return z if scale is None else (1.0 / scale) * z
 
     def hessian(self, u: Array) -> Any:
-        """slope H scale, where H is the Hessian of f at scale u + shift."""
+        """The Hessian, slope H scale, where H is the Hessian of f at scale u + shift."""
         assert self.f.hessian is not None
         H: Any = self.f.hessian(self.inside(u))
         if not is_array(self.scale):
@@ -121,7 +121,7 @@ class Affine:
         return self.slope[:, None] * H * self.scale
 
     def restrict(self, rows: slice) -> Smooth:
-        """The function of some coordinates alone."""
+        """The same function of some of the coordinates."""
         assert self.f.restrict is not None
         given: dict[str, Any] = {name: v[rows] if is_array(v) else v for name, v in self.given.items()}
         return affine(self.f.restrict(rows), **given)

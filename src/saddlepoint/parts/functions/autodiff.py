@@ -20,7 +20,7 @@ class Detached:
         self.oracle = oracle
 
     def __call__(self, *arguments: Any) -> Any:
-        """The answer."""
+        """The answer of the oracle, detached."""
         return detached(self.oracle(*arguments))
 
 
@@ -37,7 +37,7 @@ def without_gradients(f: Smooth) -> Smooth:
 
 
 class Differentiated:
-    """x -> the gradient of ``fun`` at x, by the library that x belongs to."""
+    """The function x -> gradient of ``fun`` at x, computed by the library that x belongs to."""
 
     def __init__(self, fun: Callable[[Any], Any]) -> None:
         self.fun = fun

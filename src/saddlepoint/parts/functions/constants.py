@@ -1,4 +1,4 @@
-"""mu and L of the ready functions: exact where a dense eigenvalue is affordable, else a Lanczos bound with margin."""
+"""Constants mu and L of the ready-made functions: eigenvalues of small matrices, else Lanczos bounds with a margin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ ROUNDING = 32 * float(np.finfo(np.float64).eps)  # relative error of a computed 
 def eigenvalue_bounds(P: Coupling) -> tuple[float, float]:
     """(mu, L) with mu <= lambda_min and lambda_max <= L for a symmetric positive semidefinite P.
 
-    Small P: its eigenvalues. Large P: Lanczos on P, and on its inverse by one factorisation, each with its margin.
+    The eigenvalues of a small P are computed. A large P is treated by Lanczos, and so is its inverse, by one
+    factorisation; a margin is added to each.
     """
     n = P.shape[0]
     if n <= DENSE:
@@ -48,9 +49,9 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
             raise ProblemError("the entries of D are so large that D'D overflows; scale D (and x with it)")
         low, high = _ends(gram)
         return (max(low - ROUNDING * high, 0.0) if columns <= rows else 0.0), high * (1 + ROUNDING)
-    if D.space.of_x.is_sharded and columns <= DENSE:  # one round, in which only the Gram matrix is sent
+    if D.space.of_x.is_sharded and columns <= DENSE:  # this takes one round, in which only the Gram matrix is sent
         low, high = _ends(D.gram())
-        slack = rows * ROUNDING * (1.0 if D.dtype == np.float64 else 2.0**29)  # in the dtype of D it was summed up
+        slack = rows * ROUNDING * (1.0 if D.dtype == np.float64 else 2.0**29)  # D'D was summed up in the dtype of D
         return max(low - slack * high, 0.0), high * (1.0 + slack)
     return 0.0, D.norm * D.norm
 
@@ -60,8 +61,8 @@ def estimate_smoothness(
 ) -> tuple[float, int]:
     """An estimate of L of a black box, and the gradient calls it took.
 
-    Power iteration on gradient differences around a few random points; twice the largest quotient seen. It is not a
-    bound: the run checks it, and no certificate depends on it.
+    It is twice the largest quotient |grad(x) - grad(z)|/|x - z| that power iteration finds around a few random points.
+    It is not a bound: the run checks it, and no certificate depends on it.
     """
     rng = np.random.default_rng(0)
     largest, calls = 0.0, 0
@@ -108,7 +109,7 @@ def _inverse(P: Coupling) -> Gradient | None:
         from scipy.sparse.linalg import splu
 
         matrix = P.A.tocsc().astype(np.float64)
-        try:  # diagonal pivots only: their signs are those of the eigenvalues
+        try:  # only with diagonal pivots do their signs agree with those of the eigenvalues
             lu = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         except RuntimeError:
             return None
@@ -116,7 +117,7 @@ def _inverse(P: Coupling) -> Gradient | None:
             raise ProblemError("P is not positive definite: a pivot of its factorisation is not positive")
         return lambda r: np.asarray(lu.solve(r))
     if not isinstance(P, DenseCoupling):
-        return None  # mu = 0 is all that is known
+        return None  # nothing but mu >= 0 is known
     try:
         factor = cho_factor(np.asarray(P.A, dtype=np.float64))
     except LinAlgError:

@@ -24,7 +24,7 @@ class Entropy(Smooth):
         >>> h = sp.Entropy(low=1e-3)
         >>> h, float(h(np.array([0.5, 0.5])))
         (Entropy(mu=1, L=1000), -0.693...)
-        >>> f = sp.Saddle(h, sp.Quadratic(1.0, [-10.0]), np.ones((1, 1)))  # y is about 10 and presses x below 0
+        >>> f = sp.Saddle(h, sp.Quadratic(1.0, [-10.0]), np.ones((1, 1)))  # y is about 10, and x becomes negative
         >>> sp.solve(f).x.round(4).tolist()
         [-0.0031]
     """

@@ -16,12 +16,13 @@ from saddlepoint.parts.functions.smooth import Smooth, _constant
 class GroupHuber(Smooth):
     """weight sum_G huber(|x_G|) + l2/2 |x|^2 over groups G of coordinates, huber(r) = r^2/(2 width) or r - width/2.
 
-    It is the group lasso's sum of norms with rounded tips, at most weight width/2 below it for each group. The Hessian
-    of a radial function phi(r) has the eigenvalues phi''(r) and phi'(r)/r, hence mu = l2 and L = l2 + weight/width.
+    It is a smooth version of the group lasso's sum of norms: the term of a group is smaller than weight |x_G| by at
+    most weight width/2. The Hessian of a radial function phi(r) has the eigenvalues phi''(r) and phi'(r)/r, hence
+    mu = l2 and L = l2 + weight/width.
 
     Args:
         groups: a label for every coordinate, equal within a group; None makes one group of all of them.
-        weight: what a norm counts.
+        weight: the factor of the norms.
         width: below this norm the function is quadratic.
         l2: the multiple of |x|^2/2 that is added.
 
@@ -49,7 +50,7 @@ class GroupHuber(Smooth):
         )
 
     def conjugate(self) -> GroupHuberConjugate:
-        """y -> max_x <x, y> - f(x): smooth because f is strongly convex, so l2 must be positive."""
+        """The conjugate y -> max_x <x, y> - f(x). It is smooth if f is strongly convex, so l2 must be positive."""
         return GroupHuberConjugate(self)
 
     def _gradient(self, x: Array) -> Array:
@@ -63,7 +64,7 @@ class GroupHuber(Smooth):
         return self.weight * float(np.where(r <= d, r * r / (2.0 * d), r - 0.5 * d).sum()) + 0.5 * self.l2 * inner(x, x)
 
     def _proximal(self, v: Array, t: float) -> Array:
-        """Of phi'(r) + (r - |v|)/t = 0 on both branches, the larger root being the one that fits."""
+        """The norm r with phi'(r) + (r - |v|)/t = 0: of the solutions for the two branches of phi, the larger one."""
 
         def radius(s: Array) -> Array:
             inside = s / (1.0 + t * (self.l2 + self.weight / self.width))
@@ -99,14 +100,14 @@ class GroupHuberConjugate(Smooth):
 
 
 def group_norms(x: Array, labels: Array | None) -> Array:
-    """|x_G| of every group."""
+    """The norm |x_G| of every group G."""
     if labels is None:
         return np.asarray(np.sqrt(np.atleast_1d(x.dot(x))))
     return np.asarray(np.sqrt(np.bincount(labels, x * x)), dtype=x.dtype)
 
 
 def along(x: Array, labels: Array | None, radial: Any) -> Array:
-    """x with the norm r of every group replaced by radial(r)."""
+    """The vector x, rescaled so that the norm r of each group becomes radial(r)."""
     r = group_norms(x, labels)
     factor = np.divide(radial(r), r, out=np.zeros_like(r), where=r > 0.0)
     return np.asarray(x * (factor[0] if labels is None else factor[labels]))

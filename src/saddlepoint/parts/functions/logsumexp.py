@@ -1,4 +1,4 @@
-"""The smooth maximum."""
+"""Log-sum-exp, a smooth maximum."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class LogSumExp(Smooth):
 
 
 def weights(scores: Array) -> Array:
-    """exp(scores) over its sum."""
+    """The softmax weights, exp(scores) divided by its sum."""
     xp = namespace(scores)
     p = xp.exp(scores - xp.max(scores))
     share: Array = p / xp.sum(p)

@@ -1,7 +1,7 @@
 """Tests of a gradient by a few calls around a point: its noise, its curvature, and whether it is a gradient at all.
 
-No constant is trusted here. Points are moved by small random amounts, so that a kink at the point itself (the solution
-of a piecewise quadratic problem often sits on one) is not mistaken for anything.
+Claimed constants are not used for conclusions. Points are moved by small random amounts, so that a kink at the point
+itself (the solution of a piecewise quadratic problem is often at one) does not disturb the measurement.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.functions.smooth import Gradient, Value
 
-LINE = 6  # points on a line from which noise is estimated
-ROUNDING = 1e3  # units of rounding that a gradient may be wrong by without being noisy
+LINE = 6  # number of points on a line from which noise is estimated
+ROUNDING = 1e3  # largest error, in units of rounding, of a gradient that does not count as noisy
 ASIDE = 1e-4  # distance by which points are moved before curvatures are measured, in units of ``length_scale``
-FURTHER = 0.03  # the same before noise is measured, along lines that are longer
+FURTHER = 0.03  # the same distance where noise is measured; it is larger because the lines are longer
 
 
 class Curvature(NamedTuple):
-    """Of a function around a point, along the directions of a Krylov space.
+    """Curvatures of a function around a point, along the directions of a Krylov space.
 
     Attributes:
-        low, high: the smallest and the largest curvature found; they bound the true extremes from inside.
+        low, high: the smallest and the largest curvature found; the true extremes may be smaller and larger.
         flat, steep: the directions, of length 1, in which they were found.
-        unit: the coordinate direction that seems to be the flattest: a wrong sign in one entry may be seen only there.
-        skew: the largest |<J u, v> - <u, J v>| of unit vectors u, v that were tried, J being the Jacobian of the
-            gradient: zero for every function.
-        error: about the error of each of these numbers.
-        calls: gradients that it took.
+        unit: the coordinate direction that seems to be the flattest; a wrong sign in one entry may show only there.
+        skew: the largest |<J u, v> - <u, J v>| of the pairs of unit vectors u, v that were tried, where J is the
+            Jacobian of the gradient. It is zero if the gradient is that of a function.
+        error: an estimate of the error of each of these numbers.
+        calls: number of gradients that were evaluated.
     """
 
     low: float
@@ -49,14 +49,14 @@ class Curvature(NamedTuple):
 
 
 def length_scale(x: Array, p: Array, L: float) -> float:
-    """A natural length around x, where the gradient is p: that of x, or of a gradient step if this is longer."""
+    """A length for steps around x, where the gradient is p: |x|, or the length of a gradient step if it is longer."""
     step = norm(p) / L if L > 0.0 else 0.0
     length = max(norm(x), step)
     return length if 0.0 < length < math.inf else 1.0
 
 
 def differ(a: Array, b: Array) -> bool:
-    """Whether two vectors of one length differ; False for vectors that cannot be written into, as those in shards."""
+    """Whether two vectors of equal length differ; False for vectors that cannot be written into, as sharded ones."""
     return hasattr(a, "__setitem__") and bool(namespace(a).any(a != b))
 
 
@@ -83,12 +83,12 @@ def noise_level(
     seed: int = 0,
     sizes: Callable[[Array], Any] = norm,
 ) -> tuple[Any, int]:
-    """About |e| of the error e with which gradients near x, where one is p, come; and the gradients that it took.
+    """Estimate the norm of the errors of gradients near x, where the gradient is p; return it and the calls it took.
 
-    High differences along a line of nearby points: what varies smoothly cancels, what does not remains (J. More and
-    S. Wild, Estimating computational noise, SIAM J. Sci. Comput. 2011). More than rounding must be
-    confirmed by a second line; less counts as none. Of few variables some differences are small by chance, so the
-    largest estimate counts that is not far from the least.
+    The estimate comes from high-order differences along a line of nearby points: smooth variation cancels, noise does
+    not (J. More and S. Wild, Estimating computational noise, SIAM J. Sci. Comput. 2011). Noise above rounding must be
+    confirmed by a second line; less counts as none. With few variables some differences are small by chance, so the
+    result is the largest estimate that is not far from the smallest.
 
     Where ``sizes`` returns the norms of the blocks of a vector instead of its norm, the result is the noise of each
     block.
@@ -111,7 +111,7 @@ def noise_level(
 def _noise_on_a_line(
     grad: Gradient, x: Array, length: float, step: float, seed: int, sizes: Callable[[Array], Any]
 ) -> Array:
-    """Estimates from differences of the third order and higher ones: a row for each."""
+    """Estimates of the noise, one row for each order of differences from the third on."""
     offset, direction = _directions(x, seed)
     start = x + (FURTHER * length) * offset
     table = [grad(start + (k * step) * direction) for k in range(LINE)]
@@ -121,7 +121,7 @@ def _noise_on_a_line(
         if order >= 3:
             lengths = np.array([sizes(d) for d in table])
             largest = np.max(lengths, axis=0)
-            unit = np.where(largest > 0.0, largest, 1.0)  # without it, squares of tiny differences would underflow
+            unit = np.where(largest > 0.0, largest, 1.0)  # squares of tiny differences could underflow without it
             mean = np.mean((lengths / unit) ** 2, axis=0)
             levels.append(unit * np.sqrt(mean / math.comb(2 * order, order)))
     return np.array(levels)
@@ -172,8 +172,9 @@ def curvature(grad: Gradient, x: Array, length: float, steps: int, noise: float 
 
 
 def slope_error(grad: Gradient, value: Value, x: Array, length: float, seed: int = 0) -> tuple[float, float]:
-    """(value, gradient) -> how far the slope of the values along a random line is from the gradient's, and the error
-    of that comparison; both relative to the gradient.
+    """Compare the slope of the values along a random line with the gradient; return the difference and its uncertainty.
+
+    Both are relative to the gradient.
     """
     offset, u = _directions(x, seed)
     z = x + (ASIDE * length) * offset

@@ -25,8 +25,8 @@ class Quadratic(Smooth):
     Args:
         P: a symmetric positive semidefinite matrix (array or SciPy sparse), a vector (a diagonal) or a number.
         b: a vector; zero if left out.
-        mu, L: bounds on the eigenvalues of P, if known; otherwise they are computed (exactly up to size 1500 and for
-            diagonals, by Lanczos with a margin beyond).
+        mu, L: bounds on the eigenvalues of P, if known; otherwise they are computed: exactly up to size 1500 and for
+            diagonals, by Lanczos with a margin for larger matrices.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -64,7 +64,7 @@ class Quadratic(Smooth):
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
     def hessian_times(self, x: Array) -> Array:
-        """P x."""
+        """The product P x."""
         return self.P.mul(x) if isinstance(self.P, Coupling) else self.P * x
 
     def _matrix(self, x: Array) -> Any:
@@ -88,7 +88,7 @@ class Quadratic(Smooth):
         r = v if self.b is None else v - t * self.b
         if not isinstance(self.P, Coupling):
             return r / (1.0 + t * self.P)
-        kept = self._solver  # another thread may replace it
+        kept = self._solver  # read once, because another thread may replace it
         if kept is None or kept[0] != t:
             kept = self._solver = (t, shifted_solver(self.P.matrix(), t))
         return kept[1](r)
@@ -97,7 +97,7 @@ class Quadratic(Smooth):
         return self.__dict__ | {"_solver": None}  # factorisations are not pickled
 
     def _prox_of_sum(self, other: Smooth) -> Prox | None:
-        """p/2 |x|^2 + b'x only shifts and shrinks the argument of a prox."""
+        """The prox of self + other if P is a number; it is the prox of other at a shifted and shrunk argument."""
         p, b = self.P, self.b
         if not isinstance(p, float) or not other.has_prox:
             return None
@@ -121,7 +121,7 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
             return _constant(P, "P of Quadratic")
         if P.ndim == 1:
             if P.shape[0] == 0 or bool(namespace(P).any(finite(P, "P of Quadratic") < 0.0)):
-                raise ProblemError("P of Quadratic is a diagonal with a negative or no entry; expected numbers >= 0")
+                raise ProblemError("P of Quadratic is an empty diagonal or has a negative entry; expected numbers >= 0")
             diagonal: Array = P
             return diagonal
     if len(P.shape) != 2 or P.shape[0] != P.shape[1]:
@@ -138,6 +138,6 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
 
 
 def _shrunk_prox(p: float, b: Array | None, prox: Prox, v: Array, t: float) -> Array:
-    """The prox of p/2 |x|^2 + b'x + f from that of f."""
+    """The prox of p/2 |x|^2 + b'x + f, from that of f."""
     shrink = 1.0 / (1.0 + t * p)
     return prox(shrink * (v if b is None else v - t * b), shrink * t)

@@ -28,8 +28,8 @@ class Risk(Smooth):
     Args:
         curvature: bounds on the second derivative of the loss.
 
-    A new kind defines the loss and its first two derivatives, applied to arrays: ``_loss``, ``_slope``, ``_bend``. They
-    are methods and not closures so that the function can be sent to another process.
+    A subclass defines the loss and its first two derivatives, applied to arrays: ``_loss``, ``_slope`` and ``_bend``.
+    They are methods and not closures, so that the function can be sent to another process.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Risk(Smooth):
         raise NotImplementedError
 
     def _losses(self, rows: slice) -> Smooth:
-        """The sum of the losses of some rows, as a function of their part of D x."""
+        """The sum of the losses of some rows, as a function of the entries of D x that belong to them."""
         own = object.__new__(type(self))
         held = {name: value for name, value in vars(self).items() if name in ("t", "labels", "delta", "width")}
         sliced = {name: held[name][rows] for name in ("t", "labels") if held.get(name) is not None}
@@ -227,7 +227,7 @@ class Huber(Risk):
         return Huber(None, None if self.t is None else self.t[rows], self.l2, self.delta)
 
     def _shrink(self, v: Array, t: float) -> Array:
-        """Of clip(u - c, -d, d) + l2 u + (u - v)/t = 0: solve both branches, and keep the one that fits."""
+        """The u with clip(u - c, -d, d) + l2 u + (u - v)/t = 0: both branches are solved, and the valid one is kept."""
         d, centre = self.delta, 0.0 if self.t is None else self.t
         s = self.l2 + 1.0 / t
         middle = (v / t + centre) / (1.0 + s)
@@ -257,7 +257,7 @@ class LogCosh(Risk):
         return LogCosh(None, None if self.t is None else self.t[rows], self.l2)
 
     def _newton(self, v: Array, t: float) -> Array:
-        """Of tanh(u - c) + l2 u + (u - v)/t = 0 by Newton steps in a shrinking bracket, halved where Newton is slow."""
+        """The u with tanh(u - c) + l2 u + (u - v)/t = 0, by Newton in a bracket, and bisection where that is slow."""
         centre = 0.0 if self.t is None else self.t
         s = self.l2 + 1.0 / t
         low, high = (v / t - 1.0) / s, (v / t + 1.0) / s

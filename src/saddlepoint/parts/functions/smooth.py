@@ -1,4 +1,4 @@
-"""A smooth convex function as the library sees it: a gradient and two constants."""
+"""Smooth convex functions, given by a gradient and the constants mu and L."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Prox: TypeAlias = Callable[[Array, float], Array]
 Hessian: TypeAlias = Callable[[Array], Any]
 Restrict: TypeAlias = Callable[[slice], "Smooth"]
 
-UNKNOWN = ", or None if it is unknown"  # the end of a sentence that says which constants are expected
+UNKNOWN = ", or None if it is unknown"  # end of the sentence in an error about mu or L
 FUNCTIONS = {"grad", "value", "prox", "hessian", "restrict"}  # arguments of Smooth that are functions
 CLAIMS = {"grad", "mu", "L"}  # arguments of Smooth to which ``trusted`` refers
 
@@ -34,21 +34,21 @@ class Smooth:
     """A convex function known by its gradient: mu-strongly convex and L-smooth.
 
     Args:
-        grad: x -> gradient at x. It must return a new array at every call and leave x alone.
+        grad: x -> gradient at x. It must return a new array at every call and must not change x.
         mu: strong convexity; ``None`` if unknown (it is never guessed, and without it no distance can be certified).
         L: smoothness, the Lipschitz constant of the gradient; ``None`` to have it estimated from gradients when the
             function enters a ``Saddle`` (the run checks the estimate, and a certificate never depends on it).
         value: x -> value at x. Optional: no method needs it.
         prox: (v, t) -> argmin_u f(u) + |u - v|^2 / (2 t). Optional: only prox methods need it.
         dim: the dimension, if the function fixes it.
-        dtype: the dtype of the function's own data, if it has any, and is NumPy's.
-        space: library, dtype and device of that data, whatever the library is.
-        quadratic: True if the gradient is affine; methods for quadratic problems need to know.
+        dtype: the dtype of the function's own data, if it has any and they are NumPy arrays.
+        space: library, dtype and device of that data, for any library.
+        quadratic: True if the gradient is affine, which methods for quadratic problems require.
         hessian: x -> the Hessian at x, an array or a SciPy sparse array. Optional: only methods that factorise need it.
-        restrict: a slice of coordinates -> the function of these alone, where the function is a sum over the
+        restrict: a slice of coordinates -> the function of these coordinates, if the function is a sum over
             coordinates. Optional: only sharded problems need it.
-        trusted: True if mu and L follow from what the function is made of, as those of the ready functions do. What is
-            only claimed is examined before a run is called solved.
+        trusted: True if mu and L follow from the construction of the function, as those of the ready-made functions do.
+            Otherwise they are claims of the caller, which are examined before a run is reported as solved.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -57,7 +57,7 @@ class Smooth:
         Smooth(mu=5, L=8)
     """
 
-    __array_ufunc__ = None  # so that np.float64(3) * g is left to __rmul__
+    __array_ufunc__ = None  # makes NumPy leave np.float64(3) * g to __rmul__
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Smooth:
         self.value = value
         self.has_prox = prox is not None
         self.prox: Prox = self._no_prox if prox is None else prox
-        # An unknown constant is NaN, which every sum and product of constants then carries along.
+        # An unknown constant is NaN; so is every sum and product with an unknown constant.
         self.mu = math.nan if mu is None else _constant(mu, f"mu of {name}", UNKNOWN)
         self.L = math.nan if L is None else _constant(L, f"L of {name}", UNKNOWN)
         if self.mu > self.L:
@@ -100,7 +100,7 @@ class Smooth:
     def from_value(
         cls, fun: Callable[[Any], Any], *, mu: float | None, L: float | None, dim: int | None = None
     ) -> Smooth:
-        """A function known by its value, written in PyTorch or JAX, which differentiate it.
+        """A function that is given by its value, written in PyTorch or JAX; the library differentiates it.
 
         Args:
             fun: x -> value at x, of tensors or JAX arrays.
@@ -111,9 +111,9 @@ class Smooth:
     def replace(self, **changes: Any) -> Smooth:
         """A copy with some of the constructor's arguments changed, and everything else kept.
 
-        ``trusted`` is kept too, unless grad, mu or L changes: what is new about these is only claimed, until
-        ``trusted=True`` says otherwise. The copy of a ready function is one of its kind if no function changes,
-        and otherwise a plain ``Smooth``, since its data may not belong to the new functions.
+        ``trusted`` is kept too, unless grad, mu or L changes: new ones are claims, unless ``trusted=True`` is given.
+        The copy of a ready-made function has the same class if no function changes; otherwise it is a plain
+        ``Smooth``, because its data may not belong to the new functions.
 
         Example:
             >>> import saddlepoint as sp
@@ -192,14 +192,14 @@ class Smooth:
 
 
 def _sum(f: Callable[[Any], Any], g: Callable[[Any], Any], x: Any) -> Any:
-    """f(x) + g(x): not a lambda, so that sums of functions can be sent to other processes."""
+    """The sum f(x) + g(x). It is not a lambda, so that sums of functions can be sent to other processes."""
     return f(x) + g(x)
 
 
 def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
-    """f + weight/2 |x - centre|^2: what a proximal step minimises, and what Catalyst adds to g.
+    """The function f + weight/2 |x - centre|^2, which proximal steps minimise and Catalyst uses in the place of g.
 
-    Points meet nothing but ``+ - *`` here, so they may be symbolic.
+    Only ``+ - *`` are applied to points, so they may be symbolic.
     """
     grad, value, F, restrict = f.grad, f.value, f.hessian, f.restrict
 
@@ -220,7 +220,7 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
 
 
 def plus_identity(matrix: Any, c: float) -> Any:
-    """matrix + c I, sparse if the matrix is."""
+    """The matrix plus c I, sparse if the matrix is."""
     n = matrix.shape[0]
     return matrix + (c * eye_array(n) if issparse(matrix) else c * np.eye(n))
 
@@ -234,7 +234,7 @@ def _as_dtype(dtype: Any, name: str) -> np.dtype[Any]:
 
 
 def known(constant: float) -> float | None:
-    """A constant as ``Smooth`` takes it: None if it is unknown."""
+    """The constant in the form that ``Smooth`` takes: None if it is unknown (NaN)."""
     return None if math.isnan(constant) else constant
 
 
