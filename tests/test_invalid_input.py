@@ -1,6 +1,6 @@
 """Invalid input: one sentence says what was given, what was expected and what to do.
 
-The tables below are of (name, what is given, the sentence). What must work, however odd it looks, comes after them.
+The tables below contain (name, what is given, the message). Unusual input that must work comes after them.
 """
 
 # ruff: noqa: E501 - the tables have one line for an input
@@ -149,7 +149,7 @@ API = [
     ("P not square", lambda: sp.Quadratic(np.ones((2, 3))), r"P of Quadratic has shape \(2, 3\); expected a square matrix"),
     ("P not symmetric", lambda: sp.Quadratic(A), r"P of Quadratic is not symmetric .*; use \(P \+ P.T\)/2"),
     ("P indefinite", lambda: sp.Quadratic([[0.0, 1.0], [1.0, 0.0]]), "P is not positive semidefinite: its smallest eigenvalue is -1"),
-    ("P an empty diagonal", lambda: sp.Quadratic([]), "P of Quadratic is a diagonal with a negative or no entry"),
+    ("P an empty diagonal", lambda: sp.Quadratic([]), "P of Quadratic is an empty diagonal or has a negative entry"),
     ("b a matrix", lambda: sp.Quadratic(1.0, matrix([[1.0, 2.0]])), r"b of Quadratic has shape \(1, 2\); expected a vector"),
     ("b of another size", lambda: sp.Quadratic([1.0, 2.0], [1.0]), "b of Quadratic has 1 entries; expected 2"),
     ("b empty", lambda: sp.Quadratic(1.0, []), "b of Quadratic is empty; expected one entry at least"),
@@ -230,7 +230,7 @@ API = [
     ("seed negative", lambda: random_quadratic(3, 3, 10, 10, 1, seed=-1), "seed is -1; expected a whole number from 0 to"),
     # -- paths
     ("path a number", lambda: load_problem(3), "the path of a file is 3; expected a text or a Path"),
-    ("path with NUL", lambda: load_problem("a\0b"), "is no name of a file: .*embedded null"),
+    ("path with NUL", lambda: load_problem("a\0b"), "is not a valid file name: .*embedded null"),
     ("path too long", lambda: load_problem("a" * 5000), "cannot be read: File name too long"),
     ("memory limit negative", lambda: load_problem("p.toml", -1), "memory_limit is -1; expected a positive number of bytes"),
     ("memory limit a text", lambda: load_problem("p.toml", "4GB"), "memory_limit is '4GB'; expected a number of bytes"),
@@ -412,7 +412,7 @@ TEXTS = [
     ("a folder for A", document('"."'), "expected blocks of .npy, .parquet or .mtx alone"),
     ("a device for A", document('"/dev/zero"'), "is not a file; expected a regular one"),
     ("no file for A", document('"A.npy"'), "file .*A.npy does not exist"),
-    ("NUL in a name", document('"A\\u0000.npy"'), "is no name of a file: .*embedded null"),
+    ("NUL in a name", document('"A\\u0000.npy"'), "is not a valid file name: .*embedded null"),
     ("a name too long", document(f'"{"a" * 5000}.npy"'), "cannot be read: File name too long"),
     ("an absolute name", document('"/nowhere/A.npy"'), "file /nowhere/A.npy does not exist"),
     ("a name that climbs", document('"../nowhere/A.npy"'), "file .*/../nowhere/A.npy does not exist"),
@@ -445,7 +445,7 @@ GAMES = [
     ("NaN", game(payoffs=[[0, 0, NAN]]), r"payoffs\[0\] has the payoff nan; expected a finite number"),
     ("a huge payoff", game(payoffs=[[0, 0, HUGE]]), r"payoffs\[0\] has the payoff 1000.*; expected a finite number"),
     ("a huge sequence", game(payoffs=[[HUGE, 0, 1]]), "expected 0 to 0"),
-    ("half a character", game(title="\ud800"), "key 'title' is .*, which holds half a character; expected a text"),
+    ("unpaired surrogate", game(title="\ud800"), "key 'title' is .*, which holds an unpaired surrogate; expected a text"),
     ("UTF-16", game().encode("utf-16"), "in UTF-16; save it again as UTF-8"),
     ("an unknown key", game(titel=""), "has the unknown key 'titel'; expected format, .*; did you mean 'title'?"),
     ("a list", "[]", r"the document is \[\]; expected an object with the keys format"),
@@ -609,7 +609,7 @@ def test_hostile_files_need_no_memory(tmp_path):
         assert expected[name] in refused, name
 
 
-# -- what looks odd and must work, unmodified ---------------------------------------------------------------------------
+# -- unusual input that must work without changes -----------------------------------------------------------------------
 
 ARRANGED = {
     "list": A.tolist(),

@@ -1,1 +1,1 @@
-"""The saddle problem: its oracle, its transforms, the examination of its assumptions, and files that describe it."""
+"""The saddle problem: counted oracles, transforms, checks of its assumptions, and files that describe problems."""

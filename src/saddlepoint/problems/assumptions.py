@@ -28,14 +28,14 @@ from saddlepoint.parts.functions.probes import (
 from saddlepoint.parts.functions.smooth import Gradient
 from saddlepoint.theory.smoothness import observed_L, observed_mu, smooth_lemma
 
-ALL = 64  # number of first calls that are all compared
-EVERY = 8  # number of calls from one comparison to the next, after these
-COPIED = 4  # number of first calls before which the argument is copied, to see whether the gradient changes it
-STEPS = 12  # steps of the search for curvatures that explains a contradiction
-SKEW = 1e-4  # asymmetry that a Jacobian may have, in units of the largest curvature
+ALL = 64  # number of calls at the start of a run of which each one is compared
+EVERY = 8  # after these, number of calls from one comparison to the next
+COPIED = 4  # number of first calls in which a copy of the argument shows whether the gradient changes it
+STEPS = 12  # steps of the search for curvatures, after two gradients have contradicted mu and L
+SKEW = 1e-4  # largest asymmetry of a Jacobian that counts as symmetric, in units of the largest curvature
 LENGTHS = 0.5, 1e2, 1e4  # factors of the length at which a Jacobian that seems not to be symmetric is examined again
-ADJOINT = 1e3  # difference that <x, A y> and <A'x, y> may have, in units of rounding
-NOISE = 4.0  # error that a gradient may have, in units of the measured noise level
+ADJOINT = 1e3  # largest accepted difference of <x, A y> and <A'x, y>, in units of rounding
+NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
 
 Note = Callable[[str, int], None]  # (oracle, calls): counts gradients and products that a test took
 
@@ -44,7 +44,7 @@ class GradientCheck:
     """Compares the gradients of one function with Lemma `smooth`.
 
     Attributes:
-        noise: by how much a gradient may be wrong, as far as it is known.
+        noise: bound on the error of a gradient, as far as it was measured.
     """
 
     def __init__(self, name: str, mu: float, L: float, grad: Gradient, note: Note) -> None:
@@ -59,7 +59,7 @@ class GradientCheck:
         """The gradient at x; raise ProblemError if one of the first gradients changes its argument.
 
         Points that a run keeps are read-only. A gradient that fails on one is given a copy: it may need an array that
-        can be written into (a buffer of compiled code, for example) and still leave it alone.
+        can be written into (a buffer of compiled code, for example) without changing it.
         """
         if self.seen >= COPIED:
             try:
@@ -85,11 +85,11 @@ class GradientCheck:
         self.x, self.p = x, p
 
     def memory(self) -> dict[str, Any]:
-        """What it has seen, for a checkpoint."""
+        """The gradients and counts seen so far, for a checkpoint."""
         return {"noise": self.noise, "seen": self.seen, "x": self.x, "p": self.p}
 
     def restore(self, memory: Mapping[str, Any]) -> None:
-        """Take over what an earlier run has seen."""
+        """Take over the memory of an earlier run."""
         self.noise, self.seen = float(memory["noise"]), int(memory["seen"])
         self.x, self.p = memory["x"], memory["p"]
 
@@ -101,7 +101,7 @@ class GradientCheck:
         slack = smooth_lemma(cross, dx2, dp2, mu, L)
         if slack >= 0.0 or not math.isfinite(slack) or _underflows(dx, dx2) or _underflows(dp, dp2):
             return
-        # The gradients and the points themselves are rounded; only a violation beyond that proves anything.
+        # Gradients and points are rounded, so only a violation that is larger than the rounding errors is a proof.
         rounding = 32 * eps_of(p) * (norm(p) + norm(p0) + L * (norm(x) + norm(x0)))
 
         def error(noise: float) -> float:
@@ -141,9 +141,9 @@ class GradientCheck:
         raise no_gradient(self.name, max(local.skew, again.skew), max(local.high, again.high))
 
     def _refutation(self, cross: float, dx2: float, dp2: float, local: Curvature) -> AssumptionError:
-        """Name what is wrong: convexity, or else mu if the pair shows a smaller one, or L if it shows a larger one.
+        """The error that names what is wrong: convexity, mu if the pair shows a smaller one, L if it shows a larger.
 
-        If the pair only shows that mu and L cannot both hold, the curvatures tell which it is.
+        If the pair only shows that mu and L cannot both hold, the curvatures decide which of them is wrong.
         """
         mu, L = self.mu, self.L
         seen = max(math.sqrt(dp2 / dx2), dp2 / cross if cross > 0.0 else 0.0)
@@ -194,11 +194,11 @@ class AdjointCheck:
         self.last[name] = v, product
 
     def memory(self) -> dict[str, Any]:
-        """What it has seen, for a checkpoint."""
+        """The products and counts seen so far, for a checkpoint."""
         return {"seen": dict(self.seen), "last": dict(self.last)}
 
     def restore(self, memory: Mapping[str, Any]) -> None:
-        """Take over what an earlier run has seen."""
+        """Take over the memory of an earlier run."""
         self.seen = {name: int(memory["seen"][name]) for name in self.seen}
         self.last = dict(memory["last"])
 
@@ -219,20 +219,20 @@ class AdjointCheck:
             )
 
     def check_norm(self) -> None:
-        """Raise AssumptionError if |A| was given and is larger."""
+        """Raise AssumptionError if |A| is larger than the norm that was given."""
         estimate = self.estimate()
         if estimate.lower > (1.0 + ADJOINT * self.A.space.eps) * self.A.norm:
             raise self.small_norm(estimate.lower, estimate)
 
     def estimate(self) -> Norm:
-        """|A| by products, whatever was given."""
+        """An estimate of |A| from products, which does not use the norm that was given."""
         estimate = self.A.estimated_norm()
         for name in ("A", "At"):
             self.note(name, estimate.products)
         return estimate
 
     def small_norm(self, seen: float, estimate: Norm) -> AssumptionError:
-        """|A| was given too small: it is at least ``seen``."""
+        """The error for a norm of A that was given too small: |A| is at least ``seen``."""
         given = self.A.norm
         return AssumptionError(
             "A",
@@ -299,12 +299,12 @@ def two_answers(name: str, difference: float) -> AssumptionError:
 
 
 def _underflows(v: Array, square: float) -> bool:
-    """Whether |v|^2 is so small that not all of it may be there; it proves nothing then."""
+    """Whether |v|^2 is so small that terms of the sum may have underflowed; such a square proves nothing."""
     return square < float(namespace(v).finfo(v.dtype).smallest_normal) / eps_of(v) and norm(v) > 0.0
 
 
 def _skew(local: Curvature, noise: float) -> bool:
-    """Whether the Jacobian is clearly not symmetric; noise is known only roughly."""
+    """Whether the Jacobian is clearly not symmetric; with noise, which is known only roughly, the margin is larger."""
     margin = 10.0 if noise == 0.0 else 100.0
     return local.skew > SKEW * max(abs(local.low), abs(local.high)) + margin * local.error
 

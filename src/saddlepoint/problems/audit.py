@@ -1,8 +1,8 @@
-"""The examination of a problem before a run on it is called solved, and when a run makes no progress.
+"""Examines a problem before a run on it is reported as solved, and when a run makes no progress.
 
 A certificate depends on claims: that the gradients are gradients and exact, that mu is right, that A' is the transpose.
-During a run they are compared with what the method happens to evaluate. Here they are examined at the point that is
-about to be returned; only what was claimed is examined, not what is true by construction.
+During a run the claims are compared with the gradients and products that the method evaluates. Here they are examined
+at the point that is about to be returned. Parts of the problem that are correct by construction are not examined.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import Certificate, distance_bound
 
 STEPS = 10  # least number of steps of the search for curvatures
-SHARE = 0.05  # largest number of steps of that search, as a share of the calls that the run has made
-MEMORY = 3_000_000  # numbers that the search may keep in memory
+SHARE = 0.05  # most steps of that search, as a share of the calls that the run has made
+MEMORY = 3_000_000  # most numbers that the search keeps in memory
 PAIRS = 2  # number of random pairs of vectors on which A' is compared with A
 
 
 class Audit:
-    """What is known of a problem while it is being solved.
+    """The checks of a problem while it is being solved, and the noise that they measured.
 
     Attributes:
-        noise: by how much a gradient of g and of h may be wrong, as far as it was measured; in a batch, in any block.
+        noise: bounds on the errors of gradients of g and of h, as far as they were measured; in a batch, for any block.
     """
 
     def __init__(self, f: Saddle, meter: Meter) -> None:
@@ -48,33 +48,33 @@ class Audit:
         self.of(f)
 
     def of(self, f: Saddle) -> None:
-        """From now on, the problem with these constants."""
+        """Use the problem ``f`` from now on, whose constants may have been corrected."""
         self.f = f
-        self.watches = {
+        self.gradient_checks = {
             name: GradientCheck(name, function.mu, function.L, function.grad, self.meter.note)
             for name, function in (("g", f.g), ("h", f.h))
             if not function.trusted
         }
         self.products = None if f.A.trusted else AdjointCheck(f.A, self.meter.note)
-        A = f.A if self.products is None else MeteredCoupling(f.A, Meter(), watch=self.products)
-        self.seen = f.replace(g=self._watched(f.g, "g"), h=self._watched(f.h, "h"), A=A)
+        A = f.A if self.products is None else MeteredCoupling(f.A, Meter(), check=self.products)
+        self.seen = f.replace(g=self._checked(f.g, "g"), h=self._checked(f.h, "h"), A=A)
 
     @property
     def needed(self) -> bool:
-        """Whether anything about the problem is only claimed."""
-        return bool(self.watches) or self.products is not None
+        """Whether the problem has parts that are claimed and not correct by construction."""
+        return bool(self.gradient_checks) or self.products is not None
 
     @property
     def noisy(self) -> str:
-        """What is noisy, in words."""
+        """Which gradients are noisy, in words; empty if none is."""
         parts = [f"of {name} (about {level / NOISE:.1g})" for name, level in self.noise.items() if level > 0.0]
         return f"the gradient {' and '.join(parts)} seems noisy" if parts else ""
 
     @property
     def checks(self) -> dict[str, GradientCheck | AdjointCheck]:
-        """The checks of what certificates see of g, h and A."""
+        """The checks of the gradients and products of certificates, by the names g, h and A."""
         products = {} if self.products is None else {"A": self.products}
-        return {**self.watches, **products}
+        return {**self.gradient_checks, **products}
 
     def certificate(self, x: Array, y: Array) -> Certificate:
         """The certificate of (x, y), which allows for the noise; its gradients and products are checked."""
@@ -85,7 +85,7 @@ class Audit:
         """The part of a certified distance that is due to the arithmetic of the steps, and to noise."""
         f = self.f
         noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)
-        answers = [watch.p for watch in self.watches.values() if watch.p is not None]
+        answers = [check.p for check in self.gradient_checks.values() if check.p is not None]
         narrow = max([f.space.wide.eps, *map(eps_of, answers)])  # a certificate counts this unit of rounding already
         return noise + max(f.space.eps / narrow, 1.0) * max(certificate.rounding - noise, 0.0)
 
@@ -96,11 +96,11 @@ class Audit:
         """
         before = dict(self.noise)
         with np.errstate(all="ignore"):
-            for name, watch in self.watches.items():
+            for name, check in self.gradient_checks.items():
                 point, wide = (x, self.f.space.wide.of_x) if name == "g" else (y, self.f.space.wide.of_y)
-                point = wide.cast(point) if self.f.space.is_numpy else point  # as for a certificate
+                point = wide.cast(point) if self.f.space.is_numpy else point  # in the precision of a certificate
                 try:
-                    self._function(watch, getattr(self.f, name), point, thoroughly)
+                    self._function(check, getattr(self.f, name), point, thoroughly)
                 except (AssumptionError, ProblemError):
                     raise
                 except Exception:  # a gradient that fails nearby says nothing about the point
@@ -109,9 +109,9 @@ class Audit:
                 self._coupling(self.products, thoroughly)
         return any(self.noise[name] > before[name] for name in before)
 
-    def _function(self, watch: GradientCheck, f: Smooth, x: Array, thoroughly: bool) -> None:
-        name, grad, L = watch.name, f.grad, watch.L
-        oracle, kept = f"grad_{watch.name}", x
+    def _function(self, check: GradientCheck, f: Smooth, x: Array, thoroughly: bool) -> None:
+        name, grad, L = check.name, f.grad, check.L
+        oracle, kept = f"grad_{check.name}", x
         x = copied(kept)  # the point of a run is read-only, and some gradients need an array that can be written into
         p = grad(x)
         if differ(x, kept):
@@ -124,47 +124,47 @@ class Audit:
         local = curvature(grad, x, length, steps, noise)
         self.meter.note(oracle, 1 + calls + local.calls)
         self.noise[name] = max(self.noise[name], NOISE * float(np.max(levels)))
-        watch.noise = max(watch.noise, NOISE * noise)
-        watch.refuse_skew(x, length, noise, local)
+        check.noise = max(check.noise, NOISE * noise)
+        check.refuse_skew(x, length, noise, local)
         for direction in (local.flat, local.unit, *([local.steep] if thoroughly else [])):
             step = length * max(ASIDE, min(math.sqrt(noise / (norm(p) + L * length)), 0.1)) * direction
             ends = x + step, x - step
             self.meter.note(oracle, 2)
             slopes = grad(ends[0]), grad(ends[1])
-            watch.compare(ends[0], slopes[0], ends[1], slopes[1])
+            check.compare(ends[0], slopes[0], ends[1], slopes[1])
         if f.value is not None:
             wrong, error = slope_error(grad, f.value, x, length)
             self.meter.note(oracle, 1)
             if wrong > max(1e-3, 10.0 * error):
                 raise other_slope(name, wrong)
 
-    def _coupling(self, watch: AdjointCheck, thoroughly: bool) -> None:
+    def _coupling(self, check: AdjointCheck, thoroughly: bool) -> None:
         m, n = self.f.shape
         rng = np.random.default_rng(0)
         for _ in range(PAIRS):
             x, y = (self.f.space.cast(rng.standard_normal(size)) for size in (m, n))
             Ay, Atx = self.f.A.both(x, y)
-            watch.compare(y, Ay, x, Atx)
+            check.compare(y, Ay, x, Atx)
         for name in ("A", "At"):
             self.meter.note(name, PAIRS)
-        if thoroughly and watch.claimed:
-            watch.check_norm()
+        if thoroughly and check.claimed:
+            check.check_norm()
 
-    def _watched(self, f: Smooth, name: str) -> Smooth:
-        if name not in self.watches:
+    def _checked(self, f: Smooth, name: str) -> Smooth:
+        if name not in self.gradient_checks:
             return f
-        watch = self.watches[name]
+        check = self.gradient_checks[name]
 
         def grad(x: Array) -> Array:
-            p = watch.gradient(x)
-            watch.see(x, p)
+            p = check.gradient(x)
+            check.see(x, p)
             return p
 
         return f.replace(grad=grad, trusted=f.trusted)
 
 
 def other_slope(name: str, wrong: float) -> AssumptionError:
-    """The error for a function whose values do not rise as its gradient says."""
+    """The error for a function whose values do not change as its gradient says."""
     return AssumptionError(
         name,
         "gradient",

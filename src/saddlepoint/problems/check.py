@@ -1,8 +1,8 @@
-"""``sp.check``: an examination of a problem without a run.
+"""``sp.check``, which examines a problem without solving it.
 
 Gradients are compared with values, with each other and with Hessians, products with A and A' with each other, and the
-constants with the curvatures that are found around a few points. What is reported as wrong is wrong; an error that
-shows only at other points is not found.
+constants with the curvatures that are found around a few points. What is reported as wrong is wrong. An error that
+shows only at points that were not examined is not found.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
     Attributes:
         what: what was examined, such as "mu of g".
-        given: what was said of it.
+        given: what the caller claimed.
         found: what was found.
         ok: whether they agree.
         advice: what to do if they do not.
@@ -57,11 +57,11 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What ``sp.check`` found; printed, it is a table.
+    """The findings of ``sp.check``, which are printed as a table.
 
     Attributes:
         findings: one line each.
-        seconds: of one call of each oracle.
+        seconds: the time of one call of each oracle.
     """
 
     findings: tuple[Finding, ...]
@@ -74,7 +74,7 @@ class Report:
 
     @property
     def problems(self) -> tuple[Finding, ...]:
-        """What is wrong."""
+        """The findings that are wrong."""
         return tuple(finding for finding in self.findings if not finding.ok)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,9 +95,9 @@ def check(f: Saddle, x0: Any = None, y0: Any = None, *, points: int = 3, seed: i
 
     Args:
         f: the problem.
-        x0, y0: the point around which to look; zero if left out. The points that runs will visit are the best.
-        points: how many points to look at: this one, and random ones around it.
-        seed: of the random numbers.
+        x0, y0: the point around which the problem is examined; zero if left out. A point near the solution is best.
+        points: the number of points that are examined: this one, and random ones around it.
+        seed: the seed of the random numbers.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -125,14 +125,14 @@ def check(f: Saddle, x0: Any = None, y0: Any = None, *, points: int = 3, seed: i
 
 
 class _Examined:
-    """One function."""
+    """The examination of one function."""
 
     def __init__(self, f: Saddle, name: str, function: Smooth, seed: int) -> None:
         self.f, self.name, self.function, self.seed = f, name, function, seed
-        self.watch = GradientCheck(name, function.mu, function.L, function.grad, lambda oracle, calls: None)
+        self.check = GradientCheck(name, function.mu, function.L, function.grad, lambda oracle, calls: None)
 
     def at(self, start: Array, count: int) -> Iterator[Finding]:
-        """What is found around ``start`` and ``count - 1`` random points."""
+        """The findings around ``start`` and ``count - 1`` random points."""
         first = self._first_answers(start)
         yield first
         if not first.ok:
@@ -145,7 +145,7 @@ class _Examined:
         points = [start, *(start + step for step in steps)]
         lengths = [length_scale(x, grad(x), L) for x in points]
         noise = max(self._noise(*at) for at in zip(points, lengths, strict=True))
-        self.watch.noise = NOISE * noise
+        self.check.noise = NOISE * noise
         yield self._noise_finding(noise, max(norm(grad(x)) for x in points))
         found = [curvature(grad, x, s, STEPS, noise, self.seed) for x, s in zip(points, lengths, strict=True)]
         yield self._symmetric(points, lengths, found, noise)
@@ -153,7 +153,7 @@ class _Examined:
         yield from self._others(points, lengths)
 
     def _first_answers(self, x: Array) -> Finding:
-        """Shape, dtype and numbers of a gradient, an argument that is left alone, and a new array at each call."""
+        """Check the shape and the entries of a gradient, that it returns a new array, and that it does not change x."""
         what, given, grad = f"gradient of {self.name}", f"{x.shape[0]} numbers", self.function.grad
         away = x + length_scale(x, x, 1.0)
         points = [copied(x), copied(x), copied(away)]
@@ -185,13 +185,13 @@ class _Examined:
         what, worst = f"symmetry of {self.name}", max(found, key=lambda local: local.skew)
         try:
             for x, length, local in zip(points, lengths, found, strict=True):
-                self.watch.refuse_skew(x, length, noise, local)
+                self.check.refuse_skew(x, length, noise, local)
         except AssumptionError as error:
             return Finding(what, "a gradient", f"skew {error.observed:.2g} of {worst.high:.2g}", False, str(error))
         return Finding(what, "a gradient", f"skew {worst.skew:.1g} of {worst.high:.2g}", True)
 
     def _constants(self, points: list[Array], lengths: list[float], found: list[Curvature]) -> Iterator[Finding]:
-        """mu and L; what contradicts them must be proven by two gradients."""
+        """Check mu and L; a contradiction must be proven by two gradients."""
         low, high = min(local.low for local in found), max(local.high for local in found)
         error = max(local.error for local in found)
         clear = {"mu": low + 10.0 * error < self.function.mu, "L": high - 10.0 * error > self.function.L}
@@ -200,7 +200,7 @@ class _Examined:
             for direction in (local.flat, local.unit, local.steep):
                 step = (ASIDE * length) * direction
                 try:
-                    self.watch.compare(x + step, self.function.grad(x + step), x - step, self.function.grad(x - step))
+                    self.check.compare(x + step, self.function.grad(x + step), x - step, self.function.grad(x - step))
                 except AssumptionError as error:
                     proven.setdefault(error.constant, error)
         for constant, value, seen in (
@@ -214,7 +214,7 @@ class _Examined:
             yield Finding(f"{constant} of {self.name}", given, seen, wrong is None, "" if wrong is None else str(wrong))
 
     def _others(self, points: list[Array], lengths: list[float]) -> Iterator[Finding]:
-        """What was given besides: values, a prox, a Hessian, that it is quadratic."""
+        """Check everything else that was given: values, a prox, a Hessian, and that the function is quadratic."""
         f, name, at = self.function, self.name, list(zip(points, lengths, strict=True))
         tolerance = max(CLOSE, 10.0 * math.sqrt(eps_of(points[0])))
         if f.value is not None:
@@ -251,10 +251,10 @@ class _Examined:
     def _hessian_error(self, x: Array, length: float) -> float:
         assert self.function.hessian is not None
         z = x + self._random(x, ASIDE * length)
-        step = self._random(z, length * max(eps_of(x) ** (1.0 / 3.0), ASIDE if self.watch.noise else 0.0))
+        step = self._random(z, length * max(eps_of(x) ** (1.0 / 3.0), ASIDE if self.check.noise else 0.0))
         change = 0.5 * (self.function.grad(z + step) - self.function.grad(z - step))
         expected = self.function.hessian(z) @ step
-        wrong = max(norm(change - expected) - 2.0 * self.watch.noise, 0.0)
+        wrong = max(norm(change - expected) - 2.0 * self.check.noise, 0.0)
         return wrong / max(norm(expected), math.ulp(0.0))
 
     def _bend(self, x: Array, length: float) -> float:
@@ -267,10 +267,10 @@ def _coupling(f: Saddle, seed: int) -> Iterator[Finding]:
     m, n = f.shape
     rng = np.random.default_rng(seed)
     x, y = (f.space.cast(rng.standard_normal(size)) for size in (m, n))
-    watch = AdjointCheck(f.A, lambda oracle, calls: None)
+    adjoint_check = AdjointCheck(f.A, lambda oracle, calls: None)
     Ay, Atx = f.A.mul(y), f.A.tmul(x)
     off = abs(inner(x, Ay) - inner(Atx, y)) / max(norm(x) * norm(Ay), norm(Atx) * norm(y), math.ulp(0.0))
-    yield _finding("A' of A", "the transpose", f"{off:.1g} off", lambda: watch.compare(y, Ay, x, Atx))
+    yield _finding("A' of A", "the transpose", f"{off:.1g} off", lambda: adjoint_check.compare(y, Ay, x, Atx))
     both, through = f.A.both(x, y), f.A.through(y)
     pairs = ((both[0], Ay), (both[1], Atx), (through[0], Ay), (through[1], f.A.tmul(Ay)))
     wrong = max(norm(a - b) / max(norm(b), math.ulp(0.0)) for a, b in pairs)
@@ -278,8 +278,9 @@ def _coupling(f: Saddle, seed: int) -> Iterator[Finding]:
     yield Finding(
         "products together", "as one by one", f"{wrong:.1g} off", ok, "`both` and `through` differ from `mul`, `tmul`"
     )
-    found = f.A.estimated_norm() if watch.claimed else f.A.norm_estimate
-    yield _finding("|A|", f"{f.A.norm:.6g}", f">= {found.lower:.6g}", watch.check_norm if watch.claimed else None)
+    found = f.A.estimated_norm() if adjoint_check.claimed else f.A.norm_estimate
+    test = adjoint_check.check_norm if adjoint_check.claimed else None
+    yield _finding("|A|", f"{f.A.norm:.6g}", f">= {found.lower:.6g}", test)
 
 
 def _finding(what: str, given: str, found: str, test: Any) -> Finding:

@@ -9,7 +9,7 @@ from saddlepoint.problems.saddle import Saddle, with_smoothness
 
 
 def corrected(f: Saddle, function: str, constant: str, value: float) -> Saddle:
-    """f with another "mu" or "L" of ``function`` ("g" or "h"), or another "norm" of A."""
+    """The problem f with another "mu" or "L" of ``function`` ("g" or "h"), or another "norm" of A."""
     if constant == "norm":
         return f.replace(A=WithNorm(f.A, value))
     old: Smooth = getattr(f, function)
@@ -26,7 +26,7 @@ class WithNorm(ForwardingCoupling):
 
     @property
     def norm_estimate(self) -> Norm:
-        """That of A, but for the bound."""
+        """The norm estimate of A with the other upper bound."""
         return self.A.norm_estimate._replace(upper=self.upper)
 
     def _transpose(self) -> Coupling:

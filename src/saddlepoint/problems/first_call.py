@@ -1,4 +1,4 @@
-"""The first gradient of a function, at the point where a run starts: what is wrong with it is said at once."""
+"""Checks the first gradient of a function, at the point where a run starts, before anything else is computed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from saddlepoint.parts.functions.smooth import Smooth
 
 
 def check_gradient(name: str, function: Smooth, point: Array, space: Space) -> float:
-    """Call the gradient once; raise ProblemError unless it is an array as expected and has left its argument alone.
+    """Call the gradient once; raise ProblemError if its answer is not as expected or if it changes its argument.
 
     Args:
         name: "g" or "h".
         function: the function.
         point: where the gradient is taken; the function is given a copy.
-        space: where the vectors of this variable lie.
+        space: library, dtype and device of the vectors of this variable.
 
     Returns:
         The seconds that the call took.

@@ -1,4 +1,4 @@
-"""Problems made to measure: random ones with given condition numbers, the lower bound's chain, and the demo."""
+"""Example problems: random ones with given condition numbers, the chain of the lower bound, and the demo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def random_quadratic(
         kx, ky: the condition numbers.
         coupling: |A|/sqrt(mu_x mu_y).
         L_x, L_y: the largest eigenvalues.
-        seed: of all randomness.
+        seed: the seed of the random numbers.
     """
     _check(m=m, n=n, kx=kx, ky=ky, coupling=coupling, L_x=L_x, L_y=L_y, seed=seed)
     rng = np.random.default_rng(seed)
@@ -55,12 +55,12 @@ def chain(n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_
     """The chain on which first-order methods are slowest (see ``theory.lower``).
 
     With D the bidiagonal difference matrix, g = x'((L_x - mu_x)/4 D D' + mu_x)x/2 - x_1,
-    h = y'((L_y - mu_y)/4 D'D + mu_y)y/2 and A = |A|/2 D: every query lets the solution reach one coordinate further.
+    h = y'((L_y - mu_y)/4 D'D + mu_y)y/2 and A = |A|/2 D. Each query can make one more coordinate of an iterate nonzero.
     Zhang, Hong and Zhang, "On lower iteration complexity bounds for the saddle point problems", Math. Prog. 2022.
 
     Args:
         n: the numbers of variables of x and of y.
-        kx, ky: the condition numbers; the force acts on x, so the chain is hardest with kx >= ky.
+        kx, ky: the condition numbers; the linear term acts on x, so the chain is hardest with kx >= ky.
         coupling: |A|/sqrt(mu_x mu_y), in the limit of large n.
         L_x, L_y: bounds on the eigenvalues, in the same limit.
     """
@@ -101,8 +101,8 @@ def chain_solution(
 def demo() -> Saddle:
     """The default example: a learner against an adversary, unbalanced, not quadratic, without a cheap prox.
 
-    x are the weights of a regularised logistic regression on 1000 samples of 400 features of falling size; y shifts
-    the features at a smooth cost that is better conditioned.
+    The variables x are the weights of a regularised logistic regression on 1000 samples of 400 features of decreasing
+    size. The variables y shift the features, at a smooth cost that is better conditioned.
     """
     rng = np.random.default_rng(7)
     m, n = 400, 300
@@ -115,7 +115,7 @@ def demo() -> Saddle:
 
 
 def _check(**given: float) -> None:
-    """Refuse numbers that make no problem."""
+    """Raise a ProblemError for constants that no problem can have."""
     for name, value in given.items():
         if name in ("m", "n", "seed"):
             as_count(value, name, 0 if name == "seed" else 1)

@@ -1,4 +1,4 @@
-"""The metered problem: it counts its oracle calls, keeps to a budget, and compares its answers with what was claimed.
+"""The metered problem, which counts oracle calls, enforces budgets, and checks the answers of oracles.
 
 A method is given the metered problem and nothing else, so every call is counted, however deep its inner loops are.
 """
@@ -31,7 +31,7 @@ class OutOfCalls(Exception):  # noqa: N818 - a signal to the driver, not an erro
 
 
 class OutOfTime(Exception):  # noqa: N818
-    """The time is up."""
+    """The time limit is reached."""
 
 
 class NotFinite(Exception):  # noqa: N818
@@ -44,7 +44,7 @@ class CallCounts:
 
     calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORACLES + PROXES, 0))  # by the method
     examined: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORACLES, 0))  # to examine the problem
-    passes: int = 0  # times that the method read A from end to end
+    passes: int = 0  # number of times that the method read all of A
 
     @property
     def total(self) -> int:
@@ -58,17 +58,17 @@ class CallCounts:
 
 
 class Meter:
-    """Counts calls by name and passes over A; raises when a budget is spent, before the call is made.
+    """Counts calls by oracle and passes over A; raises before a call that would exceed a budget.
 
     Args:
         limits: the calls that may be made, by oracle; None for no limit.
         max_seconds: the time until ``OutOfTime`` is raised, by ``clock``.
-        tick: called at every call.
-        clock: seconds.
-        counts: where the calls are counted.
+        tick: a function that is called at every oracle call.
+        clock: a function that returns seconds.
+        counts: the object in which the calls are counted.
 
     Attributes:
-        checks: the checks that compare gradients of g and h and products with A with what was claimed of them.
+        checks: the checks that compare gradients of g and h and products with A with the claimed constants.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class Meter:
 
 
 def metered(f: Saddle, meter: Meter) -> Saddle:
-    """The same problem, counted by ``meter``; what is only claimed of it is checked."""
-    watch = None if f.A.trusted else AdjointCheck(f.A, meter.note)
-    if watch is not None:
-        meter.checks["A"] = watch
-    A = MeteredCoupling(f.A, meter, watch=watch)
+    """The same problem, counted by ``meter``; parts that are not trusted are checked."""
+    check = None if f.A.trusted else AdjointCheck(f.A, meter.note)
+    if check is not None:
+        meter.checks["A"] = check
+    A = MeteredCoupling(f.A, meter, check=check)
     g, h = _counted(f.g, "g", f.space.of_x, meter), _counted(f.h, "h", f.space.of_y, meter)
     return Saddle.of(g, h, A, f.space)
 
@@ -116,11 +116,11 @@ def metered(f: Saddle, meter: Meter) -> Saddle:
 def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = True) -> Smooth:
     """The same function, counted as ``name``; its gradients are compared with mu and L unless ``checked`` is False."""
     raw, oracle, charge, dtype = f.grad, f"grad_{name}", meter.charge, space.dtype
-    test_finite = not space.is_sharded  # in shards, the next A'x shows what is not finite, and costs no extra round
-    watch = None if f.trusted or not checked else GradientCheck(name, f.mu, f.L, raw, meter.note)
-    if watch is not None:
-        meter.checks[name] = watch
-        raw = watch.gradient
+    test_finite = not space.is_sharded  # in shards the next A'x shows it without an extra round
+    check = None if f.trusted or not checked else GradientCheck(name, f.mu, f.L, raw, meter.note)
+    if check is not None:
+        meter.checks[name] = check
+        raw = check.gradient
 
     def grad(x: Array) -> Array:
         charge(oracle)
@@ -129,10 +129,10 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
             p = space.cast(p)
         if (
             test_finite and not math.isfinite(inner(p, p)) and not all_finite(p)
-        ):  # the cheap test first; it can overflow
+        ):  # the cheap test comes first; it can overflow
             raise NotFinite
-        if watch is not None:
-            watch.see(x, p)
+        if check is not None:
+            check.see(x, p)
         return p
 
     def prox(v: Array, t: float) -> Array:
@@ -160,27 +160,27 @@ class MeteredCoupling(ForwardingCoupling):
     """A coupling that counts its products and its passes over A, and has its products checked if A is not trusted."""
 
     def __init__(
-        self, A: Coupling, meter: Meter, names: tuple[str, str] = ("A", "At"), watch: AdjointCheck | None = None
+        self, A: Coupling, meter: Meter, names: tuple[str, str] = ("A", "At"), check: AdjointCheck | None = None
     ) -> None:
         super().__init__(A)
-        self.meter, self.names, self.watch = meter, names, watch
+        self.meter, self.names, self.check = meter, names, check
 
     def mul(self, y: Array) -> Array:
-        """A y, counted."""
+        """The product A y, counted."""
         self.meter.charge(self.names[0])
         self.meter.counts.passes += 1
         Ay = self.A.mul(y)
-        if self.watch is not None:
-            self.watch.see(self.names[0], y, Ay)
+        if self.check is not None:
+            self.check.see(self.names[0], y, Ay)
         return Ay
 
     def tmul(self, x: Array) -> Array:
-        """A' x, counted."""
+        """The product A' x, counted."""
         self.meter.charge(self.names[1])
         self.meter.counts.passes += 1
         Atx = self.A.tmul(x)
-        if self.watch is not None:
-            self.watch.see(self.names[1], x, Atx)
+        if self.check is not None:
+            self.check.see(self.names[1], x, Atx)
         return Atx
 
     def _charge_pair(self, times: int = 1) -> None:
@@ -189,36 +189,36 @@ class MeteredCoupling(ForwardingCoupling):
         self.meter.counts.passes += times if self.fused else 2 * times
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """(A y, A' x): two products, and one pass where the coupling fuses them."""
+        """The products (A y, A' x): two products, and one pass if the coupling fuses them."""
         self._charge_pair()
         Ay, Atx = self.A.both(x, y)
-        if self.watch is not None:
-            self.watch.see(self.names[0], y, Ay)
-            self.watch.see(self.names[1], x, Atx)
+        if self.check is not None:
+            self.check.see(self.names[0], y, Ay)
+            self.check.see(self.names[1], x, Atx)
         return Ay, Atx
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
-        """(t, A'(s t + e)) with t = A y: two products, and one pass where the coupling fuses them."""
+        """The pair (t, A'(s t + e)) with t = A y: two products, and one pass if the coupling fuses them."""
         self._charge_pair()
         t, u = self.A.through(y, s, e)
-        if self.watch is not None:
-            self.watch.see(self.names[0], y, t)
-            self.watch.see(self.names[1], s * t if e is None else s * t + e, u)
+        if self.check is not None:
+            self.check.see(self.names[0], y, t)
+            self.check.see(self.names[1], s * t if e is None else s * t + e, u)
         return t, u
 
     def gram(self) -> Any:
-        """A'A, counted as the n products each way that the oracle would need for it."""
+        """The matrix A'A, counted as the n products each way that would compute it."""
         self._charge_pair(self.shape[1])
         return self.A.gram()
 
     def matrix(self) -> Any:
-        """A, counted as the n products that the oracle would need for it."""
+        """The matrix A, counted as the n products that would compute it."""
         self.meter.charge(self.names[0], self.shape[1])
         self.meter.counts.passes += 1
         return self.A.matrix()
 
     def _transpose(self) -> Coupling:
-        return MeteredCoupling(self.A.T, self.meter, (self.names[1], self.names[0]), self.watch)
+        return MeteredCoupling(self.A.T, self.meter, (self.names[1], self.names[0]), self.check)
 
 
 def call_limits(max_calls: int | Mapping[str, int] | None) -> dict[str, float]:

@@ -20,7 +20,7 @@ from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals
 
-READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # functions that detach their data themselves
+READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # classes of functions that detach their data themselves
 
 
 class Saddle:
@@ -38,8 +38,8 @@ class Saddle:
         Certificate(|x-x*| + |y-y*| <= 0.866, duality gap <= 0.25)
     """
 
-    noise = (0.0, 0.0)  # by how much the gradients of g and h (of a batch: in any block) may be wrong beyond rounding
-    blocks = 1  # independent problems that this one consists of
+    noise = (0.0, 0.0)  # bounds on the errors of gradients of g and h beyond rounding; in a batch, for any block
+    blocks = 1  # number of independent problems that this one consists of
 
     def __init__(self, g: Smooth, h: Smooth, A: Any) -> None:
         for name, function in (("g", g), ("h", h)):
@@ -50,14 +50,14 @@ class Saddle:
             g = coupling.of_x(g)
         space = common_space({"A": coupling, "g": g, "h": h})
         assert space is not None
-        self.estimated: dict[str, int] = {}  # the functions whose L was not given, and the gradients its estimate took
+        self.estimated: dict[str, int] = {}  # functions whose L was estimated, and the gradients that this took
         g = self._admitted(g, "g", coupling.shape[0], space)
         h = self._admitted(h, "h", coupling.shape[1], space)
         self._set(g, h, coupling, space)
 
     @classmethod
     def of(cls, g: Smooth, h: Smooth, A: Coupling, space: Space) -> Saddle:
-        """The problem of parts that were checked already: what a transform returns."""
+        """The problem of these parts, which are not checked again; transforms use it."""
         self = cls.__new__(cls)
         self.estimated = {}
         self._set(g, h, A, space)
@@ -105,53 +105,53 @@ class Saddle:
 
     @property
     def clock(self) -> Callable[[], float]:
-        """The clock by which a run on the problem decides."""
+        """The clock that measures the time of a run on the problem."""
         return self.A.runtime.clock
 
     @property
     def norm(self) -> float:
-        """|A|, or rather an upper bound (see ``A.norm_estimate``)."""
+        """An upper bound on |A| (see ``A.norm_estimate``)."""
         return self.A.norm
 
     @property
     def L(self) -> float:
-        """max(L_x, L_y)."""
+        """The larger smoothness constant, max(L_x, L_y)."""
         return max(self.L_x, self.L_y)
 
     @property
     def mu(self) -> float:
-        """min(mu_x, mu_y)."""
+        """The smaller strong convexity constant, min(mu_x, mu_y)."""
         return min(self.mu_x, self.mu_y)
 
     @property
     def kappa_x(self) -> float:
-        """L_x/mu_x."""
+        """The condition number L_x/mu_x of g."""
         return self.L_x / self.mu_x
 
     @property
     def kappa_y(self) -> float:
-        """L_y/mu_y."""
+        """The condition number L_y/mu_y of h."""
         return self.L_y / self.mu_y
 
     @property
     def coupling(self) -> float:
-        """|A|/sqrt(mu_x mu_y), the coupling condition number."""
+        """The coupling condition number |A|/sqrt(mu_x mu_y)."""
         return self.norm / math.sqrt(self.mu_x) / math.sqrt(self.mu_y)
 
     @property
     def numbers(self) -> tuple[float, float, float]:
-        """(kappa_x, kappa_y, |A|/sqrt(mu_x mu_y)): all that the rate of a method depends on."""
+        """The numbers (kappa_x, kappa_y, |A|/sqrt(mu_x mu_y)) on which the rate of a method depends."""
         return self.kappa_x, self.kappa_y, self.coupling
 
     # -- queries -----------------------------------------------------------------------------------------------------
 
     def field(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """(grad g(x) + A y, grad h(y) - A' x): zero at the saddle point and nowhere else."""
+        """The field (grad g(x) + A y, grad h(y) - A' x), which is zero at the saddle point only."""
         Ay, Atx = self.A.both(x, y)
         return self.g.grad(x) + Ay, self.h.grad(y) - Atx
 
     def certificate(self, x: Array, y: Array) -> Certificate:
-        """What one query at (x, y), made in float64, proves; infinite if mu is unknown or the field is not finite."""
+        """Bounds that one query at (x, y) in float64 proves; infinite if mu is unknown or the field is not finite."""
         return certificate_from_residuals(self.mu_x, self.mu_y, *self._residuals(x, y), *self.noise)
 
     def _residuals(self, x: Array, y: Array) -> tuple[Any, Any, Any, Any]:
@@ -166,7 +166,7 @@ class Saddle:
             (Fx, *terms_x, at_x, scale_x), (Fy, *terms_y, at_y, scale_y) = lengths
             L_x, L_y = self._smoothness
             size_x, size_y = sum(terms_x) + L_x * at_x + scale_x, sum(terms_y) + L_y * at_y + scale_y
-            # Underflow loses up to the smallest positive number in each term of a sum.
+            # Underflow can change each term of a sum by the smallest positive number.
             lost = max(map(smallest_of, (gx, hy, Ay, Atx))) * (sum(self.shape) / self.blocks) ** 1.5
             lost = lost * (at_x + at_y + size_x + size_y > 0.0)
             return Fx, Fy, _unit(gx, Ay) * size_x + lost, _unit(hy, Atx) * size_y + lost
@@ -179,7 +179,7 @@ class Saddle:
 
     @property
     def _smoothness(self) -> tuple[Any, Any]:
-        """L of g and of h; of a batch, those of each block."""
+        """The constants L of g and of h; of a batch, those of each block."""
         return self.L_x, self.L_y
 
     def block_norms(self, vector: Array) -> Any:
@@ -187,13 +187,13 @@ class Saddle:
         return norm(vector)
 
     def _point(self, point: Any, name: str, size: int) -> Array:
-        """The point itself, which nearly always is a vector of this size; whatever else is given, checked."""
+        """The point as a vector of this size; a ProblemError if it cannot be one."""
         fits = is_array(point) and point.shape == (size,) and (is_foreign(point) or point.dtype.kind == "f")
         vector: Array = detached(point) if fits else as_vector(point, name, size)
         return vector
 
     def _gradient(self, function: Smooth, x: Array, x64: Array) -> Array:
-        """In float64, or in the problem's own dtype where a black box of another library may take no other."""
+        """The gradient in float64; in the problem's dtype for functions of other libraries, which may need that."""
         return function.grad(x64 if self.space.is_numpy or function.space is not None else self.space.cast(x))
 
     def __repr__(self) -> str:
@@ -202,10 +202,10 @@ class Saddle:
 
 
 def with_smoothness(f: Smooth, L: float) -> Smooth:
-    """f with another L, which is no less than mu."""
+    """The function f with another L, which is raised to mu if it is smaller."""
     return f.replace(L=L if math.isnan(f.mu) else max(L, f.mu))
 
 
 def _unit(*arrays: Array) -> float:
-    """Two units of rounding of the narrowest array: an oracle that answers in float32 is trusted no further."""
+    """Two units of rounding of the array with the lowest precision, which limits the accuracy of a sum."""
     return 2.0 * max(map(eps_of, arrays))

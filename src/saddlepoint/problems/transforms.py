@@ -1,7 +1,7 @@
 """The same problem in other coordinates: rescaled, with the players swapped, anchored, or in other units.
 
-A transform returns a ``View``: the new problem, and the maps between its variables and the old ones. It calls the
-oracles of the old problem and nothing else, so a counted problem stays counted.
+A transform returns a ``View``: the new problem, and the maps between its variables and the old ones. The
+new problem calls the oracles of the old one and nothing else, so the calls of a metered problem are still counted.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ class View:
 
 
 def rescaled(f: Saddle, a: float, b: float) -> View:
-    """f(a u, b v)."""
+    """The problem f(a u, b v)."""
     if a == 1.0 and b == 1.0:
         return View(f)
     return View(Saddle.of(affine(f.g, scale=a), affine(f.h, scale=b), scaled_coupling(f.A, a * b), f.space), a, b)
 
 
 def swapped(f: Saddle) -> View:
-    """The other player's problem, min_y max_x h(y) + <y, -A' x> - g(x): the same saddle point."""
+    """The problem of the other player, min_y max_x h(y) + <y, -A' x> - g(x), which has the same saddle point."""
     return View(Saddle.of(f.h, f.g, scaled_coupling(f.A.T, -1.0), f.space), swapped=True)
 
 
 def anchored(f: Saddle, beta: float, centre: Array) -> Saddle:
-    """f(x, y) + beta/2 |x - centre|^2 (the variables stay the same)."""
+    """The problem f(x, y) + beta/2 |x - centre|^2, in the same variables."""
     return f if beta == 0.0 else Saddle.of(anchored_function(f.g, beta, centre), f.h, f.A, f.space)
 
 
@@ -74,7 +74,7 @@ def equal_smoothness_keeping_norm(f: Saddle) -> View:
 def balanced(f: Saddle) -> View:
     """The rescaling to L_x mu_x = L_y mu_y that keeps |A|.
 
-    With kappa_x = kappa_y it is the appendix's, and L_x = L_y, mu_x = mu_y. Otherwise both functions are
+    With kappa_x = kappa_y it is the rescaling of the appendix, and L_x = L_y, mu_x = mu_y. Otherwise both functions are
     L-smooth and mu-strongly convex for L = max(L_x, L_y), mu = min(mu_x, mu_y) with L/mu = max(kappa_x, kappa_y),
     the smallest ratio that any rescaling reaches, and |A|/sqrt(L mu) is the smallest too.
     """
@@ -96,7 +96,7 @@ def smaller_mu_first(f: Saddle) -> View:
 
 
 class Units(NamedTuple):
-    """x = 2^(a+t) u, y = 2^(b+t) v, and f in units of 2^(2t)."""
+    """Exponents of a change of units: x = 2^(a+t) u, y = 2^(b+t) v, and f in units of 2^(2t)."""
 
     a: int = 0
     b: int = 0
@@ -106,23 +106,23 @@ class Units(NamedTuple):
 def tame_units(f: Saddle, x: float, y: float, Fx: float, Fy: float) -> Units:
     """Units in which neither the numbers of a run nor their squares leave the range of the arithmetic.
 
-    All zero for a problem whose numbers are within the fifth root of the range of its dtype. Otherwise a and b make
-    L_x and L_y equal, up to a factor of four, with mu, L and |A| around 1; and t makes the largest of |x|, |y|, |F| and
-    |F|/L rather large, because they fall during a run.
+    The exponents are zero for a problem whose numbers are within the fifth root of the range of its dtype. Otherwise a
+    and b make L_x and L_y equal, up to a factor of four, with mu, L and |A| around 1; and t makes the largest of |x|,
+    |y|, |F| and |F|/L rather large, because they fall during a run.
 
     Args:
         f: the problem.
         x, y, Fx, Fy: norms of the start and of the field there.
     """
     most = math.frexp(f.space.largest)[1] // 5
-    constants = [_bits(c) for c in (f.L_x, f.L_y, f.mu_x, f.mu_y, f.norm) if c > 0.0]  # neither A = 0 nor an unknown mu
+    constants = [_bits(c) for c in (f.L_x, f.L_y, f.mu_x, f.mu_y, f.norm) if c > 0.0]  # without A = 0 and an unknown mu
     sizes = (x, y, Fx, Fy, Fx / f.L_x, Fy / f.L_y)
     largest = max((_bits(size) for size in sizes if size > 0.0), default=0)
     if max(map(abs, constants)) <= most and abs(largest) <= most:
         return Units()
     Lx, Ly, limit = _bits(f.L_x), _bits(f.L_y), f.space.exponent
     others = [_bits(c) - L for c, L in ((f.mu_x, Lx), (f.mu_y, Ly), (f.norm, (Lx + Ly) // 2)) if c > 0.0]
-    middle = (max(0, *others) + max(min(0, *others), -most)) // 2  # what is much smaller does not matter
+    middle = (max(0, *others) + max(min(0, *others), -most)) // 2  # much smaller constants do not matter
     a, b = (min(max((-middle - L) // 2, -limit // 2), limit // 2) for L in (Lx, Ly))
     shifts = (-a, -b, a, b, -a, -b)
     largest = max((_bits(size) + shift for size, shift in zip(sizes, shifts, strict=True) if size > 0.0), default=0)
@@ -131,7 +131,7 @@ def tame_units(f: Saddle, x: float, y: float, Fx: float, Fy: float) -> Units:
 
 
 def in_units(f: Saddle, units: Units) -> View:
-    """2^-2t f(2^(a+t) u, 2^(b+t) v). Powers of two round nothing."""
+    """The problem 2^-2t f(2^(a+t) u, 2^(b+t) v). Multiplying by powers of two causes no rounding."""
     a, b, t = units
     if not any(units):
         return View(f)
@@ -141,53 +141,53 @@ def in_units(f: Saddle, units: Units) -> View:
 
 
 def _bits(size: float) -> int:
-    """The exponent of a positive number; that of the largest one for infinity."""
+    """The binary exponent of a positive number; for infinity, that of the largest finite number."""
     return math.frexp(min(size, sys.float_info.max))[1]
 
 
 class ScaledCoupling(ForwardingCoupling):
-    """c A."""
+    """The coupling c A."""
 
     def __init__(self, A: Coupling, c: float) -> None:
         super().__init__(A)
         self.c = c
 
     def mul(self, y: Array) -> Array:
-        """c A y."""
+        """The product c A y."""
         return self.c * self.A.mul(y)
 
     def tmul(self, x: Array) -> Array:
-        """c A' x."""
+        """The product c A' x."""
         return self.c * self.A.tmul(x)
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """(c A y, c A' x)."""
+        """The products (c A y, c A' x)."""
         Ay, Atx = self.A.both(x, y)
         return self.c * Ay, self.c * Atx
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
-        """(t, c A'(s t + e)) with t = c A y."""
+        """The pair (t, c A'(s t + e)) with t = c A y."""
         t, u = self.A.through(y, s * self.c * self.c, None if e is None else self.c * e)
         return self.c * t, u
 
     def resolvent(self, p: Array, q: Array, a: float) -> tuple[Array, Array]:
-        """That of A with the step c a."""
+        """The resolvent of A with the step c a."""
         return self.A.resolvent(p, q, self.c * a)
 
     def normal_solver(self, a: float) -> Callable[[Array], Array]:
-        """That of A with the step c a, so that one factorisation serves every view of A."""
+        """The solver of A with the step c a, so that all views of A share one factorisation."""
         return self.A.normal_solver(self.c * a)
 
     def matrix(self) -> Any:
-        """c A."""
+        """The matrix c A."""
         return self.c * self.A.matrix()
 
     def gram(self) -> Any:
-        """c^2 A'A."""
+        """The matrix c^2 A'A."""
         return self.c * self.c * self.A.gram()
 
     def rounding_scale(self, y: Array) -> float:
-        """That of A, scaled."""
+        """The rounding scale of A times |c|."""
         return abs(self.c) * self.A.rounding_scale(y)
 
     def _transpose(self) -> Coupling:
@@ -195,13 +195,13 @@ class ScaledCoupling(ForwardingCoupling):
 
     @property
     def norm_estimate(self) -> Norm:
-        """That of A, scaled."""
+        """The norm estimate of A times |c|."""
         n, c = self.A.norm_estimate, abs(self.c)
         return Norm(c * n.lower, c * n.upper, n.failure, n.products)
 
 
 class UnitCoupling(ForwardingCoupling):
-    """2^(a+b) A. Its products are taken in the old units, in which both a vector and A times the vector are finite."""
+    """The coupling 2^(a+b) A. Its products are computed in the old units, in which they do not overflow."""
 
     def __init__(self, A: Coupling, units: Units) -> None:
         super().__init__(A)
@@ -211,38 +211,38 @@ class UnitCoupling(ForwardingCoupling):
         self.x, self.y, self.Fx, self.Fy = (2.0**e for e in (a + t, b + t, a - t, b - t))
 
     def mul(self, y: Array) -> Array:
-        """2^(a+b) A y."""
+        """The product 2^(a+b) A y."""
         return self.Fx * self.A.mul(self.y * y)
 
     def tmul(self, x: Array) -> Array:
-        """2^(a+b) A' x."""
+        """The product 2^(a+b) A' x."""
         return self.Fy * self.A.tmul(self.x * x)
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Both at once."""
+        """Both products at once."""
         Ay, Atx = self.A.both(self.x * x, self.y * y)
         return self.Fx * Ay, self.Fy * Atx
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
-        """By two products, each in its own units."""
+        """The same as for every coupling, by two products, each in its own units."""
         return Coupling.through(self, y, s, e)
 
     def normal_solver(self, a: float) -> Callable[[Array], Array]:
-        """That of A with the step 2^(a+b) a, unless that overflows."""
+        """The solver of A with the step 2^(a+b) a, unless that overflows."""
         step = self.c * a
         return self.A.normal_solver(step) if math.isfinite(step) else super().normal_solver(a)
 
     def matrix(self) -> Any:
-        """2^(a+b) A."""
+        """The matrix 2^(a+b) A."""
         return self.c * self.A.matrix()
 
     def gram(self) -> Any:
-        """2^(2a+2b) A'A."""
+        """The matrix 2^(2a+2b) A'A."""
         matrix = self.matrix()
         return matrix.T @ matrix
 
     def rounding_scale(self, y: Array) -> float:
-        """That of A, scaled."""
+        """The rounding scale of A times 2^(a+b)."""
         return self.c * self.A.rounding_scale(y)
 
     def _transpose(self) -> Coupling:
@@ -251,13 +251,13 @@ class UnitCoupling(ForwardingCoupling):
 
     @property
     def norm_estimate(self) -> Norm:
-        """That of A, scaled."""
+        """The norm estimate of A times 2^(a+b)."""
         n = self.A.norm_estimate
         return Norm(self.c * n.lower, self.c * n.upper, n.failure, n.products)
 
 
 def scaled_coupling(A: Coupling, c: float) -> Coupling:
-    """c A, with scalings of scalings folded into one."""
+    """The coupling c A; the scaling of a scaled coupling is combined with the first one."""
     if isinstance(A, ScaledCoupling):
         return scaled_coupling(A.A, A.c * c)
     return A if c == 1.0 else ScaledCoupling(A, c)

@@ -1,4 +1,4 @@
-"""Problems from files."""
+"""Readers of problem files, game files and array files."""
 
 from saddlepoint.problems.files.problem_file import ProblemFile, load_problem
 

@@ -2,7 +2,7 @@
 
 Nothing is unpickled, and sizes are checked before anything is read.
 
-A reference is a path, with ``:name`` behind it for one array of several: ``data.npz:A``, ``train.libsvm:labels``.
+A reference is a path, followed by ``:name`` for one array of several: ``data.npz:A``, ``train.libsvm:labels``.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, file_size
 from saddlepoint.problems.files.sparse_npz import is_sparse_npz, read_sparse_npz
 
 LIBSVM_PARTS = ("features", "labels")
-LIBSVM_ENTRY, LIBSVM_ROW = 32, 24  # bytes while it is read; a line takes LINE for each of its characters
-LINE = 24
-HEADER = 1 << 20  # bytes that are read in one go of a .npy file's header, or of a .npz file's directory
-DIRECTORY = 20  # bytes in memory for a byte of such a directory
-TEXT = 64  # bytes of a text in a .npz file, at most
+LIBSVM_ENTRY, LIBSVM_ROW = 32, 24  # bytes of memory for an entry and for a row while a LIBSVM file is read
+LINE = 24  # bytes of memory for a character of the line that is being read
+HEADER = 1 << 20  # most bytes that are read at once of the header of a .npy file, or of the directory of a .npz file
+DIRECTORY = 20  # bytes of memory for a byte of such a directory
+TEXT = 64  # most bytes of a text in a .npz file
 
 
 def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT, mapped: bool = False) -> Any:
     """The array (or sparse array) that ``reference`` names, relative to ``folder``; a ProblemError names the file.
 
-    ``memory`` is a limit in bytes, or a ``Memory`` that other arrays have shares of. With ``mapped``, a .npy file of
+    ``memory`` is a limit in bytes, or a ``Memory`` that is shared with other arrays. With ``mapped``, a .npy file of
     float32 or float64 is not read, but mapped into memory.
     """
     memory = memory if isinstance(memory, Memory) else Memory(memory)
@@ -65,21 +65,21 @@ def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT
 
 
 class Cautious(io.BufferedReader):
-    """A file that refuses to read more than ``most`` bytes in one go: what NumPy and zipfile do with damaged sizes."""
+    """A file that refuses to read more than ``most`` bytes at once, as NumPy and zipfile do if a size is damaged."""
 
     def __init__(self, path: Path, most: int) -> None:
         super().__init__(io.FileIO(path))
         self.path, self.most = path, most
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As always, but for that."""
+        """Read as usual; raise a ProblemError if ``size`` is larger than ``most``."""
         if size is not None and size > self.most:
-            raise ProblemError(f"{self.path} is damaged: it declares {size} bytes where {self.most} at most are sound")
+            raise ProblemError(f"{self.path} is damaged: it declares {size} bytes; expected at most {self.most}")
         return super().read(size)
 
 
 def split_reference(reference: str, folder: Path) -> tuple[Path, str | None]:
-    """Path and part: the text behind the last colon is a part only if the whole is not itself a file."""
+    """The path and the part of a reference; text after the last colon is a part unless a file has the whole name."""
     whole = folder / reference
     head, colon, tail = reference.rpartition(":")
     if not colon or whole.exists() or not head:
@@ -93,7 +93,7 @@ def _refuse_part(path: Path, part: str | None) -> None:
 
 
 def _read_npy(file: IO[bytes], size: int, what: str, memory: Memory) -> Array:
-    """One .npy stream of ``size`` bytes, its header checked against them first."""
+    """The array of a .npy stream of ``size`` bytes, whose header is compared with that size first."""
     shape, dtype, _ = npy_header(file, what)
     if dtype.hasobject:
         raise ProblemError(f"{what} holds pickled Python objects, which are never loaded; save plain numbers instead")
@@ -109,12 +109,12 @@ def _read_npy(file: IO[bytes], size: int, what: str, memory: Memory) -> Array:
     file.seek(0)
     try:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    except ValueError as error:  # too many dimensions
+    except ValueError as error:  # the array has too many dimensions
         raise ProblemError(f"{what} is not a valid .npy file: {one_line(error)}") from None
 
 
 def _mapped_npy(file: IO[bytes], size: int, path: Path) -> Array:
-    """A .npy file as a memory map, its header checked against its size."""
+    """A .npy file as a memory map, after its header has been compared with its size."""
     shape, dtype, _ = npy_header(file, str(path))
     if dtype not in (np.float32, np.float64):
         raise ProblemError(f"{path} has dtype {dtype}; expected float32 or float64, so that it can be read in parts")
@@ -127,13 +127,13 @@ def _mapped_npy(file: IO[bytes], size: int, path: Path) -> Array:
 
 
 def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
-    """Shape and dtype of a .npy stream, and whether it is stored by columns; it is then at its numbers.
+    """Shape and dtype of a .npy stream, and whether it is stored by columns; the stream is then at its first number.
 
-    A ProblemError says that ``what`` is none.
+    Raises a ProblemError, which names the file as ``what``, if the header is not valid.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of headers of Python 2, which NumPy would guess at
+            warnings.simplefilter("error")  # NumPy warns of headers from Python 2, whose meaning it guesses
             version = np.lib.format.read_magic(file)
             if version not in ((1, 0), (2, 0), (3, 0)):
                 raise ValueError(f"its version is {version}")
@@ -141,7 +141,7 @@ def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[An
             shape, by_columns, dtype = read(file)
     except (OSError, ProblemError):
         raise
-    except Exception as error:  # NumPy's parser meets texts that it was not made for in many ways
+    except Exception as error:  # NumPy's parser raises many kinds of errors on damaged headers
         raise ProblemError(f"{what} is not a valid .npy file: {one_line(error)}") from None
     return shape, dtype, by_columns
 
@@ -163,7 +163,7 @@ def _read_npz(path: Path, part: str | None, memory: Memory) -> Any:
             return members.array(part)
     except (OSError, ProblemError):
         raise
-    except Exception as error:  # zipfile and zlib meet damaged files in many ways
+    except Exception as error:  # zipfile and zlib raise many kinds of errors on damaged files
         raise ProblemError(f"{path} is not a valid .npz file, or damaged: {one_line(error)}") from None
 
 
@@ -172,7 +172,7 @@ class Members:
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, memory: Memory) -> None:
         self.path, self.archive, self.memory = path, archive, memory
-        self.names = [" ".join(name.removesuffix(".npy").split()) for name in archive.namelist()]  # on one line
+        self.names = [" ".join(name.removesuffix(".npy").split()) for name in archive.namelist()]  # each on one line
 
     @property
     def listed(self) -> str:
@@ -196,7 +196,7 @@ class Members:
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[tuple[IO[bytes], int]]:
-        """A member as a file, and its size."""
+        """A member of the archive as a file, and its size."""
         if name not in self.names:
             near = did_you_mean(name, self.names)
             raise ProblemError(f"{self.path} has no array {name!r}; it has {self.listed}{near}")
@@ -210,7 +210,7 @@ class Members:
 
 
 def _read_libsvm(path: Path, part: str | None, memory: Memory) -> Any:
-    """Lines of ``label index:value ...`` with indices from 1."""
+    """The features or labels of a LIBSVM file: lines of ``label index:value ...`` with indices from 1."""
     if part not in LIBSVM_PARTS:
         raise ProblemError(f"{path} holds features and labels; name one as FILE:features or FILE:labels")
     labels, values, columns, rows = packed("d"), packed("d"), packed("q"), packed("q", [0])
@@ -251,5 +251,5 @@ def _read_libsvm(path: Path, part: str | None, memory: Memory) -> Any:
 
 
 def one_line(error: BaseException) -> str:
-    """The first line of what an error says, or its name."""
+    """The first line of the message of an error, or the name of its class."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -20,11 +20,11 @@ from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, read_text
 TOKEN = re.compile(r'\s*+(?:"(?P<text>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<sign>[{},])|(?P<word>[^\s{},"]+))', re.DOTALL)
 NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)")
 END = ("end", "the end of the file")
-EXPANSION = 80  # bytes in memory for a byte of text, at most
+EXPANSION = 80  # most bytes of memory for a byte of text
 
 
 class Node(NamedTuple):
-    """Where a node hangs: the players' sequences, the probability that chance leads here, the payoffs so far."""
+    """The way to a node: the players' sequences, the probability of the chance moves, the payoffs so far."""
 
     history: History
     probability: float
@@ -47,7 +47,7 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the players get where it stands."""
+    """An outcome: its label, and the payoffs of the players at nodes that have it."""
 
     label: str
     payoffs: tuple[float, float]
@@ -66,7 +66,7 @@ def read_efg(path: Path, memory_limit: int = MEMORY_LIMIT) -> SequenceForm:
 
 
 class _Reader:
-    """Reads tokens one by one, looking one ahead."""
+    """Reads tokens one by one, with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
         self.text, self.start, self.stop = text, 0, 0
@@ -76,7 +76,7 @@ class _Reader:
 
     @property
     def line(self) -> int:
-        """Where the token stands that was read last."""
+        """The line of the token that was read last."""
         return self.text.count("\n", 0, self.start) + 1
 
     # -- tokens ------------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class _Reader:
         value = math.nan
         if NUMBER.fullmatch(word):
             over, slash, under = word.partition("/")
-            with suppress(ZeroDivisionError, OverflowError, ValueError):  # the complaint comes below
+            with suppress(ZeroDivisionError, OverflowError, ValueError):  # the error is raised below
                 value = int(over) / int(under) if slash else float(word)
         if not math.isfinite(value):
             raise ProblemError(f"found {word[:40]!r}; expected {expected}, a finite number")
@@ -142,7 +142,7 @@ class _Reader:
         if len(players) != 2:
             raise ProblemError(f"the game has {len(players)} players; expected 2")
         if self.ahead[0] == "text":
-            self.advance()  # a comment
+            self.advance()  # skips the comment of the game
         self.nodes()
         return self.walk.form(title)
 
@@ -157,7 +157,7 @@ class _Reader:
     # -- the nodes ---------------------------------------------------------------------------------------------------
 
     def nodes(self) -> None:
-        """All nodes; the stack holds, for each node on the way down, its children that are still to come."""
+        """Read all nodes. The stack holds, for each node on the way down, its children that are still to be read."""
         stack: list[Iterator[Node]] = [iter([Node(ROOT, 1.0, (0.0, 0.0))])]
         while stack:
             node = next(stack[-1], None)
@@ -195,7 +195,7 @@ class _Reader:
         return (Node(after(node.history, player, s), node.probability, payoffs) for s in sequences)
 
     def added(self, node: Node) -> tuple[float, float]:
-        """The payoffs so far and those of the outcome that comes next; outcome 0 is none."""
+        """The payoffs so far plus those of the outcome that is read next; the number 0 means no outcome."""
         number = self.integer("the number of the outcome", 0)
         outcome = self.declaration("outcome", number, self.outcome) if number else NOTHING
         return node.payoffs[0] + outcome.payoffs[0], node.payoffs[1] + outcome.payoffs[1]

@@ -17,7 +17,7 @@ from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, read_text
 FORMAT, VERSION = "saddlepoint-game", 1
 KEYS = ("format", "version", "title", "first", "second", "payoffs")
 SET_KEYS = ("name", "parent", "actions")
-EXPANSION = 60  # bytes in memory for a byte of text, at most
+EXPANSION = 60  # most bytes of memory for a byte of text
 
 
 def read_game(path: Path, memory_limit: int = MEMORY_LIMIT) -> SequenceForm:
@@ -26,7 +26,7 @@ def read_game(path: Path, memory_limit: int = MEMORY_LIMIT) -> SequenceForm:
 
 
 def write_game(form: SequenceForm, path: Path) -> None:
-    """Write a game file: one line for an information set or a payoff."""
+    """Write a game file, with one line for each information set and each payoff."""
     lines = [
         f'"format": {_text(FORMAT)}',
         f'"version": {VERSION}',
@@ -60,7 +60,7 @@ def _set_lines(sets: list[InformationSet]) -> Iterable[str]:
 
 
 class _Reader:
-    """Reads one document; knows how to complain about it."""
+    """Reads one document; its errors name the file and the key."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -113,7 +113,7 @@ class _Reader:
         if not isinstance(value, str):
             raise self.refusal(f"{place} is {short_repr(value)}; expected a text")
         if any(0xD800 <= ord(letter) < 0xE000 for letter in value):
-            raise self.refusal(f"{place} is {short_repr(value)}, which holds half a character; expected a text")
+            raise self.refusal(f"{place} is {short_repr(value)}, which holds an unpaired surrogate; expected a text")
         return value
 
     def integer(self, value: Any, place: str) -> int:

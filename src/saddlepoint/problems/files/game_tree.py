@@ -1,4 +1,4 @@
-"""A walk through the tree of a two-player game, gathered into its sequence form."""
+"""Builds the sequence form of a two-player game from the nodes of its tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from saddlepoint.ground.errors import ProblemError
 History = tuple[int, int]  # the last sequence of the first and of the second player
 ROOT: History = (0, 0)
 PLAYERS = ("first", "second")
-ROUNDING = 1e-9  # by which probabilities may miss 1, and sums of payoffs their constant
+ROUNDING = 1e-9  # largest accepted error of probabilities that add up to 1, and of payoffs with a constant sum
 
 
 class InformationSet(NamedTuple):
@@ -25,7 +25,7 @@ class InformationSet(NamedTuple):
 
 
 class SequenceForm(NamedTuple):
-    """A game as its files hold it: payoffs are (second's sequence, first's sequence, probability times payoff)."""
+    """A game in sequence form: payoffs are (second's sequence, first's sequence, probability times payoff)."""
 
     title: str
     first: list[InformationSet]
@@ -34,18 +34,18 @@ class SequenceForm(NamedTuple):
 
 
 class TreeWalk:
-    """Gathers the nodes of a tree, in any order in which parents come first, and refuses what is no such game."""
+    """Collects the nodes of a tree, parents before their children; raises a ProblemError if the game is not valid."""
 
     def __init__(self) -> None:
         self._sets: tuple[list[InformationSet], list[InformationSet]] = ([], [])
-        self._keys: tuple[dict[Hashable, int], dict[Hashable, int]] = ({}, {})  # where a set stands in the list
-        self._starts: tuple[list[int], list[int]] = ([], [])  # the sequence of its first action
+        self._keys: tuple[dict[Hashable, int], dict[Hashable, int]] = ({}, {})  # positions of information sets
+        self._starts: tuple[list[int], list[int]] = ([], [])  # sequences of their first actions
         self._sizes = [1, 1]
         self._payoffs: dict[History, float] = {}
         self._total: float | None = None
 
     def decision(self, player: int, key: Hashable, name: str, actions: Sequence[str], history: History) -> int:
-        """A node of ``player`` in the information set ``key``; returns the sequence of its first action."""
+        """Add a node of ``player`` in the information set ``key``; return the sequence of its first action."""
         here = InformationSet(name, tuple(actions), history[player])
         if key not in self._keys[player]:
             self._keys[player][key] = len(self._sets[player])
@@ -62,13 +62,13 @@ class TreeWalk:
             )
         if known.parent != here.parent:
             raise ProblemError(
-                f"{whose} is reached {self._told(player, here.parent)} and {self._told(player, known.parent)}; "
+                f"{whose} is reached {self._way_to(player, here.parent)} and {self._way_to(player, known.parent)}; "
                 "expected perfect recall: no player forgets an own choice"
             )
         return self._starts[player][index]
 
     def leaf(self, history: History, probability: float, payoffs: tuple[float, float]) -> None:
-        """A leaf that chance allows with ``probability`` if both players aim at it."""
+        """Add a leaf; ``probability`` is the product of the probabilities of the chance moves that lead to it."""
         total = payoffs[0] + payoffs[1]
         if self._total is None:
             self._total = total
@@ -80,7 +80,7 @@ class TreeWalk:
         self._payoffs[history] = self._payoffs.get(history, 0.0) + probability * payoffs[0]
 
     def form(self, title: str) -> SequenceForm:
-        """What was gathered. Where a player's names are not distinct, all of them get their key added."""
+        """The sequence form. If the names of a player's information sets are not distinct, their keys are added."""
         sets = []
         for known, keys in zip(self._sets, self._keys, strict=True):
             distinct = len({node.name for node in known}) == len(known)
@@ -89,7 +89,7 @@ class TreeWalk:
         payoffs = [(second, first, payoff) for (first, second), payoff in self._payoffs.items()]
         return SequenceForm(title, sets[0], sets[1], payoffs)
 
-    def _told(self, player: int, sequence: int) -> str:
+    def _way_to(self, player: int, sequence: int) -> str:
         if sequence == 0:
             return "before any choice"
         for known, start in zip(self._sets[player], self._starts[player], strict=True):
@@ -104,7 +104,7 @@ def after(history: History, player: int, sequence: int) -> History:
 
 
 def check_probabilities(probabilities: Iterable[float]) -> None:
-    """Refuse what is no distribution."""
+    """Raise a ProblemError unless the numbers are a probability distribution."""
     numbers = list(probabilities)
     for number in numbers:
         if not 0.0 <= number <= 1.0:

@@ -1,6 +1,6 @@
 """Matrix Market files, dense and sparse.
 
-Read here and not by SciPy, whose reader can be made to crash by a file with a zero byte among its numbers.
+SciPy's reader is not used, because a file with a zero byte among its numbers can make it crash.
 
 Reference: R. Boisvert, R. Pozo, K. Remington, The Matrix Market exchange formats: initial design, NISTIR 5935, 1996.
 """
@@ -23,24 +23,24 @@ from saddlepoint.problems.files.reading import Memory
 LAYOUTS = ("coordinate", "array")
 FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric")
-SPARSE_ENTRY, DENSE_ENTRY = 48, 9  # bytes of an entry as it is read; three times as many where only half are listed
-BLOCK = 1 << 20  # bytes of text that become numbers at a time
-LINE = 1 << 16  # bytes of a line before the numbers, at most
+SPARSE_ENTRY, DENSE_ENTRY = 48, 9  # bytes of memory for an entry; three times as many if half of them are listed
+BLOCK = 1 << 20  # bytes of text that are converted at a time
+LINE = 1 << 16  # most bytes of a line before the numbers
 
 
 class Header(NamedTuple):
-    """What the first lines say."""
+    """The information in the first lines of a file."""
 
     layout: str
     field: str
     symmetry: str
     rows: int
     columns: int
-    entries: int  # that are listed
+    entries: int  # number of entries that the file lists
 
     @property
     def width(self) -> int:
-        """Numbers of an entry."""
+        """How many numbers the line of an entry has."""
         return 1 if self.layout == "array" else 2 if self.field == "pattern" else 3
 
 
@@ -56,7 +56,7 @@ def read_matrix_market(path: Path, size: int, memory: Memory) -> Any:
 
 
 def matrix_market_header(path: Path) -> Header:
-    """What the first lines of a file say."""
+    """The information in the first lines of a file."""
     try:
         with path.open("rb") as file:
             return _header(file)
@@ -75,7 +75,7 @@ def matrix_market_bytes(header: Header) -> int:
 
 
 class _Invalid(Exception):  # noqa: N818 - a signal within this file
-    """What is wrong, to which the name of the file is added."""
+    """An error of the file; the caller adds the name of the file."""
 
 
 def _header(file: IO[bytes]) -> Header:
@@ -114,7 +114,7 @@ def _line(file: IO[bytes]) -> str:
 
 
 def _check_size(header: Header, size: int, what: str, memory: Memory) -> None:
-    """Refuse what is too large, or cannot be in a file of this size: a number takes two bytes at least."""
+    """Raise if the matrix is too large, or has more entries than the file can hold at two bytes for each number."""
     entries = "" if header.layout == "array" else f" with {header.entries} entries"
     memory.take(matrix_market_bytes(header), f"{what}{entries}")
     if 2 * header.width * header.entries > size:
@@ -122,7 +122,7 @@ def _check_size(header: Header, size: int, what: str, memory: Memory) -> None:
 
 
 def _blocks(file: IO[bytes], header: Header) -> Iterator[Array]:
-    """The entries, some at a time, as rows of numbers; as many as declared, neither more nor fewer."""
+    """The entries, some at a time, as rows of numbers; raises unless there are as many as declared."""
     width, seen = header.width, 0
     rest, left = b"", np.zeros(0)
     while block := file.read(BLOCK):
@@ -151,14 +151,14 @@ def _numbers(text: bytes, seen: int) -> Array:
         return np.zeros(0)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # how NumPy tells of a text that is no number
+            warnings.simplefilter("error")  # NumPy only warns of a text that is not a number
             return np.fromstring(text, dtype=np.float64, sep=" ")
     except (ValueError, DeprecationWarning):
         raise _Invalid(f"it has something else than a number after entry {seen}") from None
 
 
 def _dense(header: Header, blocks: Iterator[Array]) -> Array:
-    """Column by column; of a symmetric matrix from the diagonal down, of a skew-symmetric one from below it."""
+    """A dense matrix by columns; of a symmetric one from the diagonal down, of a skew-symmetric one below it."""
     m, n = header.rows, header.columns
     flat, at = np.zeros(header.entries), 0
     for block in blocks:
@@ -197,5 +197,5 @@ def _sparse(header: Header, blocks: Iterator[Array]) -> Any:
             np.concatenate([j, i[off]]),
             np.concatenate([values, sign * values[off]]),
         )
-    with np.errstate(over="ignore"):  # of entries of one place, which are added up
+    with np.errstate(over="ignore"):  # sums of several entries at one position may overflow
         return csr_array((values, (i, j)), shape=(m, n))

@@ -30,15 +30,15 @@ from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, as_path, re
 from saddlepoint.problems.files.stores import open_store, stored_reference, stream
 from saddlepoint.problems.saddle import Saddle
 
-EXPANSION = 320  # bytes in memory for a byte of a problem file, at most; but for keys of many parts, a.b.c.d, where
-PARTS = 4  # is the most that is read: the parser takes memory as their square
+EXPANSION = 320  # most bytes of memory for a byte of a problem file whose keys have at most PARTS parts
+PARTS = 4  # most parts of a dotted key, such as a.b.c.d; the parser's memory grows with their square
 PART = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
 KEY = re.compile(rf"#[^\n]*+|{PART}(?:[ \t]*+\.[ \t]*+{PART})*+")
 SOLVE_KEYS = ("method", "options", "tol", "max_calls", "max_seconds", "x0", "y0")
 
 
 class Kind(NamedTuple):
-    """What a table [g] or [h] of one kind may say."""
+    """The keys that a table [g] or [h] of one kind may have."""
 
     build: Callable[..., Smooth]
     arrays: tuple[str, ...]  # keys that name or hold arrays
@@ -60,7 +60,7 @@ KINDS = {
 
 
 class ProblemFile(NamedTuple):
-    """A problem, and how its file asks for it to be solved (keywords of ``solve``)."""
+    """A problem, and the keywords of ``solve`` that its file gives."""
 
     problem: Saddle
     solve: dict[str, Any]
@@ -74,9 +74,9 @@ def load_problem(
     Args:
         path: the file.
         memory_limit: bytes that it and the arrays that it names may take together. An A that is too large for that, or
-            is stored in blocks, stays on disk, and has what is left.
-        split: makes a coupling of A, which is then not read: a .npy file is mapped into memory, and of what is stored
-            in blocks ``split`` gets ``StoredRows``.
+            is stored in blocks, stays on disk and is read with the memory that is left.
+        split: a function that makes a coupling from A, which is then not read into memory: a .npy file is given as a
+            memory map, and an A that is stored in blocks as ``StoredRows``.
     """
     path = as_path(path)
     reader = _Reader(path, Memory(memory_limit))
@@ -99,7 +99,7 @@ def load_problem(
 
 
 class _Reader:
-    """Reads one document; knows how to complain about it."""
+    """Reads one document; its errors name the file and the key."""
 
     def __init__(self, path: Path, memory: Memory) -> None:
         self.path, self.memory = path, memory
@@ -114,7 +114,7 @@ class _Reader:
                 raise RecursionError
             return tomllib.loads(text)
         except RecursionError:
-            raise ProblemError(f"{self.path} is nested too deeply for a problem; expected what the keys need") from None
+            raise ProblemError(f"{self.path} is nested too deeply for a problem; expected keys and tables") from None
         except ValueError as error:
             raise ProblemError(f"{self.path} is not valid TOML: {error}") from None
 
@@ -124,7 +124,7 @@ class _Reader:
                 self.fail(f"{prefix}{key}", f"is unknown; expected {', '.join(allowed)}{did_you_mean(key, allowed)}")
 
     def array(self, value: Any, key: str, mapped: bool = False) -> Any:
-        """A file reference, a number, or numbers in place."""
+        """The array of a key, which holds a file reference, a number or a list of numbers."""
         if not isinstance(value, str):
             if isinstance(value, bool) or not isinstance(value, int | float | list):
                 self.fail(key, f"is {short_repr(value)}; expected a file name or numbers")
@@ -135,12 +135,12 @@ class _Reader:
             raise ProblemError(f"{self.path}: key {key!r}: {error}") from None
 
     def on_disk(self, value: Any, mapped: bool) -> bool:
-        """Whether A is to stay where it is; if a .npy file can be mapped, that is no reason."""
+        """Whether A stays on disk; a .npy file that is mapped into memory does not count."""
         room = math.inf if mapped else self.memory.room
         return isinstance(value, dict) or (isinstance(value, str) and stored_reference(value, self.path.parent, room))
 
     def table(self, value: Any) -> dict[str, Any]:
-        """A as a table {stream = "A.npy", norm = 3.0}, or the name alone."""
+        """The table {stream = "A.npy", norm = 3.0} of A, also if the file gives the name alone."""
         table = value if isinstance(value, dict) else {"stream": value}
         self.only(table, ("stream", "norm"), "A.")
         if not isinstance(table.get("stream"), str):
@@ -148,7 +148,7 @@ class _Reader:
         return table
 
     def stored(self, value: Any) -> StoredRows:
-        """The rows of such an A, for shards."""
+        """The rows of an A on disk, for shards."""
         table = self.table(value)
         if "norm" in table:
             self.fail("A.norm", "is for an A that is read from disk all along; leave it out for shards")
@@ -161,7 +161,7 @@ class _Reader:
         return StoredRows(store)
 
     def streamed(self, value: Any) -> Coupling:
-        """A with the memory that is left."""
+        """A streamed coupling, which may take the memory that is left."""
         table = self.table(value)
         norm = self.number(table["norm"], "A.norm") if "norm" in table else None
         try:
@@ -173,7 +173,7 @@ class _Reader:
         return as_number(value, f"{self.path}: key {key!r}")
 
     def function(self, value: Any, name: str) -> Smooth:
-        """One table, or several that are added up."""
+        """The function of one table, or the sum of the functions of several tables."""
         if isinstance(value, list) and value:
             return self.total([self.function(item, f"{name}[{i}]") for i, item in enumerate(value)], name)
         if not isinstance(value, dict):
@@ -198,7 +198,7 @@ class _Reader:
             raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
 
     def total(self, functions: list[Smooth], name: str) -> Smooth:
-        """Their sum, by halves: a sum of sums is as deep as its gradient's recursion."""
+        """The sum of the functions, by halves, so that the recursion of its gradient is not deep."""
         if len(functions) == 1:
             return functions[0]
         half = len(functions) // 2
@@ -229,5 +229,5 @@ class _Reader:
 
 
 def _parts(key: str) -> int:
-    """How many parts a dotted key has; texts and comments have one."""
+    """The number of parts of a dotted key; quoted texts and comments count as one."""
     return len(re.findall(PART, key)) if key.count(".") >= PARTS and not key.startswith("#") else 1

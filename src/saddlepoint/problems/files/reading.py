@@ -1,4 +1,4 @@
-"""What all readers share: the memory that a file may take, files that are files, and texts."""
+"""Functions that all readers use: a memory limit, sizes of regular files, and texts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
 
-MEMORY_LIMIT = 4 * 2**30  # bytes that a file and the arrays it names may take together, unless the caller allows more
+MEMORY_LIMIT = 4 * 2**30  # default limit in bytes for a file and the arrays that it names
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Memory:
-    """The bytes that a file and the arrays it names may take together, and those that are taken."""
+    """Counts the bytes that a file and the arrays it names take together, up to a limit."""
 
     def __init__(self, limit: int = MEMORY_LIMIT) -> None:
         if not as_number(limit, "memory_limit", "a number of bytes") > 0.0:
@@ -25,7 +25,7 @@ class Memory:
 
     @property
     def room(self) -> int:
-        """What is left."""
+        """The number of bytes that are left."""
         return max(0, int(self.limit - self.taken))
 
     def take(self, count: int, what: str) -> None:
@@ -55,19 +55,19 @@ def file_size(path: Path) -> int:
     except OSError as error:
         raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError as error:
-        raise ProblemError(f"{path} is no name of a file: {error}") from None
+        raise ProblemError(f"{path} is not a valid file name: {error}") from None
     if not stat.S_ISREG(status.st_mode):
         raise ProblemError(f"{path} is not a file; expected a regular one, not a folder, a pipe or a device")
     return status.st_size
 
 
 def read_text(path: Path, memory: Memory, expansion: int) -> str:
-    """The text of a file in UTF-8, with or without a mark of byte order at its beginning.
+    """The text of a file in UTF-8, with or without a byte order mark.
 
     Args:
         path: the file.
-        memory: where it is counted.
-        expansion: bytes in memory for a byte of the file, when it has been parsed.
+        memory: the limit against which its bytes are counted.
+        expansion: bytes of memory for a byte of the file after it has been parsed.
     """
     size = file_size(path)
     memory.take(expansion * size, str(path))

@@ -1,7 +1,7 @@
 """Sparse matrices in the .npz files that ``scipy.sparse.save_npz`` writes.
 
 Such a file holds plain arrays: ``format`` ("csr", "csc", "bsr", "coo" or "dia"), ``shape``, ``data``, and the arrays of
-indices of that format. SciPy's own reader believes what they say; here every index is compared with the shape first.
+indices of that format. SciPy's own reader does not check the indices; here each index is compared with the shape.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INDICES = {
     "coo": ("row", "col"),
     "dia": ("offsets",),
 }
-ENTRY = 40  # bytes for an entry while it is converted to compressed rows: its place and its value, twice
+ENTRY = 40  # bytes for an entry while it is converted to compressed rows: its indices and its value, twice
 CSR_ENTRY = 8  # bytes for an entry that is in compressed rows already: its index may be converted
 LINE = 16  # bytes for a row or a column of the matrix
 
@@ -54,9 +54,9 @@ def read_sparse_npz(what: str, kind: str, read: Callable[[str], Array], memory: 
 
     Args:
         what: the file, for error messages.
-        kind: what its array ``format`` says.
+        kind: the text in its array ``format``.
         read: reads one of its arrays by name.
-        memory: where the arrays are counted, and what their conversion takes.
+        memory: the limit against which the arrays and their conversion are counted.
     """
     if kind not in INDICES:
         raise ProblemError(f"{what} has the sparse format {short_repr(kind)}; expected one of {', '.join(INDICES)}")
@@ -70,7 +70,7 @@ def read_sparse_npz(what: str, kind: str, read: Callable[[str], Array], memory: 
         if kind == "dia":
             return _diagonals(what, shape, data, *indices)
         return _compressed(what, kind, shape, data, *indices)
-    except (ValueError, TypeError, IndexError, OverflowError) as error:  # what SciPy says about lengths that differ
+    except (ValueError, TypeError, IndexError, OverflowError) as error:  # SciPy raises these if lengths differ
         raise ProblemError(f"{what} is a damaged sparse matrix: {error}; save it again") from None
 
 

@@ -1,6 +1,6 @@
-"""A on disk, to be read block by block: .npy, Zarr, HDF5, Parquet, Matrix Market, and folders of such files.
+"""A that stays on disk and is read in blocks: .npy, Zarr, HDF5, Parquet, Matrix Market, and folders of such files.
 
-A file or folder is read as numbers and nothing else: nothing is unpickled or executed.
+Files are read as numbers only; nothing is unpickled or executed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ PARQUET = (".parquet", ".pq")
 MATRIX_MARKET = (".mtx", ".mm")
 ENDINGS = (".npy", ".zarr", *HDF5, *PARQUET, *MATRIX_MARKET)
 SPARSE_COLUMNS = ("row", "column", "value")
-DECODED = 3  # times the memory of the rows themselves, while compressed numbers are decoded
-SPARSE_ENTRY = 64  # bytes of an entry while it is put into its row
+DECODED = 3  # memory that decoding compressed rows takes, in units of the memory of the rows
+SPARSE_ENTRY = 64  # bytes of memory for an entry while it is put into its row
 NUMBERED = re.compile(r"(\D*)(\d+)(.*)")
 
 
@@ -40,7 +40,7 @@ def stream(source: Any, memory_limit: int | str = MEMORY_LIMIT, *, norm: float |
     """A coupling whose A stays on disk and is read block of rows by block of rows, once for both products.
 
     Args:
-        source: a ``.npy``, ``.parquet`` or ``.mtx`` file; a ``.zarr`` folder or ``.h5`` file, with ``:name`` behind it
+        source: a ``.npy``, ``.parquet`` or ``.mtx`` file; a ``.zarr`` folder or ``.h5`` file, followed by ``:name``
             for one array of several; a folder of ``.npy``, ``.parquet`` or ``.mtx`` files, each with some of the rows,
             in the order of the numbers in their names; a ``np.memmap``, a Zarr array or an HDF5 dataset.
         memory_limit: bytes, or a size such as "2GB", that the blocks of A and the vectors of a run may take together.
@@ -102,18 +102,18 @@ def open_store(path: Path, part: str | None = None) -> tuple[Store, bool]:
 
 
 def stored_reference(reference: str, folder: Path, room: float) -> bool:
-    """Whether a reference is to a folder, Zarr, HDF5 or Parquet, or to a .npy file that takes more than ``room``."""
+    """Whether a reference is to a folder, Zarr, HDF5 or Parquet, or to a .npy file of more than ``room`` bytes."""
     path, _ = split_reference(reference, folder)
     suffix = path.suffix.lower()
     try:
         large = suffix == ".npy" and path.stat().st_size > room
         return large or suffix in (".zarr", *HDF5, *PARQUET) or path.is_dir()
-    except (OSError, ValueError):  # whoever reads it will complain
+    except (OSError, ValueError):  # reading it will raise an error that says why
         return False
 
 
 def npy_store(path: Path) -> tuple[RawStore, bool]:
-    """A .npy file, in rows or in columns."""
+    """The store of a .npy file, which is stored by rows or by columns."""
     size = file_size(path)
     with Cautious(path, HEADER) as file:
         shape, dtype, by_columns = npy_header(file, str(path))
@@ -139,13 +139,13 @@ def _needed(library: str, what: str) -> Any:
 
 
 class ArrayStore(Store):
-    """An array of a library that reads some rows at a time, in whole chunks."""
+    """An array of a library that reads rows in whole chunks."""
 
     expansion = DECODED
-    chunk = 1  # rows that are stored together
+    chunk = 1  # number of rows that are stored together
 
     def blocks(self, size: int) -> list[Block]:
-        """Whole chunks, as many as take about ``size`` bytes to read."""
+        """Blocks of whole chunks, each of which takes about ``size`` bytes to read."""
         m, row = self.shape[0], self.row_bytes
         rows = max(1, size // (DECODED * row * self.chunk)) * self.chunk
         ends = [(i, min(i + rows, m)) for i in range(0, m, rows)]
@@ -153,7 +153,7 @@ class ArrayStore(Store):
 
 
 class ZarrStore(ArrayStore):
-    """A Zarr array. A chunk that is not there stands for the fill value, as Zarr has it."""
+    """A Zarr array. A chunk that is missing consists of the fill value, as in Zarr itself."""
 
     def __init__(self, array: Any) -> None:
         if not hasattr(array, "chunks"):
@@ -162,18 +162,18 @@ class ZarrStore(ArrayStore):
         self.array, self.name = array, _zarr_name(array)
         self.shape, self.dtype = check_shape(array.shape, self.name), check_dtype(array.dtype, self.name)
         self.chunk = int(array.chunks[0])
-        if "pickle" in str(array.metadata.to_dict()).lower():  # a codec that would run what is in the chunks
+        if "pickle" in str(array.metadata.to_dict()).lower():  # such a codec would execute code from the chunks
             raise ProblemError(f"{self.name} is stored by pickle, which is never loaded; save plain numbers instead")
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
-        """Nothing is held open."""
+        """A reader that keeps no file open between two blocks."""
         yield self._read
 
     def _read(self, block: Block, into: Array | None) -> Array:
         try:
             rows = np.ascontiguousarray(self.array[block.rows])
-        except Exception as error:  # damaged chunks fail in many ways
+        except Exception as error:  # damaged chunks raise many kinds of errors
             raise _unreadable(self.name, block, error) from None
         if rows.shape != (block.last - block.first, self.shape[1]) or rows.dtype != self.dtype:
             raise ProblemError(f"{self.name} has changed while it was in use; leave it alone until the run is over")
@@ -209,7 +209,7 @@ class HDF5Store(ArrayStore):
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
-        """With a file of its own."""
+        """A reader with an open file of its own."""
         self.state.check(self.path, self.name)
         with _hdf5_file(self.path) as file:
             yield partial(self._read, file[self.dataset])
@@ -235,7 +235,7 @@ def _hdf5_file(path: Path) -> Any:
 
 
 def _hdf5(path: Path, part: str | None) -> Store:
-    """A dataset whose numbers lie in the file as they are is read as such; another one by the library."""
+    """The store of a dataset; one that is neither compressed nor in chunks is read without the library."""
     file_size(path)
     with _hdf5_file(path) as file:
         names: list[str] = []
@@ -259,10 +259,10 @@ def _hdf5(path: Path, part: str | None) -> Store:
 
 
 class ParquetStore(Store):
-    """A Parquet file: a column for each column of A, read in groups of rows; or entries, in three columns.
+    """A Parquet file, either with a column for each column of A, or with the nonzero entries of A in three columns.
 
-    Entries are in columns called row, column and value, counted from 0, and the shape is in the metadata of the schema,
-    as "shape": "300 20".
+    The first kind is read in groups of rows. The columns of the second kind are called row, column and value, indices
+    count from 0, and the metadata of the schema hold the shape, as "shape": "300 20".
     """
 
     expansion = DECODED
@@ -275,7 +275,7 @@ class ParquetStore(Store):
             schema, meta = file.schema_arrow, file.metadata
             self.sparse = tuple(schema.names) == SPARSE_COLUMNS
             kinds = {str(kind) for kind in (schema.types[2:] if self.sparse else schema.types)}
-            told = (schema.metadata or {}).get(b"shape", b"").decode(errors="replace")
+            stated = (schema.metadata or {}).get(b"shape", b"").decode(errors="replace")
             groups = [meta.row_group(k) for k in range(meta.num_row_groups)]
             self.groups = [(group.num_rows, group.total_byte_size) for group in groups]
         if len(kinds) > 1:
@@ -284,7 +284,7 @@ class ParquetStore(Store):
         self.dtype = check_dtype("float32" if found == "float" else found, self.name)
         self.entries = sum(rows for rows, _ in self.groups)
         if self.sparse:
-            match = re.fullmatch(r"\s*(\d{1,18})\s+(\d{1,18})\s*", told)
+            match = re.fullmatch(r"\s*(\d{1,18})\s+(\d{1,18})\s*", stated)
             if match is None:
                 raise ProblemError(
                     f'{path} holds entries; expected their matrix\'s shape in the metadata, as "shape": "300 20"'
@@ -302,7 +302,7 @@ class ParquetStore(Store):
             raise ProblemError(f"{self.path} is not a Parquet file that can be read: {one_line(error)}") from None
 
     def blocks(self, size: int) -> list[Block]:
-        """Groups of rows, as many as take about ``size`` bytes to read; all of a file with entries."""
+        """Blocks of groups of rows that take about ``size`` bytes to read; one block for a file with entries."""
         m, row = self.shape[0], self.row_bytes
         if self.sparse:
             held = (self.dtype.itemsize + 4) * self.entries + 4 * m
@@ -322,7 +322,7 @@ class ParquetStore(Store):
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
-        """With a file of its own."""
+        """A reader with an open file of its own."""
         self.state.check(self.path, self.name)
         with self._file() as file:
             yield partial(self._read, file)
@@ -337,7 +337,7 @@ class ParquetStore(Store):
                 rows = self._entries(*(column.to_numpy() for column in table.columns))
             else:
                 (batch,) = table.combine_chunks().to_batches()
-                rows = np.array(batch.to_tensor(row_major=True).to_numpy())  # memory that pyarrow does not share
+                rows = np.array(batch.to_tensor(row_major=True).to_numpy())  # a copy: pyarrow can release its own
                 del batch
             del table
             import_module("pyarrow").default_memory_pool().release_unused()
@@ -357,7 +357,7 @@ class ParquetStore(Store):
 
 
 class MatrixMarketStore(Store):
-    """A Matrix Market file, which is a text: it is read as a whole, and slowly."""
+    """A Matrix Market file. It is a text, so it is read as a whole, which is slow."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, str(path)
@@ -368,7 +368,7 @@ class MatrixMarketStore(Store):
         self.dtype = np.dtype(np.float64)
 
     def blocks(self, size: int) -> list[Block]:
-        """One."""
+        """One block for the whole file."""
         m, n = self.shape
         held = 8 * m * n if self.header.layout == "array" else 12 * self.header.entries + 4 * m
         read = matrix_market_bytes(self.header)
@@ -376,7 +376,7 @@ class MatrixMarketStore(Store):
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
-        """Nothing is held open."""
+        """A reader that keeps no file open between two blocks."""
         self.state.check(self.path, self.name)
         yield self._read
         self.state.check(self.path, self.name)
@@ -406,7 +406,7 @@ class FolderStore(Store):
             first = self.parts[0] if self.parts else store
             if store.shape[1] != first.shape[1]:
                 raise ProblemError(
-                    f"{file} has {store.shape[1]} columns, and {files[0]} has {first.shape[1]}; all must have as many"
+                    f"{file} has {store.shape[1]} columns, and {files[0]} has {first.shape[1]}; all must agree"
                 )
             if store.dtype != first.dtype:
                 raise ProblemError(
@@ -418,7 +418,7 @@ class FolderStore(Store):
         self.reuses, self.expansion = self.parts[0].reuses, self.parts[0].expansion
 
     def blocks(self, size: int) -> list[Block]:
-        """Those of the files, one file after the other."""
+        """The blocks of the files, one file after the other."""
         blocks: list[Block] = []
         for k, part in enumerate(self.parts):
             above = blocks[-1].last if blocks else 0
@@ -427,7 +427,7 @@ class FolderStore(Store):
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
-        """With one file open at a time."""
+        """A reader that has one file open at a time."""
         with ExitStack() as stack:
             current: tuple[int, Any] = (-1, None)
 
@@ -443,7 +443,7 @@ class FolderStore(Store):
 
 
 def _files(folder: Path) -> list[Path]:
-    """The blocks in a folder. Names that begin with a dot or an underline are not meant."""
+    """The files in a folder, in order. Names that begin with a dot or an underscore are ignored."""
     try:
         found = [path for path in folder.iterdir() if not path.name.startswith((".", "_"))]
     except OSError as error:
@@ -452,8 +452,8 @@ def _files(folder: Path) -> list[Path]:
     if not found:
         raise ProblemError(f"{folder} is empty; expected files with some rows of A each: .npy, .parquet or .mtx")
     if len(kinds) > 1 or not kinds <= {".npy", *PARQUET, *MATRIX_MARKET}:
-        told = ", ".join(sorted(kind or "none" for kind in kinds)[:5])
-        raise ProblemError(f"{folder} has files that end in {told}; expected blocks of .npy, .parquet or .mtx alone")
+        endings = ", ".join(sorted(kind or "none" for kind in kinds)[:5])
+        raise ProblemError(f"{folder} has files that end in {endings}; expected blocks of .npy, .parquet or .mtx alone")
     names = {path: NUMBERED.fullmatch(path.name) for path in found}
     numbered = [match for match in names.values() if match is not None]
     if len(numbered) == len(found) and len({(match[1], match[3]) for match in numbered}) == 1:
@@ -462,7 +462,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _check_gaps(folder: Path, there: dict[int, str], like: re.Match[str]) -> None:
-    """Blocks are numbered from 0 or from 1 on, and none is missing."""
+    """Raise a ProblemError if a number from 0 or 1 up to the last one is missing."""
     first, last = min(there), max(there)
     missing = next((k for k in range(min(first, 1), last) if k not in there), None)
     if missing is not None:
