@@ -1,9 +1,10 @@
 """Many small problems in one call, against a loop over them.
 
 `python benchmarks/batch.py [--quick]` prints milliseconds for each of 1000 problems (200 with `--quick`) of 8 x 8 and
-64 x 64 variables: all together by `solve_many`, on NumPy, on JAX on the CPU (one compiled loop) where it is installed,
+64 x 64 variables: all at once by `solve_many`, on NumPy, on JAX on the CPU (one compiled loop) where it is installed,
 and on PyTorch on a GPU where there is one; and in a loop of `solve` on NumPy over 20 of them. Every problem ends with
-its own certificate within 1e-6. Where something is compiled, a first run warms up. Problems are made before.
+its own certificate within 1e-6. Where code is compiled, a first run is not timed. Making the problems is not timed
+either.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ import numpy as np
 import saddlepoint as sp
 from saddlepoint.uses.batch import solve_many
 
-Move = Callable[[Any], Any]  # a NumPy array to another library
+Move = Callable[[Any], Any]  # converts a NumPy array to an array of another library
 
 SIZES = (8, 64)
-LOOP = 20  # problems of the loop
+LOOP = 20  # number of problems that the loop solves
 TOL = 1e-6
 METHODS = ("auto", "lpd-gs", "condat-vu")
 
 
 def problem(kind: str, n: int, seed: int, move: Move) -> sp.Saddle:
-    """A random problem with mu of its own."""
+    """A random problem; mu is random too."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, n)) / (2.0 * n**0.5)  # |A| is about 1
     mu = 10.0 ** rng.uniform(-1.5, -0.5)
@@ -43,7 +44,7 @@ def problem(kind: str, n: int, seed: int, move: Move) -> sp.Saddle:
 
 
 def libraries() -> Iterator[tuple[str, Move]]:
-    """The libraries that are here."""
+    """The array libraries that are installed."""
     yield "NumPy", np.asarray
     try:
         import_module("jax").config.update("jax_enable_x64", True)
@@ -61,12 +62,12 @@ def libraries() -> Iterator[tuple[str, Move]]:
 
 
 def one_by_one(problems: list[sp.Saddle], method: str) -> list[sp.Result]:
-    """What one would write otherwise."""
+    """Solve the problems in a loop, one by one."""
     return [sp.solve(f, method=method, tol=TOL, history=False) for f in problems]
 
 
 def milliseconds(run: Callable[[], list[sp.Result]], count: int, warm: bool) -> tuple[float, str]:
-    """For each problem; and the method that ended the longest run, with its steps. All must be solved."""
+    """Milliseconds for each problem; and the last method of the longest run, with its steps. All must be solved."""
     if warm:
         run()
     began = time.perf_counter()
@@ -80,7 +81,7 @@ def milliseconds(run: Callable[[], list[sp.Result]], count: int, warm: bool) -> 
 
 
 def rows(kind: str, n: int, count: int) -> Iterator[list[str]]:
-    """The lines of the table for one kind of problem."""
+    """The rows of the table for one kind of problem."""
     loops = {}
     for library, move in libraries():
         problems = [problem(kind, n, seed, move) for seed in range(count)]

@@ -1,6 +1,6 @@
 """What a round on Dask costs beyond the work of the shards, what it moves, and how it scales from one worker to two.
 
-The work of the shards alone is timed on the workers, in the same rounds; of a round that is the slowest worker's.
+The work of the shards alone is timed on the workers, in the same rounds; the slowest worker of a round counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read(start: int, stop: int) -> Any:
 
 
 def busy(dask_worker: Any) -> float:
-    """Seconds that the shards of a worker have worked."""
+    """Seconds that a worker has spent on its shards."""
     return sum(actor.busy for actor in dask_worker.state.actors.values() if isinstance(actor, ShardActor))
 
 
@@ -76,12 +76,12 @@ def ms(values: list[float]) -> float:
     return 1e3 * float(np.median(values))
 
 
-def told(values: list[float]) -> str:
+def shown(values: list[float]) -> str:
     return f"{ms(values):.1f} ms ({1e3 * min(values):.1f})"
 
 
 class Measured:
-    """A matrix on so many workers, and what was measured there."""
+    """A matrix on a number of workers, and its measurements."""
 
     def __init__(self, workers: int, rows: int, rounds: int, tasks: bool = False) -> None:
         distributed = import_module("distributed")
@@ -97,7 +97,7 @@ class Measured:
             for number in range(rounds + 1):
                 (took,) = seconds(lambda: A.through(y), 1, warm=False)
                 before, worked = worked, client.run(busy)
-                if number:  # the first compiles the loops
+                if number:  # the first round compiles the loops
                     self.rounds.append(took)
                     self.alone.append(max(worked[worker] - before[worker] for worker in worked))
             self.more = [whole - pure for whole, pure in zip(self.rounds, self.alone, strict=True)]
@@ -109,7 +109,7 @@ class Measured:
             engine.close()
 
     def _proxied(self, distributed: Any, local: Any, rows: int, y: Any, rounds: int) -> list[float]:
-        """By the scheduler, as with a client that cannot reach the workers; on a small matrix."""
+        """Rounds by the scheduler, as with a client that cannot reach the workers, on a small matrix."""
         with distributed.Client(local, set_as_default=False) as client:
             engine = DaskEngine(rows_from(read, even_bounds(SHARDS, SHARDS), COLUMNS, "float64"), Cluster(client))
             A = ShardedCoupling(engine)
@@ -142,7 +142,7 @@ class Measured:
 
 
 def wire() -> float:
-    """Bytes that this machine has sent to itself."""
+    """Bytes that this machine has sent over its loopback interface."""
     return float(import_module("psutil").net_io_counters(pernic=True)["lo"].bytes_sent)
 
 
@@ -159,15 +159,15 @@ def main(gigabytes: float = 1.0, rounds: int = 60) -> None:
     print("| workers | a round | the shards alone | overhead | ratio |\n|---|---|---|---|---|")
     for workers, found in ((2, two), (1, one)):
         ratio = float(np.median(np.divide(found.rounds, found.alone)))
-        print(f"| {workers} | {told(found.rounds)} | {told(found.alone)} | {told(found.more)} | {ratio:.3f} |")
+        print(f"| {workers} | {shown(found.rounds)} | {shown(found.alone)} | {shown(found.more)} | {ratio:.3f} |")
     print("\n## One message a worker\n\n| on 2 workers | a round |\n|---|---|")
-    print(f"| one call of an actor for each worker | {told(two.rounds)} |")
-    print(f"| one task for each worker (two plain products) | {told(two.tasks[0])} |")
-    print(f"| one task for each shard (two plain products) | {told(two.tasks[1])} |")
-    print(f"| actors, a matrix of {SHARDS} rows: the messages alone | {told(two.straight)} |")
-    print(f"| the same by the scheduler (`direct_to_workers` not set) | {told(two.proxied)} |")
+    print(f"| one call of an actor for each worker | {shown(two.rounds)} |")
+    print(f"| one task for each worker (two plain products) | {shown(two.tasks[0])} |")
+    print(f"| one task for each shard (two plain products) | {shown(two.tasks[1])} |")
+    print(f"| actors, a matrix of {SHARDS} rows: the messages alone | {shown(two.straight)} |")
+    print(f"| the same by the scheduler (`direct_to_workers` not set) | {shown(two.proxied)} |")
     print("\n## What an iteration of Condat-Vu moves\n")
-    print("| workers | rounds | bytes out | by theory | bytes back | by theory | copies | on the wire, all told |")
+    print("| workers | rounds | bytes out | by theory | bytes back | by theory | copies | on the wire in all |")
     print("|---|---|---|---|---|---|---|---|")
     for workers, found in ((2, two), (1, one)):
         theory, (count, out, back, kept, wired) = workers * 8 * COLUMNS, found.moved
@@ -175,14 +175,14 @@ def main(gigabytes: float = 1.0, rounds: int = 60) -> None:
     print(
         "\nCopies are those of the stores, taken for the case that a worker dies. On the wire is all that crossed the"
     )
-    print("loopback interface meanwhile: headers, heartbeats, and whatever else the machine said to itself.")
+    print("loopback interface meanwhile: headers, heartbeats, and all other local traffic.")
     print("\n## Scaling\n\n| | 1 worker | 2 workers | speed-up or efficiency |\n|---|---|---|---|")
     for kind, single in ((f"strong, {gigabytes:g} GiB", one), (f"weak, {gigabytes / 2:g} GiB a worker", half)):
         for name in ("rounds", "alone", "steps"):
             a, b = (getattr(found, name) for found in (single, two))
             what = {"rounds": "a round", "alone": "the shards alone", "steps": "an iteration"}[name]
             gain = f"{ms(a) / ms(b):.2f} ({min(a) / min(b):.2f})"
-            print(f"| {kind}: {what} | {told(a)} | {told(b)} | {gain} |")
+            print(f"| {kind}: {what} | {shown(a)} | {shown(b)} | {gain} |")
 
 
 if __name__ == "__main__":

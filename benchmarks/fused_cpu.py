@@ -1,8 +1,8 @@
 """One pass over A against two products: `python benchmarks/fused_cpu.py [--quick]`, on as many threads as BLAS has.
 
-Set OPENBLAS_NUM_THREADS to choose the number of threads; SciPy's sparse products have one in any case. Each row is the
+Set OPENBLAS_NUM_THREADS to choose the number of threads; SciPy's sparse products always use one thread. Each row is the
 best of interleaved repetitions, in CPU time where there is one thread, since others may share the machine. The last
-column says whether the library takes the one pass there.
+column says whether the library uses one pass for such an A.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ DENSE = [  # rows, columns, type of A, type of the vectors, order
 
 
 def scattered(m: int, n: int, row: int, spread: float = 1.0) -> scipy_sparse.csr_array:
-    """Entries anywhere, ``row`` of them in a row; a spread above one crowds them in the first columns."""
+    """A random sparse matrix with ``row`` entries in a row; a spread above 1 puts more of them in the first columns."""
     rng = np.random.default_rng(0)
     columns = np.sort((rng.random((m, row)) ** spread * n).astype(np.int32), axis=1)
     return _csr(columns.ravel(), np.full(m, row), n)
@@ -95,7 +95,7 @@ SPARSE: dict[str, Callable[[], scipy_sparse.csr_array]] = {
 
 @contextmanager
 def everywhere(one_pass: bool) -> Iterator[None]:
-    """Couplings made here take one pass, or two products, whatever their size and shape."""
+    """Makes all couplings use one pass, or two products, for any size and shape."""
     least = [(dense, "FUSE_BYTES"), (dense, "FUSE_SIDE_BYTES"), (sparse, "FUSE_ENTRIES")]
     most = [(dense, "FUSE_ROW_BYTES"), (dense, "FUSE_COLUMNS"), (sparse, "FUSE_WINDOW")]
     kept = [(module, name, getattr(module, name)) for module, name in least + most]
@@ -117,10 +117,10 @@ def coupling(A: Array | scipy_sparse.csr_array, one_pass: bool) -> Coupling:
 
 
 def fastest(tasks: dict[str, Callable[[], object]], seconds: float) -> dict[str, float]:
-    """The shortest time of each task, called in turn for so many seconds in all, three times at least."""
+    """The shortest time of each task; the tasks are called in turn for some seconds, at least three times each."""
     best = dict.fromkeys(tasks, float("inf"))
     for task in tasks.values():
-        task()  # compiles
+        task()  # the first call compiles
     clock = time.process_time if cpu_kernels.threads() == 1 else time.perf_counter
     end, rounds = time.perf_counter() + seconds, 0
     while rounds < 3 or time.perf_counter() < end:
@@ -133,7 +133,7 @@ def fastest(tasks: dict[str, Callable[[], object]], seconds: float) -> dict[str,
 
 
 def products(one: Coupling, two: Coupling, x: Array, y: Array) -> dict[str, Callable[[], object]]:
-    """Both fused products by one pass and by two products."""
+    """The two fused products, by one pass and by two products."""
     return {
         "both, two": lambda: two.both(x, y),
         "both, one": lambda: one.both(x, y),
@@ -199,7 +199,7 @@ def solve_rows(quick: bool) -> Iterator[str]:
     g, h = sp.Quadratic(1.0, np.ones(m)), sp.Quadratic(1.0, -np.ones(n))
     problems = {way: sp.Saddle(g, h, coupling(10.0 * A, way == "one")) for way in ("two", "one")}
     for f in problems.values():
-        assert f.norm > 0.0  # estimated once, outside the clock
+        assert f.norm > 0.0  # the norm is estimated once, before the clock starts
     for method in ("condat-vu", sp.make_method("dippa", coupling="cg")):
         results = {}
         seconds = dict.fromkeys(problems, float("inf"))

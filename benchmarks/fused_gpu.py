@@ -32,7 +32,7 @@ TYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.b
 
 
 def cases() -> Iterator[tuple[str, int, int, str, str]]:
-    """Type, rows, columns, how A lies, and the product."""
+    """The cases: type, rows, columns, the order in which A is stored, and the product."""
     for kind in ("both", "through"):
         for type_ in TYPES:
             for n in (4096, 8192, 16384):
@@ -56,12 +56,12 @@ def cases() -> Iterator[tuple[str, int, int, str, str]]:
 
 
 def cold(call: Call) -> float:
-    """Seconds of GPU time of a call that finds nothing in the caches."""
+    """Seconds of GPU time of a call with empty caches."""
     return 1e-3 * float(do_bench(call, warmup=5, rep=40, return_mode="median"))
 
 
 def loop(call: Call) -> float:
-    """Seconds a call in a loop, launches included."""
+    """Seconds of one call in a loop, launches included."""
     call()
     torch.cuda.synchronize()
     began = time.perf_counter()
@@ -79,7 +79,7 @@ def loop(call: Call) -> float:
 
 
 def graph(call: Call) -> float:
-    """Seconds a call in a replayed CUDA graph of ten."""
+    """Seconds of one call in a replayed CUDA graph of ten calls."""
     call()
     torch.cuda.synchronize()
     captured = torch.cuda.CUDAGraph()
@@ -97,7 +97,7 @@ def copy_bandwidth() -> float:
 
 
 def compare(type_: str, m: int, n: int, place: str, kind: str, copy: float) -> str:
-    """A line of the table."""
+    """A row of the table."""
     A = torch.randn(*((m, n) if place == "rows" else (n, m)), device="cuda", dtype=TYPES[type_])
     if place == "columns":
         A = A.T
@@ -132,7 +132,7 @@ def main() -> str:
     """The table, as Markdown."""
     copy = copy_bandwidth()
     heads = [
-        *("product", "type", "shape", "lies by", "two, cold (us)", "one, cold (us)", "ratio", "TB/s", "of copy"),
+        *("product", "type", "shape", "stored by", "two, cold (us)", "one, cold (us)", "ratio", "TB/s", "of copy"),
         *("two, loop (us)", "one, loop (us)", "ratio", "ratio in a graph", "chosen"),
     ]
     lines = [

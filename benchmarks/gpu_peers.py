@@ -1,9 +1,9 @@
-"""The same problems on one GPU by others: extragradient by hand in PyTorch, jaxopt, MPAX.
+"""The same problems solved on one GPU by other libraries: hand-written extragradient in PyTorch, jaxopt, MPAX.
 
-`python benchmarks/gpu_peers.py [--quick] [FILE.md]` needs PyTorch, JAX, jaxopt, MPAX and an NVIDIA GPU. In float64; all
-runs start at zero. A peer's own tolerance is lowered tenfold until the certificate, which is taken by this package at
-the peer's answer, is met; the run that first meets it is timed a second time, so that nothing is compiled in it. Ours
-is timed the same way, certificates included.
+`python benchmarks/gpu_peers.py [--quick] [FILE.md]` needs PyTorch, JAX, jaxopt, MPAX and an NVIDIA GPU. All
+runs are in float64 and start at zero. A peer's own tolerance is lowered tenfold until its answer meets the certificate
+of this package; the run that first meets it is timed a second time, so that nothing is compiled in it. `auto` is timed
+the same way, certificates included.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ jax.config.update("jax_enable_x64", True)
 jnp: Any = jax.numpy
 
 KAPPA, COUPLING, ACCURACY = 10.0, 30.0, 1e-4
-LIMIT = 20_000  # steps of a peer
-Run = Callable[[float], tuple[Any, Any, int]]  # a peer's tolerance -> x, y, steps
+LIMIT = 20_000  # most steps of a peer
+Run = Callable[[float], tuple[Any, Any, int]]  # maps a peer's tolerance to x, y and the number of steps
 
 
 def data(m: int, n: int) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def data(m: int, n: int) -> dict[str, Any]:
 
 
 def problem(kind: str, A: Any, b: Any, c: Any) -> sp.Saddle:
-    """Quadratics, with log-cosh on top unless ``kind`` is quadratic."""
+    """A problem with quadratic g and h, to which log-cosh is added unless ``kind`` is "quadratic"."""
     mu = 1.0 / COUPLING
     if kind == "quadratic":
         spread = [np.geomspace(mu, KAPPA * mu, v.shape[0]) for v in (b, c)]
@@ -49,7 +49,7 @@ def problem(kind: str, A: Any, b: Any, c: Any) -> sp.Saddle:
 
 
 def wait(result: Any) -> Any:
-    """The result, once the GPU has it."""
+    """The result, after the GPU has computed it."""
     torch.cuda.synchronize()
     return jax.block_until_ready(result) if isinstance(result, jax.Array) else result
 
@@ -64,14 +64,14 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def row(kind: str, shape: str, who: str, seconds: float, ours: float, steps: int, reached: float, note: str) -> str:
-    """A line of the table."""
+    """A row of the table."""
     ratio = f"{seconds / ours:.1f}" if math.isfinite(seconds) else ""
     told = f"{seconds:.3f}" if math.isfinite(seconds) else "never"
     return f"| {shape} {kind} | {who} | {steps} | {reached:.2f} | {told} | {ratio} | {note} |"
 
 
 def peers(kind: str, f: sp.Saddle, g: sp.Saddle) -> Iterator[tuple[str, sp.Saddle, Run]]:
-    """Others, with the problem as they see it: f in PyTorch, g in JAX."""
+    """The peers, each with the problem in its own library: f in PyTorch, g in JAX."""
     yield "extragradient by hand, PyTorch", f, partial(by_hand, f)
     yield "jaxopt, AndersonAcceleration", g, partial(by_jaxopt, g, "AndersonAcceleration")
     yield "jaxopt, FixedPointIteration", g, partial(by_jaxopt, g, "FixedPointIteration")
@@ -80,7 +80,7 @@ def peers(kind: str, f: sp.Saddle, g: sp.Saddle) -> Iterator[tuple[str, sp.Saddl
 
 
 def by_hand(f: sp.Saddle, tol: float) -> tuple[Any, Any, int]:
-    """Extragradient, looking at its residual every 50 steps."""
+    """Extragradient, which computes its residual every 50 steps."""
     A: Any = f.A.matrix()
     x, y = f.space.zeros(f.shape[0]), f.space.zeros(f.shape[1])
     t = 0.5 / max(f.L_x, f.L_y, f.norm)
@@ -151,7 +151,7 @@ def rows(kind: str, m: int, n: int) -> Iterator[str]:
     for who, h, run in peers(kind, f, g):
         try:
             yield peer(kind, shape, who, h, run, tol, first)
-        except Exception as error:  # a peer may not run the class
+        except Exception as error:  # a peer may not be able to solve this kind of problem
             told = " ".join(str(error).split())[:90]
             yield f"| {shape} {kind} | {who} | | | fails | | {type(error).__name__}: {told} |"
 

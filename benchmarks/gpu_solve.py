@@ -1,4 +1,4 @@
-"""Whole solves on a GPU: one pass against two products, the share of the memory's speed, and a loop written by hand.
+"""Whole solves on a GPU: one pass against two products, the share of the memory bandwidth, and a hand-written loop.
 
 `python benchmarks/gpu_solve.py [--quick]` needs PyTorch and an NVIDIA GPU. All runs start at zero and end with the same
 certificate, taken in float64 with the true A. Seconds are those of `solve` as a whole, certificates and graph included.
@@ -22,7 +22,7 @@ torch: Any = import_module("torch")
 
 
 def problem(m: int, n: int, dtype: Any, kappa: float, coupling: float, fused: bool = True) -> sp.Saddle:
-    """Diagonal quadratics with log-cosh on top, and a Gaussian A of a known norm."""
+    """Diagonal quadratics plus log-cosh, and a Gaussian A of a known norm."""
     torch.manual_seed(0)
     A = torch.randn(m, n, device="cuda", dtype=dtype)
     A /= float(m**0.5 + n**0.5)  # |A| is about 1
@@ -41,7 +41,7 @@ def copy_bandwidth() -> float:
 
 
 def seconds(run: Callable[[], Any], times: int) -> float:
-    """Of one run, the median of some, by the device's own clock."""
+    """Seconds of one run by the clock of the device, the median of several."""
     run()
     found = []
     for _ in range(times):
@@ -55,7 +55,7 @@ def seconds(run: Callable[[], Any], times: int) -> float:
 
 
 def in_graph(call: Callable[[], Any], times: int = 20) -> float:
-    """Seconds of one call within a CUDA graph of some, as in a compiled run: no host has a part in it."""
+    """Seconds of one call within a CUDA graph of several, as in a compiled run, without work on the host."""
     call()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -65,7 +65,7 @@ def in_graph(call: Callable[[], Any], times: int = 20) -> float:
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Wall-clock seconds and the result, after a run that warms up."""
+    """Wall-clock seconds and the result, after a first run that is not timed."""
     run()
     torch.cuda.synchronize()
     began = time.perf_counter()
@@ -75,7 +75,7 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def steps(m: int, n: int, dtype: Any, bandwidth: float) -> Iterator[str]:
-    """What a step costs beyond its products, as it runs between two certificates."""
+    """The time of a step beyond its products, measured between two certificates."""
     f = problem(m, n, dtype, 10.0, 100.0)
     A: Any = f.A
     x, y = f.space.zeros(m) + 1.0, f.space.zeros(n) + 1.0
@@ -103,12 +103,12 @@ def steps(m: int, n: int, dtype: Any, bandwidth: float) -> Iterator[str]:
 
 
 def size_of_solution(f: sp.Saddle) -> float:
-    """About |x*| + |y*|."""
+    """An estimate of |x*| + |y*|."""
     return float(torch.linalg.norm(f.g.grad(f.space.zeros(f.shape[0]))) / f.mu_x)
 
 
 def by_hand(f: sp.Saddle, tol: float) -> tuple[float, int]:
-    """Extragradient as one would write it in PyTorch, looking at its residual every 50 steps."""
+    """Hand-written extragradient in PyTorch, which computes its residual every 50 steps."""
     coupling: Any = f.A
     A = coupling.A
     gx, gy = f.g.grad, f.h.grad
@@ -147,7 +147,7 @@ def whole(m: int, n: int, dtype: Any, tol: float, bandwidth: float) -> Iterator[
 
 
 def stored(m: int, n: int, tol: float) -> Iterator[str]:
-    """float64 solved with float32 copies, float32 with bfloat16 ones, at mild and at strong coupling."""
+    """Solves in float64 with float32 copies of A, and in float32 with bfloat16 copies, at mild and strong coupling."""
     for dtype, storage, c in product((torch.float64, torch.float32), ("float32", "bfloat16"), (30.0, 300.0)):
         if storage == str(dtype).rpartition(".")[2]:
             continue

@@ -3,7 +3,7 @@
 Quadratic problems (dense, logarithmic spectra) and logistic / log-cosh problems, kappa_x = kappa_y, L = 1, m = n, to
 the same certified relative accuracy 1e-8. CG and APFB name the solver of the coupling subproblem.
 
-The paper's rule makes the same K1 and K2 calls in every step (the tests check it), so its bill is the number of its
+The paper's rule makes the same K1 and K2 calls in every step (the tests check it), so its calls are the number of its
 outer steps times those. Where thousands of products a step would take hours, the steps are counted with the coupling
 solved by a factorisation instead, to higher accuracy than K2 gives; on quadratics, with exact proximal steps. Rows
 marked `run` were run as they are.
@@ -21,10 +21,10 @@ import numpy as np
 import saddlepoint as sp
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 
-LIMIT = 1800.0  # seconds for one run
+LIMIT = 1800.0  # time limit of one run in seconds
 
 
-def paper_bill(f: sp.Saddle, tol: float, quadratic: bool) -> tuple[int, int, str]:
+def paper_calls(f: sp.Saddle, tol: float, quadratic: bool) -> tuple[int, int, str]:
     """Gradients and products of the paper's rule, and how they were counted."""
     paper = sp.DIPPA("paper", "apfb")
     cost = paper.cost(paper.normal_form(f).problem)
@@ -41,21 +41,21 @@ def paper_bill(f: sp.Saddle, tol: float, quadratic: bool) -> tuple[int, int, str
     return steps * (cost["grad_g"] + cost["grad_h"]), steps * (cost["A"] + cost["At"]), "steps x cost"
 
 
-def share(f: sp.Saddle, method: sp.Method, tol: float, bill: tuple[int, int]) -> tuple[float, float] | None:
+def share(f: sp.Saddle, method: sp.Method, tol: float, paper: tuple[int, int]) -> tuple[float, float] | None:
     """The shares of the paper's gradients and products that a method needs; None if it ran out of time."""
     result = sp.solve(f, method=method, tol=tol, max_seconds=LIMIT)
     calls = result.calls
     if not result.solved:
         return None
-    return (calls["grad_g"] + calls["grad_h"]) / bill[0], (calls["A"] + calls["At"]) / bill[1]
+    return (calls["grad_g"] + calls["grad_h"]) / paper[0], (calls["A"] + calls["At"]) / paper[1]
 
 
 def row(make: Callable[..., sp.Saddle], n: int, kappa: float, ratio: float) -> tuple[str, tuple[float, float] | None]:
-    """One line of the table, and the shares of adaptive with CG."""
+    """One row of the table, and the shares of the adaptive rule with CG."""
     f = make(n, n, kappa, kappa, ratio * kappa, seed=n)
     rough = sp.solve(f, method="dippa", tol=1e-4)
     tol = 1e-8 * math.hypot(float(np.linalg.norm(rough.x)), float(np.linalg.norm(rough.y)))
-    gradients, products, how = paper_bill(f, tol, make is random_quadratic)
+    gradients, products, how = paper_calls(f, tol, make is random_quadratic)
     methods = [sp.DIPPA("certified", "cg"), sp.DIPPA("adaptive", "apfb")] if n <= 500 else []
     methods += [sp.DIPPA("adaptive", "cg")]
     shares = [share(f, method, tol, (gradients, products)) for method in methods]

@@ -1,8 +1,8 @@
-"""Worker processes, and links between network namespaces whose packets are held back: what benchmarks/scaling.py times.
+"""Worker processes, and links with a delay between network namespaces, which benchmarks/scaling.py measures.
 
-A link is a pair of TUN devices, one here and one in a namespace of its own. Every packet that enters one leaves the
-other after a given time: TCP and everything above are the kernel's own, and only the wire is ours. (The kernel's netem
-does the same where it is compiled in.) It takes Linux, root, and `ip`.
+A link is a pair of TUN devices, one in this namespace and one in a namespace of its own. A packet that enters one
+device leaves the other after a given time; TCP and everything above it are those of the kernel. (The kernel's netem
+does the same where it is compiled in.) This needs Linux, root, and `ip`.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from saddlepoint.parts.coupling import as_coupling
 
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 MTU = 60_000
-BUFFER = 1 << 23  # bytes under way on a link; with less, long messages over a long link wait for word from the far end
+BUFFER = 1 << 23  # bytes of socket buffers; with less, long messages over a slow link wait for acknowledgements
 
 
 def prepared(link: socket.socket) -> socket.socket:
-    """A socket for short and for long messages."""
+    """The socket, set up for short and for long messages."""
     for name in (32, 33):  # SO_SNDBUFFORCE and SO_RCVBUFFORCE, which Python does not name
-        with suppress(OSError):  # root alone may
+        with suppress(OSError):  # only root may do this
             link.setsockopt(socket.SOL_SOCKET, name, BUFFER)
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return link
 
 
 def send(to: socket.socket, what: Any) -> None:
-    """An array, or bytes."""
+    """Send an array, or bytes."""
     to.sendall(memoryview(what).cast("B"))
 
 
 def receive(source: socket.socket, size: int) -> bytearray:
-    """So many bytes."""
+    """Receive a number of bytes."""
     buffer = bytearray(size)
     view = memoryview(buffer)
     while len(view):
@@ -60,7 +60,7 @@ def _lost() -> int:
 
 
 def work(host: str, port: int) -> None:
-    """A worker: it makes its rows of some matrices, and answers what it is asked until the other side goes."""
+    """Run a worker, which makes its rows of some matrices and answers requests until the connection is closed."""
     link = prepared(socket.socket())
     link.connect((host, port))
     held: dict[int, Any] = {}
@@ -69,61 +69,61 @@ def work(host: str, port: int) -> None:
             kind, which, a, b = struct.unpack("<cqqq", receive(link, 25))
         except ConnectionError:
             return
-        if kind == b"A":  # a x b random numbers
+        if kind == b"A":  # make a matrix of a x b random numbers
             held[which] = as_coupling(np.random.default_rng(0).random((a, b))), np.ones(b), np.ones(a)
             send(link, b"!")
-        elif kind == b"p":  # a ping of a bytes
+        elif kind == b"p":  # answer a ping of a bytes
             send(link, receive(link, a))
-        elif kind == b"c":  # a pass over A, and nothing else
+        elif kind == b"c":  # a pass over A without communication
             A, y, e = held[which]
             began = time.perf_counter()
             A.through(y, 0.5, e)
             send(link, struct.pack("<d", time.perf_counter() - began))
-        else:  # a round: y comes, A'(A y/2 + e) goes
+        else:  # a round: receive y, send A'(A y/2 + e)
             A, _, e = held[which]
             send(link, A.through(np.frombuffer(receive(link, 8 * b)), 0.5, e)[1])
 
 
 class Team:
-    """Some workers, here or in namespaces."""
+    """Some workers, in this namespace or in namespaces of their own."""
 
     def __init__(self, places: list[tuple[str, list[str]]]) -> None:
         self.processes, self.links = [], []
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
         for host, prefix in places:
-            with prepared(socket.socket()) as door:  # what comes in at the door is prepared likewise
-                door.bind((host, 0))
-                door.listen()
-                door.settimeout(60)
-                port = str(door.getsockname()[1])
+            with prepared(socket.socket()) as listener:  # accepted sockets inherit its settings
+                listener.bind((host, 0))
+                listener.listen()
+                listener.settimeout(60)
+                port = str(listener.getsockname()[1])
                 command = [*prefix, sys.executable, str(Path(__file__)), host, port]
                 self.processes.append(subprocess.Popen(command, env=environment))
-                link = door.accept()[0]
+                link = listener.accept()[0]
             link.settimeout(120)
             self.links.append(link)
 
     def ask(self, kind: bytes, which: int = 0, a: int = 0, b: int = 0) -> None:
-        """Tell all."""
+        """Send a request to all workers."""
         for link in self.links:
             send(link, struct.pack("<cqqq", kind, which, a, b))
 
     def share(self, which: int, rows: int, n: int) -> None:
-        """Every worker makes its rows of a matrix."""
+        """Let every worker make its rows of a matrix."""
         self.ask(b"A", which, rows // len(self.links), n)
         for link in self.links:
             receive(link, 1)
 
     def ping(self, size: int) -> float:
-        """Seconds there and back, with one worker after the other; the least."""
+        """The shortest round-trip time in seconds, to one worker after the other."""
         return min(_ping(link, bytes(size)) for link in self.links)
 
     def passes(self, which: int) -> float:
-        """Seconds of a pass over a matrix when all workers read at once and nobody talks."""
+        """Seconds of a pass over a matrix, with all workers at once and no communication."""
         self.ask(b"c", which)
         return max([float(struct.unpack("<d", receive(link, 8))[0]) for link in self.links])
 
     def round(self, which: int, y: Any) -> float:
-        """Seconds of a round over a star: y out, the parts of A'x back and added up in a fixed order."""
+        """Seconds of a round: y goes to all workers, and the parts of A'x come back and are added in a fixed order."""
         began = time.perf_counter()
         for link in self.links:
             send(link, struct.pack("<cqqq", b"r", which, 0, y.size))
@@ -134,7 +134,7 @@ class Team:
         return time.perf_counter() - began
 
     def close(self) -> None:
-        """They end when nobody is there."""
+        """Close the connections, which ends the workers."""
         for link in self.links:
             link.close()
         for process in self.processes:
@@ -151,7 +151,7 @@ def _ping(link: socket.socket, data: bytes) -> float:
 
 @contextmanager
 def team(places: list[tuple[str, list[str]]]) -> Iterator[Team]:
-    """Workers for a while."""
+    """A context with some workers."""
     found = Team(places)
     try:
         yield found
@@ -173,7 +173,7 @@ def _tun(name: str) -> int:
 
 
 def forward(pairs: list[tuple[int, int]], delay: float) -> None:
-    """What enters one device of a pair leaves the other after so many seconds."""
+    """Forward packets from one device of a pair to the other after a delay in seconds."""
     across = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
     waiting: list[tuple[float, int, int, bytes]] = []
     number = count()
@@ -188,7 +188,7 @@ def forward(pairs: list[tuple[int, int]], delay: float) -> None:
 
 @contextmanager
 def namespaces(workers: int, delay: float) -> Iterator[list[tuple[str, list[str]]]]:
-    """Places for workers, each in a namespace of its own at the end of a link with this delay each way."""
+    """Namespaces for workers, each at the end of a link with this delay each way."""
     with ExitStack() as stack:
         pairs, places = [], []
         for k in range(workers):

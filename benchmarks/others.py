@@ -1,4 +1,4 @@
-"""The list of others' examples and tests: which fit, which do not, and the answers. Writes docs/others.md."""
+"""Writes docs/others.md: problems of other libraries, which of them fit, and the answers."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ other data or a truncated cone; then *their answer* is that of the changed probl
 
 
 def cell(text: str) -> str:
-    """Without what would end a cell."""
+    """The text without characters that would end a cell of the table."""
     return text.replace("|", "\\|")
 
 
 def case_rows(cases: list[Any]) -> list[str]:
-    """A line each."""
+    """The rows of the table."""
     lines = [
         "| source | problem | through | changed | our answer | their answer | difference | theirs is |",
         "|---|---|---|---|---|---|---|---|",
@@ -65,7 +65,7 @@ def case_rows(cases: list[Any]) -> list[str]:
 
 
 def rate_rows() -> list[str]:
-    """A line each."""
+    """The rows of the table."""
     lines = ["| source | method | instance | our run | PEPit quotes |", "|---|---|---|---|---|"]
     for rate in worst_cases.RATES:
         relation = "" if rate.attained else "at most "
@@ -75,14 +75,14 @@ def rate_rows() -> list[str]:
 
 
 def outside_rows(entries: tuple[Any, ...]) -> list[str]:
-    """A line each."""
+    """The rows of the table."""
     lines = ["| source | problem | why not |", "|---|---|---|"]
     return lines + ["| " + " | ".join(map(cell, entry)) + " |" for entry in entries]
 
 
 def main() -> str:
     """The page."""
-    warnings.simplefilter("ignore")  # of cvxpy and its solvers
+    warnings.simplefilter("ignore")  # warnings of CVXPY and its solvers
     parts = [
         HEAD,
         "## Saddle problems of DSP\n",

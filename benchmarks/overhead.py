@@ -1,4 +1,4 @@
-"""What the meter, the watch and the driver cost: `solve` against a bare loop of the same method on the raw problem."""
+"""The time that counting, checking and certifying take: `solve` against a plain loop of the same method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 
 def bare(f: sp.Saddle, method: sp.Method, steps: int) -> float:
-    """Seconds of ``steps`` steps without counting, watching or certifying."""
+    """Seconds of ``steps`` steps without counting, checking or certifying."""
     view = method.normal_form(f)
     m, n = f.shape
     began = time.process_time()
@@ -23,7 +23,7 @@ def bare(f: sp.Saddle, method: sp.Method, steps: int) -> float:
 
 
 def main(repeats: int = 15) -> str:
-    """The table, as Markdown: the fastest of interleaved repetitions in CPU time, since noise only ever adds."""
+    """The table, as Markdown: the fastest of interleaved repetitions in CPU time, because noise can only add time."""
     lines = [
         "| problem (n = 200) | method | steps | bare loop (ms) | solve (ms) | overhead |",
         "|---|---|---|---|---|---|",
@@ -32,7 +32,7 @@ def main(repeats: int = 15) -> str:
         f = make(200, 200, 1e3, 1e3, 100, seed=1)
         for label in ("dippa", "aipfb", "catalyst-dippa", "catalyst-aipfb"):
             method = sp.make_method(label)
-            steps = sp.solve(f, method=method, tol=1e-7).iterations  # and |A| is estimated, once
+            steps = sp.solve(f, method=method, tol=1e-7).iterations  # this also estimates |A|, once
             plain = full = float("inf")
             for _ in range(repeats):
                 plain = min(plain, bare(f, method, steps))

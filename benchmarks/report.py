@@ -1,4 +1,4 @@
-"""One page of it all: fresh runs with their certificates, and the measured tables, to be opened in a browser.
+"""One HTML page with new runs and their certificates, and with the tables of all measurements.
 
 `python benchmarks/report.py [FILE.html] [--quick]` writes out/bench.html. It solves a few problems with several methods
 (about a minute; seconds with `--quick`) and takes the rest from benchmarks/results and benchmarks/peers.
@@ -26,7 +26,7 @@ from saddlepoint.uses.pages.report_table import MISSING, Cell, number, table, to
 
 HERE = Path(__file__).parent
 TOL = 1e-6
-SHORT = 24  # characters of a cell that is not broken into lines
+SHORT = 24  # most characters of a cell that is not broken into lines
 COMMAND = "python benchmarks/report.py"
 
 
@@ -83,12 +83,12 @@ def solved(case: Case, max_seconds: float) -> Group:
 
 
 def measured_pages() -> list[Path]:
-    """Our methods beside their peers, and then the rest."""
+    """The comparison with peers, and then the other pages."""
     return [HERE / "peers" / "RESULTS.md", *sorted((HERE / "results").glob("*.md"))]
 
 
 def command_first(text: str) -> str:
-    """The page with the paragraph that names the command before all others; each has one."""
+    """The page with the paragraph that names its command moved to the front."""
     blocks = re.split(r"\n\s*\n", text.strip())
     made = [block for block in blocks if block.startswith("By `")]
     if not made:
@@ -97,7 +97,7 @@ def command_first(text: str) -> str:
 
 
 def measured(path: Path) -> str:
-    """A page of Markdown as a folded section."""
+    """A page of Markdown as a section that can be folded."""
     text = path.read_text(encoding="utf-8")
     title, _, body = text.partition("\n")
     return "\n".join(
@@ -111,7 +111,7 @@ def measured(path: Path) -> str:
 
 
 def markup(text: str, title: str, folder: Path) -> Iterator[str]:
-    """The blocks of our Markdown: headings, paragraphs, lists, pictures and tables."""
+    """HTML of the Markdown blocks that the pages use: headings, paragraphs, lists, pictures and tables."""
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = block.strip().split("\n")
         if heading := re.match(r"(#+) (.*)", lines[0]):
@@ -131,14 +131,14 @@ def markup(text: str, title: str, folder: Path) -> Iterator[str]:
 
 
 def markdown_table(lines: list[str], caption: str) -> str:
-    """A table that sorts; cells that are numbers are compared as such."""
+    """A table that can be sorted; cells that are numbers are compared as numbers."""
     head, _, *rows = ([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines)
     cells = [[cell_of(text) for text in (*row, *[""] * len(head))[: len(head)]] for row in rows]
     return table(caption, [re.sub(r"[`*\\]", "", name) for name in head], cells)
 
 
 def cell_of(text: str) -> Cell:
-    """A number, or words; what is written is shown as it is."""
+    """A cell with a number or words, shown as written."""
     try:
         return number(math.nan if text == MISSING else float(text.removesuffix("%")))._replace(markup=escape(text))
     except ValueError:
@@ -146,7 +146,7 @@ def cell_of(text: str) -> Cell:
 
 
 def inline(text: str) -> str:
-    """Code and bold words; links lead out of the page and are left as their text."""
+    """HTML of code and bold words; of a link only the text is kept."""
     text = escape(text.replace(r"\|", "|"), quote=False)
     text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
@@ -155,7 +155,7 @@ def inline(text: str) -> str:
 
 
 def bench_page(quick: bool) -> str:
-    """The page."""
+    """The HTML of the page."""
     limit = 5.0 if quick else 20.0
     groups = [solved(case, limit) for case in (QUICK if quick else CASES)]
     about = (
@@ -168,7 +168,7 @@ def bench_page(quick: bool) -> str:
 
 
 def main() -> None:
-    """Write it."""
+    """Write the page."""
     names = [word for word in sys.argv[1:] if not word.startswith("-")]
     target = Path(names[0]) if names else HERE.parent / "out" / "bench.html"
     target.parent.mkdir(parents=True, exist_ok=True)

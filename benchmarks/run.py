@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 HERE = Path(__file__).parent
-# One BLAS thread where time is measured; all there are where calls are counted.
+# One BLAS thread where time is measured; all threads where calls are counted.
 SECTIONS = {
     "overhead": ("Meter and driver", "1"),
     "table1": ("Table 1, measured", "1"),

@@ -1,8 +1,8 @@
-"""The model of docs/scaling: calibrated and compared with rounds here, then asked about machines that are not here.
+"""The cost model of docs/scaling is calibrated, compared with rounds on this machine, and used to predict others.
 
 1. Rounds of one and two worker processes over TCP: bandwidth and latency are measured apart (passes over A without
-   talk, pings), and the model predicts rounds of other sizes. Then the same over links between network namespaces
-   that hold every packet back, and with the engines of Dask and MPI. Of many rounds the least counts.
+   communication, pings), and the model predicts rounds of other sizes. Then the same over links between network
+   namespaces that delay every packet, and with the engines of Dask and MPI. The shortest of many rounds counts.
 2. Rounds and gradients of the methods on the hardest chain for given condition numbers: they depend on these alone,
    not on the size of A.
 3. Tables for 1 TB to 1 PB on 10 to 10 000 workers, which method wins where, and the picture docs/scaling/scaling.png.
@@ -40,7 +40,7 @@ from saddlepoint.theory.scaling import Cluster, Counts, Job
 HERE = Path(__file__).parent
 COUNTS = HERE / "results" / "scaling_counts.json"
 PICTURE = HERE.parent / "docs" / "scaling" / "scaling.png"
-TIMES = 100  # of which the least counts: whatever else the machine does only adds
+TIMES = 100  # number of repetitions; the shortest counts, because other processes can only add time
 PING = 400_000  # bytes of the ping that measures the link
 
 # -- 1. rounds here ----------------------------------------------------------------------------------------------------
@@ -50,11 +50,11 @@ def compared(team: network.Team, reference: tuple[int, int], sizes: list[tuple[i
     """The model's constants, and predicted and measured seconds of a round, for several sizes of A.
 
     Latency and network are those of pings, the bandwidth that of passes over one reference. Passes, pings and rounds
-    take turns, so that whatever else the machine does meets them alike, and the least of each counts.
+    are interleaved, so that other processes disturb them alike, and the shortest of each counts.
     """
     workers = len(team.links)
     for _ in range(20):
-        team.ping(10 * PING)  # TCP opens its window
+        team.ping(10 * PING)  # lets TCP enlarge its window
     team.share(0, *reference)
     for which, (rows, n) in enumerate(sizes, 1):
         team.share(which, rows, n)
@@ -68,7 +68,7 @@ def compared(team: network.Team, reference: tuple[int, int], sizes: list[tuple[i
 
 
 def here(quick: bool) -> Iterator[str]:
-    """The tables of the first part."""
+    """The tables of the first part, rounds on this machine."""
     reference = (4000, 4000) if quick else (16_000, 2000)
     sizes = [(20_000, 500), (2000, 10_000)] if quick else [(64_000, 500), (8000, 8000), (1000, 50_000)]
     head = "| workers | link | A | y | read | talk | predicted | measured | off by |"
@@ -103,7 +103,7 @@ COLUMNS = 1000
 
 
 class Tried(NamedTuple):
-    """One A on an engine: a round, the least of many and the median, and a whole solve."""
+    """One A on an engine: the shortest and the median of many rounds, and a whole solve."""
 
     rows: int
     least: float
@@ -113,7 +113,7 @@ class Tried(NamedTuple):
 
 
 def tried(couplings: list[Any]) -> list[Tried]:
-    """Rounds of several matrices in turns, some at a time as in a solve, then a solve with each."""
+    """Interleaved rounds of several matrices, some in a row as in a solve, then a solve with each matrix."""
     taken = [[[_round(A) for _ in range(12)][2:] for A in couplings] for _ in range(TIMES // 10)]
     found = []
     for A, turns in zip(couplings, zip(*taken, strict=True), strict=True):
@@ -183,7 +183,7 @@ def _on_dask(workers: int, sizes: tuple[int, ...]) -> list[Tried]:
 
 
 def _on_ranks(workers: int, sizes: tuple[int, ...]) -> list[Tried]:
-    """In a job of its own, since this process is none of its ranks."""
+    """The measurement with MPI, in a job of its own, because this process is not one of its ranks."""
     import_module("mpi4py")
     beside = Path(sys.executable).with_name("mpiexec")
     command = [str(beside) if beside.exists() else "mpiexec", "-n", str(workers), sys.executable, __file__, "--rank"]
@@ -197,7 +197,7 @@ def _on_ranks(workers: int, sizes: tuple[int, ...]) -> list[Tried]:
 
 
 def rank(files: list[str]) -> None:
-    """What every rank of that job does; the first prints what it found."""
+    """The program of every rank of that job; the first one prints the measurements."""
     from saddlepoint.parts.sharded import ShardedCoupling
     from saddlepoint.parts.sharded.mpi import MPIEngine, world
 
@@ -208,7 +208,7 @@ def rank(files: list[str]) -> None:
 
 @contextmanager
 def _linked(workers: int, delay: float) -> Iterator[Any]:
-    """Namespaces, or a word on why there are none."""
+    """The namespaces, or the reason why there are none."""
     try:
         links = network.namespaces(workers, delay)
         places = links.__enter__()
@@ -225,11 +225,11 @@ def _linked(workers: int, delay: float) -> Iterator[Any]:
 
 KAPPA, TOL = 1e3, 1e-6
 COUPLINGS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-LIMIT = 30.0  # seconds of a run
+LIMIT = 30.0  # time limit of a run in seconds
 
 
 def runs() -> dict[str, Callable[[], Any]]:
-    """The methods; factorisations are not for matrices of this kind."""
+    """The methods that are run; those that factorise are left out, because such matrices are too large for them."""
     return {
         "condat-vu": lambda: sp.make_method("condat-vu"),
         "lpd-gs": lambda: sp.make_method("lpd-gs"),
@@ -258,12 +258,12 @@ def counted(method: Any, c: float) -> Counts | None:
     return found[0] if found else None
 
 
-# Numbers of x that a step waits for, for each round: LPD-slide's inner test; Anderson's products with its memory.
+# Sums over x that a step waits for, in each round: the inner test of LPD-slide, Anderson's inner products.
 SCALARS = {"lpd-slide": 1.0, "anderson-condat-vu": 6.0}
 
 
 def all_counts() -> dict[str, dict[float, Counts]]:
-    """Of all methods, from the file or made anew."""
+    """The counts of all methods, from the file or measured anew."""
     if not COUNTS.exists():
         table: dict[str, dict[str, Any]] = {}
         for name, make in runs().items():
@@ -316,7 +316,7 @@ def cluster(workers: int, kind: str, memory: float = 5e11) -> Cluster:
 
 
 def seconds(value: float) -> str:
-    """For a table."""
+    """A time as text for a table."""
     if value >= 86400.0:
         return f"{value / 86400:.3g} d"
     if value >= 3600.0:
@@ -364,7 +364,7 @@ def winners(counts: dict[str, dict[float, Counts]]) -> Iterator[str]:
 
 
 def draw(counts: dict[str, dict[float, Counts]]) -> None:
-    """The picture: rounds against workers, and who wins."""
+    """The picture: the time of a round against the number of workers, and the quickest methods."""
     from matplotlib.colors import ListedColormap
 
     from saddlepoint.ground.plot_style import COLOURS, RC, pyplot, save

@@ -3,7 +3,7 @@
     python benchmarks/separated.py [SEED] [SECONDS]
 
 A problem is drawn with random condition numbers, coupling, sizes, tolerance and costs of the oracles, and is kept if
-`auto` takes `separated` for it. Printed are the costs of the run and of two rivals, in units of that run.
+`auto` chooses `separated` for it. The costs of two other methods are printed in units of the cost of that run.
 """
 
 from __future__ import annotations

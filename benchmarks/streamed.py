@@ -3,8 +3,8 @@
 A pass is compared with a plain read of the file in the same blocks (cold: the file was dropped from the system's cache
 before; warm: it is in there) and with the products of an array in memory. Rates are bytes of A as float64 or float32 a
 second, the best of some repetitions, in wall-clock time, with BLAS on one thread; nothing of A stays in memory. A whole
-solve takes one pass a step, or two products, with what stays in memory under the limit. The columns are measured one
-after the other, and others may share the machine and its disk: ratios waver by a factor of two.
+solve takes one pass a step, or two products, with a limit on the memory that A may take. The columns are measured one
+after the other, and others may share the machine and its disk: ratios vary by a factor of two.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def write(path: Path, m: int, n: int, kind: str) -> None:
 
 
 def drop(path: Path) -> None:
-    """Out of the system's cache."""
+    """Drop a file from the cache of the operating system."""
     for file in [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]:
         descriptor = os.open(file, os.O_RDONLY)
         os.fsync(descriptor)
@@ -72,7 +72,7 @@ def best(task: Callable[[], object], times: int, before: Callable[[], object] | 
 
 
 def on_disk(source: Any) -> StreamedCoupling:
-    """Nothing stays in memory."""
+    """A coupling on disk that keeps nothing in memory."""
     A = sp.stream(source, "2GB")
     assert isinstance(A, StreamedCoupling)
     A.plan = A.plan._replace(keep=frozenset())
@@ -107,7 +107,7 @@ def timed(C: sp.Coupling, path: Path, state: str) -> dict[str, float]:
         "both": lambda: C.both(x, y),
         "through": lambda: C.through(y, 0.5, x),
     }
-    C.both(x, y)  # the first pass looks at the numbers, and compiles
+    C.both(x, y)  # the first pass checks the numbers, and compiles
     C.through(y)
     return {name: best(task, 3, (lambda: drop(path)) if state == "cold" else None) for name, task in tasks.items()}
 

@@ -1,7 +1,8 @@
 """Growth exponents of the busiest oracle's calls, to relative accuracy 1e-6, on the chain of the lower bound.
 
-`measured (theory)`, the theory's exponent fitted to its formula on the same points; a dash where there was not time
-enough (10 s a run). The same as `saddlepoint table`. Figure 1 is drawn by `saddlepoint figure`.
+A cell is `measured (theory)`, where the exponent of the theory is fitted to its formula at the same points; a dash
+means that the runs did not end in time (10 s each). `saddlepoint table` prints the same table, and `saddlepoint
+figure` draws Figure 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Our methods beside what a user would pick instead, on the same instances, at equal certified accuracy.
+"""The methods of this library and of others (peers), on the same instances, at equal certified accuracy.
 
-One thread everywhere; the variables must be set before NumPy, JAX or Clarabel are imported, hence here.
+Everything runs on one thread. The variables for that are set here, before NumPy, JAX or Clarabel are imported.
 """
 
 import os

@@ -35,7 +35,7 @@ PACKAGES = ("numpy", "scipy", "cvxpy", "clarabel", "dsp-cvxpy", "pyproximal", "j
 
 
 def measure(stage: str, arguments: argparse.Namespace) -> None:
-    """Run what is missing of a stage."""
+    """Measure the instances of a stage that were not measured yet."""
     instances, accuracies = STAGES[stage]
     chosen = [instance for instance in instances if re.search(arguments.only, instance.name)]
     wanted = [name for name in arguments.who.split(",") if name]
@@ -80,13 +80,13 @@ def report() -> None:
 
 
 def main() -> None:
-    """Read the command line and do as it says."""
+    """Read the command line and run the stage or the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("what", choices=[*STAGES, "report"])
     parser.add_argument("--only", default="", help="instances whose name matches this regular expression")
     parser.add_argument("--who", default="", help="contestants, separated by commas; all if left out")
-    parser.add_argument("--limit", type=float, help="CPU seconds for one run, if not by size")
-    parser.add_argument("--settings", type=int, default=99, help="try only the first so many settings of each peer")
+    parser.add_argument("--limit", type=float, help="CPU seconds for one run; by the size of the instance if left out")
+    parser.add_argument("--settings", type=int, default=99, help="most settings of each peer")
     parser.add_argument("--again", action="store_true", help="measure anew what is in the JSON file already")
     arguments = parser.parse_args()
     if arguments.what == "report":

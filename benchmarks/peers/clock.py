@@ -1,6 +1,7 @@
-"""One clock for everyone: CPU seconds of this process.
+"""The clock of all measurements: CPU seconds of this process.
 
-It runs one thread, so on a quiet machine these are wall seconds, and on a shared one the neighbours do not count.
+The process runs one thread. On an idle machine these are wall-clock seconds; on a shared one other processes do not
+count.
 """
 
 from __future__ import annotations
@@ -16,6 +17,6 @@ now = time.process_time
 
 
 def use_for_ours() -> None:
-    """Let the driver and its meter read the same clock; the limits of time are CPU seconds then as well."""
+    """Make `solve` and its meter use the same clock; time limits are then CPU seconds as well."""
     for module in (loop, monitor, oracle, runtime, solve):
         setattr(module, "time", SimpleNamespace(perf_counter=now, time=time.time))  # noqa: B010 - they do not export it

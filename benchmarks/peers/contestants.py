@@ -1,4 +1,4 @@
-"""Who takes part, with which settings, and where."""
+"""The contestants, their settings, and the instances on which they run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Settings = list[dict[str, Any]]
 
 
 def everywhere(instance: Instance) -> bool:
-    """Any size, any family."""
+    """The contestant runs on all instances."""
     return True
 
 
 def dense_up_to(n: int) -> Callable[[Instance], bool]:
-    """The dense families up to size n."""
+    """The contestant runs on the dense families up to size n."""
     return lambda instance: instance.family in ("quadratic", "logistic") and instance.n <= n
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer: ``run(instance, recorder, **setting)`` is tried with every setting, and the best one counts."""
+    """A peer: ``run(instance, recorder, **setting)`` is called with every setting, and the best one counts."""
 
     name: str
     run: Callable[..., None]
@@ -87,7 +87,7 @@ PEERS = [
         dense_up_to(800),
     ),
 ]
-# At n = 2000 only these, of peers and of ours.
+# Only these peers and methods run at n = 2000.
 FAST = {"auto", "dippa", "lpd-gs", "lpd-slide", "krylov", "newton_krylov", "extragradient by hand", "L-BFGS on the max"}
-UNCOUNTED = {"root(hybr, jac)", "CVXPY + Clarabel", "DSP", "optimistix"}  # their work is not made of oracle calls
+UNCOUNTED = {"root(hybr, jac)", "CVXPY + Clarabel", "DSP", "optimistix"}  # peers without countable calls
 SCIPY = ("newton_krylov", "root(krylov)", "root(anderson)", "root(df-sane)")

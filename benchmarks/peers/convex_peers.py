@@ -44,7 +44,7 @@ def cvxpy_conjugate(instance: Instance, recorder: Recorder, tol: float) -> None:
 
 
 def dsp_saddle(instance: Instance, recorder: Recorder, tol: float) -> None:
-    """The saddle problem as it stands; DSP dualises it. |A| is put into the middle, as its rules ask."""
+    """The saddle problem in the form that DSP accepts, which DSP dualises. A is scaled as the rules of DSP ask."""
     f = instance.f
     x, y = cp.Variable(f.shape[0]), cp.Variable(f.shape[1])
     objective = _written_out(f.g, x) + dsp.inner(x, _matrix(f.A) @ y) - _written_out(f.h, y)

@@ -1,4 +1,4 @@
-"""What people write by hand in NumPy: extragradient, and L-BFGS on the primal function."""
+"""Hand-written peers in NumPy: extragradient, and L-BFGS on the primal function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lbfgs(instance: Instance, recorder: Recorder, maxcor: int) -> None:
         y = argmax(f.A.tmul(x))
         Ay = f.A.mul(y)
         p = f.g.grad(x) + Ay
-        recorder.look(x, y, norm(p), 0.0)
+        recorder.record(x, y, norm(p), 0.0)
         return f.g(x) + float(x @ Ay) - f.h(y), p
 
     options = {"maxcor": maxcor, "maxiter": 10**7, "maxfun": 10**7, "ftol": 0.0, "gtol": 0.0, "maxls": 50}

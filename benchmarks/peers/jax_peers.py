@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """JAX: optimistix's root finders and jaxopt's Anderson acceleration, on F written in jax.numpy; dense problems.
 
-Compilation is off the clock. Inside compiled code calls cannot be counted one by one, so root finders report time only.
+Compilation is not timed. Calls inside compiled code cannot be counted, so only times are reported for root finders.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def root_finder(instance: Instance, recorder: Recorder, solver: str, linear: str
     tags: frozenset[object] = frozenset()
     state = finder.init(fn, z, None, {}, structure, None, tags)
     step = eqx.filter_jit(lambda z, state: finder.step(fn, z, None, {}, state, tags))
-    step(*step(z, state)[:2])  # compiles for the first state and for the later ones
+    step(*step(z, state)[:2])  # compiles the step for the first state and for later ones
     recorder.restart_clock()
     while True:
         z, state, _ = jax.block_until_ready(step(z, state))

@@ -15,14 +15,14 @@ from .report import Board
 
 
 def profiles(board: Board, accuracies: list[str], names: list[str], path: Path) -> None:
-    """The share of (instance, accuracy) pairs that a contestant does within a factor of the best one shown.
+    """The share of (instance, accuracy) pairs that a contestant solves within a factor of the best one shown.
 
-    What a peer cannot do, or is not run on, counts as not done. Uncounted peers have no rounds.
+    An instance that a peer cannot solve, or is not run on, counts as not solved. Uncounted peers have no rounds.
     """
     plt = pyplot()
     cases = [(instance, accuracy) for instance in board.instances for accuracy in accuracies]
-    looks = zip([*COLOURS, "#999999"], [*DASHES, "-"], strict=True)  # grey is the eighth
-    styles = {name: {"color": c, "linestyle": d} for name, (c, d) in zip(names, looks, strict=True)}
+    appearances = zip([*COLOURS, "#999999"], [*DASHES, "-"], strict=True)  # grey is the eighth
+    styles = {name: {"color": c, "linestyle": d} for name, (c, d) in zip(names, appearances, strict=True)}
     with plt.rc_context(RC):
         figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True, constrained_layout=True)
         for axis, what in zip(axes, ("rounds", "seconds"), strict=True):
@@ -48,7 +48,7 @@ def profiles(board: Board, accuracies: list[str], names: list[str], path: Path) 
 
 
 def sparse_curves(board: Board, names: list[str], path: Path) -> None:
-    """One panel an instance; of a peer's settings the one that ended closest to the solution, or there first."""
+    """One panel for each instance; of a peer's settings, the one that was most accurate, or first, is drawn."""
     plt = pyplot()
     with plt.rc_context(RC):
         count = len(board.instances)
@@ -72,5 +72,5 @@ def sparse_curves(board: Board, names: list[str], path: Path) -> None:
 
 
 def _rank(outcome: dict[str, Any]) -> tuple[int, float]:
-    """The most accuracies reached first; then by time, or by the distance reached if none was."""
+    """The sort key of a setting: the accuracies reached, then the time, or the distance if none was reached."""
     return -len(outcome["reached"]), outcome["seconds"] if outcome["reached"] else outcome["certified"]

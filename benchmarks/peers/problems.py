@@ -16,7 +16,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling
 from saddlepoint.problems.generators import chain, random_logistic, random_quadratic
 
-Argmax = Callable[[Array], Array]  # s -> argmax_y <s, y> - h(y)
+Argmax = Callable[[Array], Array]  # the function s -> argmax_y <s, y> - h(y)
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Instance:
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """The name in the tables."""
         if self.family == "sparse":
             return f"sparse 20000 x 15000, |A|/mu = {self.ratio:g}"
         return f"{self.family}, n = {self.n}, kappa = {self.kappa:g}, |A|/L = {self.ratio:g}"
 
     @property
     def file_stem(self) -> str:
-        """The same without blanks."""
+        """The name without blanks."""
         return f"{self.family}-{self.n}-{self.kappa:g}-{self.ratio:g}"
 
     @property
@@ -69,7 +69,7 @@ class Instance:
 
     @property
     def argmax(self) -> Argmax | None:
-        """The exact inner maximum, where there is one."""
+        """The exact maximiser over y, if there is a formula."""
         return self._made[1]
 
 
@@ -126,7 +126,7 @@ def _largest_singular_value(matrix: csr_array) -> float:
 
 
 def _separable_argmax(r: Array, mu: float, d: float) -> Array:
-    """The y with mu y + d tanh y = r: Newton from below, where it is monotone."""
+    """The y with mu y + d tanh y = r, by Newton from below, which is monotone there."""
     size = np.abs(r)
     y = np.maximum(size / (mu + d), (size - d) / mu)
     for _ in range(50):
@@ -139,7 +139,7 @@ def _separable_argmax(r: Array, mu: float, d: float) -> Array:
 
 
 def _quadratic_argmax(h: sp.Smooth) -> Argmax | None:
-    """s -> Q^-1 (s - b) by one factorisation."""
+    """The function s -> Q^-1 (s - b), by one factorisation."""
     if not isinstance(h, sp.Quadratic):
         return None
     b = 0.0 if h.b is None else h.b

@@ -66,7 +66,7 @@ class _Prox(pyproximal.ProxOperator):
         self.last: Array | None = None
 
     def __call__(self, x: Array) -> float:
-        """No value is needed."""
+        """pyproximal asks for a value, which is not used."""
         return 0.0
 
     def prox(self, v: Array, tau: float) -> Array:
@@ -86,5 +86,5 @@ class _Prox(pyproximal.ProxOperator):
         return u
 
     def proxdual(self, v: Array, tau: float) -> Array:
-        """The same: what pyproximal calls the dual prox of h* is the prox of h."""
+        """The same as ``prox``: what pyproximal calls the dual prox of h* is the prox of h."""
         return self.prox(v, tau)

@@ -1,4 +1,4 @@
-"""What a contestant is measured by: counted oracles, a clock that stops while we look, and certificates."""
+"""Measures a contestant: counted oracles, a clock that stops while points are certified, and certificates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORACLES = ("grad_g", "grad_h", "A", "At")
 
 
 class Finished(Exception):  # noqa: N818 - ends a contestant's run from inside its own call of an oracle
-    """The tightest accuracy is certified, or the time is up."""
+    """Raised when the highest accuracy is certified, or the time limit is reached."""
 
 
 @dataclass
@@ -30,16 +30,16 @@ class Outcome:
     contestant: str
     setting: dict[str, Any]
     status: str = ""
-    # accuracy -> rounds, gradients, products, seconds
+    # by accuracy: rounds, gradients, products and seconds
     reached: dict[str, dict[str, float]] = field(default_factory=dict)
     certified: float = math.inf
     true: float | None = None
     seconds: float = 0.0
     calls: dict[str, int] = field(default_factory=dict)
-    curve: list[tuple[float, int, float]] = field(default_factory=list)  # seconds, rounds, certified
+    curve: list[tuple[float, int, float]] = field(default_factory=list)  # (seconds, rounds, certified distance)
 
     def to_dict(self, points: int) -> dict[str, Any]:
-        """Plain values, the curve thinned to so many points."""
+        """The outcome in plain values, with at most ``points`` points of the curve."""
         summary = asdict(self)
         keep = set(np.linspace(0, len(self.curve) - 1, points).astype(int).tolist())
         kept = [point for i, point in enumerate(self.curve) if i in keep]
@@ -47,7 +47,7 @@ class Outcome:
         return summary
 
 
-def bill(calls: dict[str, int], seconds: float) -> dict[str, float]:
+def costs(calls: dict[str, int], seconds: float) -> dict[str, float]:
     """Rounds (the busiest oracle), gradients, products and seconds."""
     return {
         "rounds": max(calls[name] for name in ORACLES),
@@ -58,7 +58,7 @@ def bill(calls: dict[str, int], seconds: float) -> dict[str, float]:
 
 
 class Recorder:
-    """The problem as a peer sees it. Every look at a point happens off the clock."""
+    """The problem with counted oracles, for a peer. Certifying a point is not timed."""
 
     def __init__(self, f: Saddle, scale: float, accuracies: tuple[float, ...], limit: float, outcome: Outcome) -> None:
         self.f, self.scale, self.limit, self.outcome = f, scale, limit, outcome
@@ -69,7 +69,7 @@ class Recorder:
         self.restart_clock()
 
     def restart_clock(self) -> None:
-        """Whatever came before (compilation, factors that the peer would keep) is free."""
+        """Start the clock again: compilation and factorisations that the peer would keep are not timed."""
         self.started, self.looking = now(), 0.0
 
     @property
@@ -80,37 +80,37 @@ class Recorder:
     # -- counted oracles ---------------------------------------------------------------------------------------------
 
     def field(self, z: Array) -> Array:
-        """F(x, y) of z = (x, y): one round. F at the point is all that a certificate needs, so this looks as well."""
+        """F(x, y) of z = (x, y), which is one round. Certificates need F alone, so the point is recorded as well."""
         m = self.f.shape[0]
         x, y = z[:m], z[m:]
         self.count(grad_g=1, grad_h=1, A=1, At=1)
         Fx, Fy = self.f.field(x, y)
-        self.look(x, y, norm(Fx), norm(Fy))
+        self.record(x, y, norm(Fx), norm(Fy))
         return np.concatenate([Fx, Fy])
 
     def count(self, **calls: int) -> None:
-        """Charge calls by oracle."""
+        """Count calls by oracle."""
         for name, times in calls.items():
             self.calls[name] += times
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- certificates -------------------------------------------------------------------------------------------------
 
     def see(self, x: Array, y: Array) -> None:
-        """Certify a point that the peer hands over."""
+        """Certify a point that the peer returns."""
         began = now()
         certificate = self.f.certificate(x, y)
         self.looking += now() - began
-        self.look(x, y, certificate.Fx, certificate.Fy)
+        self.record(x, y, certificate.Fx, certificate.Fy)
 
-    def look(self, x: Array, y: Array, Fx: float, Fy: float) -> None:
-        """Note what |F| proves; end the run if that is all that was asked, or if the time is up."""
+    def record(self, x: Array, y: Array, Fx: float, Fy: float) -> None:
+        """Record the distance that |F| proves; end the run at the highest accuracy or at the time limit."""
         seconds, began = self.seconds, now()
         bound = distance_bound(self.f.mu_x, self.f.mu_y, Fx, Fy) / self.scale
         if bound < 0.97 * self.best_bound:
             self.best, self.best_bound = (x.copy(), y.copy()), bound
             self.outcome.curve.append((seconds, max(self.calls.values()), bound))
             while self.open and bound <= self.open[0] and self.certified <= self.open[0]:
-                self.outcome.reached[f"{self.open.pop(0):g}"] = bill(self.calls, seconds)
+                self.outcome.reached[f"{self.open.pop(0):g}"] = costs(self.calls, seconds)
         self.looking += now() - began
         if not self.open:
             raise Finished("certified")
@@ -123,7 +123,7 @@ class Recorder:
         return math.inf if self.best is None else self.f.certificate(*self.best).distance / self.scale
 
     def close(self, status: str, solution: Array | None) -> None:
-        """Fill in the rest of the outcome."""
+        """Complete the outcome at the end of the run."""
         outcome = self.outcome
         outcome.status, outcome.seconds, outcome.calls = status, self.seconds, dict(self.calls)
         outcome.certified = self.certified

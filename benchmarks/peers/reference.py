@@ -20,11 +20,11 @@ from saddlepoint.parts.functions import Risk
 from .problems import Instance
 
 CACHE = Path("out/peers")
-LONG = 900.0  # seconds for the reference of a large problem
+LONG = 900.0  # time limit in seconds for the reference of a large problem
 
 
 def solution(instance: Instance) -> Array:
-    """z* = (x*, y*), kept in out/peers because the large ones take minutes."""
+    """The solution z* = (x*, y*), which is kept in out/peers because large problems take minutes."""
     path = CACHE / f"{instance.file_stem}.npy"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def _newton(f: sp.Saddle, steps: int = 60) -> Array:
         while norm(new := _field(f, z - t * step)) > (1.0 - 1e-4 * t) * norm(F) and t > 1e-6:
             t *= 0.5
         if t <= 1e-6:
-            break  # at the precision of the arithmetic
+            break  # |F| is at rounding level
         z, F = z - t * step, new
     return z
 
@@ -82,6 +82,6 @@ def _field(f: sp.Saddle, z: Array) -> Array:
 
 
 def _certified(f: sp.Saddle) -> Array:
-    """DIPPA to the end of the arithmetic or of its time: the certificate proves the point, whoever made it."""
+    """A solution by DIPPA, as accurate as rounding or the time limit allows; its certificate proves the accuracy."""
     result = sp.solve(f, method="dippa", tol=1e-7, max_seconds=LONG)
     return np.concatenate([result.x, result.y])

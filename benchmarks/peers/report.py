@@ -13,7 +13,7 @@ PEER_NAMES = [peer.name for peer in PEERS]
 
 
 class Board:
-    """Look-ups in the outcomes of one JSON file; the best setting counts, for rounds and for seconds apart."""
+    """The outcomes of one JSON file; the best setting counts, for rounds and for seconds separately."""
 
     def __init__(self, outcomes: Outcomes) -> None:
         self.outcomes = outcomes
@@ -23,7 +23,7 @@ class Board:
         self.ours = sorted((name for name in known if name not in PEER_NAMES), key=lambda name: (name != "auto", name))
 
     def of(self, instance: str, name: str) -> Outcomes:
-        """The outcomes of one contestant on one instance, one a setting."""
+        """The outcomes of one contestant on one instance, one for each setting."""
         return [o for o in self.outcomes if o["instance"] == instance and o["contestant"] == name]
 
     def best(self, instance: str, name: str, accuracy: str, what: str) -> float:
@@ -38,7 +38,7 @@ class Board:
         return min((pair for pair in pairs if not math.isnan(pair[0])), default=(math.inf, ""))
 
     def cell(self, instance: str, name: str, accuracy: str) -> str:
-        """``rounds / seconds``; or, where that was not reached, the best certified distance."""
+        """A cell with ``rounds / seconds``; if the accuracy was not reached, with the best certified distance."""
         outcomes = self.of(instance, name)
         if not outcomes:
             return ""
@@ -50,12 +50,12 @@ class Board:
 
 
 def power(accuracy: str) -> str:
-    """0.0001 as 1e-4."""
+    """The accuracy as a power of ten: 0.0001 as 1e-4."""
     return f"1e{math.log10(float(accuracy)):.0f}"
 
 
 def table(board: Board, names: list[str], accuracy: str) -> list[str]:
-    """Instances by contestants."""
+    """The table of instances by contestants."""
     lines = ["| instance | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
     for instance in board.instances:
         cells = [board.cell(instance, name, accuracy) for name in names]
@@ -101,21 +101,21 @@ def ratios(board: Board, accuracies: list[str], large: Callable[[str], bool]) ->
     return lines
 
 
-BILL = ("rounds", "gradients", "products", "seconds")
+COLUMNS = ("rounds", "gradients", "products", "seconds")
 
 
-def bills(board: Board, accuracies: list[str]) -> list[str]:
-    """What each contestant takes in multiples of auto, geometric means over the instances that both did."""
+def relative_costs(board: Board, accuracies: list[str]) -> list[str]:
+    """The calls and seconds of each contestant in units of auto's, geometric means over instances that both solved."""
     lines = ["Geometric means of what a contestant takes over what auto takes, where both reach the accuracy.", ""]
-    lines += ["| contestant | " + " | ".join(f"{power(a)}: done | {' | '.join(BILL)}" for a in accuracies) + " |"]
-    lines += ["|---" * (1 + (1 + len(BILL)) * len(accuracies)) + "|"]
+    lines += ["| contestant | " + " | ".join(f"{power(a)}: done | {' | '.join(COLUMNS)}" for a in accuracies) + " |"]
+    lines += ["|---" * (1 + (1 + len(COLUMNS)) * len(accuracies)) + "|"]
     for name in [*board.ours, *board.peers]:
         cells = []
         for accuracy in accuracies:
             tried = [instance for instance in board.instances if board.of(instance, name)]
             done = [instance for instance in tried if math.isfinite(board.best(instance, name, accuracy, "seconds"))]
             cells.append(f"{len(done)} of {len(tried)}")
-            for what in BILL:
+            for what in COLUMNS:
                 pairs = [[board.best(instance, who, accuracy, what) for who in (name, "auto")] for instance in done]
                 logs = [math.log(theirs / ours) for theirs, ours in pairs if theirs > 0.0]
                 counted = logs and not any(map(math.isnan, logs))
@@ -125,13 +125,13 @@ def bills(board: Board, accuracies: list[str]) -> list[str]:
 
 
 def suite_page(board: Board, accuracies: list[str]) -> str:
-    """Everything about the suite."""
+    """The page about the suite."""
     lines: list[str] = []
     for accuracy in accuracies:
         lines += [f"### To certified relative distance {power(accuracy)}", ""]
         lines += [*table(board, ["auto", *board.peers], accuracy), ""]
         lines += ["Our methods:", "", *table(board, board.ours, accuracy), ""]
-    lines += ["### Rounds, gradients, products and seconds", "", *bills(board, accuracies), ""]
+    lines += ["### Rounds, gradients, products and seconds", "", *relative_costs(board, accuracies), ""]
     return "\n".join([*lines, "### Ratios", "", *ratios(board, accuracies, lambda name: "n = 50," not in name)])
 
 
@@ -155,13 +155,13 @@ def sparse_page(board: Board, accuracies: list[str]) -> str:
 
 
 def expensive_page(board: Board, accuracies: list[str]) -> str:
-    """Units of cost, a gradient being a hundred products."""
+    """The page about expensive gradients: one gradient costs as much as a hundred products."""
     lines = ["| method | " + " | ".join(f"{power(a)}: gradients | products | units" for a in accuracies) + " |"]
     lines += ["|---" * (1 + 3 * len(accuracies)) + "|"]
     for name in board.ours:
         cells = []
         for accuracy in accuracies:
-            bill = [board.best(board.instances[0], name, accuracy, what) for what in ("gradients", "products")]
-            cells += [f"{number:.4g}" for number in (*bill, 100 * bill[0] + bill[1])]
+            calls = [board.best(board.instances[0], name, accuracy, what) for what in ("gradients", "products")]
+            cells += [f"{number:.4g}" for number in (*calls, 100 * calls[0] + calls[1])]
         lines.append(f"| {name} | " + " | ".join(cells).replace("inf", "–") + " |")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Runs contestants on instances and keeps every measurement in one JSON file, so that a run can be taken up again."""
+"""Runs contestants on instances; a JSON file keeps all measurements, so that an interrupted run can be continued."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from saddlepoint.ground.linalg import norm
 from .clock import use_for_ours
 from .contestants import FAST, Peer
 from .problems import Instance
-from .recorder import ORACLES, Finished, Outcome, Recorder, bill
+from .recorder import ORACLES, Finished, Outcome, Recorder, costs
 from .reference import solution
 
 SLOW = {"extragradient", "ogda", "condat-vu", "agraal", "minimax-appa", "pbr", "rhss"}  # O(kappa), or deeply nested
-SLOW_CALLS = 100_000  # of each oracle
-SHORT = 0.5  # seconds; shorter runs are timed three times, and the fastest counts
+SLOW_CALLS = 100_000  # most calls of each oracle for the slow methods
+SHORT = 0.5  # runs of fewer seconds are timed three times, and the fastest counts
 
 
 class Store:
@@ -33,15 +33,15 @@ class Store:
 
     @property
     def outcomes(self) -> list[dict[str, Any]]:
-        """What the file holds now; another process may have added to it."""
+        """The outcomes in the file, to which another process may have added."""
         return json.loads(self.path.read_text()) if self.path.exists() else []
 
     def has(self, instance: str, contestant: str) -> bool:
-        """Was this measured before?"""
+        """Whether this was measured before."""
         return any(o["instance"] == instance and o["contestant"] == contestant for o in self.outcomes)
 
     def put(self, new: list[Outcome]) -> None:
-        """Replace what was known of these, and write the file."""
+        """Replace the outcomes of this contestant, and write the file."""
         keys = {(o.instance, o.contestant) for o in new}
         kept = [o for o in self.outcomes if (o["instance"], o["contestant"]) not in keys]
         points = 80 if self.path.stem == "sparse" else 10  # only the sparse family's curves are drawn
@@ -50,13 +50,13 @@ class Store:
 
 
 def our_names(instance: Instance) -> list[str]:
-    """``auto`` and every registered method that the instance has the oracle for; prox methods stay out."""
+    """The names ``auto`` and all registered methods that can run on the instance, except prox methods."""
     oracles = ("gradients", "quadratic") if isinstance(instance.f.g, sp.Quadratic) else ("gradients",)
     return ["auto", *(info.name for info in sp.methods() if info.oracle in oracles)]
 
 
 def run_peer(peer: Peer, instance: Instance, accuracies: tuple[float, ...], limit: float, most: int) -> list[Outcome]:
-    """One outcome a setting. A setting may take twice the time of the best before it, at most ``limit``."""
+    """One outcome for each setting, which may take twice the time of the best one before it, at most ``limit``."""
     z = solution(instance)
     outcomes: list[Outcome] = []
     cut = limit
@@ -87,7 +87,7 @@ def _peer_run(
 
 
 def run_ours(name: str, instance: Instance, accuracies: tuple[float, ...], limit: float) -> list[Outcome]:
-    """The one outcome of a method of ours, run to the tightest accuracy; the others are read off its history."""
+    """The one outcome of a method of ours, run to the tightest accuracy; other accuracies follow from its history."""
     z = solution(instance)
     return [_timed(lambda: _our_run(name, instance, z, accuracies, limit))]
 
@@ -109,7 +109,7 @@ def _our_run(name: str, instance: Instance, z: np.ndarray, accuracies: tuple[flo
             outcome.curve.append((record.seconds, max(counts.values()), certified))
         for accuracy in accuracies:
             if certified <= accuracy and f"{accuracy:g}" not in outcome.reached:
-                outcome.reached[f"{accuracy:g}"] = bill(counts, record.seconds)
+                outcome.reached[f"{accuracy:g}"] = costs(counts, record.seconds)
     outcome.status, outcome.seconds, outcome.calls = str(result.status), result.seconds, dict(result.calls)
     outcome.setting = {"method": result.method}
     outcome.certified = result.certificate.distance / scale

@@ -12,12 +12,12 @@ from .problems import Instance
 from .recorder import Recorder
 from .reference import jacobian
 
-TINY = 1e-300  # the recorder ends the run, not SciPy's tolerance
+TINY = 1e-300  # SciPy's tolerance, so small that the recorder ends the run
 MANY = 10**7
 
 
 def newton_krylov(instance: Instance, recorder: Recorder, **options: Any) -> None:
-    """scipy.optimize.newton_krylov; it raises NoConvergence and hides its iterate, but its F evaluations are seen."""
+    """scipy.optimize.newton_krylov; it may raise NoConvergence without a point, so evaluations of F are recorded."""
     scipy_newton_krylov(recorder.field, np.zeros(sum(instance.f.shape)), f_tol=TINY, maxiter=MANY, **options)
 
 
