@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages."""
+"""A Chromium browser for the tests of HTML pages."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""The problems that every method must solve: the paper's shapes and the awkward ones."""
+"""The problems that every method must solve: the kinds of the paper, and difficult special cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line in a test."""
+"""Runs the command line in a test."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A process that forks a solve, kills it at random moments, and lets it go on to its end; tests/test_kill.py runs it.
+"""Forks a solve, kills it at random moments, and continues it to its end; tests/test_kill.py runs this script.
 
 Usage: python killed.py FOLDER METHOD SEED
 """

@@ -1,4 +1,4 @@
-"""A process with eight virtual devices that solves with a split A, for tests/test_jax_sharding.py; it prints JSON.
+"""Solves with an A that is split over eight virtual devices, and prints JSON; tests/test_jax_sharding.py runs it.
 
 Usage: XLA_FLAGS=--xla_force_host_platform_device_count=8 JAX_PLATFORMS=cpu python on_mesh.py
 """

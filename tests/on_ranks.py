@@ -1,7 +1,7 @@
 """One rank of an MPI job; tests/test_mpi.py starts it with mpiexec.
 
 Usage: python on_ranks.py FOLDER cli ARGUMENTS...   the command line, with the pid of every rank in FOLDER
-       python on_ranks.py FOLDER SCENARIO           a scenario of this file; rank 0 prints what it found as JSON
+       python on_ranks.py FOLDER SCENARIO           a scenario of this file; rank 0 prints its findings as JSON
 """
 
 import json

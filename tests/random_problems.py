@@ -1,4 +1,4 @@
-"""Random problems with their saddle points, for tests that hold a method under its bound at every step."""
+"""Random problems with their saddle points, for tests that compare every step of a method with its bound."""
 
 import math
 

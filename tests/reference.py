@@ -1,4 +1,4 @@
-"""Exact answers by other means: dense Hessians and a damped Newton method on the whole system."""
+"""Reference solutions, by dense Hessians and a damped Newton method on the whole system."""
 
 from __future__ import annotations
 

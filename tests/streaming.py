@@ -1,7 +1,7 @@
-"""A solve on a file several times as large as its memory limit, and the memory that it took: for test_streamed.py.
+"""Solves a problem whose file is larger than the memory limit, and prints the memory used; for test_streamed.py.
 
-Usage: python streaming.py FILE LIMIT [GROWTH]. The libraries are loaded, and their loops compiled, by a small solve
-first; then the peak is set back, and what the large solve adds to it is printed, in bytes.
+Usage: python streaming.py FILE LIMIT [GROWTH]. A small solve first loads the libraries and
+compiles their loops; then the peak is reset, and the bytes that the large solve adds to it are printed.
 """
 
 import sys

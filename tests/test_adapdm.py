@@ -1,4 +1,4 @@
-"""The rule by which adaPDM finds its steps."""
+"""The rule by which adaPDM chooses its steps."""
 
 import math
 

@@ -44,7 +44,7 @@ SIMPLE = st.fixed_dictionaries(
 
 
 class Twin:
-    """u -> weight f(scale u + shift) + <linear, u>, written down as it stands."""
+    """u -> weight f(scale u + shift) + <linear, u>, computed directly."""
 
     def __init__(self, f, scale, shift, weight, linear):
         self.f, self.weight = f, weight

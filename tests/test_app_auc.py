@@ -1,4 +1,4 @@
-"""AUC maximisation: the saddle form, its constants, its answers against other solvers, and what is held out."""
+"""AUC maximisation: the saddle form, its constants, its answers against other solvers, and scores on held-out data."""
 
 import tracemalloc
 
@@ -140,7 +140,7 @@ def test_it_solves_the_linear_system_of_the_saddle_point():
     l2, p = 0.1, positive.mean()
     c = np.where(positive, 2 * (1 - p), 2 * p) / len(X)
     one, other = c * positive, c * ~positive
-    K = np.zeros((7, 7))  # the gradient of the mean of F in (w, a, b, alpha), as it stands
+    K = np.zeros((7, 7))  # the gradient of the mean of F in (w, a, b, alpha), computed directly
     K[:4, :4] = X.T @ (c[:, None] * X) + l2 * np.eye(4)
     K[:4, 4] = K[4, :4] = -X.T @ one
     K[:4, 5] = K[5, :4] = -X.T @ other
@@ -334,7 +334,7 @@ def test_an_l2_lost_in_rounding_is_refused():
         AUCClassifier(1e-6).fit(1e6 * X, positive)
 
 
-# -- held out --------------------------------------------------------------------------------------------------------
+# -- held-out data ---------------------------------------------------------------------------------------------------
 
 L2 = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
 LOADERS = {"breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}

@@ -1,4 +1,4 @@
-"""Policy evaluation: constants, closed forms, Gymnasium's tables, random decision processes, and what is refused."""
+"""Policy evaluation: constants, closed forms, Gymnasium's tables, random decision processes, and invalid input."""
 
 from itertools import islice
 
@@ -185,7 +185,7 @@ def test_mspbe_is_its_definition():
         assert task.mspbe(theta) == pytest.approx(expected, rel=1e-12)
 
 
-# -- how the data are held --------------------------------------------------------------------------------------------
+# -- how the data are stored ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
@@ -391,7 +391,7 @@ def test_scaling_the_features_leaves_the_values_of_lstd(process):
     np.testing.assert_allclose(plain.values(), scaled.values(), atol=1e-5)
 
 
-# -- theta that is not unique -----------------------------------------------------------------------------------------
+# -- problems whose theta is not unique -------------------------------------------------------------------------------
 
 
 def test_the_proximal_point_method_where_theta_is_not_unique():
@@ -448,7 +448,7 @@ def test_gtd2_is_reproducible_and_yields_copies():
     assert not np.array_equal(first[0], first[1])
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- invalid input ----------------------------------------------------------------------------------------------------
 
 F, G, R = transitions(n=6, d=2)
 NAN, SHORT = F.copy(), F[:5]

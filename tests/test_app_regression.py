@@ -1,4 +1,4 @@
-"""Constrained Huber regression and robust least squares: agreement with other solvers, and what they prove."""
+"""Constrained Huber regression and robust least squares: agreement with other solvers, and their certificates."""
 
 import pickle
 

@@ -123,7 +123,7 @@ def test_moving_a_part_of_the_ridge_leaves_the_model_alone(structure):
         assert f.g(w) + z @ y - f.h(y) == pytest.approx(model, rel=1e-12)
 
 
-# -- agreement -------------------------------------------------------------------------------------------------------
+# -- agreement with other solvers ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -372,7 +372,7 @@ def test_only_the_logistic_loss_has_probabilities():
     np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), model.decision_function(X))
 
 
-# -- what goes wrong -------------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", LOSSES)

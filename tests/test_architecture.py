@@ -1,4 +1,4 @@
-"""Dependencies point downwards only, and the page and its drawing show the tree as it is."""
+"""Modules import only from lower floors, and ARCHITECTURE.md and its drawing agree with the source tree."""
 
 import ast
 import subprocess

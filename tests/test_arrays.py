@@ -159,7 +159,7 @@ def test_the_cases_here_are_cases():
     assert gradient_methods()
 
 
-# -- many steps at once -----------------------------------------------------------------------------------------------
+# -- many steps in one compiled call ----------------------------------------------------------------------------------
 
 ALIKE = ["extragradient", "ogda", "condat-vu", "lpd", "lpd-gs", "apdg"]
 
@@ -183,7 +183,7 @@ def test_jax_runs_the_steps_between_two_certificates_in_one_loop(method):
     assert (
         np.linalg.norm(to_host(result.x) - xs) + np.linalg.norm(to_host(result.y) - ys) <= result.certificate.distance
     )
-    assert abs(result.iterations - plain.iterations) <= 0.1 * plain.iterations + 4  # a look may come a little later
+    assert abs(result.iterations - plain.iterations) <= 0.1 * plain.iterations + 4  # a check may come a little later
     calls = result.calls["grad_g"]
     assert calls % result.iterations == plain.calls["grad_g"] % plain.iterations
     # Python met the function at the certificates, in one step after each, and when the loop was compiled.

@@ -1,4 +1,4 @@
-"""The default: what it chooses, how it explains itself, and that it keeps its guarantee."""
+"""The default method `auto`: its choices, its explanations, and its guarantee."""
 
 import math
 import time
@@ -34,9 +34,9 @@ def test_auto_chooses_by_problem_and_by_cost():
     assert first(random_logistic(10, 8, 100, 50, 20)) == "anderson-condat-vu"
     assert first(random_logistic(10, 8, 100, 50, 2000)) == "anderson-imex"
     assert first(chain(3000, 2, 2, 10)) == "anderson-imex"
-    dear = {"grad_g": 100.0, "grad_h": 100.0}
-    assert first(random_logistic(10, 8, 100, 50, 40), costs=dear) == "anderson-imex"
-    assert first(random_logistic(10, 8, 100, 50, 1), costs=dear) == "anderson-condat-vu"
+    expensive = {"grad_g": 100.0, "grad_h": 100.0}
+    assert first(random_logistic(10, 8, 100, 50, 40), costs=expensive) == "anderson-imex"
+    assert first(random_logistic(10, 8, 100, 50, 1), costs=expensive) == "anderson-condat-vu"
     assert choose(random_logistic(10, 8, 100, 50, 20)).methods[-1] == sp.LPDGS()
 
 
@@ -163,17 +163,17 @@ def test_slow_gradients_are_timed_and_few_are_used():
 
 # -- one oracle costs far more than another ---------------------------------------------------------------------------
 
-DEAR = {"grad_h": {"grad_h": 300.0}, "A": {"A": 100.0, "At": 100.0}}
+EXPENSIVE = {"grad_h": {"grad_h": 300.0}, "A": {"A": 100.0, "At": 100.0}}
 
 
 def weighted(result, costs):
     return sum(count * costs.get(name, 1.0) for name, count in result.calls.items())
 
 
-@pytest.mark.parametrize(("dear", "kx", "ky"), [("grad_h", 1e4, 4.0), ("A", 1e4, 30.0), ("A", 30.0, 3000.0)])
+@pytest.mark.parametrize(("expensive", "kx", "ky"), [("grad_h", 1e4, 4.0), ("A", 1e4, 30.0), ("A", 30.0, 3000.0)])
 @pytest.mark.parametrize("seed", [11, 12])
-def test_auto_takes_separated_where_that_is_cheaper(dear, kx, ky, seed):
-    f, costs = random_logistic(120, 90, kx, ky, 1.0, seed=seed), DEAR[dear]
+def test_auto_takes_separated_where_that_is_cheaper(expensive, kx, ky, seed):
+    f, costs = random_logistic(120, 90, kx, ky, 1.0, seed=seed), EXPENSIVE[expensive]
     tol = 1e-6 * f.certificate(np.zeros(120), np.zeros(90)).distance
     result = sp.solve(f, tol=tol, costs=costs)
     assert result.solved

@@ -1,4 +1,4 @@
-"""Many problems in one call: every one of them solved, with its own certificate."""
+"""Many problems in one call: each of them is solved and has its own certificate."""
 
 import numpy as np
 import pytest

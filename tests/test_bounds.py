@@ -1,4 +1,4 @@
-"""Every method stays under its own bound at every step: quadratic and not, balanced and not, well and badly scaled."""
+"""Every method is within its own bound at every step: quadratic or not, balanced or not, well or badly scaled."""
 
 import numpy as np
 import pytest

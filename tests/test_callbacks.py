@@ -1,4 +1,4 @@
-"""Exceptions in the middle of a run, threads and processes: nothing is lost, and nothing changes a bit."""
+"""Exceptions during a run, threads and processes: results are complete, and the same to the last bit."""
 
 import multiprocessing
 import os
@@ -256,7 +256,7 @@ def test_threads_on_one_problem_find_what_each_finds_alone():
 
 
 class Disturbed(sp.Quadratic):
-    """Another thread replaces what is kept as soon as one has looked at it."""
+    """Another thread replaces what is kept as soon as one has read it."""
 
     @property
     def _solver(self):

@@ -1,4 +1,4 @@
-"""The certificate: one formula for single problems and for blocks, true and tight at every scale."""
+"""The certificate: one formula for single problems and for blocks, correct and tight at every scale."""
 
 import json
 import math
@@ -481,7 +481,7 @@ def test_batches_of_every_library_certify_alike(xp, scale):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-300)
 
 
-# -- results that carry it ---------------------------------------------------------------------------------------------
+# -- certificates in results -------------------------------------------------------------------------------------------
 
 
 def test_saved_results_and_json_carry_all_fields(tmp_path):

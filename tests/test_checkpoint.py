@@ -1,4 +1,4 @@
-"""A run that is broken off anywhere and called again ends as if nothing had happened; other files are refused."""
+"""A run that is interrupted anywhere and called again gives the same result; files of other runs are refused."""
 
 import dataclasses
 import json
@@ -130,10 +130,10 @@ def test_a_change_of_method_and_its_reasons_survive(tmp_path, monkeypatch):
 
 def test_the_plan_of_auto_is_saved_and_not_made_again(tmp_path):
     f = random_logistic(14, 10, 60, 60, 20, seed=6)
-    dear = {"grad_g": 100.0, "grad_h": 100.0}
-    whole = sp.solve(f, tol=1e-8, costs=dear)
+    expensive = {"grad_g": 100.0, "grad_h": 100.0}
+    whole = sp.solve(f, tol=1e-8, costs=expensive)
     assert whole.method != sp.solve(f, tol=1e-8).method
-    sp.solve(f, tol=1e-8, costs=dear, max_calls=30, checkpoint=tmp_path / "run")
+    sp.solve(f, tol=1e-8, costs=expensive, max_calls=30, checkpoint=tmp_path / "run")
     assert_same(sp.solve(f, tol=1e-8, checkpoint=tmp_path / "run"), whole)  # as if gradients were cheap now
 
 
@@ -282,7 +282,7 @@ def test_a_thread_leaves_signals_alone(tmp_path):
     assert set(seen) == {before, True}
 
 
-# -- files that do not fit --------------------------------------------------------------------------------------------
+# -- files that do not belong to the run ------------------------------------------------------------------------------
 
 
 def written(folder, **options):
@@ -541,7 +541,7 @@ def test_a_link_is_followed_to_its_file(tmp_path):
     assert (tmp_path / "deep" / "run").is_file()
 
 
-# -- values -----------------------------------------------------------------------------------------------------------
+# -- values that are stored -------------------------------------------------------------------------------------------
 
 
 class Nested(NamedTuple):

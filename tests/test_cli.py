@@ -1,4 +1,4 @@
-"""The command line: what it prints, its exit codes, and one clear line on bad input."""
+"""The command line: its output, its exit codes, and one line for invalid input."""
 
 import json
 import subprocess

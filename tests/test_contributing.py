@@ -1,4 +1,4 @@
-"""What those who carry on rely on: the worked example in full, the commands that pages name, the forms of issues."""
+"""What contributors rely on: the worked example, the commands that pages name, the issue templates."""
 
 import re
 import subprocess
@@ -99,7 +99,7 @@ def test_the_example_is_as_tidy_as_the_library(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# -- what the pages name ----------------------------------------------------------------------------------------------
+# -- commands and files that the pages name ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_year_of_the_citation_is_that_of_the_release():
     assert "unreleased" in head or f"({YEAR}-" in head
 
 
-# -- forms ------------------------------------------------------------------------------------------------------------
+# -- issue templates --------------------------------------------------------------------------------------------------
 
 KEYS = {  # of a form's elements: those that must be there, those that may
     "markdown": ({"value"}, set()),

@@ -1,4 +1,4 @@
-"""One pass over A: the same products as two, to the last digit that rounding leaves."""
+"""One pass over A gives the same products as two passes, up to rounding."""
 
 import os
 import pickle
@@ -65,7 +65,7 @@ def coupling(kind, A):
     return C
 
 
-# -- the slow and obvious twins: one entry after the other -----------------------------------------------------------
+# -- slow reference implementations: one entry after the other -------------------------------------------------------
 
 
 def slow_both(A, x, y):
@@ -235,7 +235,7 @@ def test_threads_share_sparse_rows_only_where_that_pays(anywhere, monkeypatch):
         np.testing.assert_allclose(C.both(np.ones(A.shape[0]), np.ones(A.shape[1]))[1], A.sum(axis=0))
 
 
-# -- where one pass is taken -----------------------------------------------------------------------------------------
+# -- where the library uses one pass ---------------------------------------------------------------------------------
 
 LARGE = {  # an array, whether `both` reads it once, whether `through` does too
     "large": (lambda: np.zeros((2048, 4096)), True, True),
@@ -314,7 +314,7 @@ def test_a_solve_in_one_pass_is_the_same_solve(monkeypatch, method, kind):
         assert fused.passes == fused.iterations + 1
 
 
-# -- vectors as they come --------------------------------------------------------------------------------------------
+# -- vectors of other dtypes and strides -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["rows", "columns", "csr"])

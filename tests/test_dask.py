@@ -1,4 +1,4 @@
-"""Dask arrays as couplings and as data: the same answers, the bytes of the theory, and workers that die."""
+"""Dask arrays as couplings and as data: the same answers, the predicted number of bytes, and workers that die."""
 
 import gc
 import logging
@@ -459,7 +459,7 @@ def test_certificates(tmp_path):
         certificates(tmp_path / "ca", tmp_path / "cert", tmp_path / "nothing")
 
 
-# -- arrays that do not fit --------------------------------------------------------------------------------------------
+# -- arrays that are refused -------------------------------------------------------------------------------------------
 
 
 def ones(*shape, chunks, dtype="float64"):
@@ -556,7 +556,7 @@ def test_dask_is_missing(monkeypatch):
         dask_coupling(da.from_array(matrix(), chunks=(24, COLUMNS)))
 
 
-# -- the page ----------------------------------------------------------------------------------------------------------
+# -- the documentation page --------------------------------------------------------------------------------------------
 
 
 def test_the_page(client):

@@ -1,4 +1,4 @@
-"""What the pages show is run: Python blocks, console lines, the problem file, the worked example."""
+"""The code in the documentation runs: Python blocks, console lines, the problem file, the worked example."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The gallery: its scripts run, prove what they say and draw a picture, and can be read as pages and as notebooks."""
+"""The gallery: its scripts run, their claims hold, they draw a picture, and they become pages and notebooks."""
 
 import os
 import re

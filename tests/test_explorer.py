@@ -1,4 +1,4 @@
-"""The explorer: formulas translated from Python, in a page that a real browser runs."""
+"""The explorer: formulas that are translated from Python to JavaScript, and the page in a browser."""
 
 import json
 import math
@@ -396,7 +396,7 @@ def test_the_page_is_small_and_whole():
 # -- the page --------------------------------------------------------------------------------------
 
 
-def look(page):
+def displayed(page):
     """All that a number changes: curves, table, mark, field and words."""
     return page.evaluate(
         """() => ({
@@ -461,20 +461,20 @@ def test_the_curve_passes_where_the_formula_says(opened):
 
 @pytest.mark.parametrize("key", ["kx", "ky", "norm", "tol"])
 def test_a_slider_moves_everything_by_keyboard(opened, key):
-    before = look(opened)
+    before = displayed(opened)
     opened.focus(f"#{key}-slider")
     opened.keyboard.press("ArrowRight")
-    after = look(opened)
+    after = displayed(opened)
     changes = {name for name in before if before[name] != after[name]}
     assert changes >= {"table", "setting", "command"}
-    assert ("curves" in changes) == (key != "norm")  # |A| is where one stands on the curves,
+    assert ("curves" in changes) == (key != "norm")  # |A| is the position on the curves,
     assert ("mark" in changes) == (key == "norm")  # and stays where it is on the axis
     assert opened.evaluate("document.activeElement.id") == f"{key}-slider"
     assert opened.get_attribute(f"#{key}-slider", "aria-valuetext") == opened.input_value(f"#{key}-field")
 
 
 def test_a_slider_moves_everything_by_mouse(opened):
-    before = look(opened)
+    before = displayed(opened)
     box = opened.locator("#kx-slider").bounding_box()
     x, y = box["x"], box["y"] + box["height"] / 2
     opened.mouse.move(x + 0.4 * box["width"], y)
@@ -482,7 +482,7 @@ def test_a_slider_moves_everything_by_mouse(opened):
     opened.mouse.move(x + 0.6 * box["width"], y, steps=4)
     opened.mouse.move(x + 0.75 * box["width"], y)
     opened.mouse.up()
-    after = look(opened)
+    after = displayed(opened)
     assert all(before[name] != after[name] for name in ("curves", "table", "mark", "setting", "command"))
     assert 1e5 < float(opened.input_value("#kx-field")) < 1e7
 
@@ -490,7 +490,7 @@ def test_a_slider_moves_everything_by_mouse(opened):
 def test_the_coupling_slider_goes_along_the_axis(opened):
     places = []
     for _ in range(3):
-        places.append((float(look(opened)["mark"]), float(opened.input_value("#c-field"))))
+        places.append((float(displayed(opened)["mark"]), float(opened.input_value("#c-field"))))
         opened.focus("#norm-slider")
         opened.keyboard.press("PageUp")
     assert places == sorted(places)
@@ -535,16 +535,16 @@ def test_bad_numbers_are_answered_kindly(opened):
         ("g", "0", f"0 is too small; expected {cost}."),
         ("A", "<b>NaN</b>", f"“<b>NaN</b>” is not a number; expected {cost}, such as 1."),
     ):
-        before = look(opened)
+        before = displayed(opened)
         opened.fill(f"#{key}-field", text)
         assert opened.inner_text(f"#{key}-wrong") == answer
         assert opened.get_attribute(f"#{key}-field", "aria-invalid") == "true"
         opened.focus("#reset")
-        assert look(opened) == before
+        assert displayed(opened) == before
         assert opened.input_value(f"#{key}-field") == text  # still there to correct
         opened.fill(f"#{key}-field", "0.7" if key in ("tol", "norm", "c") else "2")
         assert not opened.locator(f"#{key}-wrong").is_visible()
-        assert look(opened) != before
+        assert displayed(opened) != before
         opened.click("#reset")
 
 
@@ -570,7 +570,7 @@ def test_extremes_are_drawn(opened):
         opened.fill("#kx-field", kx)
         opened.fill("#ky-field", ky)
         opened.fill("#c-field", c)
-        seen = look(opened)
+        seen = displayed(opened)
         assert seen["curves"]
         assert "NaN" not in json.dumps(seen)
         assert opened.evaluate("document.getElementById('figure').querySelectorAll('line.mark').length") == 1
@@ -578,13 +578,13 @@ def test_extremes_are_drawn(opened):
 
 
 def test_costs_decide(opened):
-    """Dear gradients: the table's cheapest slides, the recommendation changes, and the cost is drawn."""
+    """Expensive gradients: the table's cheapest slides, the recommendation changes, and the cost is drawn."""
     assert opened.inner_text("#method") == "anderson-condat-vu"
     opened.get_by_role("radio", name="cost").check()
-    before = look(opened)
+    before = displayed(opened)
     for key in ("g", "h"):
         opened.fill(f"#{key}-field", "100")
-    after = look(opened)
+    after = displayed(opened)
     assert before["curves"] != after["curves"]
     assert before["table"] != after["table"]
     assert opened.inner_text("#method") == "anderson-imex"
@@ -645,13 +645,13 @@ def test_a_link_brings_it_all_back(opened, chromium, address):
     opened.fill("#g-field", "20")
     opened.get_by_role("radio", name="cost").check()
     opened.locator(".chips label", has_text="dippa").first.click()
-    seen = look(opened)
+    seen = displayed(opened)
     fragment = settle(opened)
     assert "kx=12345.678" in fragment
     context = chromium.new_context(viewport={"width": 1100, "height": 900})
     other = context.new_page()
     other.goto(address + fragment)
-    assert look(other) == seen
+    assert displayed(other) == seen
     assert other.inner_text("#by-auto") == opened.inner_text("#by-auto")
     context.close()
     opened.click("#reset")
@@ -659,7 +659,7 @@ def test_a_link_brings_it_all_back(opened, chromium, address):
     assert settle(opened) != fragment
     opened.evaluate("(fragment) => { location.hash = fragment; }", fragment)
     until(opened, "document.getElementById('kx-field').value === '12345.678'")
-    assert look(opened) == seen
+    assert displayed(opened) == seen
 
 
 def test_a_broken_link_is_reported(page, address):

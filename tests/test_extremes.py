@@ -1,7 +1,8 @@
 """Extreme scales, condition numbers and sizes: a run is solved, or its status and certificate say what was reached.
 
-The truth is known exactly: by powers of two from a tame problem, or in rational arithmetic. Every test runs where NumPy
-raises on overflow, underflow, division by zero and NaN, which must neither break a run nor be changed by it.
+The solution is known exactly: a well-scaled problem is multiplied by powers of two, or solved in rational arithmetic.
+Every test runs with NumPy set to raise on overflow, underflow, division by zero and NaN; these settings must neither
+break a run nor be changed by it.
 """
 
 import math
@@ -256,7 +257,7 @@ def test_a_million_variables(e, method):
     check(sp.solve(f, method=method, tol=1e-3 * size(x, y)), x, y, {Status.SOLVED})
 
 
-# -- the parts ---------------------------------------------------------------------------------------------------------
+# -- the parts of a problem --------------------------------------------------------------------------------------------
 
 
 def test_an_ordinary_problem_is_left_as_it_is():

@@ -1,4 +1,4 @@
-"""Problems from files: every format, and one clear line for everything that can be wrong with them."""
+"""Problems from files: every format, and a one-line error for every kind of damaged file."""
 
 import io
 import pickle

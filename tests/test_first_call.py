@@ -1,4 +1,4 @@
-"""Gradients that change the array they are given: they are found out early, and the message says what they did."""
+"""Gradients that change the array they are given are detected early, and the message says so."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The functions: gradients, constants, prox, algebra, and what is refused."""
+"""The functions: gradients, constants, prox, algebra, and invalid input."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Steps by symbolic vectors are the steps themselves; on a GPU a Triton kernel forms the vectors, here a slow twin."""
+"""Steps on symbolic vectors equal plain steps. On a GPU a Triton kernel evaluates them, here a slow reference."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Wild inputs that Hypothesis makes: success, or a ProblemError of one line; no other exception, and no warning."""
+"""Random inputs from Hypothesis: a call succeeds or raises a ProblemError of one line, without warnings."""
 
 import contextlib
 import io

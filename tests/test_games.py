@@ -1,4 +1,4 @@
-"""Coupled costs, and games with constraints, against linear programs and cones."""
+"""Coupled costs, and games with constraints, against linear and conic programs."""
 
 import cvxpy as cp
 import numpy as np

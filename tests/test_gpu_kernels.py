@@ -1,4 +1,4 @@
-"""One pass over A on a GPU: the answers of slow twins, the same bits every time, and no copy on the way in or out."""
+"""One pass over A on a GPU: the answers of slow references, the same bits every time, and no copies of the vectors."""
 
 import os
 import warnings

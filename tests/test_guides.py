@@ -1,4 +1,4 @@
-"""The guides: Python that runs, links that lead somewhere, pictures that can be drawn, and a true map of the paper."""
+"""The guides: their Python code runs, links are valid, pictures can be drawn, and the map of the paper is correct."""
 
 import ast
 import importlib.util

@@ -1,4 +1,4 @@
-"""A split over devices with JAX: the same answer, everything where A is, one all-reduce a step."""
+"""A split over devices with JAX: the same answer, all vectors on the devices of A, one all-reduce in each step."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Processes that are killed, terminated or left without a disk lose nothing that was written."""
+"""Processes that are killed or terminated, or whose disk is full, lose nothing that was written."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Special cases that must coincide step by step."""
+"""Special cases in which two methods must make the same steps."""
 
 from itertools import pairwise
 
@@ -135,7 +135,7 @@ def test_rescaled_problem_gives_the_same_trajectory_mapped(problem, method):
     np.testing.assert_allclose(mapped, plain, rtol=1e-6, atol=1e-8 * np.abs(plain).max())
 
 
-# -- the three ways to solve the coupling subproblem, against a slow obvious twin -------------------------------------
+# -- three ways to solve the coupling subproblem, against a slow reference --------------------------------------------
 
 
 @pytest.mark.parametrize("problem", ["balanced", "tall", "wide", "1 x 1", "sparse A", "operator A", "A = 0"])

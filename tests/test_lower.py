@@ -1,4 +1,4 @@
-"""The lower bound: its numbers, the reach of the oracles by brute force, and that no method goes beyond it."""
+"""The lower bound: its numbers, the coordinates that oracles can reach by brute force, and that no method beats it."""
 
 import itertools
 import math
@@ -115,7 +115,7 @@ def test_the_chain_keeps_its_constants():
     assert chain(1, 10, 5, 3).shape == (1, 1)
 
 
-# -- the reach --------------------------------------------------------------------------------------------------------
+# -- the coordinates that queries can reach ---------------------------------------------------------------------------
 
 ORACLES = ("grad_g", "grad_h", "A", "At")
 
@@ -195,7 +195,7 @@ def test_calls_in_any_order_stay_within_their_reach(calls):
         assert max(a, b) <= theory.calls_reach(done.count("grad_g"), done.count("grad_h"), done.count("A"))
 
 
-# -- the tail ---------------------------------------------------------------------------------------------------------
+# -- the distance of the remaining coordinates ------------------------------------------------------------------------
 
 
 @given(st.integers(1, 12), st.floats(0.0, 3.0), st.integers(0, 2**32 - 1))
@@ -231,7 +231,7 @@ def test_a_chain_that_is_too_long_to_solve_counts_as_infinite():
     assert forced_on_chain(1e10, 1e10, 1.0, 1e-6) == theory.forced_rounds(1e10, 1e10, 1.0, 1e-6)
 
 
-# -- the theorem, executed --------------------------------------------------------------------------------------------
+# -- the theorem, checked on runs -------------------------------------------------------------------------------------
 
 
 def steps(name, f, limit):
@@ -250,7 +250,7 @@ def steps(name, f, limit):
 
 @pytest.mark.parametrize("name", chain_methods())
 def test_no_method_goes_beyond_the_reach(name):
-    """And so none is closer to the solution than what lies beyond."""
+    """No method is closer to the solution than the coordinates that it cannot have reached."""
     n, kx, ky, c = 800, 50.0, 20.0, 8.0
     f = chain(n, kx, ky, c)
     solution = chain_solution(n, kx, ky, c)

@@ -1,4 +1,4 @@
-"""Every method solves every case, with a certificate that is true."""
+"""Every method solves every case, and its certificate is correct."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What methods need: declared by the class, taken over by wrappers, refused in one sentence that says what to do."""
+"""The needs of methods: a class declares them, wrappers take them over, and an error says what is missing."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""PEPit on the project's own method files: worst cases by semidefinite programming, beside the theorems."""
+"""PEPit on the methods of the library: worst cases by semidefinite programming, compared with the theorems."""
 
 import math
 from types import SimpleNamespace

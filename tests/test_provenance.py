@@ -1,4 +1,4 @@
-"""The same input gives the same bits; a result says where it comes from, can be cited, saved and read again."""
+"""The same input gives the same bits; a result records its origin, and can be cited, saved and loaded."""
 
 import hashlib
 import io
@@ -178,7 +178,7 @@ def test_a_method_of_ones_own_is_cited_by_its_reference():
     assert described(Own())["name"] == "own"
 
 
-# -- on disk ----------------------------------------------------------------------------------------------------------
+# -- saving and loading -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

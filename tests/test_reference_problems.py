@@ -1,4 +1,4 @@
-"""Others' examples and tests: DSP's saddle problems, solvers' quadratic programs, PEPit's worst functions."""
+"""Problems of other projects: DSP's saddle problems, quadratic programs of solvers, PEPit's worst functions."""
 
 import math
 from pathlib import Path
@@ -129,7 +129,7 @@ def test_dsp_itself_agrees():
     assert found.x == pytest.approx(x.value, abs=1e-5)
 
 
-# -- the page --------------------------------------------------------------------------------------------------------
+# -- the documentation page ------------------------------------------------------------------------------------------
 
 
 def test_the_page_lists_everything():

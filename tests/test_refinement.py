@@ -1,4 +1,4 @@
-"""Steps on a copy of A in a lower precision, and certificates that are as true as without it."""
+"""Steps on a copy of A in a lower precision, and certificates that are correct all the same."""
 
 from itertools import pairwise
 

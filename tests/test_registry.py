@@ -1,4 +1,4 @@
-"""The register: names, options, expressions, discovery, and everything that is written from it."""
+"""The register: names, options, expressions, discovery, and the files that are generated from it."""
 
 import importlib
 import importlib.util
@@ -165,7 +165,7 @@ def test_every_class_is_public():
     assert len(set(sp.__all__)) == len(sp.__all__)
 
 
-# -- what is written from it ------------------------------------------------------------------------------------------
+# -- files that are generated from it ---------------------------------------------------------------------------------
 
 
 def tables():

@@ -1,4 +1,4 @@
-"""What `make release` makes: looked into, taken apart, and used where nothing else is installed."""
+"""The files of `make release`: their contents, and their use in an environment without anything else."""
 
 import re
 import shutil

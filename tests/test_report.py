@@ -1,4 +1,4 @@
-"""The report: what it says of results of every kind, how it fails, and how it works in a real browser."""
+"""The HTML report: its content for every kind of result, its errors, and its behaviour in a browser."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Couplings know the processes that hold their data, and whatever wraps them passes that on."""
+"""A coupling has the runtime of the processes that hold its data, and wrappers of couplings have the same one."""
 
 import pickle
 import threading

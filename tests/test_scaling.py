@@ -1,4 +1,4 @@
-"""The cost model of docs/scaling: limits, floors, monotone where it must be, crossovers where it says."""
+"""The cost model of docs/scaling: limits, lower bounds, monotonicity, and crossovers between methods."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A in shards: the same answers, one round a step, and x never moves."""
+"""A in shards: the same answers, one communication round in each step, and x stays on the workers."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def plain_problem(g=None, matrix=A):
     return sp.Saddle(diagonal() if g is None else g, sp.Quadratic(1.0, C), matrix)
 
 
-# -- the tree ----------------------------------------------------------------------------------------------------------
+# -- the reduction tree ------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 40), st.integers(1, 7), st.randoms(use_true_random=False))
@@ -147,7 +147,7 @@ def test_a_start_of_the_callers():
     assert f.certificate(near.x, near.y).distance == pytest.approx(plain_problem().certificate(near.x, near.y).distance)
 
 
-# -- what moves --------------------------------------------------------------------------------------------------------
+# -- what is communicated ----------------------------------------------------------------------------------------------
 
 ROUNDS = {"lpd-gs": 1, "condat-vu": 1, "lpd": 1, "apdg": 1, "ogda": 1, "extragradient": 2, "jst": 2, "ag-eg": 2}
 
@@ -336,7 +336,7 @@ def test_a_risk_over_shards():
     assert (loss.mu, loss.L) == pytest.approx((plain.mu, plain.L))
 
 
-# -- runs that end, and go on ------------------------------------------------------------------------------------------
+# -- runs that are interrupted and continued ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["lpd-gs", "anderson-condat-vu", "krylov", "catalyst-dippa"])

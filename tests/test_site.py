@@ -1,4 +1,4 @@
-"""The site, built with warnings as errors: every link and anchor leads somewhere, and nothing public is left out.
+"""The site, built with warnings as errors: every link and anchor is valid, and everything public is documented.
 
 The gallery's scripts are not run here (`make docs` and `tests/test_examples.py` do that).
 """

@@ -1,4 +1,4 @@
-"""solve: how runs end, what they return, and what is refused."""
+"""solve: how runs end, their results, and invalid arguments."""
 
 import json
 import math
@@ -280,7 +280,7 @@ def test_result_plot_and_save(tmp_path):
     assert len(result.to_dict(arrays=True)["x"]) == result.x.size
 
 
-# -- constants that are corrected on the way --------------------------------------------------------------------------
+# -- constants that are corrected during a run ------------------------------------------------------------------------
 
 
 class Claimed(sp.Coupling):

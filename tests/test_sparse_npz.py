@@ -1,4 +1,4 @@
-"""Sparse matrices that scipy.sparse.save_npz wrote: every format, and one clear line for damaged files."""
+"""Sparse matrices that scipy.sparse.save_npz wrote: every format, and a one-line error for damaged files."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""A on disk: the same products as in memory, one pass for both, within the memory limit, and errors in a sentence."""
+"""A on disk: the same products as in memory, one pass for both, the memory limit, and one-line errors."""
 
 import os
 import pickle
@@ -396,7 +396,7 @@ def test_arrays_of_the_libraries(tmp_path, small_blocks):
         np.testing.assert_allclose(sp.stream(file["A"]).mul(np.ones(n)), A @ np.ones(n))
 
 
-# -- what can be wrong -------------------------------------------------------------------------------------------------
+# -- invalid files -----------------------------------------------------------------------------------------------------
 
 
 def text(folder, name, content):
@@ -434,7 +434,7 @@ def group(folder):
 
 
 ONE = np.ones((5, 3))
-DOOR = {
+INVALID = {
     "no file": (lambda p: p / "A.npy", "file .*A.npy does not exist"),
     "no folder": (lambda p: p / "A.zarr", "folder .*A.zarr does not exist"),
     "no such part": (lambda p: f"{saved(p, ONE)}:A", "holds one array; drop ':A'"),
@@ -470,9 +470,9 @@ DOOR = {
 }
 
 
-@pytest.mark.parametrize("what", DOOR)
+@pytest.mark.parametrize("what", INVALID)
 def test_bad_files_are_refused(what, tmp_path):
-    make, sentence = DOOR[what]
+    make, sentence = INVALID[what]
     for library, name in (("h5py", "HDF5"), ("zarr", "Zarr"), ("pyarrow", "Parquet")):
         if name in what:
             pytest.importorskip(library)

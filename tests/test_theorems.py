@@ -1,4 +1,4 @@
-"""Every theorem, checked at every iteration on random problems: quadratic and not, balanced and not, badly scaled."""
+"""Every theorem, checked at every iteration on random problems: quadratic or not, balanced or not, badly scaled."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The formulas of the paper, its slips, and what theory predicts."""
+"""The formulas of the paper, its misprints, and the predictions of the theory."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Anderson, Restarted and Krylov: what they equal, what they promise and what they survive."""
+"""Anderson, Restarted and Krylov: equivalent methods, guarantees, and difficult problems."""
 
 from typing import NamedTuple
 

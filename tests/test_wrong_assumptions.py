@@ -1,4 +1,4 @@
-"""Whatever is wrong with a problem, a run on it ends with a true certificate or names what is wrong."""
+"""A run on a problem with wrong assumptions ends with a correct certificate, or with an error that names them."""
 
 import re
 

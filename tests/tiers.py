@@ -1,4 +1,4 @@
-"""Products of registries of which `make check` runs a part."""
+"""Parametrised tests of which `make check` runs a part."""
 
 import pytest
 
