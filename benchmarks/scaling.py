@@ -5,7 +5,8 @@
    namespaces that delay every packet, and with the engines of Dask and MPI. The shortest of many rounds counts.
 2. Rounds and gradients of the methods on the hardest chain for given condition numbers: they depend on these alone,
    not on the size of A.
-3. Tables for 1 TB to 1 PB on 10 to 10 000 workers, which method wins where, and the picture docs/scaling/scaling.png.
+3. Tables for 1 TB to 1 PB on 10 to 10 000 workers, the quickest method in each case, and the picture
+   docs/scaling/scaling.png.
 
 `python benchmarks/scaling.py [--quick]`; the second part is kept in results/scaling_counts.json, and made anew where
 that is missing.

@@ -41,7 +41,7 @@ def rows(quick: bool) -> Iterator[list[str]]:
 
 
 def compared(task: str, X: Any, y: Array, pairs: bool = False) -> Iterator[list[str]]:
-    """Our weights and those of others, each with its distance from the reference."""
+    """The weights of this library and of others, each with its distance from the reference."""
     task = f"{task}, {X.shape[0]} x {X.shape[1]}"
     exact = reference(X, y)
 
@@ -91,7 +91,7 @@ def held_out(kernel: bool, quick: bool) -> Iterator[list[str]]:
 
 
 def recipe(quick: bool) -> list[str]:
-    """What the page recommends, kernel features, against logistic regression on plain ones: paired t-tests at 5 %."""
+    """Kernel features, which the page recommends, against logistic regression without them: paired t-tests at 5 %."""
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
     inner = StratifiedKFold(3, shuffle=True, random_state=0)
     worse = better = 0

@@ -129,7 +129,7 @@ def with_costs(n: int) -> Iterator[list[str]]:
 
 
 def beside(task: str, ours: Callable[[], Any], theirs: Callable[[], Array]) -> Iterator[list[str]]:
-    """Both runs, and how far their answers are apart."""
+    """The rows of both runs, with the distance of their answers."""
     seconds, found = timed(ours)
     proof = f"exploitability <= {found.exploitability:.1e}"
     yield [COSTS, task, "saddlepoint", f"{seconds:.3g}", proof]

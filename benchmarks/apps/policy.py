@@ -68,7 +68,7 @@ def _gtd2(task: PolicyEvaluation, step: float, passes: int) -> Array:
 
 
 def _moments(data: Data) -> tuple[Any, Any, Array]:
-    """M, C without a ridge, and b."""
+    """The moments M, C without a ridge, and b."""
     now, n = data.now, data.now.shape[0]
     return now.T @ (now - data.discount * data.after) / n, now.T @ now / n, now.T @ data.rewards / n
 

@@ -143,7 +143,7 @@ def by_clarabel(model: Any, X: Any, y: Array) -> Array:
 
 
 def weights(fitted: Any) -> Array:
-    """w, without the intercept."""
+    """The weights w, without the intercept."""
     return np.ravel(fitted.coef_)
 
 

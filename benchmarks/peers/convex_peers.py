@@ -19,7 +19,9 @@ from .recorder import Recorder
 
 
 def cvxpy_conjugate(instance: Instance, recorder: Recorder, tol: float) -> None:
-    """min_x g(x) + h*(A'x). Quadratic h: h*(s) = |R'^-1 (s - b)|^2/2 with h'' = R'R, and y solves h'' y = A'x - b.
+    """The problem min_x g(x) + h*(A'x).
+
+    Quadratic h: h*(s) = |R'^-1 (s - b)|^2/2 with h'' = R'R, and y solves h'' y = A'x - b.
 
     Log-cosh risk h = mean log cosh(E y - t) + l2/2 |y|^2 of N rows: h*(s) is the least, over u, of
     mean c(u) + t'u/N + |s - E'u/N|^2/(2 l2), where c(u) = ((1+u) log(1+u) + (1-u) log(1-u))/2; y = (s - E'u/N)/l2.
@@ -54,7 +56,7 @@ def dsp_saddle(instance: Instance, recorder: Recorder, tol: float) -> None:
 
 
 def _written_out(f: sp.Smooth, x: Any) -> Any:
-    """g or h as a CVXPY expression."""
+    """The function g or h as a CVXPY expression."""
     if isinstance(f, sp.Quadratic):
         linear = 0.0 if f.b is None else f.b @ x
         return 0.5 * cp.sum_squares(cholesky(_matrix(f.P)) @ x) + linear

@@ -70,7 +70,7 @@ class _Prox(pyproximal.ProxOperator):
         return 0.0
 
     def prox(self, v: Array, tau: float) -> Array:
-        """argmin_u f(u) + |u - v|^2/(2 tau)."""
+        """The prox, argmin_u f(u) + |u - v|^2/(2 tau)."""
         if self.f.has_prox:
             self.recorder.count(**{self.name: 1})
             return self.f.prox(v, tau)

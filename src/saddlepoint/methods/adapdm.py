@@ -31,7 +31,7 @@ from saddlepoint.theory.complexity import Complexity
 
 
 class AdaPDMState(NamedTuple):
-    """x_k and y_k, the gradient of g and A' x there, the same one step before, and the last two steps."""
+    """The points x_k and y_k, the gradient of g and A' x at x_k, the same at x_{k-1}, and the last two steps."""
 
     x: Array
     y: Array

@@ -21,7 +21,7 @@ from saddlepoint.theory.agd import agd_momentum, agd_proof_steps, step_gap
 
 
 class AGDState(NamedTuple):
-    """x_k, the extrapolated point, and the last gradient."""
+    """The point x_k, the extrapolated point, and the last gradient."""
 
     x: Array
     xt: Array

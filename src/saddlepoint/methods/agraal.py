@@ -30,7 +30,7 @@ PHI = 1.5
 
 
 class AGRAALState(NamedTuple):
-    """z_k, zb_{k-1}, z_{k-1} with its field, the step s_{k-1} and t_{k-1}."""
+    """The points z_k, zb_{k-1} and z_{k-1}, the field at z_{k-1}, and the numbers s_{k-1} and t_{k-1}."""
 
     x: Array
     y: Array

@@ -43,7 +43,7 @@ from saddlepoint.theory.table1 import aipfb_order
 
 
 class AIPFBState(NamedTuple):
-    """x_k, y_k, the extrapolated xt_k, and what the inner rule needs to know."""
+    """The points x_k and y_k, the extrapolated xt_k, and the numbers that the inner rule uses."""
 
     x: Array
     y: Array

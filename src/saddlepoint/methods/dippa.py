@@ -55,7 +55,7 @@ from saddlepoint.theory.table1 import dippa_order
 
 
 class DIPPAState(NamedTuple):
-    """x_k, y_k, the next (z, w), and what the inner rule needs to know."""
+    """The points x_k and y_k, the next (z, w), and the numbers that the inner rule uses."""
 
     x: Array
     y: Array
@@ -131,7 +131,7 @@ class DIPPA(Method):
         return DIPPAState(x, y, z, w, xt - s.x, yt - s.y, s.k + 1, s.C0, bound, level)
 
     def couple(self, f: Saddle, p: Array, q: Array, s: DIPPAState) -> Solution:
-        """prox_{alpha A}(p, q), from the products known at (x_{k-1}, y_{k-1})."""
+        """The proximal step prox_{alpha A}(p, q), which starts from (x_{k-1}, y_{k-1}), whose products are known."""
         alpha = dppa_alpha(f.L, f.mu)
         kappa, nu = f.L / f.mu, alpha * f.norm
         start = Start(s.x, s.y, s.x - s.z, s.w - s.y)

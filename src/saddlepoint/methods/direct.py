@@ -66,7 +66,7 @@ class Direct(Method):
 
 
 def solver(P: Any, Q: Any, A: Any) -> Solver:
-    """(u, v) -> (x, y) with P x + A y = u and Q y - A' x = v; a SingularError if rounding makes that impossible."""
+    """The map (u, v) -> (x, y) with P x + A y = u, Q y - A' x = v; a SingularError if rounding makes K singular."""
     try:
         return _solver(P, Q, A)
     except (LinAlgError, RuntimeError, ValueError) as error:  # singular (SuperLU), or not finite (SciPy)

@@ -21,7 +21,7 @@ RESERVED = ("auto", "agd")  # names that no method may have: the automatic choic
 
 
 class Entry(NamedTuple):
-    """What the register holds for a name."""
+    """The entry of the register for a name."""
 
     make: Callable[..., Method]
     complexity: Complexity
@@ -160,7 +160,7 @@ def methods() -> MethodTable:
 
 
 def promised_rows() -> tuple[Row, ...]:
-    """What theory promises for every registered method: those of Table 1 first, and the lower bound last."""
+    """The bounds of the theory for every registered method: those of Table 1 first, and the lower bound last."""
     first = [row.key for row in TABLE1 if row.key in _REGISTER]
     names = [*first, *(name for name in method_names() if name not in first)]
     rows = [Row(name, reference(make_method(name).works), _REGISTER[name].complexity) for name in names]

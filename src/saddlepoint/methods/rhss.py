@@ -69,7 +69,7 @@ class Part(NamedTuple):
 
 
 class RHSSState(NamedTuple):
-    """x, y, and what the solves need to know."""
+    """The points x and y, and the data of the inner solves."""
 
     x: Array
     y: Array
@@ -139,7 +139,7 @@ class RHSS(Method):
         return rhss_contraction(k, d, e, f.coupling, max(f.kappa_x, f.kappa_y))
 
     def parameters(self, f: Saddle) -> dict[str, float]:
-        """eta, beta and the contraction on the outermost level."""
+        """The constants eta, beta and the contraction on the outermost level."""
         eta, beta = rhss_parameters(self.k, 1.0, f.coupling)
         return {"eta": eta, "beta": beta, "contraction": self.contraction(f, self.k, 0.0, 1.0)}
 

@@ -86,7 +86,7 @@ class Separated(Method):
     works: ClassVar[tuple[str, ...]] = ("borodich2025", "thekumparampil2022")
 
     def normal_form(self, f: Saddle) -> View:
-        """mu_x = mu_y = 1 and kx >= ky."""
+        """The problem in variables where mu_x = mu_y = 1 and kx >= ky."""
         view = unit_strength(f)
         if f.kappa_x >= f.kappa_y:
             return view
@@ -176,7 +176,7 @@ class Separated(Method):
 
 
 def averaged(f: Smooth, w: Array, centre: Array, r: float) -> Smooth:
-    """x -> |x - centre|^2/2 + ft((l w + x)/M), ft = f - |x|^2/2: the function of a step, divided by M; mu is 1."""
+    """The function x -> |x - centre|^2/2 + ft((l w + x)/M) of a step, divided by M; ft = f - |x|^2/2, and mu is 1."""
     theta, a = 1.0 / (1.0 + r), r / (1.0 + r)
     grad: Callable[[Array], Array] = f.grad
 

@@ -24,7 +24,7 @@ READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # classes of function
 
 
 class Saddle:
-    """min_x max_y g(x) + <x, A y> - h(y).
+    """The saddle problem min_x max_y g(x) + <x, A y> - h(y).
 
     Args:
         g: a ``Smooth`` function of x, mu_x-strongly convex and L_x-smooth.
@@ -155,7 +155,7 @@ class Saddle:
         return certificate_from_residuals(self.mu_x, self.mu_y, *self._residuals(x, y), *self.noise)
 
     def _residuals(self, x: Array, y: Array) -> tuple[Any, Any, Any, Any]:
-        """|Fx| and |Fy| at (x, y), and bounds on the rounding errors of Fx and Fy; of a batch, those of each block."""
+        """The norms |Fx| and |Fy| at (x, y), and bounds on their rounding errors; of a batch, those of each block."""
         wide = self.space.wide
         x, y = self._point(x, "x", self.shape[0]), self._point(y, "y", self.shape[1])
         x64, y64 = wide.of_x.cast(x), wide.of_y.cast(y)

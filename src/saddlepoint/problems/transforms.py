@@ -30,12 +30,12 @@ class View:
     swapped: bool = False
 
     def to(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """From the old variables to the new."""
+        """The point (x, y) of the old variables in the new ones."""
         u, v = _times(1.0 / self.a, x), _times(1.0 / self.b, y)
         return (v, u) if self.swapped else (u, v)
 
     def back(self, u: Array, v: Array) -> tuple[Array, Array]:
-        """From the new variables to the old."""
+        """The point (u, v) of the new variables in the old ones."""
         x, y = (v, u) if self.swapped else (u, v)
         return _times(self.a, x), _times(self.b, y)
 

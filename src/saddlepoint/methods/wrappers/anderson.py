@@ -53,7 +53,7 @@ class Memory(NamedTuple):
 
 
 class AndersonState(NamedTuple):
-    """z_k as a state of the wrapped method, the memory, and what the safeguard needs to know."""
+    """The point z_k, which is a state of the wrapped method, the memory, and the counters of the safeguard."""
 
     x: Array
     y: Array

@@ -23,7 +23,7 @@ def affine(
     linear: Array | None = None,
     slope: float | None = None,
 ) -> Smooth:
-    """u -> weight f(scale u + shift) + <linear, u>, with everything that is known of f.
+    """The function u -> weight f(scale u + shift) + <linear, u>, with everything that is known of f.
 
     A part that is left out costs no vector operation. Only ``+ - *`` are applied to vectors, so they may be symbolic.
 

@@ -25,7 +25,7 @@ class Detached:
 
 
 def without_gradients(f: Smooth) -> Smooth:
-    """f with oracles whose answers do not require gradients, whatever PyTorch tensors they are made of."""
+    """The function f with oracles whose answers do not require gradients, also if its PyTorch tensors do."""
     value, hessian = f.value, f.hessian
     return f.replace(
         grad=Detached(f.grad),

@@ -22,7 +22,7 @@ ROUNDING = 32 * float(np.finfo(np.float64).eps)  # relative error of a computed 
 
 
 def eigenvalue_bounds(P: Coupling) -> tuple[float, float]:
-    """(mu, L) with mu <= lambda_min and lambda_max <= L for a symmetric positive semidefinite P.
+    """Numbers (mu, L) with mu <= lambda_min and lambda_max <= L for a symmetric positive semidefinite P.
 
     The eigenvalues of a small P are computed. A large P is treated by Lanczos, and so is its inverse, by one
     factorisation; a margin is added to each.
@@ -104,7 +104,7 @@ def _ends(matrix: Any) -> tuple[float, float]:
 
 
 def _inverse(P: Coupling) -> Gradient | None:
-    """r -> P^-1 r, or None when P is singular; a ProblemError when P is not positive semidefinite."""
+    """The map r -> P^-1 r, or None if P is singular; a ProblemError if P is not positive semidefinite."""
     if isinstance(P, SparseCoupling):
         from scipy.sparse.linalg import splu
 

@@ -11,7 +11,7 @@ from saddlepoint.parts.functions.smooth import Smooth, _constant
 
 
 class Entropy(Smooth):
-    """sum_i phi(x_i), where phi(t) = t log t for low <= t <= high, continued by the parabolas that touch it there.
+    """The sum of phi(x_i), where phi(t) = t log t for low <= t <= high, and a parabola that fits smoothly outside.
 
     phi'' = 1/t clipped to [1/high, 1/low], hence mu = 1/high and L = 1/low.
 

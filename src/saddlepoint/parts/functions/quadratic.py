@@ -20,7 +20,7 @@ from saddlepoint.parts.functions.smooth import Prox, Smooth, _constant
 
 
 class Quadratic(Smooth):
-    """1/2 x'Px + b'x.
+    """The quadratic function 1/2 x'Px + b'x.
 
     Args:
         P: a symmetric positive semidefinite matrix (array or SciPy sparse), a vector (a diagonal) or a number.
