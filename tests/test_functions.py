@@ -204,7 +204,7 @@ BAD = [
     (lambda: sp.Smooth(np.sin, mu=1, L=math.inf), "L of Smooth is inf"),
     (lambda: sp.Smooth(np.sin, mu="high", L=1), "mu of Smooth is 'high'; expected a number"),
     (lambda: sp.Quadratic(-1.0), "P of Quadratic is -1"),
-    (lambda: sp.Quadratic([1.0, -2.0]), "diagonal with a negative"),
+    (lambda: sp.Quadratic([1.0, -2.0]), "empty diagonal or has a negative entry"),
     (lambda: sp.Quadratic(np.ones((2, 3))), r"shape \(2, 3\); expected a square matrix"),
     (lambda: sp.Quadratic(np.array([[1.0, 2.0], [0.0, 1.0]])), "not symmetric"),
     (lambda: sp.Quadratic(np.array([[1.0, 2.0], [2.0, 1.0]])), "not positive semidefinite"),
