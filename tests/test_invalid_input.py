@@ -119,7 +119,7 @@ API = [
     ("A of three dimensions", lambda: saddle(np.ones((2, 2, 2))), r"A has shape \(2, 2, 2\); expected a matrix"),
     ("A ragged", lambda: saddle([[1.0, 2.0], [3.0]]), "A is not an array of numbers: setting an array element"),
     ("A that contains itself", lambda: saddle(endless), "A is not an array of numbers"),
-    ("A masked", lambda: saddle(np.ma.masked_array(A, mask=[[1, 0], [0, 0]])), "A has masked entries; expected all of them: fill them first"),
+    ("A masked", lambda: saddle(np.ma.masked_array(A, mask=[[1, 0], [0, 0]])), "A has masked entries; expected a number in every entry: fill them first"),
     ("A None", lambda: saddle(None), "A has dtype object and holds None"),
     ("A a text", lambda: saddle("A.npy"), "A has dtype <U5; expected real numbers"),
     ("A a dict", lambda: saddle({}), "A has dtype object and holds {}"),

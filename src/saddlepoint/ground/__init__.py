@@ -1,1 +1,1 @@
-"""Errors, arrays of any library, and numerical tools: used by every floor above, and of no use by itself."""
+"""Errors, checks of arguments, arrays of any library and small numerical tools, which every other folder uses."""

@@ -1,6 +1,6 @@
-"""Where arrays live: their library, dtype and device, for NumPy and for any library of the array API standard.
+"""The library, dtype and device of arrays, for NumPy and for every library of the array API standard.
 
-NumPy takes the short way everywhere. Others (PyTorch, JAX, CuPy, array-api-strict) go through array-api-compat, which
+NumPy arrays are handled directly. Arrays of PyTorch, JAX, CuPy and array-api-strict go through array-api-compat, which
 is imported when the first such array is met.
 """
 
@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from saddlepoint.ground.errors import ProblemError
 
-Array: TypeAlias = npt.NDArray[Any]  # or its like in another library
+Array: TypeAlias = npt.NDArray[Any]  # a NumPy array, or an array of another library
 
 
 class Space(NamedTuple):
     """A library (its namespace), a real dtype of it, and a device.
 
-    Where A is split over several devices, ``device`` is a copy on each of them and ``sides`` says how the vectors of x
-    and of y are split; or they are two spaces, where x lives elsewhere than y.
+    If A is split over several devices, ``device`` places a copy on each of them, and ``sides`` says how the vectors of
+    x and of y are split. If the vectors of x are kept elsewhere than those of y, ``sides`` holds two spaces.
     """
 
     xp: Any
@@ -33,12 +33,12 @@ class Space(NamedTuple):
 
     @property
     def of_x(self) -> Space:
-        """Where the vectors of x lie."""
+        """The space of the vectors of x."""
         return self._side(0)
 
     @property
     def of_y(self) -> Space:
-        """Where the vectors of y lie."""
+        """The space of the vectors of y."""
         return self._side(1)
 
     def _side(self, which: int) -> Space:
@@ -69,7 +69,7 @@ class Space(NamedTuple):
 
     @property
     def eps(self) -> float:
-        """The unit of rounding of the dtype."""
+        """The machine epsilon of the dtype."""
         return float(self.xp.finfo(self.dtype).eps)
 
     @property
@@ -79,25 +79,25 @@ class Space(NamedTuple):
 
     @property
     def exponent(self) -> int:
-        """The largest e for which 2^e and 2^-e are of the dtype, with room for some digits: 1000 in float64."""
+        """An e for which 2^e and 2^-e are well within the normal numbers of the dtype: 1000 in float64."""
         return math.frexp(self.largest)[1] - 24
 
     @property
     def wide(self) -> Space:
-        """The same with float64, in which certificates are taken."""
+        """The same space with the dtype float64, in which certificates are computed."""
         return self._replace(dtype=np.dtype(np.float64) if self.is_numpy else self.xp.float64)
 
     def zeros(self, n: int) -> Array:
-        """n zeros."""
+        """A vector of n zeros."""
         return self.full(n, 0.0)
 
     def full(self, n: int, value: float) -> Array:
-        """n times the same number."""
+        """A vector of n entries that are all ``value``."""
         array: Array = self.xp.full(n, value, dtype=self.dtype, **self._where())
         return array
 
     def cast(self, array: Any) -> Array:
-        """An array of this library in this dtype; itself if it has it. NumPy arrays are brought to the device."""
+        """The array in this dtype, without a copy if it has it. A NumPy array is moved to this library and device."""
         if self.is_numpy:
             return np.asarray(array, dtype=self.dtype)
         if isinstance(array, np.ndarray):
@@ -107,13 +107,13 @@ class Space(NamedTuple):
         return same
 
     def placed(self, array: Any) -> Array:
-        """``cast``, and split over the devices as is usual here."""
+        """The array as ``cast`` returns it, split over the devices where there are several."""
         found = self.cast(array)
         return found if _mesh(self.device) is None else _put(found, self.device)
 
     @property
     def foreign(self) -> Space:
-        """Where the arrays of a run live that are not NumPy's: over shards, or in another library."""
+        """The space of the arrays of a run that are not NumPy's: over shards, or in another library."""
         return self.of_x if self.is_numpy else self
 
     @property
@@ -133,11 +133,11 @@ class Space(NamedTuple):
             float(array[0])
 
     def collected(self, array: Array) -> Array:
-        """A vector over shards as one NumPy array in this process; an array of any other kind as it is."""
+        """A vector over shards as one NumPy array in this process; any other array is returned unchanged."""
         return to_host(array) if self.is_sharded else array
 
     def exact_products(self) -> AbstractContextManager[Any]:
-        """Within it, products have the precision of the dtype. On a GPU, JAX gives them fewer bits otherwise."""
+        """A context in which products have the precision of the dtype; JAX on a GPU otherwise uses fewer bits."""
         if self.xp.__name__.startswith("jax"):
             exact: AbstractContextManager[Any] = import_module("jax").default_matmul_precision("highest")
             return exact
@@ -147,7 +147,7 @@ class Space(NamedTuple):
         return {} if self.device is None else {"device": self.device}
 
     def __reduce__(self) -> Any:
-        return _space, (self.xp.__name__, *self[1:])  # a module is sent to another process by its name
+        return _space, (self.xp.__name__, *self[1:])  # modules cannot be pickled, so the name of the library is sent
 
     def __str__(self) -> str:
         name = str(self.xp.__name__).removeprefix("array_api_compat.").partition(".")[0]
@@ -186,7 +186,7 @@ def namespace(array: Any) -> Any:
 
 
 def space_of(array: Any) -> Space:
-    """Where an array lives."""
+    """The library, dtype and device of an array."""
     if isinstance(array, np.ndarray):
         return Space(np, array.dtype)
     device = _compat().device(array)
@@ -194,9 +194,10 @@ def space_of(array: Any) -> Space:
 
 
 def common_space(parts: dict[str, Any]) -> Space | None:
-    """Where named arrays, couplings or functions live together, in the widest dtype of theirs; None if all are None.
+    """The space that named arrays, couplings or functions share, with the widest of their dtypes; None if all are None.
 
-    A part is None, a ``Space``, an array, or has a ``space``. Arrays of two libraries or devices are refused.
+    A part is None, a ``Space``, an array, or an object with an attribute ``space``. Arrays of two libraries or devices
+    are refused.
     """
     found: Space | None = None
     first = ""
@@ -208,7 +209,7 @@ def common_space(parts: dict[str, Any]) -> Space | None:
         if found is None:
             found, first = space, name
             continue
-        if space.xp is not found.xp or not _together(space.device, found.device):
+        if space.xp is not found.xp or not _compatible(space.device, found.device):
             raise ProblemError(
                 f"{first} is {found} and {name} is {space}; expected arrays of one library on one device: convert one"
             )
@@ -221,7 +222,7 @@ def common_space(parts: dict[str, Any]) -> Space | None:
 
 
 def _mesh(device: Any) -> Any:
-    """The mesh over which arrays are split, where the device is no single one."""
+    """The mesh over which arrays are split; None for a single device."""
     return getattr(device, "mesh", None)
 
 
@@ -230,13 +231,13 @@ def _devices(device: Any) -> list[Any]:
     return [device] if mesh is None else list(mesh.devices.flat)
 
 
-def _together(a: Any, b: Any) -> bool:
-    """Whether arrays on them can meet: on one device, on one mesh, or on a device of the other's mesh."""
+def _compatible(a: Any, b: Any) -> bool:
+    """Whether arrays on a and b can be combined: on one device, on one mesh, or on a device of the other's mesh."""
     if _mesh(a) is None and _mesh(b) is None:
         return bool(a == b)
     if _mesh(a) is not None and _mesh(b) is not None:
         return bool(_mesh(a) == _mesh(b))
-    return bool({*_devices(a)} & {*_devices(b)})  # JAX itself moves an array that was not put where it is
+    return bool({*_devices(a)} & {*_devices(b)})  # JAX moves arrays that nobody placed explicitly
 
 
 def _on_mesh(device: Any, *axes: Any) -> Any:
@@ -245,7 +246,7 @@ def _on_mesh(device: Any, *axes: Any) -> Any:
 
 
 def split_sides(A: Any) -> tuple[Any, tuple[Any, Any]] | None:
-    """Of a matrix on a mesh: where copies of a vector lie, and vectors that are split as its rows and columns are."""
+    """The placement of copies of a vector, and of vectors split like the rows and columns of a matrix on a mesh."""
     device: Any = getattr(A, "sharding", None)
     if _mesh(device) is None:
         return None
@@ -254,7 +255,7 @@ def split_sides(A: Any) -> tuple[Any, tuple[Any, Any]] | None:
 
 
 def split_like(array: Array, other: Array) -> Array:
-    """The array, split over devices as the other is."""
+    """The array, split over devices like ``other``."""
     device: Any = getattr(other, "sharding", None)
     return array if _mesh(device) is None else _put(array, device)
 
@@ -265,7 +266,7 @@ def _put(array: Array, device: Any) -> Array:
 
 
 def rows_like(vector: Array, count: int) -> Array:
-    """A matrix of zeros for rows that are like the vector."""
+    """A matrix of ``count`` rows of zeros; a row has the length, dtype and placement of the vector."""
     space = space_of(vector)
     zeros: Array = space.xp.zeros((count, vector.shape[0]), dtype=space.dtype, **space._where())
     device: Any = getattr(vector, "sharding", None)
@@ -275,16 +276,18 @@ def rows_like(vector: Array, count: int) -> Array:
 
 
 def automatic(array: Any) -> Any:
-    """The same array; a mesh whose axes are explicit, as JAX says, is labelled as automatic.
+    """The same array; if its mesh has axes of JAX's type Explicit, they become automatic ones.
 
-    With explicit axes JAX asks for a decision wherever a sum runs over several devices.
+    With explicit axes, JAX requires the placement of the result wherever a sum runs over several devices.
     """
     device: Any = getattr(array, "sharding", None)
     if _mesh(device) is None:
         return array
     sharding: Any = import_module("jax.sharding")
     if _explicit(sharding.get_abstract_mesh()):
-        raise ProblemError("jax.set_mesh has set a mesh with explicit axes; solve outside of it: A's own mesh decides")
+        raise ProblemError(
+            "jax.set_mesh has set a mesh with explicit axes; call solve outside of it: the mesh of A is used"
+        )
     if not _explicit(device.mesh):
         return array
     mesh = sharding.Mesh(device.mesh.devices, device.mesh.axis_names)
@@ -296,12 +299,15 @@ def _explicit(mesh: Any) -> bool:
 
 
 def eps_of(array: Array) -> float:
-    """The unit of rounding of an array."""
+    """The machine epsilon of an array's dtype."""
     return float(namespace(array).finfo(array.dtype).eps)
 
 
 def smallest_of(array: Array) -> float:
-    """The smallest positive number of an array's dtype; outside NumPy, of those that are never flushed to zero."""
+    """The smallest positive number of an array's dtype.
+
+    It is subnormal for NumPy. It is normal for other libraries, because they may replace subnormal numbers by zero.
+    """
     info = namespace(array).finfo(array.dtype)
     return float(info.smallest_subnormal if isinstance(array, np.ndarray) else info.smallest_normal)
 
@@ -315,7 +321,7 @@ def copied(array: Array) -> Array:
 
 
 def detached(array: Any) -> Any:
-    """A PyTorch tensor that requires gradients without the record from which they are computed; all else as it is.
+    """The array without the record from which PyTorch computes gradients; anything else is returned unchanged.
 
     The steps of a run are not meant to be differentiated: ``backward()`` through them would be slow and wrong.
     """
@@ -342,7 +348,7 @@ def to_host(array: Any) -> Array:
 
 
 def concat(arrays: Any) -> Array:
-    """Vectors one after the other."""
+    """The vectors joined into one, in their order."""
     parts = list(arrays)
     xp = namespace(next((part for part in parts if not isinstance(part, np.ndarray)), parts[0]))
     joined: Array = np.concatenate(parts) if xp is np else xp.concat(parts)
@@ -350,7 +356,7 @@ def concat(arrays: Any) -> Array:
 
 
 def all_finite(array: Array) -> bool:
-    """Whether there is neither NaN nor infinity among the entries."""
+    """Whether all entries are finite, neither NaN nor infinite."""
     xp = namespace(array)
     return bool(xp.all(xp.isfinite(array)))
 
@@ -359,5 +365,7 @@ def _compat() -> Any:
     try:
         import array_api_compat
     except ImportError:
-        raise ProblemError("arrays of other libraries than NumPy need array-api-compat: pip install it") from None
+        raise ProblemError(
+            "arrays of other libraries than NumPy need array-api-compat: pip install array-api-compat"
+        ) from None
     return array_api_compat

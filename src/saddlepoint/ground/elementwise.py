@@ -1,4 +1,4 @@
-"""Elementwise functions under one name in all array libraries; for NumPy, the faster ones of NumPy and SciPy."""
+"""Elementwise functions with one name for all array libraries; NumPy arrays use the fast ones of NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from saddlepoint.ground.arrays import Array, namespace
 
 
 def choose(condition: Any, a: Any, b: Any) -> Array:
-    """a where the condition holds, else b."""
+    """The entries of a where the condition holds, and those of b elsewhere."""
     array: Array = namespace(condition).where(condition, a, b)
     return array
 
 
 def clip(a: Array, low: float, high: float) -> Array:
-    """a, but not below ``low`` nor above ``high``."""
+    """The entries of a, limited to the range from ``low`` to ``high``."""
     if isinstance(a, np.ndarray):
         return np.clip(a, low, high)
     array: Array = namespace(a).clip(a, low, high)
@@ -54,7 +54,7 @@ def sigmoid(a: Array) -> Array:
 
 
 def cast_like(a: Array, other: Array) -> Array:
-    """a in the dtype of the other."""
+    """The array a in the dtype of ``other``."""
     if a.dtype == other.dtype:
         return a
     array: Array = namespace(a).astype(a, other.dtype)

@@ -1,4 +1,4 @@
-"""What can be wrong: the problem as given, or an assumption about it that the run refutes."""
+"""The exceptions: for arguments that are not valid, and for assumptions about a problem that a run refutes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class ProblemError(ValueError):
-    """Something is wrong at the door: the message says what was given, what was expected and what to do."""
+    """An argument or a problem is not valid: the message says what was given, what was expected and what to do."""
 
 
 class InfeasibleError(ProblemError):
-    """Constraints E v = e, v >= 0 without a solution.
+    """The constraints E v = e, v >= 0 have no solution.
 
     Attributes:
         certificate: a vector w with E'w <= 0 < e'w, up to rounding: no v >= 0 can have E v = e, since then
@@ -34,21 +34,21 @@ class SingularError(ArithmeticError):
 
 
 class Terminated(BaseException):
-    """SIGTERM came, to this process or to another that runs the same solve."""
+    """SIGTERM was sent to this process or to another one that runs the same solve."""
 
 
 class AssumptionError(RuntimeError):
-    """The run proved something wrong that was said of the problem.
+    """The run proved that something the caller said about the problem is wrong.
 
     Attributes:
         function: ``"g"``, ``"h"`` or ``"A"``.
-        constant: what is refuted: ``"mu"``, ``"L"`` or ``"gradient"`` (it is none) of a function, ``"norm"`` or
-            ``"transpose"`` of A.
-        given: its given value.
+        constant: what is refuted: ``"mu"``, ``"L"`` or ``"gradient"`` (it is not a gradient) of a function, ``"norm"``
+            or ``"transpose"`` of A.
+        given: the value that the caller gave.
         observed: what the data show: a lower bound on the true ``L``, or an upper bound on the true ``mu``.
-        suggested: a corrected constant to go on with, or None where no constant can mend it.
-        result: the best certified point before the contradiction. A certificate rests on mu (never on L): a refuted
-            mu makes it void.
+        suggested: a corrected constant to go on with, or None where no constant can correct it.
+        result: the best certified point before the contradiction. A certificate depends on mu (never on L), so that
+            it is not valid if mu is refuted.
     """
 
     def __init__(

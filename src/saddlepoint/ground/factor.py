@@ -1,4 +1,4 @@
-"""One factorisation, many solves."""
+"""A solver of linear systems that factorises the matrix once and solves with it many times."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from saddlepoint.ground.errors import SingularError
 
 
 def shifted_solver(M: Any, t: float) -> Callable[[Array], Array]:
-    """r -> u with (I + t M) u = r, for a symmetric positive semidefinite M, dense or sparse, and t >= 0.
+    """The function r -> u with (I + t M) u = r, for a positive semidefinite M, dense or sparse, and t >= 0.
 
-    The factor is in float64; u comes back in the dtype of r. Outside NumPy and SciPy it is an inverse: the array API
-    standard has no triangular solve.
+    The factor is in float64, and u has the dtype of r. For libraries other than NumPy and SciPy the inverse is computed
+    instead, because the array API standard has no triangular solve.
     """
     if isinstance(M, np.ndarray):
         matrix = t * M.astype(np.float64)
         matrix[np.diag_indices_from(matrix)] += 1.0
         try:
             factor = cho_factor(matrix, overwrite_a=True)
-        except (LinAlgError, ValueError) as error:  # ValueError is SciPy's word for numbers that are not finite
+        except (LinAlgError, ValueError) as error:  # SciPy raises ValueError for entries that are not finite
             raise SingularError(f"I + t M is not positive definite to working precision: {error}") from None
         return lambda r: np.asarray(cho_solve(factor, r, check_finite=False), dtype=r.dtype)
     if is_foreign(M):

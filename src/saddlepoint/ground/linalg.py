@@ -1,4 +1,4 @@
-"""Inner products, norms and growing matrices: what methods need of vectors besides ``+ - *``."""
+"""Inner products, norms and growing matrices: the operations on vectors that methods need besides ``+ - *``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from saddlepoint.ground.arrays import Array, namespace, rows_like, space_of
 
 
 def inner(a: Array, b: Array) -> float:
-    """<a, b> as a Python float, which leaves the dtype of the arrays it later multiplies alone."""
+    """<a, b> as a Python float, so that arrays which are multiplied by it keep their dtype."""
     if isinstance(a, np.ndarray):
         return float(a.dot(b))  # half the overhead of a @ b on short vectors
     return float(a @ b)
 
 
 def norm(a: Array) -> float:
-    """|a|, the Euclidean norm, also where its square overflows or underflows."""
+    """|a|, the Euclidean norm; it is right even if its square overflows or underflows."""
     square = inner(a, a)
     return math.sqrt(square) if 1e-30 < square < math.inf else _careful_norm(a, square)
 
@@ -35,13 +35,13 @@ def _careful_norm(a: Array, square: float) -> float:
 
 
 def norms(a: Array, axis: int) -> Array:
-    """The Euclidean norms of the vectors along an axis, also where their squares overflow or underflow."""
+    """The Euclidean norms of the vectors along an axis; they are right even if their squares overflow or underflow."""
     xp = namespace(a)
     info = xp.finfo(a.dtype)
     least = float(info.smallest_normal)
     largest = xp.max(xp.abs(a), axis=axis, keepdims=True)
     unit = xp.where((largest >= least) & (largest <= float(info.max)), largest, xp.full_like(largest, least))
-    with np.errstate(over="ignore", invalid="ignore"):  # of entries that are not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # entries may be infinite or NaN
         scaled = a / unit
         lengths: Array = xp.squeeze(unit, axis=axis) * xp.sqrt(xp.sum(scaled * scaled, axis=axis))
     return lengths
@@ -63,28 +63,28 @@ def matrix_norms(A: Array, axis: int) -> Array:
 
 
 def squared_together(*vectors: Array) -> None:
-    """Tell vectors whose numbers are far away that all their norms will be asked for, so that one journey does."""
+    """Announce that all norms of these vectors are needed: sharded ones compute them in one communication round."""
     square = getattr(vectors[0], "squared_together", None)
     if square is not None:
         square(vectors)
 
 
 def max_abs(a: Array) -> float:
-    """The largest absolute value among the entries; NaN if one is."""
+    """The largest absolute value among the entries; NaN if an entry is NaN."""
     xp = namespace(a)
     return float(xp.max(xp.abs(a)))
 
 
 def power_of_two(size: float, most: int = 1000) -> float:
-    """The power of two just above a positive ``size``; but no more than 2^most and no less than 2^-most."""
+    """The power of two just above a positive ``size``, limited to the range from 2^-most to 2^most."""
     return 2.0 ** min(max(math.frexp(size)[1], -most), most)
 
 
 class Rows:
-    """The rows of a matrix that grows up to a given number of them.
+    """A matrix to which rows are appended one by one, up to a given number.
 
-    ``append`` returns a new object and leaves the old one as it was: both share a buffer, of which the old one does not
-    read the row that is new.
+    ``append`` returns a new object and leaves the old one unchanged. Both share a buffer, in which the old object does
+    not read the new row.
     """
 
     def __init__(self, buffer: Array, count: int = 0) -> None:
@@ -92,7 +92,7 @@ class Rows:
 
     @classmethod
     def empty(cls, most: int, like: Array) -> Rows:
-        """No rows yet, and ``most`` at most; they will have the length, dtype and library of ``like``."""
+        """A matrix without rows that can take ``most`` of them, with the length, dtype and library of ``like``."""
         return cls(rows_like(like, most))
 
     @property
@@ -106,8 +106,8 @@ class Rows:
         return bool(self.count == self.buffer.shape[0])
 
     def append(self, row: Array) -> Rows:
-        """One row more."""
-        if hasattr(self.buffer, "at"):  # JAX's arrays do not change
+        """The matrix with one more row."""
+        if hasattr(self.buffer, "at"):  # arrays of JAX are immutable
             return Rows(self.buffer.at[self.count, :].set(row), self.count + 1)
         self.buffer[self.count, :] = row
         return Rows(self.buffer, self.count + 1)

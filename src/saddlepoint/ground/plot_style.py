@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-RC = {
+RC = {  # the settings of Matplotlib for every plot
     "font.size": 11,
     "axes.grid": True,
     "grid.alpha": 0.25,
@@ -35,7 +35,7 @@ def line_styles() -> Any:
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or a sentence on how to get it."""
+    """The module matplotlib.pyplot; a ProblemError says how to install it if it is missing."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -44,7 +44,7 @@ def pyplot() -> Any:
 
 
 def save(figure: Figure, path: str | Path | None) -> None:
-    """Write the figure if a path is given; the folder is made, and the format follows the ending."""
+    """Write the figure if a path is given. Missing folders are created, and the ending of the path sets the format."""
     if path is not None:
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)

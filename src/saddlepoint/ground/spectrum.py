@@ -17,7 +17,7 @@ FAILURE = 1e-8  # probability with which the bound may be too small
 
 
 class Eigenvalue(NamedTuple):
-    """``lower <= lambda_max`` always; ``lambda_max <= upper`` with probability at least ``1 - failure``."""
+    """Bounds: ``lower <= lambda_max`` always, ``lambda_max <= upper`` with probability at least ``1 - failure``."""
 
     lower: float
     upper: float
@@ -26,7 +26,7 @@ class Eigenvalue(NamedTuple):
 
 
 def lanczos_steps(n: int, margin: float = MARGIN, failure: float = FAILURE) -> int:
-    """Lanczos steps after which ``ritz / (1 - margin)`` is an upper bound but for ``failure``.
+    """Lanczos steps after which ``ritz / (1 - margin)`` is an upper bound with probability at least ``1 - failure``.
 
     Kuczynski and Wozniakowski (1992), Theorem 4.2: from a start that is uniform on the sphere,
     P[(lambda - ritz_k)/lambda > margin] <= 1.648 sqrt(n) exp(-sqrt(margin) (2k - 1)).
@@ -43,10 +43,11 @@ def largest_eigenvalue(
     failure: float = FAILURE,
     seed: int = 0,
 ) -> Eigenvalue:
-    """Lanczos on the positive semidefinite map ``apply`` of R^n, from a random start.
+    """The largest eigenvalue of the positive semidefinite map ``apply`` of R^n, by Lanczos from a random start.
 
-    Only the three-term recurrence is kept: lost orthogonality copies converged Ritz values but adds none above the
-    spectrum. An invariant subspace ends the run early, and then the value is exact with probability one.
+    Only the three-term recurrence is kept, without reorthogonalisation: rounding may repeat Ritz values that have
+    converged, but adds none above the spectrum. The iteration ends early where it has found an invariant subspace, and
+    then the value is exact with probability one.
     """
     unit = space.eps
     v = space.cast(np.random.default_rng(seed).standard_normal(n))
@@ -83,10 +84,11 @@ def largest_of_starts(
     failure: float = FAILURE,
     seed: int = 0,
 ) -> Eigenvalue:
-    """Lanczos from several starts at once, for a map that costs little more for a NumPy matrix of them than for one.
+    """The largest eigenvalue by Lanczos from several starts at once.
 
-    The starts are independent, so all of them fail with the product of their probabilities: each may fail with
-    failure^(1/starts), which takes fewer steps. ``products`` counts single vectors.
+    It is meant for a map that costs little more for a NumPy matrix of vectors than for one vector. The starts are
+    independent, so the probability that all of them fail is the product of their probabilities. Each of them may
+    therefore fail with probability failure^(1/starts), which takes fewer steps. ``products`` counts single vectors.
     """
     unit = space.eps
     steps = lanczos_steps(n, margin, failure ** (1.0 / starts))

@@ -1,4 +1,4 @@
-"""The arrays within a method's state, taken out and put back."""
+"""Take the arrays out of a method's state, and put other arrays in their places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from saddlepoint.ground.arrays import Array, is_array
 
 
 def arrays(state: Any) -> Iterator[Array]:
-    """All arrays of a state, those of states within it included."""
+    """All arrays of a state, including those of nested states."""
     if is_array(state):
         yield state
     elif isinstance(state, tuple):
@@ -18,7 +18,7 @@ def arrays(state: Any) -> Iterator[Array]:
 
 
 def with_arrays(state: Any, new: Iterable[Array]) -> Any:
-    """The state with other arrays in the same places, and everything else as it was."""
+    """The state with other arrays in the same places and everything else unchanged."""
     supply = iter(new)
 
     def rebuilt(part: Any) -> Any:
@@ -33,5 +33,5 @@ def with_arrays(state: Any, new: Iterable[Array]) -> Any:
 
 
 def static_part(state: Any) -> Any:
-    """Everything in a state but its arrays."""
+    """The state with None in the place of every array."""
     return with_arrays(state, (None for _ in arrays(state)))  # type: ignore[misc]

@@ -13,26 +13,26 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, all_finite, automatic, detached, is_foreign, namespace
 from saddlepoint.ground.errors import ProblemError
 
-SHOWN = 60  # characters of a value in a complaint
+SHOWN = 60  # most characters of a value in an error message
 
 
 def short_repr(value: Any) -> str:
-    """``value`` for a complaint: on one line, not too long, and whatever it is."""
+    """The text of any ``value`` for an error message: one line of at most ``SHOWN`` characters."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # nested too deeply, an integer of very many digits, or an odd object
+    except Exception:  # repr fails for deep nesting, for integers of very many digits, and for objects with faults
         return f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a complaint about a word that is not among the known ones, if one of them is near."""
+    """The end of an error message about an unknown word: a known word that is near it, or nothing if none is."""
     near = get_close_matches(word, list(known), 1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def as_number(value: Any, name: str, expected: str = "a number") -> float:
-    """``value`` as a float, or a ProblemError. Texts, booleans and complex numbers are not numbers."""
+    """``value`` as a float, or a ProblemError. Texts, booleans and complex numbers are refused."""
     if type(value) is float:
         return value
     value = detached(value)
@@ -40,7 +40,7 @@ def as_number(value: Any, name: str, expected: str = "a number") -> float:
         array = value if is_foreign(value) else np.asarray(value)
         real = not array.shape and (is_foreign(value) or array.dtype.kind in "fiuO")
         number = float(value) if real and not isinstance(value, str | bytes | bool) else None
-    except Exception:  # whatever __float__ or __array__ of an odd object raises
+    except Exception:  # __float__ and __array__ of an object may raise anything
         number = None
     if number is None:
         raise ProblemError(f"{name} is {short_repr(value)}; expected {expected}")
@@ -68,22 +68,22 @@ def as_float_array(value: Any, name: str) -> Array:
         return _as_foreign(value, name)
     try:
         array = np.asarray(value)
-    except Exception as error:  # ragged or endless lists, and whatever __array__ of an odd object raises
+    except Exception as error:  # ragged or endless lists; __array__ of an object may raise anything
         raise ProblemError(f"{name} is not an array of numbers: {' '.join(str(error).split())}") from None
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ProblemError(f"{name} has masked entries; expected all of them: fill them first")
+        raise ProblemError(f"{name} has masked entries; expected a number in every entry: fill them first")
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
     if array.dtype.kind != "f":
-        raise ProblemError(f"{name} {_told_dtype(array)}; expected real numbers (float32 or float64)")
+        raise ProblemError(f"{name} {_describe_dtype(array)}; expected real numbers (float32 or float64)")
     if array.dtype not in (np.float32, np.float64):  # half and extended precision, and the other order of bytes
         with np.errstate(over="ignore"):
             array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
     return array
 
 
-def _told_dtype(array: Array) -> str:
-    """What is wrong with the dtype; of objects, the first that is no number or is too large an integer."""
+def _describe_dtype(array: Array) -> str:
+    """What is wrong with the dtype; for dtype object, the first entry that is no number or is too large an integer."""
     if array.dtype == object:
         for entry in array.flat:
             if isinstance(entry, bool) or not isinstance(entry, int | float):
@@ -99,7 +99,7 @@ def _as_foreign(value: Any, name: str) -> Array:
         raise ProblemError(f"{name} has dtype {value.dtype}; expected float32 or float64")
     if not hasattr(xp, "float64") or xp.zeros(1, dtype=xp.float64).dtype != xp.float64:
         raise ProblemError(
-            f"{name} is of a library without float64, in which certificates are taken; for JAX call "
+            f"{name} is of a library without float64, in which certificates are computed; for JAX call "
             'jax.config.update("jax_enable_x64", True) first'
         )
     array: Array = automatic(detached(value))
@@ -111,7 +111,9 @@ def finite(array: Array, name: str) -> Array:
     if is_foreign(array):
         if not all_finite(array):
             raise ProblemError(f"{name} has a NaN or an infinity; all entries must be finite")
-    elif not math.isfinite(_sum(array)) and not np.isfinite(array).all():  # the sum needs no memory, but can overflow
+    elif (
+        not math.isfinite(_sum(array)) and not np.isfinite(array).all()
+    ):  # the sum needs no memory, but it can overflow
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         position = where[0] if len(where) == 1 else where
         raise ProblemError(f"{name} has a {array[where]} at index {position}; all entries must be finite")

@@ -1,4 +1,4 @@
-"""Executable theory: one function a theorem or lemma, named after it, used by the methods themselves."""
+"""Executable theory: one function for each theorem or lemma, named after it and used by the methods themselves."""
 
 from saddlepoint.theory.ag import ag_bound, ag_epoch, ag_epoch_bound, ag_eta
 from saddlepoint.theory.agd import agd_bound, agd_momentum, agd_proof_steps, agd_steps, step_gap

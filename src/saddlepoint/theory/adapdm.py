@@ -1,10 +1,10 @@
-"""adaPDM: the step that the last two gradients and |A| allow."""
+"""adaPDM: the next step, from the last two gradients and |A|."""
 
 from __future__ import annotations
 
 import math
 
-CAUTION = 1.2  # Theta, which must exceed 1
+CAUTION = 1.2  # the constant Theta of the method, which must exceed 1
 
 
 def adapdm_step(step: float, before: float, low: float, high: float, ratio: float, norm: float) -> float:
@@ -13,7 +13,7 @@ def adapdm_step(step: float, before: float, low: float, high: float, ratio: floa
     Args:
         step, before: the last two primal steps.
         low, high: <dg, dx>/|dx|^2 and |dg|^2/<dg, dx> for the last two points and gradients, 0 if they are the same.
-        ratio: t, the square root of dual over primal step.
+        ratio: t, the square root of the dual step divided by the primal step.
         norm: |A|.
     """
     xi = (ratio * step * norm) ** 2
@@ -26,6 +26,6 @@ def adapdm_step(step: float, before: float, low: float, high: float, ratio: floa
 
 
 def longest_step(ratio: float, norm: float) -> float:
-    """1/(2 Theta t |A|)."""
+    """The longest primal step, 1/(2 Theta t |A|); infinite if A = 0."""
     product = 2.0 * CAUTION * ratio * norm
     return 1.0 / product if product > 0.0 else math.inf

@@ -9,11 +9,14 @@ import math
 
 from saddlepoint.theory.counts import countable
 
-OPTIMISM = math.sqrt(3.0 + math.sqrt(3.0))  # what AG-OG pays for one product each way instead of two
+OPTIMISM = math.sqrt(3.0 + math.sqrt(3.0))  # slack of AG-OG, which needs one product each way instead of two
 
 
 def ag_eta(L: float, c: float, k: int, slack: float = 1.0) -> float:
-    """The step k >= 0 of an epoch, (k + 2)/(2 L + slack c (k + 2)); slack is 1 for AG-EG and ``OPTIMISM`` for AG-OG."""
+    """The length of step k >= 0 of an epoch, (k + 2)/(2 L + slack c (k + 2)).
+
+    The slack is 1 for AG-EG and ``OPTIMISM`` for AG-OG.
+    """
     return (k + 2.0) / (2.0 * L + slack * c * (k + 2.0))
 
 

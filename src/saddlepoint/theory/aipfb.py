@@ -20,13 +20,13 @@ def aipfb_rho(coupling: float) -> float:
 def aipfb_C(coupling: float) -> float:
     """C = 2 |A|/sqrt(mu_x mu_y) + 1.
 
-    The lemma prints C without the 2; but (1 - 2 rho)(mu_x + 2/gamma) = 2 |A| sqrt(mu_x/mu_y), with it.
+    The lemma prints C without the factor 2, but (1 - 2 rho)(mu_x + 2/gamma) = 2 |A| sqrt(mu_x/mu_y) contains it.
     """
     return 2.0 * floored(coupling) + 1.0
 
 
 def aipfb_eps(k: int, coupling: float, C0: float) -> float:
-    """eps_k = C_0 rho (1 - theta)/16 (1 - rho)^(k-1): how far above its minimum a subproblem may be left."""
+    """eps_k = C_0 rho (1 - theta)/16 (1 - rho)^(k-1): a subproblem may end this far above its minimum."""
     rho, one_minus_theta = aipfb_rho(coupling), 1.0 / (1.0 + floored(coupling))
     return C0 * rho * one_minus_theta / 16.0 * (1.0 - rho) ** (k - 1)
 
@@ -46,7 +46,7 @@ def aipfb_K1(kappa_y: float, coupling: float) -> int:
     """Lemma `aipfb:inner`: the AGD steps of the y-subproblem h_k, which comes first.
 
     The lemma names it for x, prints (1 - rho) in the numerator where its proof has 1/(1 - rho), and uses the bound of
-    Lemma `aipfb-out` at T = 1, where only C C_0 holds; hence (1 - rho)^2 below the fraction.
+    Lemma `aipfb-out` at T = 1, where only C C_0 holds; hence (1 - rho)^2 in the denominator.
     """
     return _agd_steps(kappa_y, coupling, 320.0 / (1.0 - aipfb_rho(coupling)) ** 2)
 
@@ -65,7 +65,7 @@ def _agd_steps(kappa: float, coupling: float, factor: float) -> int:
 def aipfb_adaptive_eps(bound: float, coupling: float) -> float:
     """rho (1 - theta)/16 of a bound on b_{k-1}: by the recursion below, the bound falls by 1 - rho at least.
 
-    A quarter of what that asks for, so that the errors themselves do not hide how small b_k has become.
+    It is a quarter of what the recursion needs, so that the errors themselves do not hide how small b_k has become.
     """
     return aipfb_rho(coupling) / (1.0 + floored(coupling)) / 16.0 * bound
 
@@ -78,15 +78,16 @@ def aipfb_next_bound(
     b_k = (mu_x/4 + 1/(2 gamma)) |x_k - x*|^2 + (3 mu_y/4 + 1/(2 sigma)) |y_k - y*|^2 + |x_k - x_{k-1}|^2/(2 gamma)
           + <x_k - x_{k-1}, A (y_k - y*)>.
 
-    The smaller of two. The recursion b_k <= (1 - 2 rho) b_{k-1} + 4 eps/(1 - theta); and what the field proves, since
-    the optimality of both exact subproblems writes F there as differences of the iterates.
+    It is the smaller of two bounds. One is the recursion b_k <= (1 - 2 rho) b_{k-1} + 4 eps/(1 - theta). The other
+    follows from the field F at the exact solutions of both subproblems, where the conditions of optimality express F by
+    differences of the iterates.
 
     Args:
         dx, dy: |x_k - x_{k-1}| and |y_k - y_{k-1}|.
         dxt: |x_k - xt_{k-1}|.
     """
     c = floored(coupling)
-    ex, ey = (math.sqrt(2.0 * eps / (mu * (1.0 + c))) for mu in (mu_x, mu_y))  # to the exact subproblem solutions
+    ex, ey = (math.sqrt(2.0 * eps / (mu * (1.0 + c))) for mu in (mu_x, mu_y))  # distances to the exact solutions
     A = c * math.sqrt(mu_x) * math.sqrt(mu_y)
     Fx = c * mu_x * (dx + ex) + A * ey
     Fy = c * mu_y * (dy + ey) + A * (dxt + ex)

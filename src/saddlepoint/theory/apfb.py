@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from saddlepoint.theory.counts import countable
 
-# The theorem holds with any upper bound in the place of |A|. This one keeps gamma and sigma finite when A = 0.
+# Least |A|/sqrt(mu_x mu_y) that is used, which keeps gamma and sigma finite when A = 0. The theorem holds with any
+# upper bound in the place of |A|.
 COUPLING_FLOOR = 1e-3
 
 
@@ -20,7 +21,7 @@ class ApfbParameters(NamedTuple):
 
 
 def floored(coupling: float) -> float:
-    """|A|/sqrt(mu_x mu_y), or the floor where that is smaller."""
+    """|A|/sqrt(mu_x mu_y), but at least ``COUPLING_FLOOR``."""
     return max(coupling, COUPLING_FLOOR)
 
 
@@ -42,6 +43,6 @@ def apfb_bound(coupling: float, T: int, start: float) -> float:
 
 
 def apfb_steps(coupling: float, reduction: float) -> int:
-    """A T for which the bound of Theorem `apfb` is at most start/reduction."""
+    """A number of steps T for which the bound of Theorem `apfb` is at most start/reduction."""
     c = floored(coupling)
     return max(1, math.floor(countable((c + 1.0) * math.log(max(1.0, c) * reduction))) + 2)

@@ -15,7 +15,8 @@ def catalyst_beta(L: float, mu_x: float, mu_y: float) -> float:
     """beta = L (mu_y - mu_x)/(L - mu_y), which makes both condition numbers equal; at most L.
 
     At kappa_y = 1 the formula divides by zero: no beta reaches the condition number 1. With beta = L that of the
-    x-player is already below 2, and more weight would only cost outer steps. An imbalance of a percent needs no beta.
+    x-player is already below 2, and more weight would only cost outer steps. If mu_y exceeds mu_x by at most one per
+    cent, beta is 0.
     """
     if mu_y <= 1.01 * mu_x:
         return 0.0
@@ -52,7 +53,7 @@ def catalyst_bound(k: int, q: float, gap: float) -> float:
 
 
 def catalyst_steps(q: float, reduction: float) -> int:
-    """The outer steps after which that bound is gap/reduction."""
+    """The outer steps after which ``catalyst_bound`` is at most gap/reduction."""
     rho = catalyst_rho(q)
     if rho >= 1.0 or q == 1.0:
         return 1

@@ -169,7 +169,7 @@ def certificates_from_residuals(
     noise_x: Array,
     noise_y: Array,
 ) -> BlockCertificates:
-    """The same for many problems: every argument has one entry per problem, or is one number for all of them."""
+    """The certificates of many problems: an argument has one entry per problem, or is one number for all of them."""
     given = (mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y)
     mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y = (np.asarray(value, dtype=np.float64) for value in given)
     with np.errstate(all="ignore"):
@@ -202,7 +202,7 @@ def _hypot(a: Number, b: Number) -> Number:
 
 
 def side_bounds(mu_x: Number, mu_y: Number, Fx: Number, Fy: Number) -> tuple[Number, Number]:
-    """|x - x*| and |y - y*| are at most these; nothing is squared, so nothing overflows or underflows on the way."""
+    """|x - x*| and |y - y*| are at most these; nothing is squared, so that no intermediate result overflows."""
     mean = _sqrt(mu_x) * _sqrt(mu_y)
     return _hypot(Fx / mu_x, Fy / mean), _hypot(Fx / mean, Fy / mu_y)
 
@@ -223,5 +223,5 @@ def gap_bound(mu_x: Number, mu_y: Number, Fx: Number, Fy: Number) -> Number:
 
 
 def start_bound(mu_x: float, mu_y: float, Fx: float, Fy: float) -> float:
-    """|x - x*|^2 + |y - y*|^2 is at most this: a proven stand-in for C_0, which the paper's schedules need."""
+    """|x - x*|^2 + |y - y*|^2 is at most this; it serves as C_0, which the paper's schedules need."""
     return weighted_bound(mu_x, mu_y, Fx, Fy) / min(mu_x, mu_y)

@@ -1,4 +1,4 @@
-"""How many oracle calls a method promises, in words and as functions of three numbers."""
+"""The number of oracle calls that theory promises, as a formula and as functions of three numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Order = Callable[[float, float, float], float]
 
 
 class Complexity(NamedTuple):
-    """Calls without logarithms: a formula for people and functions of (kx, ky, c) for programs.
+    """Numbers of calls without logarithms: a formula for people and functions of (kx, ky, c) for programs.
 
     In formulas c = |A|/sqrt(mu_x mu_y), k = max(kx, ky), and N is the norm of ((c, sqrt(ky-1)), (sqrt(kx-1), 0)).
     """

@@ -1,10 +1,10 @@
-"""Numbers of steps as theorems give them, where they can be too large to be written down."""
+"""A limit for the numbers of steps that theorems give, which can be too large for an integer."""
 
 from __future__ import annotations
 
-MOST = 1e18  # stands for every larger number of steps: no run makes as many
+MOST = 1e18  # largest number of steps that is returned
 
 
 def countable(steps: float) -> float:
-    """``steps``, but ``MOST`` where that is more, or where a formula has left the finite numbers."""
+    """The number ``steps``, or ``MOST`` if it is larger, infinite or NaN."""
     return steps if steps < MOST else MOST

@@ -24,7 +24,7 @@ def dippa_C(kappa: float, nu: float) -> float:
 
 
 def dippa_level(k: int, kappa: float, C0: float) -> float:
-    """C_0 (1 - rho)^(k+1), the inexactness that the paper grants step k.
+    """C_0 (1 - rho)^(k+1), the inexactness that the paper allows in step k.
 
     With eps_k and delta_k at a level c, the proof of Theorem `dippa-out` shows for a_k = |z_k - z*|^2 + |w_k - w*|^2
 
@@ -34,32 +34,32 @@ def dippa_level(k: int, kappa: float, C0: float) -> float:
 
 
 def dippa_eps(level: float, mu: float) -> float:
-    """eps_k = level mu/16: how far above its minimum G_k (and H_k) may be left."""
+    """eps_k = level mu/16: the inner loop for G_k (and H_k) may end this far above the minimum."""
     return level * mu / 16.0
 
 
 def dippa_delta(level: float, kappa: float, nu: float) -> float:
     """delta_k = level L mu/(2 (1 + sqrt(kappa))(L mu + |A|^2)), for the coupling subproblem.
 
-    It is the squared distance to its saddle point at which that may be left.
+    It is the squared distance to the saddle point of the subproblem at which its inner loop may end.
     """
     return level / (2.0 * (1.0 + math.sqrt(kappa)) * (1.0 + nu * nu))
 
 
 def dippa_residual(level: float, kappa: float) -> float:
-    """The squared residual at which the coupling subproblem may be left.
+    """The squared residual at which the inner loop for the coupling subproblem may end.
 
     The proof of Theorem `dippa-out` uses delta_k only through |M(u - u_k*)|^2 <= (1 + nu^2) delta_k with
     M = [[I, alpha A], [-alpha A', I]], and M(u - u_k*) is the residual. So the residual may be larger than
-    |M^-1| <= 1 alone would allow, by the factor 2 (1 + nu^2); and it can be observed.
+    |M^-1| <= 1 alone would allow, by the factor 2 (1 + nu^2); and it can be computed.
     """
     return level / (1.0 + math.sqrt(kappa))
 
 
 def dippa_inner_error(level: float, kappa: float) -> float:
-    """How far inner errors at this level can move (z_{k+1}, w_{k+1}).
+    """A bound on the change of (z_{k+1}, w_{k+1}) that inner errors at this level can cause.
 
-    2 |xt - argmin G_k| and its twin for H_k pass through a reflection, and the residual through an isometry.
+    The errors 2 |xt - argmin G_k|, and those for H_k, pass through a reflection, and the residual through an isometry.
     """
     prox = 4.0 * 2.0 * dippa_eps(level, 1.0) / (1.0 + math.sqrt(kappa))  # 4 |xt - argmin G_k|^2, times 1/mu for mu
     return math.sqrt(2.0 * prox) + math.sqrt(dippa_residual(level, kappa))
@@ -73,8 +73,9 @@ def dippa_adaptive_level(bound: float, kappa: float) -> float:
 def dippa_first_level(moved: float, bound: float, kappa: float) -> float:
     """The adaptive level of the first step, whose length is about ``moved`` = alpha |F(x_0, y_0)|.
 
-    At this level inner errors are as long as that. Any level is sound, since the bound on a_2 allows for it; and the
-    bound on a_1 alone, a worst case over all problems, would leave the first steps without direction.
+    At this level inner errors are at most as long as the step. Any level is allowed, since the bound on a_2 takes it
+    into account. The bound on a_1 alone, a worst case over all problems, would allow errors that are longer than the
+    first steps.
     """
     return min(dippa_adaptive_level(bound, kappa), 0.25 * (1.0 + math.sqrt(kappa)) * moved * moved)
 
@@ -82,8 +83,9 @@ def dippa_first_level(moved: float, bound: float, kappa: float) -> float:
 def dippa_next_bound(bound: float, level: float, moved: float, kappa: float) -> float:
     """A bound on a_{k+1}, given one on a_k, the level of step k, and |(z_{k+1} - z_k, w_{k+1} - w_k)|.
 
-    The smaller of two: the recursion above, and what the contraction by r = (sqrt(kappa) - 1)/(sqrt(kappa) + 1) of
-    exact steps says, sqrt(a_k) <= (moved + error)/(1 - r) and so sqrt(a_{k+1}) <= r (moved + error)/(1 - r) + error.
+    It is the smaller of two bounds: the recursion above, and what the contraction of exact steps by the factor
+    r = (sqrt(kappa) - 1)/(sqrt(kappa) + 1) says, sqrt(a_k) <= (moved + error)/(1 - r) and so
+    sqrt(a_{k+1}) <= r (moved + error)/(1 - r) + error.
     """
     root = math.sqrt(kappa)
     r, error = (root - 1.0) / (root + 1.0), dippa_inner_error(level, kappa)
@@ -120,7 +122,7 @@ def dippa_K1(kappa: float, nu: float) -> int:
 def dippa_K2(kappa: float, nu: float) -> int:
     """Lemma `dippa:inner`: the APFB steps that bring the coupling subproblem to delta_k.
 
-    With the factor |A|/sqrt(L mu) of Theorem `apfb`, which the lemma's proof drops.
+    The count has the factor |A|/sqrt(L mu) of Theorem `apfb`, which the lemma's proof drops.
     """
     rho = dippa_rho(kappa)
     return apfb_steps(nu, 20.0 * dippa_C(kappa, nu) * (1.0 + math.sqrt(kappa)) * (1.0 + nu * nu) / (1.0 - rho))
@@ -142,7 +144,7 @@ def dippa_K2_cg(kappa: float, nu: float) -> int:
 
 
 class DippaCalls(NamedTuple):
-    """What DIPPA promises to call at most."""
+    """The most calls of each oracle that DIPPA makes, by its theorem."""
 
     grad_g: int
     grad_h: int

@@ -1,6 +1,6 @@
-"""Extragradient, optimistic gradient and Condat-Vu: methods whose rate is that of the whole field.
+"""Extragradient, optimistic gradient and Condat-Vu: methods whose rate depends on the constants of the whole field.
 
-Everything is said in the scaled variables sqrt(mu_x) x, sqrt(mu_y) y: there the field is strongly monotone with modulus
+Everything is in the scaled variables sqrt(mu_x) x, sqrt(mu_y) y: there the field is strongly monotone with modulus
 1, the functions have kx and ky as constants of smoothness, and the coupling has the norm c.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-SMALLEST = 1e-3  # stands for a vanishing kappa - 1 + c, so that steps stay finite where one step is the solution
+SMALLEST = 1e-3  # least kappa - 1 + c that is used, so that steps stay finite where it is 0
 
 
 def field_lipschitz(kx: float, ky: float, c: float) -> float:
@@ -29,17 +29,17 @@ def extragradient_bound(lipschitz: float, k: int) -> float:
 
 
 def ogda_eta(lipschitz: float) -> float:
-    """1/(4 l) (Mokhtari, Ozdaglar and Pattathil 2020)."""
+    """The step 1/(4 l) (Mokhtari, Ozdaglar and Pattathil 2020)."""
     return 0.25 / lipschitz
 
 
 def ogda_bound(lipschitz: float, k: int) -> float:
-    """mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its start; 4/3 pays for what the method remembers."""
+    """mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its start; 4/3 allows for the last gradient."""
     return 4.0 / 3.0 * (1.0 - ogda_eta(lipschitz)) ** k
 
 
 class Sweep(NamedTuple):
-    """Steps mu_x tx and mu_y ty, and the extrapolation theta."""
+    """The steps mu_x tx and mu_y ty, and the extrapolation theta."""
 
     rx: float
     ry: float

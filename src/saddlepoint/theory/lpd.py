@@ -15,8 +15,8 @@ from saddlepoint.theory.counts import countable
 from saddlepoint.theory.gradient import field_lipschitz
 from saddlepoint.theory.lower import chain_N
 
-SMALLEST = 1e-3  # stands for a vanishing norm, so that steps stay finite where one step is the solution
-MARGIN = 1.01  # the norm is taken this much too large, which is what bounds x and not only y
+SMALLEST = 1e-3  # least norm that is used, so that steps stay finite where the norm is 0
+MARGIN = 1.01  # factor on the norm N; with the factor 1 the proof would bound y but not x
 
 
 def lifted_rho(N: float) -> float:
@@ -44,7 +44,7 @@ def lpd_gs_bound(kx: float, ky: float, c: float, k: int) -> float:
 
 
 def lpd_gs_steps(kx: float, ky: float, c: float, reduction: float) -> int:
-    """A k for which ``lpd_gs_bound`` is at most ``reduction``."""
+    """A number of steps k for which ``lpd_gs_bound`` is at most ``reduction``."""
     return _lpd_gs_steps(kx, ky, c, math.log(reduction))
 
 
@@ -68,7 +68,7 @@ def lpd_gs_calls(kx: float, ky: float, c: float, Fx: float, Fy: float, mu_x: flo
 
 
 class LpdParameters(NamedTuple):
-    """Steps mu_x tx, mu_y ty, weights sx, sy of the new point in w and q, and theta."""
+    """The steps mu_x tx and mu_y ty, the weights sx and sy of the new point in w and q, and theta."""
 
     rx: float
     ry: float
@@ -100,12 +100,12 @@ def lpd_bound(kx: float, ky: float, c: float, k: int) -> float:
 
 
 def lpd_slide_rho(kx: float, ky: float) -> float:
-    """LPD-slide: the coupling is solved for, so that only sqrt(max(kx, ky) - 1) is left of N."""
+    """LPD-slide: the step, from N = sqrt(max(kx, ky) - 1), since the coupling is solved for."""
     return lifted_rho(MARGIN * math.sqrt(max(kx, ky, 1.0) - 1.0))
 
 
 def lpd_slide_bound(kx: float, ky: float, k: int) -> float:
-    """LPD-slide with exact inner solves: as ``lpd_gs_bound``, with its own step."""
+    """LPD-slide with exact inner solves: the bound of ``lpd_gs_bound``, with the step of LPD-slide."""
     r = lpd_slide_rho(kx, ky)
     constant = max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
     return 1.0 if k == 0 else constant * (1.0 + r) ** (1 - k)

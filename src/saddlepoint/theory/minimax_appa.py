@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from saddlepoint.theory.catalyst import catalyst_eps, catalyst_theta
 
-FARTHEST = 1e32  # squared residuals further apart than this cannot be told apart in float64
-SHARE = 0.1  # the error that an inexact x may leave in the gradient for y, relative to what that has to come down to
+FARTHEST = 1e32  # largest ratio of two squared residuals that float64 can resolve
+SHARE = 0.1  # most error that an inexact x may cause in the gradient for y, relative to the target of that gradient
 
 
 def appa_q(kappa: float) -> float:
-    """q = 1/(4 kappa), with which APPA is Catalyst: its momentum, and its rate 1 - sqrt(q) a step.
+    """q = 1/(4 kappa). With this q, APPA is Catalyst: it has its momentum, and its rate 1 - sqrt(q) per step.
 
     Catalyst would take mu/(mu + 2 beta), which is larger; the theorem holds for any smaller q.
     """
@@ -28,9 +28,9 @@ def appa_theta(kappa: float) -> float:
 
 
 def appa_eps(k: int, kappa: float, gap: float) -> float:
-    """The duality gap at which outer step k may end; ``gap`` is a proven one at the start.
+    """The duality gap at which outer step k may end; ``gap`` is a proven bound on the gap at the start.
 
-    The papers fix one small accuracy for all steps. This one falls at the outer rate, as Catalyst's theorem allows.
+    The papers fix one small accuracy for all steps. Here it falls at the outer rate, as Catalyst's theorem allows.
     """
     return catalyst_eps(k, appa_q(kappa), gap)
 
@@ -54,12 +54,12 @@ def minimax_appa_parameters(L_x: float, L_y: float, mu_x: float, norm: float) ->
 def minimax_appa_tolerance(eps: float, m: float, mu_y: float, norm: float) -> float:
     """The gradient norm at which an x-subproblem may end, if the duality gap has to come down to eps.
 
-    Half of eps is for x, as |p|^2/(2 m), and half for y, as |r|^2/(2 mu_y). The error |A| |p|/m that x leaves in r is
-    ``SHARE`` of the latter.
+    Half of eps is for x, as |p|^2/(2 m), and half for y, as |r|^2/(2 mu_y). The error |A| |p|/m that x causes in r is
+    at most ``SHARE`` of |r|.
     """
     return math.sqrt(m * eps) / max(1.0, norm / math.sqrt(m * mu_y) / SHARE)
 
 
 def reduction(start: float, end: float) -> float:
-    """start/end, but no more than arithmetic can tell apart."""
+    """start/end, but at most ``FARTHEST``."""
     return min(start / end, FARTHEST) if end > 0.0 else FARTHEST

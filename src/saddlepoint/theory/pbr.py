@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from saddlepoint.theory.counts import countable
 
-ACCURACY = 0.125  # what a best response leaves of the residual
+ACCURACY = 0.125  # residual after a best response, relative to the one before
 
 
 class Betas(NamedTuple):
@@ -24,7 +24,7 @@ def pbr_betas(mu_x: float, mu_y: float, norm: float) -> Betas:
 
 
 def pbr_paper_betas(mu_x: float, mu_y: float, norm: float) -> Betas:
-    """max(mu_x, |A|) and max(mu_y, |A|), as in the paper; equal to the others if mu_x = mu_y."""
+    """max(mu_x, |A|) and max(mu_y, |A|), as in the paper; equal to ``pbr_betas`` if mu_x = mu_y."""
     return Betas(max(mu_x, norm), max(mu_y, norm))
 
 
@@ -39,10 +39,10 @@ def response_theta(m_x: float, m_y: float, norm: float) -> float:
 
 
 def response_contraction(theta: float, accuracy: float = ACCURACY) -> float:
-    """What a pair of best responses leaves of R = sqrt(|Fx|^2/m_x + |Fy|^2/m_y) at most.
+    """The factor on R = sqrt(|Fx|^2/m_x + |Fy|^2/m_y) of a pair of best responses, at most.
 
     In these units a response to accuracy a R moves x by at most X + a R, if X = |Fx|/sqrt(m_x); so Fy grows by theta of
-    that at most. The same for y, and then Y <= a R and X <= a R + theta (Y_0 + theta (X_0 + a R) + a R).
+    that at most. The same holds for y, so that Y <= a R and X <= a R + theta (Y_0 + theta (X_0 + a R) + a R).
     """
     x = accuracy + theta * (accuracy * (1.0 + theta) + math.hypot(1.0, theta))
     return math.hypot(x, accuracy)

@@ -5,7 +5,7 @@ eigenvalue of H. S = [[0, A], [-A', 0]] and c = |S| is the coupling condition nu
 
     z_1 = (eta P + H)^-1 r,   z_2 = (eta P + S)^-1 (r - (H + S) z_1),   z = z_1 + z_2,   P = m I + beta H,
 
-or z = H^-1 r where c <= m/2: a step of Richardson, for which eta = beta = 0 here.
+or, if c <= m/2, the Richardson step z = H^-1 r, for which eta = beta = 0 in this module.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import NamedTuple
 
 from saddlepoint.theory.counts import countable
 
-SLACK, PROVEN = 0.5, 0.125  # shares of 1 - contraction: what the solves within a step are granted at first, and at last
-SMALLEST = 1e-17  # stands for a smaller share, and for a smaller gain: they are lost in rounding
+SLACK, PROVEN = 0.5, 0.125  # tolerance of the solves within a step, divided by 1 - contraction: at first, at least
+SMALLEST = 1e-17  # least tolerance, and least gain of a step: smaller ones are lost in rounding
 
 
 class HssParameters(NamedTuple):
-    """eta and beta."""
+    """The parameters eta and beta of a step."""
 
     eta: float
     beta: float
 
 
 def rhss_parameters(k: int, m: float, c: float) -> HssParameters:
-    """beta = t^-2 and eta = t, t = (c/m)^(1/k), with k levels to go, but eta = 2 t if k = 1; zero where c <= m/2.
+    """beta = t^-2 and eta = t, t = (c/m)^(1/k), if k levels are left, but eta = 2 t if k = 1; zero where c <= m/2.
 
     Then eta P + S is a system of the same kind, but its c/m is t^(k-1) at most, and 1/2 at most if k = 1.
     """
@@ -38,10 +38,10 @@ def rhss_parameters(k: int, m: float, c: float) -> HssParameters:
 
 
 def rhss_contraction(k: int, d: float, e: float, c: float, kappa: float) -> float:
-    """What an exact step leaves of |P^1/2 z_1| at most: max |eta - lam|/(eta + lam) over the spectrum of P^-1 H.
+    """The factor on |P^1/2 z_1| of an exact step, at most: max |eta - lam|/(eta + lam) over the spectrum of P^-1 H.
 
-    That is h/(m + beta h) for h from m to d + e kappa, and the maximum is at an end. A step of Richardson leaves c/m of
-    |H^1/2 z|.
+    The spectrum consists of h/(m + beta h) for h from m to d + e kappa, and the maximum is at an end. A Richardson step
+    multiplies |H^1/2 z| by at most c/m.
     """
     m = d + e
     eta, beta = rhss_parameters(k, m, c)
@@ -54,9 +54,9 @@ def rhss_contraction(k: int, d: float, e: float, c: float, kappa: float) -> floa
 class HssGoal(NamedTuple):
     """How accurate the solves within a step have to be, given what the first one has found.
 
-    Let q_1 and q_2 be the residuals that they leave. In the norm |P^-1/2 q|/eta they add at most 2 sigma |q_1| and
-    (1 + sigma) |q_2| to what the step leaves, where sigma is its contraction; so ``tol`` |P^1/2 z_1| is asked of both.
-    For a step of Richardson it is tol |H^1/2 z| in the norm |H^-1/2 q|.
+    Let q_1 and q_2 be the residuals of the two solves. In the norm |P^-1/2 q|/eta they add at most 2 sigma |q_1| and
+    (1 + sigma) |q_2| to the error after the step, where sigma is its contraction; so both must be at most
+    ``tol`` |P^1/2 z_1|. For a Richardson step the residual must be at most tol |H^1/2 z| in the norm |H^-1/2 q|.
     """
 
     m: float
@@ -77,23 +77,24 @@ class HssGoal(NamedTuple):
 
 
 def rhss_goal(k: int, d: float, e: float, c: float, kappa: float, slack: float) -> HssGoal:
-    """tol = slack (1 - sigma), but not below what arithmetic can tell apart."""
+    """The goal with tol = slack (1 - sigma), but at least ``SMALLEST``."""
     tol = max(slack * (1.0 - rhss_contraction(k, d, e, c, kappa)), SMALLEST)
     return HssGoal(d + e, *rhss_parameters(k, d + e, c), tol)
 
 
 def rhss_inexact_contraction(contraction: float, tol: float) -> float:
-    """sigma + (1 + 3 sigma) tol/(1 - tol): what a step with inexact solves leaves at most.
+    """sigma + (1 + 3 sigma) tol/(1 - tol), a bound on the contraction of a step with inexact solves.
 
-    That is (1 + sigma)/2 at most for the ``PROVEN`` share. A step of Richardson leaves (sigma + tol)/(1 - tol), less.
+    It is at most (1 + sigma)/2 for tol = PROVEN (1 - sigma). For a Richardson step (sigma + tol)/(1 - tol), which is
+    less, is a bound.
     """
     return contraction + (1.0 + 3.0 * contraction) * tol / (1.0 - tol)
 
 
 def rhss_steps(contraction: float, kappa: float, reduction: float) -> int:
-    """Steps, each of which leaves (1 + sigma)/2 at most, that are sure to shrink the residual by ``reduction``.
+    """Steps with a contraction of at most (1 + sigma)/2 that are sure to shrink the residual by ``reduction``.
 
-    (1 + kappa)^2 allows for the change between its norm and the one in which steps are contractions.
+    The factor (1 + kappa)^2 allows for the change from the norm of the residual to the one in which steps contract.
     """
     gain = max(-math.log(0.5 * (1.0 + contraction)), SMALLEST)
     return max(1, math.ceil(countable((2.0 * math.log1p(kappa) + math.log(max(reduction, 1.0))) / gain)))

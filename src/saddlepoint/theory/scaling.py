@@ -30,22 +30,23 @@ from saddlepoint.theory.gradient import condat_vu_steps, field_lipschitz, ogda_e
 from saddlepoint.theory.lower import forced_rounds
 from saddlepoint.theory.lpd import lpd_gs_rho, lpd_parameters, lpd_slide_rho
 
-SLIDE_ACCURACY = 0.1  # LPD-slide's inner residual, relative to the move
+SLIDE_ACCURACY = 0.1  # residual of LPD-slide's inner system, relative to the length of the step
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Workers alike, and the network between them.
+    """A number of equal workers and the network between them.
 
     Attributes:
-        workers: how many.
-        memory: bytes of A, and of the data of g and h, that a worker can keep; if its part is larger, all is on disk.
-        memory_bandwidth: bytes a second at which it reads what it keeps, in one pass of both products,
-        disk_bandwidth: and what it does not.
+        workers: the number of workers.
+        memory: bytes of A, and of the data of g and h, that fit into the memory of a worker. If its part is
+            larger, all of it is read from disk.
+        memory_bandwidth: bytes a second that a worker reads from memory, in one pass of both products.
+        disk_bandwidth: bytes a second that a worker reads from disk, if its part does not fit into memory.
         latency: seconds from the sending of a short message to its arrival.
         network: bytes a second of a worker's link.
-        fan_in: children of a node of the tree; as many as there are workers for a star.
-        overhead: seconds of a round that are none of these: the engine's own.
+        fan_in: children of a node of the tree; for a star, the number of workers.
+        overhead: further seconds of a round, spent by the engine itself.
         scatter: standard deviation of the workers' times, relative to their mean.
     """
 
@@ -70,7 +71,7 @@ class Cluster:
 
     @property
     def depth(self) -> int:
-        """Levels of the tree; 1 for a single worker, whose answers travel too."""
+        """Levels of the tree. It is 1 for a single worker, whose answers are sent too."""
         return tree_depth(self.workers, self.fan_in)
 
 
@@ -80,9 +81,10 @@ class Job:
 
     Attributes:
         size: bytes of A.
-        vector: bytes of a vector of y, which is what travels each way.
+        vector: bytes of a vector of y, which is sent each way.
         gradient_size: bytes that a pair of gradients reads, over all workers together: the data of g and h.
-        gradient_vector: bytes that a pair of gradients sends and gets; 0 where g and h are sums over what is split.
+        gradient_vector: bytes that are sent and received for a pair of gradients; 0 where g and h are sums
+            over what is split.
     """
 
     size: float
@@ -108,12 +110,12 @@ class Round(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Of the round."""
+        """Seconds of the whole round."""
         return self.read + self.broadcast + self.reduction + self.overhead
 
     @property
     def efficiency(self) -> float:
-        """The share of it in which A is read."""
+        """The share of the round in which A is read."""
         return self.read / self.total
 
 
@@ -126,7 +128,7 @@ def tree_depth(workers: int, fan_in: int) -> int:
 
 
 def tree_seconds(vector: float, cluster: Cluster) -> float:
-    """A broadcast, or a reduction, of a vector of so many bytes: latency + min(f, K) bytes/network a level."""
+    """Seconds of a broadcast, or a reduction, of ``vector`` bytes: latency + min(f, K) bytes/network a level."""
     together = min(cluster.fan_in, cluster.workers)
     return cluster.depth * (cluster.latency + together * vector / cluster.network)
 
@@ -137,19 +139,19 @@ def fits(job: Job, cluster: Cluster) -> bool:
 
 
 def read_seconds(size: float, cluster: Cluster, from_memory: bool = True) -> float:
-    """The slowest worker's pass over its part of so many bytes."""
+    """Seconds in which the slowest worker reads its part of ``size`` bytes."""
     speed = cluster.memory_bandwidth if from_memory else cluster.disk_bandwidth
     return size / cluster.workers / speed * (1.0 + cluster.scatter * math.sqrt(2.0 * math.log(cluster.workers)))
 
 
 def round_seconds(job: Job, cluster: Cluster) -> Round:
-    """One ``through`` or ``both``: y goes out, every worker reads its rows once, the parts of A' x are summed."""
+    """Seconds of one round: y is sent to all, every worker reads its rows once, and the parts of A' x are summed."""
     talk = tree_seconds(job.vector, cluster)
     return Round(read_seconds(job.size, cluster, fits(job, cluster)), talk, talk, cluster.overhead)
 
 
 def gradient_seconds(job: Job, cluster: Cluster) -> float:
-    """A pair of gradients, each worker on its part of the data."""
+    """Seconds of a pair of gradients, each worker on its part of the data."""
     seconds = read_seconds(job.gradient_size, cluster, fits(job, cluster))
     if job.gradient_vector:
         seconds += 2.0 * tree_seconds(job.gradient_vector, cluster) + cluster.overhead
@@ -157,15 +159,16 @@ def gradient_seconds(job: Job, cluster: Cluster) -> float:
 
 
 def scalar_seconds(cluster: Cluster) -> float:
-    """A number that all workers add up, and are told: a norm of x, for a method that looks at it."""
+    """Seconds until all workers know the sum of one number each, such as a norm of x that a method needs."""
     return 2.0 * tree_seconds(8.0, cluster) + cluster.overhead
 
 
 def best_workers(job: Job, cluster: Cluster) -> float:
-    """About how many workers make the shortest round over a star, sqrt(size network/(2 vector bandwidth)).
+    """The number of workers for which a round over a star is shortest, about sqrt(size network/(2 vector bandwidth)).
 
-    There reading, size/(K bandwidth), has come down to what sending K vectors out and back costs, 2 K vector/network.
-    With a tree the sum grows with log K only, and more workers help as long as the read is longer than a level.
+    With so many workers, reading takes size/(K bandwidth), as long as sending K vectors each way, 2 K vector/network.
+    With a tree the time to send grows with log K only, and more workers help as long as reading takes longer than one
+    level of the tree.
     """
     return math.sqrt(job.size * cluster.network / (2.0 * job.vector * cluster.memory_bandwidth))
 
@@ -179,7 +182,7 @@ class Counts(NamedTuple):
     Attributes:
         rounds: passes over A, with a product each way.
         gradients: pairs of gradients.
-        scalars: numbers of x that are added up on their own, because the next step waits for them.
+        scalars: sums over all workers, such as norms of x, that the next step has to wait for.
     """
 
     rounds: float
@@ -191,10 +194,11 @@ METHODS = ("condat-vu", "condat-vu, prox", "ogda", "lpd", "lpd-gs", "lpd-slide",
 
 
 def promised_counts(method: str, kx: float, ky: float, c: float, tol: float) -> Counts:
-    """What shrinks the distance by ``tol``, by the rates of the theorems.
+    """The calls that shrink the distance by the factor ``tol``, by the rates of the theorems.
 
-    Single loops by their rate alone, without the constant before it. The inner loops of ``lpd-slide``, ``dippa`` and
-    ``aipfb`` at the worst that their theorems allow; runs need several times less (the constants are those of proofs).
+    Methods with a single loop are counted by their rate alone, without the constant before it. The inner loops of
+    ``lpd-slide``, ``dippa`` and ``aipfb`` are counted as the worst case of their theorems; runs need several times
+    fewer calls, because the constants are those of proofs.
 
     Args:
         method: a name of ``METHODS``; "condat-vu, prox" is Condat-Vu with both proxes, which must be cheap.
@@ -237,7 +241,7 @@ def promised_counts(method: str, kx: float, ky: float, c: float, tol: float) -> 
 
 
 def solution_seconds(counts: Counts, job: Job, cluster: Cluster) -> float:
-    """rounds * round + gradients * gradient + scalars * scalar."""
+    """Seconds of a solve: rounds * round + gradients * gradient + scalars * scalar."""
     return (
         counts.rounds * round_seconds(job, cluster).total
         + counts.gradients * gradient_seconds(job, cluster)
@@ -246,9 +250,9 @@ def solution_seconds(counts: Counts, job: Job, cluster: Cluster) -> float:
 
 
 def even_gradient(one: Counts, other: Counts, round_: float, scalar: float = 0.0) -> float:
-    """The seconds of a gradient at which two methods take the same time; infinite or negative where one always wins.
+    """The seconds of a gradient at which two methods take the same time; infinite or negative if one is always faster.
 
-    The one with fewer gradients wins above it.
+    If a gradient takes longer than this, the method with fewer gradients is faster.
     """
     rounds = (one.rounds - other.rounds) * round_ + (one.scalars - other.scalars) * scalar
     gradients = other.gradients - one.gradients

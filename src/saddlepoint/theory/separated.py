@@ -13,8 +13,8 @@ LONGEST = 1.0  # the longest step r; a longer one would hardly make the outer lo
 def explicit_parts(kx: float, ky: float, c: float) -> str:
     """The oracles of the outer loop, where kx >= ky: those with the smaller constants among sqrt(kx), sqrt(ky) and c.
 
-    "A", "Ah", "h" or "gh". What is left is solved for in every outer step: gradients of g and h alone, of g alone, a
-    saddle problem of g and A, or a linear system with A.
+    They are "A", "Ah", "h" or "gh". The other oracles are used to solve a subproblem in every outer step: with "A" one
+    of g and h alone, with "Ah" one of g alone, with "h" a saddle problem of g and A, and with "gh" a linear system.
     """
     a, b, s = kx - 1.0, ky - 1.0, c * c
     if s <= b or (b <= 0.0 and s <= a):
@@ -38,9 +38,9 @@ def separated_rho(kx: float, ky: float, c: float) -> float:
 def separated_bound(kx: float, ky: float, c: float, k: int) -> float:
     """With exact inner solves mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its start.
 
-    The proof is that of ``lpd_gs_bound``, word for word, if the blocks of the lifted problem that are solved for
-    together (x with the dual of g, y with the dual of h, or x with y) are taken as one: what is left between the blocks
-    has the norm ``explicit_N``.
+    The proof of ``lpd_gs_bound`` holds if the blocks of the lifted problem that are solved for together (x with the
+    dual of g, y with the dual of h, or x with y) are taken as one: the coupling that is left between the blocks has the
+    norm ``explicit_N``.
     """
     r = separated_rho(kx, ky, c)
     constant = max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
@@ -48,17 +48,17 @@ def separated_bound(kx: float, ky: float, c: float, k: int) -> float:
 
 
 def separated_gradient_g_order(kx: float, ky: float, c: float) -> float:
-    """Gradients of g: sqrt(kx); no fewer than 1."""
+    """Gradients of g: sqrt(kx), which is at least 1."""
     return math.sqrt(kx)
 
 
 def separated_gradient_h_order(kx: float, ky: float, c: float) -> float:
-    """Gradients of h: sqrt(ky); no fewer than 1."""
+    """Gradients of h: sqrt(ky), which is at least 1."""
     return math.sqrt(ky)
 
 
 def separated_product_order(kx: float, ky: float, c: float) -> float:
-    """Products: c, and one for each outer step, of which there are as many as the smallest of the three constants."""
+    """Products: c, and one per outer step; the number of outer steps is the smallest of sqrt(kx), sqrt(ky) and c."""
     return max(1.0, c, min(math.sqrt(kx), math.sqrt(ky)))
 
 
@@ -68,5 +68,5 @@ def separated_order(kx: float, ky: float, c: float) -> float:
 
 
 def relative_gradient_steps(kappa: float, accuracy: float) -> int:
-    """Steps of AGD after which the gradient is sure to be ``accuracy`` times the distance from the start, and some."""
+    """Steps of AGD after which the gradient is sure to be at most ``accuracy`` times the distance from the start."""
     return 2 + math.ceil(2.0 * math.sqrt(kappa) * math.log(16.0 * kappa / accuracy))

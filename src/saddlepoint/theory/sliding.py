@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class SlidingParameters(NamedTuple):
-    """alpha, the weight of the new point; eta, the step; both in scaled variables."""
+    """The weight alpha of the new point and the step eta, both in scaled variables."""
 
     alpha: float
     eta: float
@@ -21,10 +21,10 @@ def sliding_parameters(kx: float, ky: float) -> SlidingParameters:
 
 
 def sliding_accuracy(eta: float) -> float:
-    """How far the residual of the inner system may be from zero, relative to the move: 1/(sqrt(6) (1 + eta)).
+    """The residual of the inner system that is allowed, relative to the length of the step: 1/(sqrt(6) (1 + eta)).
 
-    The condition eta |B|^2 <= |zh - z|^2/(6 eta) on the gradient B of the inner problem, for the residual of the
-    system divided by 1 + 1/eta.
+    It is the condition eta |B|^2 <= |zh - z|^2/(6 eta) on the gradient B of the inner problem, written for the residual
+    of the system divided by 1 + 1/eta.
     """
     return 1.0 / (math.sqrt(6.0) * (1.0 + eta))
 

@@ -79,12 +79,12 @@ def sliding_order(kx: float, ky: float, c: float) -> float:
 
 
 def lpd_order(kx: float, ky: float, c: float) -> float:
-    """LPD: sqrt(kx - 1) + sqrt(ky - 1) + 2 c, and one step where that is less."""
+    """LPD: sqrt(kx - 1) + sqrt(ky - 1) + 2 c, but at least 1."""
     return max(1.0, math.sqrt(kx - 1.0) + math.sqrt(ky - 1.0) + 2.0 * c)
 
 
 def lpd_gs_order(kx: float, ky: float, c: float) -> float:
-    """LPD-GS: the lower bound's own N, and one step where that is less."""
+    """LPD-GS: the condition number N of the lower bound, but at least 1."""
     return max(1.0, chain_N(kx, ky, c))
 
 
@@ -104,7 +104,7 @@ def imex_order(kx: float, ky: float, c: float) -> float:
 
 
 class Row(NamedTuple):
-    """What is promised for one method; ``key`` is its registered name."""
+    """The calls that theory promises for one method; ``key`` is its registered name."""
 
     key: str
     title: str
@@ -112,12 +112,12 @@ class Row(NamedTuple):
 
     @property
     def formula(self) -> str:
-        """The calls in words."""
+        """The number of calls as a formula for people."""
         return self.complexity.formula
 
     @property
     def order(self) -> Order:
-        """The calls of the busiest oracle."""
+        """The calls of the busiest oracle, as a function of kx, ky and c."""
         assert self.complexity.order is not None
         return self.complexity.order
 
@@ -131,7 +131,7 @@ IMPLICIT = Complexity(
     "gradients k, products k (1 + |A|/L)", imex_order, grad_g=imex_gradient_order, grad_h=imex_gradient_order
 )
 
-TABLE1 = (  # as printed; the attribute ``complexity`` of a method may be better
+TABLE1 = (  # the rows as printed; the attribute ``complexity`` of a method may be better
     Row("extragradient", "Nesterov and Scrimali 2006", _GRADIENT),
     Row("ogda", "Mokhtari et al. 2019", _GRADIENT),
     Row("minimax-appa", "Lin et al. 2020", Complexity("c + sqrt(kx ky)", minimax_appa_order)),
@@ -148,8 +148,8 @@ FORCED = Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", Complexity("
 def regime(kx: float, ky: float, c: float) -> str:
     """The paper's three regimes: weak, intermediate or strong coupling.
 
-    Weak below |A| = sqrt(L_x mu_y + L_y mu_x), where DIPPA's bound is no better than its rivals'; strong above
-    |A| = (L_x L_y (L_x mu_y + L_y mu_x))^(1/4), where it meets the lower bound.
+    Coupling is weak below |A| = sqrt(L_x mu_y + L_y mu_x), where DIPPA's bound is no better than earlier ones. It is
+    strong above |A| = (L_x L_y (L_x mu_y + L_y mu_x))^(1/4), where DIPPA's bound meets the lower bound.
     """
     if c <= math.sqrt(kx + ky):
         return "weak"
