@@ -22,7 +22,7 @@ import saddlepoint as sp
 from saddlepoint.problems.generators import demo, random_logistic
 from saddlepoint.uses.bench.measure import hard_chain
 from saddlepoint.uses.pages.report import Group, assembled
-from saddlepoint.uses.pages.report_table import MISSING, Cell, number, table, told
+from saddlepoint.uses.pages.report_table import MISSING, Cell, format_number, number, table
 
 HERE = Path(__file__).parent
 TOL = 1e-6
@@ -159,7 +159,8 @@ def bench_page(quick: bool) -> str:
     limit = 5.0 if quick else 20.0
     groups = [solved(case, limit) for case in (QUICK if quick else CASES)]
     about = (
-        f"<p>First a few problems, solved for this page to a certified distance of {told(TOL)}, at most {limit:g} "
+        f"<p>First a few problems, solved for this page to a certified distance of {format_number(TOL)}, at most "
+        f"{limit:g} "
         f"seconds a method, by <code>{COMMAND}{' --quick' if quick else ''}</code>; then <a href='#measured'>what was "
         "measured before</a>, each page with the command that makes it. The head of a column sorts its table.</p>"
     )

@@ -528,7 +528,7 @@ def test_bad_numbers_are_answered_kindly(opened):
         ("kx", "abc", f"“abc” is not a number; expected {kappa}, such as 1000."),
         ("kx", "0.5", f"0.5 is too small; expected {kappa}."),
         ("ky", "1e99", f"1e99 is too large; expected {kappa}."),
-        ("ky", "", f"Nothing is here; expected {kappa}, such as 30."),
+        ("ky", "", f"The field is empty; expected {kappa}, such as 30."),
         ("c", "-1", "-1 is too small; expected a number from 0 to 1e15."),
         ("tol", "1", "1 is too large; expected a number from 1e-300 to 0.999."),
         ("norm", "0,5", "“0,5” is not a number; expected a number from 0 to 1e15, such as 0.3."),

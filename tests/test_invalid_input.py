@@ -221,7 +221,7 @@ API = [
     ("no value", lambda: smooth()(np.ones(2)), "this Smooth was given no value; pass value= to have one"),
     # -- predictions and generators
     ("predict nothing", lambda: sp.predict(A), r"f is array\(.*\); expected a Saddle\(g, h, A\), or kx, ky and coupling"),
-    ("predict unknown numbers", lambda: sp.predict({"k": 1.0}), "the numbers name 'k'; expected kx, ky, coupling"),
+    ("predict unknown numbers", lambda: sp.predict({"k": 1.0}), "f has the key 'k'; expected kx, ky, coupling"),
     ("kx a text", lambda: sp.predict(kx="large", ky=1, coupling=1), "kx is 'large'; expected a number"),
     ("no variables", lambda: random_quadratic(0, 3, 10, 10, 1), "m is 0; expected a whole number from 1 to"),
     ("half a variable", lambda: chain(2.5, 10, 10, 1), "n is 2.5; expected a whole number from 1 to"),

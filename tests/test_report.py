@@ -22,7 +22,7 @@ from saddlepoint.solving.result import History, Record, Status
 from saddlepoint.theory.certificate import NO_CERTIFICATE, distance_bound, gap_bound
 from saddlepoint.uses.pages.report import by_problem, report_page
 from saddlepoint.uses.pages.report_data import MOST, as_csv, thinned, unique
-from saddlepoint.uses.pages.report_table import told
+from saddlepoint.uses.pages.report_table import format_number
 from saddlepoint.uses.pages.report_words import proof, rounds, verdict
 
 ROOT = Path(__file__).parent.parent
@@ -76,7 +76,7 @@ def odd_ones(result):
 
 def test_numbers_as_people_read_them():
     values = [0.0, 1.0, 0.25, 12345.6, 1e-6, 6.2512e-07, 123456.0, -2.5e7, math.inf, math.nan, 1234567]
-    assert [told(value) for value in values] == [
+    assert [format_number(value) for value in values] == [
         "0", "1", "0.25", "12346", "1e-6", "6.25e-7", "1.23e5", "-2.5e7", "∞", "–", "1234567"
     ]  # fmt: skip
 
@@ -106,14 +106,14 @@ def test_the_proof_has_the_numbers_of_the_theory(results):
         assert gap_bound(*at) <= certificate.gap
         said = " ".join(proof(result))
         for value in (*certificate[:7], constants["mu_x"]):
-            assert told(value) in said
+            assert format_number(value) in said
         assert "noise" not in said
 
 
 def test_the_proof_tells_of_noise(results):
     result = results["auto"]
     noisy = replace(result, certificate=result.certificate._replace(noise_x=0.00123))
-    assert f"noise, measured as up to {told(0.00123)} in the gradient of g." in " ".join(proof(noisy))
+    assert f"noise, measured as up to {format_number(0.00123)} in the gradient of g." in " ".join(proof(noisy))
 
 
 def test_verdicts(results):
@@ -375,7 +375,7 @@ def test_details_open_by_link_and_by_key_and_hold_everything(opened, results):
     assert second.locator("pre").is_visible()
     said = second.text_content()
     result = results["dippa"]
-    for word in (result.message, told(result.certificate.distance), np.__version__, "adaptive", "xie2021"):
+    for word in (result.message, format_number(result.certificate.distance), np.__version__, "adaptive", "xie2021"):
         assert word in said
     assert second.locator("pre").text_content() == result.cite()
     second.locator(".history summary").press("Enter")

@@ -96,7 +96,7 @@ def circle(edges: Iterable[tuple[str, str]]) -> list[str]:
 
 
 class Room(NamedTuple):
-    """A file or a folder of a floor and the words about it; the name may be a pattern such as ``*.py``."""
+    """A file or a folder of a floor and its description; the name may be a pattern such as ``*.py``."""
 
     floor: str
     name: str
@@ -137,7 +137,7 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:var(--i
 
 
 def draw() -> str:
-    """The drawing as SVG: a band for each floor and a box for each room, with the words of the page as its tooltip."""
+    """The drawing as SVG: a band for each floor and a box for each room, with its description as the tooltip."""
     bands, boxes, top = [], [], 10
     for name, rooms in page().items():
         x, y = float(LEFT), top + 6

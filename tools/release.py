@@ -1,4 +1,4 @@
-"""`make release`: builds sdist and wheel into dist/, looks into them, and tries each out in an empty environment.
+"""`make release`: builds sdist and wheel into dist/, inspects them, and tries each out in an empty environment.
 
 It uploads nothing; RELEASING.md says what comes before and after.
 """
@@ -18,8 +18,10 @@ from pathlib import Path
 from packaging.metadata import Metadata
 
 ROOT = Path(__file__).resolve().parent.parent
-CORE = {"numpy", "scipy", "array-api-compat"}
-KIND = "the command line needs typer and rich: pip install 'saddlepoint[cli]'"
+CORE = {"numpy", "scipy", "array-api-compat"}  # the packages that saddlepoint needs
+# What the command line prints without its extra.
+WITHOUT_EXTRA = "the command line needs typer and rich: pip install 'saddlepoint[cli]'"
+# A problem file for the trial.
 PROBLEM = """\
 A = [[1.0, 2.0], [0.0, 1.0]]
 g = { kind = "quadratic", P = [1.0, 3.0], b = [1.0, 1.0] }
@@ -28,12 +30,12 @@ h = { kind = "quadratic", P = 2.0 }
 
 
 def say(text: str) -> None:
-    """A line for whoever waits."""
+    """Print a line at once."""
     print(text, flush=True)
 
 
 def run(*command: str | Path, code: int = 0, cwd: Path | None = None) -> str:
-    """What a command printed; anything but the exit code that is expected ends the release."""
+    """Run a command and return what it printed; an exit code other than ``code`` ends the release."""
     done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, env=_environment())
     if done.returncode != code:
         line = " ".join(map(str, command))
@@ -42,7 +44,7 @@ def run(*command: str | Path, code: int = 0, cwd: Path | None = None) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The present one, without what could lead an empty environment back to this tree."""
+    """The environment variables, without those that could make an empty environment import from this tree."""
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
 
@@ -57,24 +59,24 @@ def build(tree: Path, out: Path) -> tuple[Path, Path]:
 
 
 def build_wheel(tree: Path, out: Path) -> Path:
-    """The wheel straight from a tree."""
+    """The wheel built from a tree without an sdist."""
     run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", out, tree)
     (wheel,) = out.glob("*.whl")
     return wheel
 
 
-# -- look into --------------------------------------------------------------------------------------------------------
+# -- inspect ----------------------------------------------------------------------------------------------------------
 
 
 def version(root: Path = ROOT) -> str:
-    """The version, which is written down in one place."""
+    """The version, as ``saddlepoint/__init__.py`` has it."""
     found = re.search(r'^__version__ = "(.+)"$', (root / "src/saddlepoint/__init__.py").read_text(), re.MULTILINE)
     assert found
     return found[1]
 
 
 def wheel_faults(wheel: Path, root: Path = ROOT) -> list[str]:
-    """What is wrong with the files in a wheel: it holds the package as it is in the tree, and its metadata."""
+    """The faults of the files in a wheel, which must be the package as it is in the tree, and its metadata."""
     names = set(zipfile.ZipFile(wheel).namelist())
     info = f"saddlepoint-{version(root)}.dist-info"
     source = root / "src"
@@ -89,7 +91,7 @@ def wheel_faults(wheel: Path, root: Path = ROOT) -> list[str]:
 
 
 def sdist_faults(sdist: Path, tracked: set[str]) -> list[str]:
-    """What is wrong with the files in an sdist: it holds nothing that is not in the repository."""
+    """The faults of the files in an sdist, which must hold nothing that is not in the repository."""
     stem = sdist.name.removesuffix(".tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(f"{stem}/") for name in archive.getnames()}
@@ -101,20 +103,20 @@ def sdist_faults(sdist: Path, tracked: set[str]) -> list[str]:
 
 
 def tracked_files(root: Path = ROOT) -> set[str]:
-    """What git knows, or would take in with `git add .`"""
+    """The files that git tracks, or would track after `git add .`"""
     listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=root).splitlines()
     return {name for name in listed if (root / name).is_file()}
 
 
 def metadata(wheel: Path) -> Metadata:
-    """The metadata; the field at fault is named where one is not as the standard has it."""
+    """The metadata of a wheel; a field that does not follow the standard raises an error that names it."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         return Metadata.from_email(archive.read(name), validate=True)
 
 
 def metadata_faults(wheel: Path, root: Path = ROOT, core: set[str] = CORE) -> list[str]:
-    """What an index and its visitors would miss."""
+    """The faults of the metadata that an index needs."""
     found = metadata(wheel)
     needed = {one.name for one in found.requires_dist or [] if one.marker is None}
     title = (root / "README.md").read_text("utf-8").splitlines()[0]
@@ -132,7 +134,7 @@ def metadata_faults(wheel: Path, root: Path = ROOT, core: set[str] = CORE) -> li
 
 
 def before_the_upload(wheel: Path, root: Path = ROOT) -> list[str]:
-    """What does not hinder a build, but an upload."""
+    """What still has to be done before an upload, though the build is complete."""
     found = []
     head = re.search(r"^## (\S+) \((.+)\)$", (root / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     if head is None or head[2] == "unreleased":
@@ -157,27 +159,29 @@ def empty_environment(folder: Path) -> Path:
 
 
 def install(python: Path, what: str) -> None:
-    """Put something into it."""
+    """Install a package into an environment."""
     run(sys.executable, "-m", "pip", "--python", python, "install", "-q", what)
 
 
 def installed(python: Path) -> set[str]:
-    """The names of what is in it."""
+    """The names of the packages in an environment."""
     listed = run(python, "-c", "from importlib import metadata as m; print(*(d.name for d in m.distributions()))")
     return set(listed.split())
 
 
 def try_out(file: Path, folder: Path, root: Path = ROOT) -> None:
-    """Install a wheel or an sdist on its own and use it; then with the command line."""
+    """Install a wheel or an sdist on its own and use it; then install its command line and use that."""
     python = empty_environment(folder / "env")
     command = python.with_name("saddlepoint")
     install(python, str(file))
     extra = installed(python) - CORE - {"saddlepoint"}
     if extra:
-        raise SystemExit(f"{file.name} brought along {', '.join(sorted(extra))}")
+        raise SystemExit(
+            f"{file.name} also installs {', '.join(sorted(extra))}; expected only {', '.join(sorted(CORE))}"
+        )
     smoke = Path(__file__).with_name("smoke.py")
     run(python, "-I", "-W", "error", smoke, version(root), folder.resolve(), cwd=folder)
-    if KIND not in run(command, "--help", code=2, cwd=folder):
+    if WITHOUT_EXTRA not in run(command, "--help", code=2, cwd=folder):
         raise SystemExit("without its extra, the command line does not say what it needs")
 
     install(python, f"saddlepoint[cli] @ {file.resolve().as_uri()}")
@@ -192,16 +196,16 @@ def try_out(file: Path, folder: Path, root: Path = ROOT) -> None:
         "explorer -o explorer.html",
         "game kuhn",
     ):
-        said = run(python, "-I", "-W", "error", command, *words.split(), cwd=folder)
-        if not said.strip():
-            raise SystemExit(f"saddlepoint {words} said nothing")
+        output = run(python, "-I", "-W", "error", command, *words.split(), cwd=folder)
+        if not output.strip():
+            raise SystemExit(f"saddlepoint {words} printed nothing")
     for page in ("report.html", "explorer.html"):
         if not (folder / page).read_text("utf-8").startswith("<!doctype html>"):
-            raise SystemExit(f"{page} is no page")
+            raise SystemExit(f"{page} is not an HTML page")
 
 
 def main() -> None:
-    """Build, look into, try out."""
+    """Build the sdist and the wheel, inspect them and try them out."""
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     say(f"building saddlepoint {version()}")

@@ -1,4 +1,4 @@
-"""Run by tools/release.py, in an environment that holds saddlepoint and what it needs and nothing else."""
+"""A short test of an installed saddlepoint. tools/release.py runs it in an environment that holds nothing else."""
 
 import sys
 from importlib.resources import files
@@ -8,6 +8,7 @@ import numpy as np
 
 import saddlepoint as sp
 
+# Packages that `import saddlepoint` must not import.
 HEAVY = {"matplotlib", "rich", "typer", "pandas", "sklearn", "numba", "jax", "torch", "dask", "mpi4py", "IPython"}
 
 version, home = sys.argv[1:]
@@ -31,5 +32,5 @@ for method in ("auto", "dippa", "lpd-gs"):
 
 g = sp.Smooth(lambda x: x + np.tanh(x - 1.0), mu=1.0, L=2.0)
 assert sp.solve(sp.Saddle(g, sp.Huber(l2=0.5, t=np.ones(20)), A), tol=1e-6).solved
-kuhn = sp.apps.ExtensiveGame.load("kuhn").solve()  # a data file that travels along
+kuhn = sp.apps.ExtensiveGame.load("kuhn").solve()  # the game is a data file of the package
 assert abs(kuhn.value + 1.0 / 18.0) < 1e-4, kuhn

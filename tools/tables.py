@@ -1,9 +1,9 @@
-"""Write what is made from the register of methods: tables in pages, the list of the reference, and classes.pyi.
+"""Write the files that are made from the register of methods: tables in pages, lists, and classes.pyi.
 
     python tools/tables.py          write the files
     python tools/tables.py --check  write nothing, and exit with 1 if a file is stale
 
-A table stands between two comments, `<!-- methods: begin -->` and `<!-- methods: end -->`.
+A table is between two comments, `<!-- methods: begin -->` and `<!-- methods: end -->`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RST = ".. methods: begin\n", ".. methods: end\n"
 
 
 def readme_table() -> str:
-    """One line for all methods that need the same and promise the same."""
+    """The table of the README, with one line for all methods of the same needs and the same complexity."""
     groups: dict[tuple[str, str], list[str]] = {}
     for info in sp.methods():
         groups.setdefault((info.oracle, info.complexity), []).append(info.name)
@@ -34,7 +34,7 @@ def readme_table() -> str:
 
 
 def docs_table() -> str:
-    """One line for every method, with its reference."""
+    """The table of the documentation, with one line for every method and its reference."""
 
     def row(info: MethodInfo) -> str:
         return f"| {_code(info.name)} | {info.oracle} | {_code(info.complexity)} | {info.reference} |"
@@ -43,7 +43,7 @@ def docs_table() -> str:
 
 
 def reference_list() -> str:
-    """The classes, for Sphinx."""
+    """The list of the classes of methods, for Sphinx."""
     head = [
         ".. autosummary::",
         "   :toctree: generated",
@@ -54,7 +54,7 @@ def reference_list() -> str:
 
 
 def class_stub() -> str:
-    """The names of ``methods/classes.py`` for type checkers and editors."""
+    """The text of ``methods/classes.pyi``, which type checkers and editors read."""
     found = sorted((getattr(classes, name).__module__, name) for name in classes.__all__)
     imports = [f"from {module} import {name} as {name}" for module, name in found]
     names = [f'    "{name}",' for name in classes.__all__]
@@ -68,7 +68,7 @@ def _code(text: str) -> str:
 
 
 def between(marks: tuple[str, str], make: Callable[[], str]) -> Callable[[str], str]:
-    """A change of a page: what stands between two marks is replaced."""
+    """A function that replaces the text between two marks of a page."""
 
     def changed(page: str) -> str:
         before, _, rest = page.partition(marks[0])
@@ -89,7 +89,7 @@ FILES: dict[str, Callable[[str], str]] = {
 
 
 def stale() -> dict[str, str]:
-    """The files that differ from what they should be, with what they should be."""
+    """The names of the files that are out of date, with the text that they should have."""
     found = {}
     for name, change in FILES.items():
         path = ROOT / name
@@ -100,7 +100,7 @@ def stale() -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files, or tell which are stale."""
+    """Write the files, or print which ones are stale."""
     found = stale()
     for name, text in found.items():
         if arguments == ["--check"]:

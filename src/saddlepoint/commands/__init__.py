@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Entry point: exit code 0 if all went well (for a solve: solved), 1 if not solved, 2 on bad input."""
+    """Run the command line. The exit code is 0 on success (for a solve: solved), 1 if not solved, 2 on bad input."""
     try:
         from saddlepoint.commands.app import run
     except KeyboardInterrupt:

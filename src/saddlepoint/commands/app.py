@@ -1,4 +1,4 @@
-"""The commands. Each is a few lines: read, call the library, show."""
+"""The commands: each reads its arguments, calls the library and shows the result."""
 
 from __future__ import annotations
 
@@ -42,36 +42,36 @@ Methods = Annotated[
 ]
 Tol = Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")]
 
-LINE = 2000  # characters of a complaint
+LINE = 2000  # most characters of an error message
 
 
 def run() -> int:
-    """Run the command line; the exit code. Whatever happens is told in one line, never in a traceback."""
+    """Run the command line and return the exit code. An error is printed in one line, never as a traceback."""
     _open_streams()
     try:
         code = int(app(standalone_mode=False) or 0)
         sys.stdout.flush()
         return code
     except (ProblemError, AssumptionError) as error:
-        return _complain(str(error), 2)
+        return _print_error(str(error), 2)
     except (typer.Abort, KeyboardInterrupt):
-        return _complain("interrupted", 130)
-    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
+        return _print_error("interrupted", 130)
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         _discard_output()
         return 1
     except OSError as error:
         _discard_output()
-        return _complain(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
+        return _print_error(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
     except MemoryError:
-        return _complain("there is not enough memory for this; give a smaller problem, or sparse arrays", 2)
+        return _print_error("there is not enough memory for this; give a smaller problem, or sparse arrays", 2)
     except Exception as error:
         if hasattr(error, "format_message"):  # what typer raises for bad options
-            return _complain(error.format_message(), 2)
-        return _complain(_told(error), 3)
+            return _print_error(error.format_message(), 2)
+        return _print_error(_describe_bug(error), 3)
 
 
 def _open_streams() -> None:
-    """Where a stream was closed by whoever started the program, or cannot write a letter, it is no reason to fail."""
+    """Replace standard streams that are closed, and escape letters that a stream cannot write."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -81,19 +81,19 @@ def _open_streams() -> None:
 
 
 def _discard_output() -> None:
-    """What is left of the output cannot be written; without this, Python would try again at the end and complain."""
+    """Send the rest of the output to the null device; Python would otherwise try again at exit and print an error."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _told(error: Exception) -> str:
-    """A mistake of this program: what it is and where, to be reported."""
+def _describe_bug(error: Exception) -> str:
+    """The message about a mistake of this program: what it is, where it is, and that it should be reported."""
     *_, frame = traceback.extract_tb(error.__traceback__)
     where = f"{Path(frame.filename).name}, line {frame.lineno}"
     return f"a mistake in saddlepoint {__version__}, {type(error).__name__} in {where}: {error}; please report it"
 
 
-def _complain(message: str, code: int) -> int:
+def _print_error(message: str, code: int) -> int:
     line = " ".join(message.split())
     line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line[:LINE])
     with suppress(OSError):
@@ -116,16 +116,17 @@ def _options(
     pass
 
 
+# The methods that `saddlepoint demo` compares.
 DEMO = ("auto", "dippa", "catalyst-dippa", "aipfb", "catalyst-aipfb", "lpd-gs", "apdg")
 
 
 @app.command()
 def demo(
     tol: Annotated[float, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")] = 1e-6,
-    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("demo.png"),
+    plot: Annotated[Path, typer.Option(help="File to write the picture to.")] = Path("demo.png"),
     as_json: Json = False,
 ) -> None:
-    """Solve the default example with the default, the paper's methods and two rivals, and compare them."""
+    """Solve an example with auto, the paper's methods and two others, and compare them."""
     from saddlepoint.problems.generators import demo as demo_problem
     from saddlepoint.solving.convergence_plot import plot_convergence
 
@@ -151,27 +152,34 @@ def solve(
     method: Annotated[str | None, typer.Option(help="A name from `saddlepoint methods`, or auto.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="An option of the method, as name=value.")] = None,
     tol: Tol = None,
-    max_calls: Annotated[int | None, typer.Option(help="Most calls of each oracle.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Limit on the calls of each oracle.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write x, y, history and summary to this .npz file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Write the run to this file, to go on from it.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Write the state of the run to this file, to continue from it.")
+    ] = None,
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = 60.0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint if it is there.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint if it exists.")] = False,
     on_violation: Annotated[
-        str, typer.Option(help="When the run refutes a constant: raise an error, or adapt it and go on.")
+        str,
+        typer.Option(help="What to do when the run refutes a constant: raise (an error), or adapt (it and continue)."),
     ] = "raise",
-    memory_limit: Annotated[str, typer.Option(help="Most memory for FILE and its arrays, such as 8GB.")] = "4GiB",
+    memory_limit: Annotated[
+        str, typer.Option(help="Limit on the memory for FILE and its arrays, such as 8GB.")
+    ] = "4GiB",
     engine: Annotated[
         str, typer.Option(help="Where the rows of A are: local, dask, or mpi (started by mpiexec).")
     ] = "local",
-    workers: Annotated[int | None, typer.Option(help="Of the engine: threads (local) or processes (dask).")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of threads (local) or processes (dask) of the engine.")
+    ] = None,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786 (default: start one).")
     ] = None,
     tls_ca: Annotated[Path | None, typer.Option(help="For tls://: the authority's certificate.")] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="For tls://: your certificate.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="For tls://: its key.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="For tls://: the key of your certificate.")] = None,
     progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
     as_json: Json = False,
 ) -> None:
@@ -214,14 +222,14 @@ def solve(
 
 
 def _code(result: Result) -> int:
-    """0 if solved, 128 and the number of a signal if one came, else 1."""
+    """The exit code: 0 if solved, 128 plus the number of the signal that ended the run, else 1."""
     if result.status is Status.INTERRUPTED:
         return 128 + (signal.SIGTERM if result.provenance.get("signal") == "SIGTERM" else signal.SIGINT)
     return 0 if result.solved else 1
 
 
 def _check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
-    """Neither lose an earlier run nor go on with it unasked."""
+    """Raise an error if an earlier run would be overwritten, or if --resume has no file to continue from."""
     if checkpoint is None:
         if resume:
             raise ProblemError("--resume needs a file to go on from; add --checkpoint FILE")
@@ -237,9 +245,9 @@ def game(
     name: Annotated[str, typer.Argument(help="kuhn, leduc, or a game file (.json, or Gambit's .efg).", metavar="GAME")],
     tol: Annotated[float, typer.Option(help="Exploitability to reach, in units of the payoff.")] = 1e-6,
     method: Annotated[
-        str | None, typer.Option(help="For the subproblems; anderson-condat-vu needs gradients only.")
+        str | None, typer.Option(help="Method for the subproblems; anderson-condat-vu needs gradients only.")
     ] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
     strategies: Annotated[bool, typer.Option("--strategies", help="Print both players' strategies.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
     progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
@@ -258,8 +266,8 @@ def game(
         plot_exploitability({name: found}, plot)
     first, second = played.behaviour("y", found.y), played.behaviour("x", found.x)
     if as_json:
-        told = found.to_dict() | {"game": played.title, "shape": list(played.shape)}
-        typer.echo(json.dumps(told | ({"first": first, "second": second} if strategies else {})))
+        summary = found.to_dict() | {"game": played.title, "shape": list(played.shape)}
+        typer.echo(json.dumps(summary | ({"first": first, "second": second} if strategies else {})))
     else:
         typer.echo(f"{played.title}: {played.shape[0]} x {played.shape[1]} sequences\n{found!r}")
         if strategies:
@@ -278,7 +286,7 @@ def predict(
     tol: Annotated[float, typer.Option(help="Factor by which the distance is to shrink.")] = 1e-6,
     as_json: Json = False,
 ) -> None:
-    """What theory promises for every method, and what the hardest problem forces on all of them."""
+    """Print the calls that theory promises for every method, and those that the hardest problem forces on all."""
     f = None if file is None else load_problem(file).problem
     prediction = make_prediction(f, tol, kx=kx, ky=ky, coupling=coupling)
     if as_json:
@@ -290,8 +298,8 @@ def predict(
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(help="A problem file (TOML).", metavar="FILE")],
-    points: Annotated[int, typer.Option(help="Points to look at.", min=1)] = 3,
-    seed: Annotated[int, typer.Option(help="Of the random numbers.", min=0)] = 0,
+    points: Annotated[int, typer.Option(help="Number of points to examine.", min=1)] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.", min=0)] = 0,
     as_json: Json = False,
 ) -> None:
     """Examine the problem in FILE: gradients, constants, products. Exit code 0 only if nothing is wrong."""
@@ -305,7 +313,7 @@ def check(
 
 @app.command(name="methods")
 def list_methods(as_json: Json = False) -> None:
-    """Every method: its name, the oracle it needs, its complexity, its reference."""
+    """List every method with its name, the oracle it needs, its complexity and its reference."""
     if as_json:
         typer.echo(json.dumps([info._asdict() for info in methods()]))
     else:
@@ -318,18 +326,18 @@ def table(
     method: Methods = None,
     tol: Annotated[float, typer.Option(help="Relative accuracy.")] = 1e-6,
     max_seconds: Annotated[
-        float | None, typer.Option(help="Most seconds for one run (10, or 1 if quick).", show_default=False)
+        float | None, typer.Option(help="Time limit of one run in seconds (10, or 1 if quick).", show_default=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """The paper's Table 1, measured for every method: exponents of the calls in kappa and |A|, beside theory's.
+    """Measure the paper's Table 1 for every method: exponents of the calls in kappa and |A|, beside those of theory.
 
     It takes about ten minutes, and half a minute with --quick.
     """
     from saddlepoint.uses.bench.table import measured_table
 
     names = _known(method)
-    make_prediction(kx=1.0, ky=1.0, coupling=1.0, tol=tol)  # refuses an accuracy that makes no sense
+    make_prediction(kx=1.0, ky=1.0, coupling=1.0, tol=tol)  # raises an error if tol is not valid
     with show.running("Table 1", as_json) as tell:
         measured = measured_table(names, tol, quick, max_seconds, tell)
     if as_json:
@@ -348,10 +356,10 @@ def figure(
         int, typer.Option(min=0, help="Couplings at which the methods are run; 0 for the bounds alone.")
     ] = 8,
     method: Methods = None,
-    max_seconds: Annotated[float, typer.Option(help="Most seconds for one run.")] = 10.0,
+    max_seconds: Annotated[float, typer.Option(help="Time limit of one run in seconds.")] = 10.0,
     as_json: Json = False,
 ) -> None:
-    """The paper's Figure 1: bounds against |A|, with the measured calls drawn on it."""
+    """Draw the paper's Figure 1: bounds against |A|, with the measured calls."""
     from saddlepoint.uses.bench.figure import figure_data
     from saddlepoint.uses.plots.figure1 import plot_figure1
 
@@ -359,7 +367,7 @@ def figure(
     targets = out or [Path("figure1.png"), Path("figure1.svg")]
     for target in targets:
         check_picture(target)
-    make_prediction(kx=kx, ky=ky, coupling=1.0, tol=tol)  # refuses numbers that make no problem
+    make_prediction(kx=kx, ky=ky, coupling=1.0, tol=tol)  # raises an error if a number is not valid
     with show.running("Figure 1", as_json) as tell:
         data = figure_data(kx, ky, tol, names, points, max_seconds, tell)
     plot_figure1(data, targets)
@@ -367,7 +375,7 @@ def figure(
 
 
 def _known(names: list[str] | None) -> list[str] | None:
-    """The names, every one of which is registered; all that run on the chain for "all"."""
+    """The names, after a check that every one is registered; for "all", those that run on the chain."""
     from saddlepoint.uses.bench.measure import chain_methods
 
     if names == ["all"]:
@@ -378,7 +386,7 @@ def _known(names: list[str] | None) -> list[str] | None:
 
 
 def _option(method: str, text: str) -> tuple[str, Any]:
-    """The name and the value of an option that is given as ``name=value``, the value as its method takes it."""
+    """The name and the value of an option that is given as ``name=value``; the value has the type of the option."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ProblemError(f"option {text!r}; expected name=value")

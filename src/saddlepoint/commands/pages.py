@@ -24,21 +24,22 @@ from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.result_file import load_result
 from saddlepoint.solving.solve import solve
 
-# The default, the paper's two, its best rival, a classic, and those that use more where there is more.
+# The methods that `saddlepoint bench` runs by default: auto, two of the paper's, three others that need gradients only,
+# one that needs a prox and one that needs quadratic functions.
 BENCH = ("auto", "dippa", "catalyst-dippa", "lpd-gs", "anderson-condat-vu", "extragradient", "apfb", "krylov")
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add them to the command line."""
+    """Add these commands to the command line."""
     app.command()(bench)
     app.command()(explorer)
     app.command()(report)
 
 
 def explorer(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes.")] = Path("explorer.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write the page to.")] = Path("explorer.html"),
 ) -> None:
-    """Write the explorer: bounds of every method for your own condition numbers, in a page that needs no network."""
+    """Write the explorer: a page with the bounds of every method for condition numbers that you choose."""
     from saddlepoint.uses.pages.explorer import explorer_page
 
     check_target(out)
@@ -50,7 +51,7 @@ def report(
     results: Annotated[
         list[Path], typer.Argument(help="Files that `solve --out` wrote, or folders of them.", metavar="RESULT...")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write the page to.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "",
 ) -> None:
     """Write a report of one or more results: convergence, tables, certificates, provenance, in one page."""
@@ -66,7 +67,7 @@ def report(
 
 
 def _files(path: Path) -> list[Path]:
-    """A file, or the results in a folder."""
+    """The file itself, or the result files in a folder."""
     if not path.is_dir():
         return [path]
     found = sorted(path.glob("*.npz"))
@@ -82,10 +83,12 @@ def bench(
         typer.Option("--method", "--methods", help="Only these methods (may be repeated), or all.", metavar="NAME"),
     ] = None,
     tol: Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Most calls of each oracle, for a method.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Most seconds for a method (60).")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the page goes.")] = Path("report.html"),
-    memory_limit: Annotated[str, typer.Option(help="Most memory for FILE and its arrays, such as 8GB.")] = "4GiB",
+    max_calls: Annotated[int | None, typer.Option(help="Limit on the calls of each oracle, per method.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Time limit of a method in seconds (60).")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write the page to.")] = Path("report.html"),
+    memory_limit: Annotated[
+        str, typer.Option(help="Limit on the memory for FILE and its arrays, such as 8GB.")
+    ] = "4GiB",
     progress: Annotated[bool | None, typer.Option(help="Show progress bars (default: on a terminal).")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")
@@ -94,8 +97,8 @@ def bench(
     """Solve the problem in FILE with several methods, compare them, and write a report.
 
     Without --method these are auto and a few others; --method all takes every one. Methods that need more than the
-    problem has, such as a prox, are left out with a word. The exit code is 0 only if every method named is solved or,
-    where none is named, auto; 1 if not, and 130 after Ctrl-C.
+    problem has, such as a prox, are left out, and a line on stderr says why. The exit code is 0 only if every method
+    that is named solves the problem (auto, if none is named); 1 if not, and 130 after Ctrl-C.
     """
     from saddlepoint.uses.pages.report import report_page
 
@@ -103,9 +106,9 @@ def bench(
     f, settings = load_problem(file, as_bytes(memory_limit, "--memory-limit"))
     given = {"tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
     settings = {"max_seconds": 60.0} | settings | {name: value for name, value in given.items() if value is not None}
-    contestants = _contestants(method, settings.pop("method", None), settings.pop("options", {}))
+    chosen = _chosen(method, settings.pop("method", None), settings.pop("options", {}))
     settings["progress"] = progress if progress is not None else sys.stderr.isatty() and not as_json
-    results, left_out = _solved_by_each(f, contestants, settings)
+    results, left_out = _solved_by_each(f, chosen, settings)
     for reason in left_out.values():
         print(f"left out: {reason}", file=sys.stderr)
     title = f"{file.name}, {len(results)} method{'s' if len(results) > 1 else ''}"
@@ -120,12 +123,12 @@ def bench(
         typer.echo(f"report: {out}")
     if any(result.status is Status.INTERRUPTED for result in results.values()):
         raise typer.Exit(128 + signal.SIGINT)
-    asked = [name for name in contestants if name == "auto"] if method in (None, ["all"]) else list(contestants)
+    asked = [name for name in chosen if name == "auto"] if method in (None, ["all"]) else list(chosen)
     raise typer.Exit(0 if all(name in results and results[name].solved for name in asked) else 1)
 
 
-def _contestants(asked: list[str] | None, own: str | None, options: Mapping[str, Any]) -> dict[str, str | Method]:
-    """The methods by name: those asked for; or auto, a few others, and the file's own with its options."""
+def _chosen(asked: list[str] | None, own: str | None, options: Mapping[str, Any]) -> dict[str, str | Method]:
+    """The methods to run, by name: those asked for; or auto, a few others, and the method that the file names."""
     names: list[str] = asked or [*BENCH]
     if asked == ["all"]:
         names = ["auto", *method_names()]
@@ -135,18 +138,18 @@ def _contestants(asked: list[str] | None, own: str | None, options: Mapping[str,
 
 
 def _solved_by_each(
-    f: Saddle, contestants: Mapping[str, str | Method], settings: Mapping[str, Any]
+    f: Saddle, chosen: Mapping[str, str | Method], settings: Mapping[str, Any]
 ) -> tuple[dict[str, Result], dict[str, str]]:
-    """The results, and why methods were left out; Ctrl-C ends the whole, and what is done is kept."""
+    """The results, and the reasons why methods were left out; Ctrl-C ends the loop and keeps the results so far."""
     results: dict[str, Result] = {}
     left_out: dict[str, str] = {}
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
-        for name, method in contestants.items():
+        for name, method in chosen.items():
             try:
                 results[name] = solve(f, method=method, **settings)
             except ProblemError as error:
-                if name == "auto":  # takes any problem, so something else is wrong
+                if name == "auto":  # auto takes any problem, so the problem itself is not valid
                     raise
                 left_out[name] = str(error)
                 continue

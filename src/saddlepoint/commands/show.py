@@ -1,4 +1,4 @@
-"""What people see: Rich tables on the terminal."""
+"""Tables and sentences for people, printed on the terminal with Rich."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _compact(*columns: str, title: str | None = None) -> Table:
 
 
 def problem(f: Saddle) -> None:
-    """One line on the problem."""
+    """Print one line about the problem."""
     m, n = f.shape
     Console().print(
         f"min_x max_y g(x) + <x, A y> - h(y):  {m} x {n}, kappa_x = {f.kappa_x:.3g}, kappa_y = {f.kappa_y:.3g}, "
@@ -56,7 +56,7 @@ def problem(f: Saddle) -> None:
 
 
 def comparison(results: Mapping[str, Result]) -> None:
-    """The methods side by side, then the best one's certificate."""
+    """Print a table of the methods, then the certificate of the best one."""
     table = _compact("method", "status", "certified", "grad g", "grad h", "A", "A'", "seconds")
     for column in table.columns[2:]:
         column.justify = "right"
@@ -75,7 +75,7 @@ def comparison(results: Mapping[str, Result]) -> None:
 
 
 def prediction(p: Prediction) -> None:
-    """The promises for every method, and the lower bound."""
+    """Print the promised calls of every method, and the lower bound."""
     console = Console()
     table = _compact("method", "calls without logarithms", "grad g", "grad h", "products", "all\nconstants")
     for column in table.columns[2:]:
@@ -104,7 +104,7 @@ def prediction(p: Prediction) -> None:
 
 
 def report(found: Report) -> None:
-    """What was examined, and what to do about what is wrong."""
+    """Print what was examined, and what to do about what is wrong."""
     table = _table("what", "given", "found", "")
     for finding in found.findings:
         table.add_row(finding.what, finding.given, finding.found, "ok" if finding.ok else "[bold red]wrong[/]")
@@ -117,7 +117,7 @@ def report(found: Report) -> None:
 
 
 def methods(infos: MethodTable) -> None:
-    """The table of methods."""
+    """Print the table of methods."""
     table = _table("method", "oracle", "complexity (without logarithms)", "reference")
     for info in infos:
         table.add_row(*info)
@@ -125,7 +125,7 @@ def methods(infos: MethodTable) -> None:
 
 
 def table(measured: MeasuredTable) -> None:
-    """Exponents, measured and by theory."""
+    """Print the table of exponents, measured and by theory."""
     title = f"growth exponents of the calls that bring the distance to {measured.tol:g} of its start"
     view = _compact("method", *measured.sweeps, "calls per forced round", title=title)
     for column in view.columns[1:-1]:
@@ -142,8 +142,8 @@ def table(measured: MeasuredTable) -> None:
     console = Console()
     console.print(view)
     console.print(
-        "measured (theory, fitted on the same points); – is not run, or in time on too few points; * is fitted on the "
-        "points that were in time; the lower bound is measured as the rounds that the chains force on every method",
+        "measured (theory, fitted on the same points); –: not run, or solved in time at too few points; *: fitted on "
+        "the points solved in time; the lower bound is the number of rounds that the chains force on every method",
         highlight=False,
     )
 
@@ -158,7 +158,7 @@ def _ratio(value: float) -> str:
 
 @contextmanager
 def running(title: str, silent: bool) -> Iterator[Callable[[Measurement], None]]:
-    """A line on stderr that tells what is being measured."""
+    """Show on stderr what is being measured."""
     console = Console(stderr=True, quiet=silent)
     with console.status(f"{title}: measuring ..."):
 
@@ -174,7 +174,7 @@ def running(title: str, silent: bool) -> Iterator[Callable[[Measurement], None]]
 
 
 def strategies(players: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
-    """What each player does at each information set."""
+    """Print the probabilities of each player's actions at each information set."""
     for player, behaviour in players.items():
         table = _compact("information set", "actions", title=player)
         for place, chances in behaviour.items():

@@ -1,4 +1,4 @@
-"""Files that a command is to write, looked at before the work and not after it."""
+"""Checks of the files that a command will write, made before its work begins."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from saddlepoint.ground.errors import ProblemError
 
-PICTURES = (".png", ".svg", ".pdf", ".jpg")
+PICTURES = (".png", ".svg", ".pdf", ".jpg")  # endings of the names of pictures
 
 
 def check_target(path: Path | None) -> None:
-    """Complain about an unwritable target before the work, not after it."""
+    """Raise an error if the file cannot be written; missing folders are created."""
     if path is None:
         return
     if path.is_dir():
@@ -28,7 +28,7 @@ def check_target(path: Path | None) -> None:
 
 
 def check_picture(path: Path | None) -> None:
-    """Likewise for a picture, whose format follows the ending."""
+    """Raise an error if the picture cannot be written; the ending of its name sets the format."""
     if path is None:
         return
     if path.suffix.lower() not in PICTURES:

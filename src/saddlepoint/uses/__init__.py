@@ -1,1 +1,1 @@
-"""What is built on `solve`: batches of problems, predictions, benchmarks, plots and pages."""
+"""Uses of `solve`: batches of problems, predictions of calls, benchmarks, plots and HTML pages."""

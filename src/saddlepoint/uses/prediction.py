@@ -1,4 +1,4 @@
-"""What theory promises for a problem before anything is run."""
+"""Predict the oracle calls of every method for a problem, by theory alone."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Promise:
 
     ``grad_g``, ``grad_h`` and ``products`` are calls without logarithms: gradients of g and of h, and products with
     each of A and A'; ``order`` is the largest of them. ``calls`` is order times log(1/tol), the promise up to
-    constants; of the lower bound it is the number of rounds that the hardest chain forces. ``worst_case`` are the calls
-    of each oracle with every constant of the theorem, for the methods whose inner work the paper fixes.
+    constants; for the lower bound it is the number of rounds that the hardest chain forces. ``worst_case`` are the
+    calls of each oracle with every constant of the theorem, for the methods whose inner work the paper fixes.
     """
 
     method: str
@@ -59,7 +59,7 @@ class Prediction:
     rows: tuple[Promise, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as ``--json`` prints them."""
+        """The prediction as plain values, as ``--json`` prints it."""
         return asdict(self)
 
     def __repr__(self) -> str:
@@ -79,10 +79,10 @@ def predict(
     ky: float | None = None,
     coupling: float | None = None,
 ) -> Prediction:
-    """What theory promises, for a problem or for its three numbers.
+    """The oracle calls that theory promises, for a problem or for its three condition numbers.
 
     Args:
-        f: a problem; or the three numbers by name, here or as keywords.
+        f: a problem, or a mapping with kx, ky and coupling; these can be given as keywords instead.
         tol: the factor by which the distance to the saddle point is to shrink.
         kx, ky: the condition numbers L_x/mu_x and L_y/mu_y.
         coupling: |A|/sqrt(mu_x mu_y).
@@ -96,7 +96,7 @@ def predict(
         names = ("kx", "ky", "coupling")
         for name in f:
             if name not in names:
-                raise ProblemError(f"the numbers name {short_repr(name)}; expected {', '.join(names)}")
+                raise ProblemError(f"f has the key {short_repr(name)}; expected {', '.join(names)}")
         return predict(None, tol, **f)
     if not (f is None or isinstance(f, Saddle)):
         raise ProblemError(f"f is {short_repr(f)}; expected a Saddle(g, h, A), or kx, ky and coupling by name")
@@ -114,8 +114,8 @@ def predict(
         *rows, low = (_promise(row, kx, ky, c, tol) for row in promised_rows())
     except ArithmeticError:
         raise ProblemError(
-            f"the promises for kx = {kx:g}, ky = {ky:g}, coupling = {c:g} and tol = {tol:g} leave the floating-point "
-            "numbers; give numbers that are less extreme"
+            f"the promises for kx = {kx:g}, ky = {ky:g}, coupling = {c:g} and tol = {tol:g} are not "
+            "finite; give numbers that are less extreme"
         ) from None
     low = replace(low, calls=float(forced))
     N = chain_N(kx, ky, c)

@@ -1,4 +1,4 @@
-"""Many small problems of equal shape, solved as one and certified one by one."""
+"""Solve many small problems of equal shape as one problem, and certify each of them."""
 
 from saddlepoint.uses.batch.batch import Batch
 from saddlepoint.uses.batch.solve_many import solve_many

@@ -4,11 +4,11 @@ Problem:    min_x max_y sum_b g_b(x_b) + <x_b, A_b y_b> - h_b(y_b).
 Variables:  x_b = a_b u_b and y_b = c_b v_b, and the b-th term weighted by w_b (which moves no saddle point), with
             w_b = (mu_x + mu_y)/(2 mu_x mu_y),   a_b^2 = 2 mu_y/(mu_x + mu_y),   c_b^2 = 2 mu_x/(mu_x + mu_y)
             for mu_x, mu_y of the b-th problem. Every block then has mu_x = mu_y = 1, so that kappa_x, kappa_y and
-            |A|/sqrt(mu_x mu_y) of the whole are the largest of the blocks: no scaling can make them less. And
-            |u_b - u_b*|^2 + |v_b - v_b*|^2, which a method reduces, is weighted as the certified distances are: the
-            whole has the root of the sum of their squares.
-Guarantee:  each block has its own certificate, made in float64 at the point that is returned, with its own mu and in
-            the problem's own variables. The whole reports the worst, so a run goes on until every block is within tol.
+            |A|/sqrt(mu_x mu_y) of the whole are the largest of the blocks; no scaling can make them smaller. The sum of
+            |u_b - u_b*|^2 + |v_b - v_b*|^2, which a method reduces, weights the blocks as the certified distances do.
+Guarantee:  each block has its own certificate, computed in float64 at the point that is returned, with its own mu and
+            in the problem's own variables. The certificate of the whole is the worst of them, so that a run continues
+            until every block is within tol.
 
 Where all blocks have the same mu_x and the same mu_y the variables stay as they are.
 """
@@ -31,7 +31,7 @@ from saddlepoint.uses.batch.functions import stacked, stretched_blocks
 
 
 class Constants(NamedTuple):
-    """mu and L of every block, as NumPy vectors."""
+    """The constants mu and L of every block, as NumPy vectors."""
 
     mu_x: Array
     L_x: Array
@@ -40,18 +40,18 @@ class Constants(NamedTuple):
 
 
 class Batch:
-    """B independent problems of m and n variables in one: a ``Saddle`` of B m and B n variables.
+    """B independent problems of m and n variables as one: a ``Saddle`` of B m and B n variables.
 
     Args:
         g: a ``Smooth`` function of all x_b, one after the other, that is a sum of functions of the x_b; its mu and L
             hold for each of them.
-        h: likewise, of the y_b.
+        h: a ``Smooth`` function of all y_b of the same kind.
         A: an array of shape (B, m, n), one coupling for each problem.
 
     Attributes:
         problem: the whole as a ``Saddle``. Its certificate holds the largest distance and gap of a block, so that
             ``sp.solve(batch.problem, tol=...)`` ends when every block is within tol.
-        size: B.
+        size: the number B of problems.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -106,12 +106,12 @@ class Batch:
         self.problem: Saddle = _Whole.around(self, problem)
 
     def _each(self, numbers: Array, times: int) -> Array:
-        """A number for each block as one for each of its variables."""
+        """Repeat the number of each block for each of its variables."""
         return self._raw.space.cast(np.repeat(numbers, times))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(m, n), of each problem."""
+        """The shape (m, n) of each problem."""
         return self._raw.shape[0] // self.size, self._raw.shape[1] // self.size
 
     def back(self, u: Array, v: Array) -> tuple[Array, Array]:
@@ -119,13 +119,13 @@ class Batch:
         return (u, v) if self._scales is None else (self._scales[0] * u, self._scales[1] * v)
 
     def split(self, x: Array) -> list[Array]:
-        """The x_b of a vector of all of them; likewise the y_b."""
+        """The list of the x_b from the vector of all of them; it works for the y_b too."""
         xp = self._raw.space.xp
         X = xp.reshape(x, (self.size, -1))
         return list(X) if self._raw.space.is_numpy else list(xp.unstack(X))
 
     def certificates(self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0)) -> list[Certificate]:
-        """What one query at all (x_b, y_b) proves about each of them.
+        """The certificate of each (x_b, y_b), from one query at all of them.
 
         Args:
             x, y: all x_b and all y_b.
@@ -135,7 +135,7 @@ class Batch:
         return self._proofs(x, y, noise).each()
 
     def worst(self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0)) -> Certificate:
-        """What holds for every block; the lengths of the field and the noise are in the variables of ``problem``."""
+        """A certificate that holds for every block; Fx, Fy and the noise are in the variables of ``problem``."""
         proofs = self._proofs(x, y, noise)
         with np.errstate(over="ignore", invalid="ignore"):
             Fx, Fy = (norm(slope * F) for slope, F in zip(self._slopes, (proofs.Fx, proofs.Fy), strict=True))
@@ -148,7 +148,7 @@ class Batch:
 
 
 class _Blocks(Saddle):
-    """A batch in the problems' own variables: what its one query finds is told for each block."""
+    """A batch in the problems' own variables: its residuals are measured for each block."""
 
     constants: Constants
 
@@ -161,7 +161,7 @@ class _Blocks(Saddle):
         return self
 
     def _lengths(self, of_x: tuple[Array, ...], of_y: tuple[Array, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The same numbers for each block, brought from the device together."""
+        """The norms and rounding scales of ``Saddle`` for each block, copied from the device at once."""
         A, transpose = self.A, self.A.T
         assert isinstance(A, BatchedCoupling)
         assert isinstance(transpose, BatchedCoupling)
@@ -176,7 +176,7 @@ class _Blocks(Saddle):
 
 
 class _Whole(Saddle):
-    """A batch in the variables of a run: its certificate is the worst of the blocks'.
+    """A batch in the variables of a run: its certificate is the worst of those of the blocks.
 
     Each block allows for the noise of the noisiest one. In these variables that adds the same to the certified distance
     of every block.
@@ -202,13 +202,13 @@ class _Whole(Saddle):
 
 
 def _check_sum(f: Smooth, name: str, size: int, blocks: int, space: Space) -> None:
-    """Refuse a function that mixes the blocks: change every other one, and look at the gradients of the rest."""
+    """Raise an error if f mixes blocks: change every other block, and compare the gradients of the rest."""
     rng = np.random.default_rng(0)
     x, change = rng.standard_normal((2, blocks, size // blocks))
     change[::2] = 0.0
     before, after = (to_host(f.grad(space.cast(point.reshape(-1)))) for point in (x, x + change))
     if before.shape != (size,):
-        return  # the driver has the words for it
+        return  # `solve` raises the error about a gradient of the wrong shape
     before, after = (gradient.reshape(blocks, -1)[::2] for gradient in (before, after))
     if not np.allclose(before, after, rtol=0.0, atol=1e4 * space.eps * (1.0 + np.abs(before).max())):
         raise ProblemError(

@@ -1,4 +1,4 @@
-"""Many couplings of equal shape as one: a block-diagonal matrix."""
+"""Many couplings of equal shape as one coupling, a block-diagonal matrix."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.ground.validation import as_float_array, finite
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, Norm
 
-SMALLEST = 1e-280  # squares of norms above it have not lost digits by underflow
-BLOCK = 1 << 24  # entries of A that are copied at a time where copies are needed
+SMALLEST = 1e-280  # least sum of squares that is sure to have lost no digits to underflow
+BLOCK = 1 << 24  # most entries of A that are converted at a time where its dtype is not that of the vector
 
 
 class BatchedCoupling(Coupling):
-    """diag(A_1, ..., A_B) for an array of shape (B, m, n), used as it lies in memory, on whatever device."""
+    """diag(A_1, ..., A_B) for an array of shape (B, m, n), which is used without a copy on any device."""
 
     trusted = True
 
@@ -91,11 +91,11 @@ class BatchedCoupling(Coupling):
         return self.space.wide.cast(xp.reshape(lengths, (-1,)))
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms of the columns."""
+        """The rounding scale of A y, from the norms of the columns of A."""
         return norm(self.rounding_terms(y))
 
     def rounding_terms(self, y: Array) -> Array:
-        """The vector whose norm, of all or of one block, is the rounding scale of A y there."""
+        """The vector whose norm is the rounding scale of A y, both for the whole and for each block."""
         return self._column_norms * y
 
     def _norm_ceiling(self) -> float:
@@ -105,7 +105,7 @@ class BatchedCoupling(Coupling):
         return largest * (1.0 + 4.0 * self.space.eps * math.sqrt(size))
 
     def bounded(self) -> BatchedCoupling:
-        """Itself, content with the largest Frobenius norm for a bound on its norm: no product is spent on a better."""
+        """This coupling, with the largest Frobenius norm of a block as bound on its norm, which needs no products."""
         self.__dict__["norm_estimate"] = Norm(0.0, self._norm_ceiling(), 0.0, 0)
         return self
 
@@ -127,7 +127,7 @@ def stacked_couplings(couplings: Iterable[Any], space: Space) -> BatchedCoupling
 
 
 def block_norms(vectors: Sequence[Array], blocks: int) -> Array:
-    """The Euclidean norms of the blocks of some vectors of float64: NumPy's, a row for each vector."""
+    """The Euclidean norms of the blocks of vectors of float64, as a NumPy matrix with a row for each vector."""
     xp = space_of(vectors[0]).xp
     parts = [xp.reshape(v, (blocks, -1)) for v in vectors]
     sums = [np.einsum("bi,bi->b", V, V) if xp is np else xp.sum(V * V, axis=1) for V in parts]

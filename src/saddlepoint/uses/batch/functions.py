@@ -1,7 +1,7 @@
 """Many functions of one kind as one: f(x_1, ..., x_B) = f_1(x_1) + ... + f_B(x_B).
 
-Numbers of the f_b, such as l2, become vectors of float64 where they differ: the steps of a float32 problem see them
-rounded, its certificates do not. A prox takes a step for each variable, constant within a block.
+Numbers of the f_b, such as l2, become vectors of float64 where they differ: the steps of a float32 problem round them,
+its certificates do not. A prox takes a step size for each variable, which is constant within a block.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | No
 
 
 def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
-    """u -> sum_b weight_b f_b(a_b u_b), where the weights make mu = 1.
+    """The function u -> sum_b weight_b f_b(a_b u_b), where the weights make mu = 1.
 
     Args:
         f: the sum of the f_b.
         a, weight: a number for each variable, constant within a block.
-        L: its smoothness.
+        L: the smoothness of the result.
     """
     slope, step = weight * a, weight * a * a
     return f.replace(
@@ -159,14 +159,14 @@ STACKS: dict[type[Smooth], Callable[[Sequence[Any], int, Space], Parts | None]] 
 
 
 def _joined(vectors: Sequence[Array | None], size: int, space: Space) -> Array | None:
-    """Vectors one after the other, with zeros for None; None if all are."""
+    """The vectors joined into one, with zeros in the place of None; None if all are None."""
     if all(v is None for v in vectors):
         return None
     return concat([space.zeros(size) if v is None else space.cast(v) for v in vectors])
 
 
 def _numbers(values: Sequence[Numbers], size: int, space: Space) -> Numbers:
-    """A number or a vector for each block as one number or one vector of float64."""
+    """The numbers or vectors of all blocks as one vector of float64, or as one number if all are equal."""
     wide = space.wide
     if not all(isinstance(value, float) for value in values):
         return concat([wide.full(size, v) if isinstance(v, float) else wide.cast(v) for v in values])

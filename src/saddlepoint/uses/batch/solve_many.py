@@ -1,4 +1,4 @@
-"""One call for many problems."""
+"""Solve many problems in one call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.batch.batch import Batch
 
-SOON = 1e-9  # seconds for a problem whose turn comes when the time is up: it is certified at its start
+SOON = 1e-9  # time limit in seconds of a problem that comes after the time is used up: its start is certified
 
 
 def solve_many(
@@ -37,8 +37,9 @@ def solve_many(
     coupling, if every A is a dense array and all g are of one kind, and so are all h: ``Quadratic``, ``LeastSquares``,
     ``Logistic``, ``SmoothedHinge``, ``Huber``, ``LogCosh``, ``LogSumExp`` or ``Entropy``, with data of equal shape and
     the same delta, width, low and high. Others are solved one by one: sums and multiples of functions, black boxes
-    (make a ``Batch`` of them yourself), sparse matrices. So is any list if the method factorises whole problems (as
-    auto does with small quadratic ones of NumPy, where nothing is faster) or needs a prox that the batch has not.
+    (make a ``Batch`` of them yourself), sparse matrices. All problems are solved one by one if the method
+    factorises whole problems (as auto does with small quadratic problems in NumPy, where nothing is faster) or needs a
+    prox that the batch does not have.
 
     Args:
         problems: a list of ``Saddle``, or a ``Batch``.
@@ -47,10 +48,10 @@ def solve_many(
         max_seconds: wall-clock limit for all problems together.
 
     Returns:
-        One ``Result`` for each problem, in their order. Of problems solved together calls, iterations, seconds and
-        history are those of the one run, and its message says so. If that run ends before all of them are within
-        tol, those that are count as solved only if the gradients are those of ready functions: it examines other
-        gradients at its end.
+        One ``Result`` for each problem, in their order. For problems solved together, the calls, iterations, seconds
+        and history are those of the one run, and the message says so. At its end, a run examines gradients that you
+        gave. If it ends before all problems are within tol, those within tol therefore count as solved only if g and h
+        are functions of this library.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -61,13 +62,13 @@ def solve_many(
     """
     options: dict[str, Any] = {"costs": costs, "max_calls": max_calls, "progress": progress, "history": history}
     if isinstance(problems, Batch):
-        return _together(problems, tol, method=method, max_seconds=max_seconds, **options)
+        return _solve_batch(problems, tol, method=method, max_seconds=max_seconds, **options)
     problems = _checked(problems)
     made = _made(method, problems[0], costs)
     alone = len(problems) == 1 or not isinstance(made, Method) or made.needs.matrix
     batch = None if alone else Batch.of(problems)
     if batch is not None and not missing(made, batch.problem):
-        return _together(batch, tol, method=method, max_seconds=max_seconds, **options)
+        return _solve_batch(batch, tol, method=method, max_seconds=max_seconds, **options)
     results, left, began = [], max_seconds, time.perf_counter()
     for f in problems:
         results.append(solve(f, tol=tol, method=method, max_seconds=left, **options))
@@ -75,12 +76,12 @@ def solve_many(
     return results
 
 
-def _together(batch: Batch, tol: float, **options: Any) -> list[Result]:
+def _solve_batch(batch: Batch, tol: float, **options: Any) -> list[Result]:
     run = solve(batch.problem, tol=tol, **options)
     x, y = batch.back(run.x, run.y)
     certificates = batch.certificates(x, y, (run.certificate.noise_x, run.certificate.noise_y))
     f = batch.problem
-    # A run examines gradients that are only claimed to be right before it is solved, and may not have come to that.
+    # A run examines gradients that the caller gave just before it reports "solved", so it may have ended before that.
     examined = run.solved or (f.g.trusted and f.h.trusted)
     return [
         _part(run, batch.size, tol, examined, *part)
@@ -116,7 +117,7 @@ def _part(run: Result, blocks: int, tol: float, examined: bool, x: Any, y: Any, 
 
 
 def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None) -> Any:
-    """The method as an object; for auto, the first that it would try on one problem."""
+    """The method as an object; for auto, the first method that auto would try on one problem."""
     if method == "auto":
         return choose(first, costs).methods[0]
     return make_method(method) if isinstance(method, str) else method

@@ -1,1 +1,1 @@
-"""Measurements: Table 1 and Figure 1 of the paper, redrawn from runs."""
+"""Measured oracle calls for Table 1 and Figure 1 of the paper."""

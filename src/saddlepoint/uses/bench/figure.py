@@ -1,4 +1,4 @@
-"""Figure 1, measured: bounds against |A| for fixed condition numbers, with the calls of real runs."""
+"""The data of Figure 1: bounds against |A| for fixed condition numbers, and the calls of real runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from saddlepoint.methods.registry import method_names
 from saddlepoint.theory.table1 import best_response_order, catalyst_dippa_order, lower_order
 from saddlepoint.uses.bench.measure import Measurement, forced_on_chain, measure_along
 
-# One of every kind, so that the picture stays readable; `--methods all` draws the others too.
+# The methods that are drawn by default: one of every kind, so that the picture stays readable.
 METHODS = ("extragradient", "catalyst-aipfb", "catalyst-dippa", "dippa", "apdg", "lpd", "lpd-gs", "lpd-slide")
 
 
 class FigureData(NamedTuple):
-    """Everything Figure 1 shows. The bounds are orders times log(1/tol); |A| is in units of L_x = L_y."""
+    """The data of Figure 1. The bounds are orders times log(1/tol); |A| is in units of L_x = L_y."""
 
     kx: float
     ky: float
@@ -33,7 +33,7 @@ class FigureData(NamedTuple):
         return coupling / math.sqrt(self.kx * self.ky)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as ``--json`` prints them."""
+        """The data as plain values, as ``--json`` prints them."""
         return {
             "kx": self.kx,
             "ky": self.ky,

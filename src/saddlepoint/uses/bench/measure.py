@@ -1,4 +1,4 @@
-"""Count what a method needs on the chain that is hardest for first-order methods, and what that chain forces."""
+"""Count the calls of a method on the chain that is hardest for first-order methods, and the rounds it forces."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.lower import forced_rounds, tail_rounds
 
 Point = tuple[float, float, float]  # kx, ky, coupling
-LONGEST = 100_000  # a longer chain is not worth solving: it forces what the infinite one does, to N/6 rounds
+LONGEST = 100_000  # most variables of a chain that is solved; longer ones are taken as infinite
 
 
 class Measurement(NamedTuple):
-    """What one run took. ``calls`` is the busiest of the four oracles: the number of queries it cannot do without."""
+    """The work of one run. ``calls`` counts the busiest of the four oracles."""
 
     method: str
     kx: float
     ky: float
     coupling: float
-    solved: bool  # the true distance, known here, has come down to what was asked
+    solved: bool  # whether the true distance, which is known here, was reduced as asked
     calls: int
     gradients: int  # of g and h together
     products: int  # with A and A' together
@@ -50,7 +50,7 @@ class HardChain(NamedTuple):
 
 
 def chain_length(kx: float, ky: float, coupling: float, tol: float) -> int:
-    """Long enough that the far end of the chain is well below ``tol`` in the solution."""
+    """The number of variables for which the last entries of the solution are well below ``tol``."""
     return 20 + math.ceil(1.5 * forced_rounds(kx, ky, coupling, tol))
 
 
@@ -62,7 +62,7 @@ def hard_chain(kx: float, ky: float, coupling: float, tol: float) -> HardChain:
 
 
 def forced_on_chain(kx: float, ky: float, coupling: float, tol: float) -> int:
-    """The rounds without which no method comes within ``tol`` times the start on this very chain."""
+    """The rounds without which no method reduces the distance to ``tol`` times its start on this chain."""
     n = chain_length(kx, ky, coupling, tol)
     if n > LONGEST:
         return forced_rounds(kx, ky, coupling, tol)
@@ -75,7 +75,7 @@ def measure(
 ) -> Measurement:
     """Run ``method`` on the chain until the distance |(x,y)-(x*,y*)| is ``tol`` times its start.
 
-    It is the true distance, as in the lower bound; a certificate would cost every method some more calls.
+    The run ends by the true distance, as in the lower bound; with a certificate every method would need more calls.
     """
     made = make_method(method) if isinstance(method, str) else method
     problem = hard_chain(kx, ky, coupling, tol)
@@ -104,7 +104,7 @@ def measure(
 def measure_along(
     method: str, points: Iterable[Point], tol: float, max_seconds: float, tell: Callable[[Measurement], None]
 ) -> list[Measurement]:
-    """Run ``method`` at one point after the other, and leave out what is left after one that takes too long."""
+    """Run ``method`` at one point after the other, and stop after the first run that takes too long."""
     runs: list[Measurement] = []
     for kx, ky, coupling in points:
         runs.append(measure(method, kx, ky, coupling, tol, max_seconds))
@@ -120,5 +120,5 @@ def gradient_methods() -> list[str]:
 
 
 def chain_methods() -> list[str]:
-    """The registered methods that can run on the chain by oracle alone, for quadratics only or not."""
+    """The registered methods that can run on the chain: they need gradients, or quadratic functions."""
     return [info.name for info in methods() if info.oracle in ("gradients", "quadratic")]

@@ -1,4 +1,4 @@
-"""Table 1, measured: how the calls of each method grow with kappa and with |A|, beside what theory says."""
+"""The measured Table 1: how the calls of each method grow with kappa and with |A|, compared with theory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from saddlepoint.uses.bench.measure import Measurement, Point, chain_methods, fo
 
 
 class Sweep(NamedTuple):
-    """A line through the space of problems, along which one number grows."""
+    """A sequence of problems along which one number grows."""
 
     name: str
     points: tuple[Point, ...]
-    variable: tuple[float, ...]  # what the exponent refers to, at each point
+    variable: tuple[float, ...]  # the number that grows, at each point
 
 
 def sweeps(quick: bool = False) -> list[Sweep]:
@@ -39,9 +39,9 @@ def sweeps(quick: bool = False) -> list[Sweep]:
 class TableRow(NamedTuple):
     """A method's exponents along every sweep, measured and by theory on the same points.
 
-    ``points`` says on how many points of each sweep the method was done in time; with fewer than three, unless the
-    sweep has no more, there is no exponent. ``ratios`` are its least and its most calls for each round that the chain
-    forces on any method.
+    ``points`` is the number of points of each sweep at which the method was solved in time; with fewer than three,
+    unless the sweep has no more, there is no exponent. ``ratios`` are the least and the largest number of calls divided
+    by the rounds that the chain forces on any method.
     """
 
     method: str
@@ -53,7 +53,7 @@ class TableRow(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The whole table, with the runs it comes from."""
+    """The whole table, with the runs from which it is computed."""
 
     sweeps: tuple[str, ...]
     sizes: tuple[int, ...]  # the number of points of each sweep
@@ -62,7 +62,7 @@ class Table(NamedTuple):
     tol: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as ``--json`` prints them."""
+        """The table as plain values, as ``--json`` prints them."""
         return {
             "tol": self.tol,
             "sweeps": list(self.sweeps),
@@ -87,11 +87,11 @@ def measured_table(
     """Run every method along every sweep and fit the exponents.
 
     Args:
-        methods: registered names; if left out all that run on the chain, beside rows that no method is there for.
+        methods: registered names; if left out, all that run on the chain, and rows of Table 1 that have no method.
         tol: accuracy relative to the norm of the solution.
         quick: fewer and smaller problems.
-        max_seconds: for one run; one that needs longer ends its sweep. 10 if left out, and 1 if quick.
-        tell: called with every measurement.
+        max_seconds: limit for one run; a run that needs longer ends its sweep. It is 10 if left out, and 1 if quick.
+        tell: a function that is called with every measurement.
     """
     names = chain_methods() if methods is None else list(methods)
     *known, lower = promised_rows()

@@ -1,4 +1,4 @@
-"""The explorer: the bounds of every method for your own numbers, in a page whose formulas are those of `theory`."""
+"""The explorer: an HTML page with the bounds of every method for given numbers, by the formulas of `theory`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from saddlepoint.uses.bench.figure import METHODS
 from saddlepoint.uses.pages.javascript import javascript
 from saddlepoint.uses.pages.page import asset, page
 
-# -- what the page computes besides, in Python too ---------------------------------------------------------------------
+# -- further formulas of the page --------------------------------------------------------------------------------------
 
 
 def coupling_of(norm: float, kx: float, ky: float) -> float:
@@ -34,7 +34,7 @@ def weak_until(kx: float, ky: float) -> float:
 
 
 def strong_from(kx: float, ky: float) -> float:
-    """The c from which it is strong, unless it is weak still."""
+    """The c from which coupling is strong, if it is not below ``weak_until``."""
     return catalyst_dippa_order(kx, ky, 0.0)
 
 
@@ -49,9 +49,9 @@ def total_cost(of_g: float, of_h: float, products: float, grad_g: float, grad_h:
 
 
 def least_cost(rounds: float, grad_g: float, grad_h: float, product: float) -> float:
-    """What a lower bound on rounds means for the cost, however a method orders its calls.
+    """The least cost of a method that needs so many rounds, in whatever order it makes its calls.
 
-    A call carries the reach one coordinate on at most (``theory.calls_reach``), so there are as many calls in all.
+    A call reaches at most one more coordinate (``theory.calls_reach``), so there are at least as many calls as rounds.
     """
     return rounds * min(grad_g, grad_h, product)
 
@@ -75,7 +75,7 @@ class Control(NamedTuple):
     most: float
 
 
-EXTREME = 1e15
+EXTREME = 1e15  # largest number that a field accepts
 PROBLEM = (
     Control("kx", "κ_x", "L_x/μ_x, conditioning of g", 1000.0, 1.0, 1e8, 1.0, EXTREME),
     Control("ky", "κ_y", "L_y/μ_y, conditioning of h", 30.0, 1.0, 1e8, 1.0, EXTREME),
@@ -87,7 +87,9 @@ COSTS = (
     Control("h", "∇h", "a gradient of h", 1.0, 1e-2, 1e4, 1e-9, 1e9),
     Control("A", "A y, A′x", "a product with A or A′", 1.0, 1e-2, 1e4, 1e-9, 1e9),
 )
-COUPLING = Control("c", "c", "|A|/√(μ_x μ_y)", 0.0, 0.0, 0.0, 0.0, EXTREME)  # a field alone: |A| in other units
+COUPLING = Control(
+    "c", "c", "|A|/√(μ_x μ_y)", 0.0, 0.0, 0.0, 0.0, EXTREME
+)  # a field without a slider: |A| in other units
 
 REGIMES = {
     "weak": "Wang and Li's bound and Catalyst-AIPFB's are the paper's smallest",
@@ -97,7 +99,7 @@ REGIMES = {
 
 
 def explorer_page() -> str:
-    """The page."""
+    """The explorer as one HTML page."""
     body = asset("explorer.html")
     for name, text in (
         ("problem", "".join(map(_markup, PROBLEM))),
@@ -152,7 +154,7 @@ def _entry(row: Row) -> dict[str, Any]:
 
 
 def _markup(control: Control) -> str:
-    """The field and the slider; the coupling has a second field."""
+    """The markup of a field and a slider; the coupling has a second field."""
     key = control.key
     slider = f'<input id="{key}-slider" type="range" min="0" step="1" aria-labelledby="{key}-label">'
     second = _field(COUPLING) if key == "norm" else ""
@@ -160,7 +162,7 @@ def _markup(control: Control) -> str:
 
 
 def _field(control: Control) -> str:
-    """A label, a field and a place for complaints."""
+    """The markup of a label, a field and a place for error messages."""
     key, name = control.key, f'<b>{_pretty(control.symbol)}</b> <span class="faint">{_pretty(control.label)}</span>'
     return (
         f'<div class="given"><label id="{key}-label" for="{key}-field">{name}</label>'
@@ -170,6 +172,6 @@ def _field(control: Control) -> str:
 
 
 def _pretty(text: str) -> str:
-    """Subscripts."""
+    """The text as markup, in which the letter after an underscore is a subscript."""
     parts = escape(text).split("_")
     return parts[0] + "".join(f"<sub>{part[0]}</sub>{part[1:]}" for part in parts[1:])

@@ -1,7 +1,8 @@
-"""Python functions as JavaScript, so that a page computes with the library's own formulas.
+"""Translate Python functions to JavaScript, so that a page computes with the library's own formulas.
 
-A function may name numbers, texts and functions of its module, which come along. Whatever might mean something else in
-the other language is refused: a truth value that is none, a number written out without a format, integers too large.
+A function may use numbers, texts and functions of its module, which are translated too. Code that could mean something
+else in JavaScript is refused: a condition that is neither true nor false, a number in an f-string without a format, and
+an integer that is too large.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ RESERVED = re.compile(
     "public|return|static|super|switch|this|throw|true|try|typeof|undefined|var|void|while|with|yield|"
     "Infinity|Math|NaN|Number|Object|String|formatG"
 )
-LARGEST = 2**53  # of the integers that JavaScript's numbers hold
+LARGEST = 2**53  # largest integer up to which all integers are numbers of JavaScript
 GENERAL = re.compile(r"(?:\.(\d{1,2}))?g")
 
-# Python's format of a number with `.3g`. JavaScript rounds a tie up, Python to the even digit.
+# A JavaScript function that formats a number as Python does with `.3g`. JavaScript rounds a tie up, and Python to the
+# even digit.
 FORMAT = """\
 function formatG(value, precision) {
   if (Number.isNaN(value)) return "nan";
@@ -57,7 +59,7 @@ class TranslationError(ValueError):
 
 
 def javascript(name: str, *functions: Callable[..., Any]) -> str:
-    """A JavaScript object called ``name`` whose members are the functions and all that they call."""
+    """The code of a JavaScript object ``name`` whose members are the functions and all functions that they call."""
     found = _Found()
     for function in functions:
         found.add_function(function)
@@ -68,7 +70,7 @@ def javascript(name: str, *functions: Callable[..., Any]) -> str:
 
 
 def as_function(function: Callable[..., Any]) -> str:
-    """One function alone, without what it calls.
+    """The JavaScript of one function, without the functions that it calls.
 
     Example:
         >>> from saddlepoint.theory.table1 import lower_order
@@ -81,7 +83,7 @@ def as_function(function: Callable[..., Any]) -> str:
 
 
 class _Found:
-    """The functions and constants come across so far, each under one name."""
+    """The functions and constants that were found so far, by name."""
 
     def __init__(self) -> None:
         self.functions: dict[str, str] = {}
@@ -99,7 +101,7 @@ class _Found:
     def add_function(self, function: Callable[..., Any]) -> None:
         name = getattr(function, "__name__", "")
         if self.is_new(name, function):
-            text = _Function(function, self).text  # what it calls comes first
+            text = _Function(function, self).text  # this adds the functions that it calls first
             self.functions[name] = text
 
     def add_constant(self, name: str, value: Any) -> None:
@@ -108,7 +110,7 @@ class _Found:
 
 
 class _Function:
-    """One function on its way into the other language."""
+    """The translation of one function."""
 
     def __init__(self, function: Callable[..., Any], found: _Found) -> None:
         if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
@@ -196,7 +198,7 @@ class _Function:
         return self.truth(node)
 
     def truth(self, node: ast.expr) -> str:
-        """A condition, which must be true or false and nothing that only counts as such."""
+        """The translation of a condition, which must be a Boolean and not another value that counts as one."""
         if isinstance(node, ast.Compare):
             return self.comparison(node)
         if isinstance(node, ast.BoolOp):
@@ -271,7 +273,7 @@ class _Function:
         raise self.refusal(node, f"a call of `{ast.unparse(called)}`")
 
     def part(self, node: ast.expr) -> str:
-        """A part of an f-string."""
+        """The translation of a part of an f-string."""
         if isinstance(node, ast.Constant):
             return re.sub(r"([`$])", r"\\\1", _literal(node.value)[1:-1])
         if isinstance(node, ast.FormattedValue) and node.conversion == -1:
@@ -308,7 +310,7 @@ def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value).replace("<", "\\u003c")  # it may stand in a page
+        return json.dumps(value).replace("<", "\\u003c")  # "<" could end the script element of a page
     if isinstance(value, int) and abs(value) <= LARGEST:
         return repr(value)
     if isinstance(value, float) and math.isfinite(value):

@@ -1,4 +1,4 @@
-"""A page in one file: markup, styles, scripts and data, with nothing to fetch."""
+"""An HTML page in one file, with its styles, scripts and data, which loads nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from saddlepoint import __version__
 
-# Nothing may be fetched or sent, whatever a name in the data says.
+# The browser loads and sends nothing, even if a name in the data were taken for markup.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -29,10 +29,10 @@ def page(
     """The whole page.
 
     Args:
-        title: of the window.
-        body: markup, with everything that was not written here escaped by its writer.
+        title: the title of the window.
+        body: the markup of the page, in which all text from results and files is escaped.
         scripts: names of files in `assets`, run in this order after `chart.js`; or code, which has a line break.
-        data: what scripts find as `DATA`.
+        data: the value of `DATA` for the scripts.
         styles: names of files in `assets` that follow `style.css`.
     """
     code = [asset("chart.js"), *(script if "\n" in script else asset(script) for script in scripts)]
@@ -64,7 +64,7 @@ def page(
 
 
 def _embedded(data: Mapping[str, Any]) -> str:
-    """JSON that cannot end the script it stands in; infinities and NaN are null."""
+    """JSON that cannot end the script element around it; infinities and NaN are null."""
     text = json.dumps(_finite(data), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 

@@ -1,4 +1,4 @@
-"""The report: what was solved, how the runs got there, what is proven, and where it comes from, in one page."""
+"""The report on results: one HTML page with the convergence, certificate, work and provenance of each run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from saddlepoint.solving.result import Result
 from saddlepoint.uses.pages.page import page
 from saddlepoint.uses.pages.report_data import ACROSS, lines
 from saddlepoint.uses.pages.report_run import run_section, status
-from saddlepoint.uses.pages.report_table import Cell, number, table, told, words
+from saddlepoint.uses.pages.report_table import Cell, format_number, number, table, words
 from saddlepoint.uses.pages.report_words import ORACLES, calls, closest, constants, rounds, tolerance, verdict
 
 
@@ -23,15 +23,15 @@ class Group(NamedTuple):
 
     heading: str
     results: Mapping[str, Result]
-    about: str = ""  # markup
+    about: str = ""  # markup below the sentence on how the runs ended
 
 
 def report_page(results: Mapping[str, Result], title: str = "", note: str = "") -> str:
-    """One self-contained page about these results; runs of different problems come apart.
+    """One self-contained page about these results; runs of different problems are in separate groups.
 
     Args:
-        results: by the name that each is to have.
-        title: of the page; what it is about if left out.
+        results: the results by name.
+        title: the title of the page; if left out, it says how many runs there are.
         note: a sentence under the title.
 
     Example:
@@ -49,10 +49,10 @@ def report_page(results: Mapping[str, Result], title: str = "", note: str = "") 
 
 
 def by_problem(results: Mapping[str, Result]) -> list[Group]:
-    """The runs by what they solve: sizes and strong convexity tell problems apart, whatever else was estimated."""
+    """The runs in groups by problem; problems are distinguished by their sizes and their strong convexity."""
     found: dict[tuple[object, ...], dict[str, Result]] = {}
     for name, result in results.items():
-        mu = (told(constants(result)[key]) for key in ("mu_x", "mu_y"))
+        mu = (format_number(constants(result)[key]) for key in ("mu_x", "mu_y"))
         found.setdefault((result.x.size, result.y.size, *mu), {})[name] = result
     if len(found) == 1:
         return [Group("", results)]
@@ -63,10 +63,10 @@ def assembled(title: str, groups: Sequence[Group], about: str = "", more: str = 
     """The page of these groups.
 
     Args:
-        title: its heading.
-        groups: one after the other.
+        title: the heading of the page.
+        groups: the groups, in the order of the page.
         about: markup under the heading.
-        more: markup after them.
+        more: markup after the groups.
     """
     numbers = count(1)
     single = sum(len(group.results) for group in groups) == 1
@@ -78,11 +78,11 @@ def assembled(title: str, groups: Sequence[Group], about: str = "", more: str = 
         more,
         "</main>",
         f'<footer class="faint"><p>Written by saddlepoint {escape(__version__)}. The page holds all of its data and '
-        "asks for nothing from elsewhere.</p></footer>",
+        "loads nothing from the network.</p></footer>",
     ]
     data = {"groups": [lines(group.results) for group in groups]}
     text = page(title, "\n".join(body), ["report.js"], data, ["report.css"])
-    return text.encode("utf-8", "replace").decode("utf-8")  # a name may hold what no file can
+    return text.encode("utf-8", "replace").decode("utf-8")  # a name may hold surrogates, which UTF-8 cannot encode
 
 
 def _group(k: int, group: Group, numbers: Sequence[int], single: bool) -> str:
@@ -97,9 +97,9 @@ def _group(k: int, group: Group, numbers: Sequence[int], single: bool) -> str:
             _cards(results),
             f'<p class="faint">{_problem(results)}</p>',
             _chart(k, results),
-            "" if single else "<h2>Side by side</h2>" if not group.heading else "",
-            _side_by_side(numbers, group),
-            "<h2>The run</h2>" if single else "<h2>Run by run</h2>" if not group.heading else "",
+            "" if single else "<h2>Comparison</h2>" if not group.heading else "",
+            _comparison(numbers, group),
+            "<h2>The run</h2>" if single else "<h2>Each run</h2>" if not group.heading else "",
             *(run_section(place, name, result, single) for place, (name, result) in runs),
             "</section>",
         ]
@@ -107,20 +107,20 @@ def _group(k: int, group: Group, numbers: Sequence[int], single: bool) -> str:
 
 
 def _cards(results: Mapping[str, Result]) -> str:
-    """The few numbers that one looks for first."""
+    """The main numbers: the smallest distance and gap, the fewest rounds and the least time."""
     solved = {name: result for name, result in results.items() if result.solved}
     best, many = closest(results), len(results) > 1
     cards = []
     if math.isfinite(results[best].certificate.distance):
         distance, gap = ("Closest answer", "Its duality gap") if many else ("Distance", "Duality gap")
-        cards.append((distance, f"≤ {told(results[best].certificate.distance)}", best))
-        cards.append((gap, f"≤ {told(results[best].certificate.gap)}", best))
+        cards.append((distance, f"≤ {format_number(results[best].certificate.distance)}", best))
+        cards.append((gap, f"≤ {format_number(results[best].certificate.gap)}", best))
     if solved:
         few = min(solved, key=lambda name: rounds(solved[name]))
         quick = min(solved, key=lambda name: solved[name].seconds)
         fewest, least = ("Fewest rounds", "Least time") if len(solved) > 1 else ("Rounds", "Time")
         cards.append((fewest, str(rounds(solved[few])), few))
-        cards.append((least, f"{told(solved[quick].seconds)} s", quick))
+        cards.append((least, f"{format_number(solved[quick].seconds)} s", quick))
     items = (
         f"<div><dt>{what}</dt><dd><strong>{value}</strong>{f' <span>{escape(name)}</span>' if many else ''}</dd></div>"
         for what, value, name in cards
@@ -129,21 +129,21 @@ def _cards(results: Mapping[str, Result]) -> str:
 
 
 def _problem(results: Mapping[str, Result]) -> str:
-    """What was solved."""
+    """A sentence on the problem: its size, its condition numbers and the tolerance."""
     result = next(iter(results.values()))
     c = constants(result)
-    said = [f"min<sub>x</sub> max<sub>y</sub> g(x) + ⟨x, A y⟩ − h(y), {_size(results)} variables"]
+    parts = [f"min<sub>x</sub> max<sub>y</sub> g(x) + ⟨x, A y⟩ − h(y), {_size(results)} variables"]
     for name, top, bottom in (
         ("κ<sub>x</sub>", c["L_x"], c["mu_x"]),
         ("κ<sub>y</sub>", c["L_y"], c["mu_y"]),
         ("|A|/√(μ<sub>x</sub>μ<sub>y</sub>)", c["norm"], math.sqrt(max(c["mu_x"] * c["mu_y"], 0.0))),
     ):
         if bottom > 0.0 and math.isfinite(top / bottom):
-            said.append(f"{name} = {told(top / bottom)}")
-    tols = sorted({told(tolerance(run)) for run in results.values() if tolerance(run) > 0.0})
+            parts.append(f"{name} = {format_number(top / bottom)}")
+    tols = sorted({format_number(tolerance(run)) for run in results.values() if tolerance(run) > 0.0})
     if tols:
-        said.append(f"tolerance {' and '.join(tols)}")
-    return ", ".join(said) + "."
+        parts.append(f"tolerance {' and '.join(tols)}")
+    return ", ".join(parts) + "."
 
 
 def _size(results: Mapping[str, Result]) -> str:
@@ -152,9 +152,9 @@ def _size(results: Mapping[str, Result]) -> str:
 
 
 def _chart(k: int, results: Mapping[str, Result]) -> str:
-    """Where the script draws; its controls are radio buttons, which the keyboard moves."""
+    """The place where the script draws the chart, and radio buttons, which the keyboard can change."""
     if not any(len(result.history) for result in results.values()):
-        return "<p>No history was kept, so there is nothing to draw.</p>"
+        return "<p>No history was kept, so there is no chart.</p>"
     across = "".join(
         f'<label><input type="radio" name="across-{k}" value="{name}"{" checked" if name == "rounds" else ""}>'
         f"<span>{name}</span></label>"
@@ -181,7 +181,7 @@ def _chart(k: int, results: Mapping[str, Result]) -> str:
     )
 
 
-def _side_by_side(numbers: Sequence[int], group: Group) -> str:
+def _comparison(numbers: Sequence[int], group: Group) -> str:
     results = group.results
     if len(results) == 1:
         return ""
@@ -206,4 +206,4 @@ def _side_by_side(numbers: Sequence[int], group: Group) -> str:
                 number(result.monitor_calls),
             ]
         )
-    return table(f"The runs{f' of {group.heading}' if group.heading else ''}, side by side", head, rows)
+    return table(f"The runs{f' of {group.heading}' if group.heading else ''}, compared", head, rows)

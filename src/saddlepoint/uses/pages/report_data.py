@@ -1,4 +1,4 @@
-"""What the script draws and saves: histories as columns and as CSV."""
+"""Histories as the report's script needs them: as columns for the chart, and as CSV."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 from saddlepoint.solving.result import History, Record, Result
 from saddlepoint.uses.pages.report_words import tolerance
 
-MOST = 500  # points of a line, and rows of a table
-ACROSS = {  # what a chart may have across, and what that is
+MOST = 500  # most points of a line, and most rows of a table
+ACROSS = {  # the quantities on the horizontal axis of a chart, and what they mean
     "rounds": "calls of the busiest oracle",
     "gradients": "calls of ∇g and ∇h together",
     "products": "products with A and A′ together",
     "passes": "times that A was read from end to end",
-    "seconds": "of the method alone, without the certificates",
+    "seconds": "time of the method alone, without the certificates",
 }
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """The names, with a number after those that were there before."""
+    """The names, with a number added to each that occurred before."""
     found: list[str] = []
     for name in names:
         tries = (name if k == 1 else f"{name} ({k})" for k in range(1, len(found) + 2))
@@ -31,7 +31,7 @@ def unique(names: Iterable[str]) -> list[str]:
 
 
 def thinned(history: History, most: int = MOST) -> list[Record]:
-    """At most so many records: evenly spread, with the first, the last and the closest among them."""
+    """At most ``most`` records, evenly spread, including the first, the last and the one of the smallest distance."""
     size = len(history)
     if size <= most:
         return list(history)
@@ -41,7 +41,7 @@ def thinned(history: History, most: int = MOST) -> list[Record]:
 
 
 def as_csv(history: History) -> str:
-    """All records, every digit of them."""
+    """All records as CSV, with every digit."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(Record._fields)
@@ -50,7 +50,7 @@ def as_csv(history: History) -> str:
 
 
 def line(name: str, result: Result) -> dict[str, Any]:
-    """A run as the chart takes it."""
+    """The data of one run for the chart."""
     records = thinned(result.history)
     return {
         "name": name,
@@ -66,7 +66,7 @@ def line(name: str, result: Result) -> dict[str, Any]:
 
 
 def lines(results: Mapping[str, Result]) -> dict[str, Any]:
-    """The runs of a problem, and the tolerances that they were given."""
+    """The data of the runs of one problem, and their tolerances."""
     tols = {tolerance(result) for result in results.values()}
     return {
         "runs": [line(name, result) for name, result in results.items()],

@@ -1,4 +1,4 @@
-"""One run of a report: how it ended, the proof, the bill, where it comes from, whom to cite, and its history."""
+"""One run of a report: its status, certificate, work, problem, method, provenance, citations and history."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 from saddlepoint.solving.result import Result
 from saddlepoint.uses.pages.report_data import thinned
-from saddlepoint.uses.pages.report_table import facts, number, table, told
+from saddlepoint.uses.pages.report_table import facts, format_number, number, table
 from saddlepoint.uses.pages.report_words import ORACLES, as_float, calls, constants, proof, rounds
 
-DEEP = 6  # levels of a file's provenance that are shown
-LONG = 400  # characters of one value
+DEEP = 6  # most levels of nested tables of the provenance that are shown
+LONG = 400  # most characters of one value that are shown
+# Keys of the provenance that have a table or a place of their own.
 APART = ("citations", "versions", "method", "parameters", "constants", "shape", "dtype", "tol")
 
 
@@ -32,7 +33,7 @@ def run_section(number_in_page: int, name: str, result: Result, is_open: bool) -
             facts("Method", _method(result)),
             facts("Constants by theory", _flat(result.parameters)),
             facts("Versions and machine", _flat(_table(result, "versions"))),
-            facts("Circumstances", _rest(result)),
+            facts("Other provenance", _rest(result)),
             "</div>",
             _citation(result),
             _history(name, result),
@@ -42,13 +43,17 @@ def run_section(number_in_page: int, name: str, result: Result, is_open: bool) -
 
 
 def status(result: Result) -> str:
-    """How it ended, as a sign and a word."""
+    """The status of the run, as a sign and a word."""
     return f"{'✓' if result.solved else '✗'} {escape(str(result.status))}"
 
 
 def _digest(result: Result) -> str:
     distance = result.certificate.distance
-    return f"{told(distance)} in {rounds(result)} rounds, {told(result.seconds)} s" if distance < float("inf") else ""
+    return (
+        f"{format_number(distance)} in {rounds(result)} rounds, {format_number(result.seconds)} s"
+        if distance < float("inf")
+        else ""
+    )
 
 
 def _work(result: Result) -> Iterator[tuple[str, object]]:
@@ -58,10 +63,10 @@ def _work(result: Result) -> Iterator[tuple[str, object]]:
     for key, count in calls(result).items():
         yield f"calls of {ORACLES[key]}", count
     yield "passes over A", result.passes
-    yield "certificates, counted apart", result.monitor_calls
+    yield "certificates, not among the calls", result.monitor_calls
     setup = ", ".join(f"{ORACLES[key]} {result.setup_calls[key]}" for key in ORACLES if result.setup_calls.get(key))
     if setup:
-        yield "examining the problem", setup
+        yield "calls to examine the problem", setup
 
 
 def _problem(result: Result) -> Iterator[tuple[str, object]]:
@@ -77,7 +82,7 @@ def _problem(result: Result) -> Iterator[tuple[str, object]]:
 
 
 def _method(result: Result) -> Iterator[tuple[str, object]]:
-    yield "shown as", result.method
+    yield "name", result.method
     yield from _flat(_table(result, "method"))
     if "tol" in result.provenance:
         yield "tolerance", as_float(result.provenance["tol"])
@@ -96,7 +101,7 @@ def _table(result: Result, key: str) -> Mapping[str, Any]:
 
 
 def _flat(values: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
-    """Names and values, those of tables inside with the table's name before them."""
+    """Names and values; names in a nested table have the name of that table before them."""
     for key, value in values.items():
         name = f"{before}{str(key)[:LONG]}"
         if isinstance(value, Mapping) and depth < DEEP:
@@ -118,7 +123,7 @@ def _citation(result: Result) -> str:
     entries = escape("\n\n".join(map(str, works)))
     return "\n".join(
         [
-            "<h4>To cite</h4>",
+            "<h4>How to cite</h4>",
             f'<pre class="bibtex" tabindex="0">{entries}</pre>',
             '<p class="controls"><button type="button" class="copy">Copy BibTeX</button> '
             '<span class="said faint" role="status"></span></p>',

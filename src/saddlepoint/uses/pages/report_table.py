@@ -1,4 +1,4 @@
-"""Tables that a reader can sort, and numbers as people read them."""
+"""HTML tables that a reader can sort, and the format of their numbers."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-MISSING = "–"
+MISSING = "–"  # shown in the place of a number that is unknown
 
 
 class Cell(NamedTuple):
-    """What stands in a table: markup, and the number that it is sorted by if it is one."""
+    """A cell of a table: its markup, and the number by which it is sorted, if it has one."""
 
     markup: str
     value: float | None = None
     numeric: bool = False
 
 
-def told(value: float) -> str:
-    """Three digits, and powers of ten where they are shorter; a whole number in full."""
+def format_number(value: float) -> str:
+    """The number with three digits, with a power of ten if that is shorter; an integer has all its digits."""
     if isinstance(value, int):
         return str(value)
     if math.isnan(value):
@@ -33,20 +33,20 @@ def told(value: float) -> str:
     return f"{value:.{max(3, len(str(int(size))))}g}"
 
 
-def words(said: object) -> Cell:
-    """A cell of words."""
-    return Cell(escape(str(said)))
+def words(text: object) -> Cell:
+    """A cell with a text."""
+    return Cell(escape(str(text)))
 
 
 def number(value: float, none: str = MISSING) -> Cell:
-    """A cell of a number; ``none`` where there is none, which stays at the end however the table is sorted."""
+    """A cell with a number, or with the text ``none`` if it is not finite; such cells are always sorted last."""
     if not math.isfinite(value):
         return Cell(escape(none), None, True)
-    return Cell(told(value), value, True)
+    return Cell(format_number(value), value, True)
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]], sortable: bool = True) -> str:
-    """The markup of a table, which the script makes sortable; the first cell of a row is its name."""
+    """The markup of a table, which the script makes sortable; the first cell of a row is the heading of the row."""
     rows = list(rows)
     numeric = [any(row[k].numeric for row in rows) for k in range(len(head))]
     titles = zip(head, numeric, strict=True)
@@ -66,10 +66,10 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]], sor
 
 
 def facts(caption: str, pairs: Iterable[tuple[str, object]]) -> str:
-    """A small table of names and values; nothing if there are none."""
+    """The markup of a small table of names and values; an empty text if there are none."""
     rows = [
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(told(value) if isinstance(value, float) else str(value))}'
-        "</td></tr>"
+        f'<tr><th scope="row">{escape(name)}</th><td>'
+        f"{escape(format_number(value) if isinstance(value, float) else str(value))}</td></tr>"
         for name, value in pairs
     ]
     head = ['<table class="facts">', f"<caption>{escape(caption)}</caption>", "<tbody>"]
@@ -77,7 +77,7 @@ def facts(caption: str, pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def _scrolling(caption: str, lines: Sequence[str]) -> str:
-    """What is too wide for the page scrolls by itself, with the keyboard too."""
+    """The lines in a box that scrolls if it is too wide for the page, by mouse and by keyboard."""
     box = f'<div class="scroll" role="group" tabindex="0" aria-label="{escape(caption)}">'
     return "\n".join([box, *lines, "</div>"])
 

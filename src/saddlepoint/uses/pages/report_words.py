@@ -1,4 +1,4 @@
-"""What results say, in sentences."""
+"""Numbers and sentences about results."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from saddlepoint.solving.result import Result
 from saddlepoint.theory.certificate import Certificate
-from saddlepoint.uses.pages.report_table import told
+from saddlepoint.uses.pages.report_table import format_number
 
 ORACLES = {"grad_g": "∇g", "grad_h": "∇h", "A": "A", "At": "A′"}
 
 
 def as_float(value: Any) -> float:
-    """A number from a file; NaN if it is none."""
+    """A value from a file as a number; NaN if it is not a number."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -22,7 +22,7 @@ def as_float(value: Any) -> float:
 
 
 def calls(result: Result) -> dict[str, int]:
-    """The calls of each oracle; none where the file does not tell."""
+    """The calls of each oracle; 0 where the file does not have them."""
     counts = {name: as_float(result.calls.get(name, 0)) for name in ORACLES}
     return {name: int(count) if math.isfinite(count) else 0 for name, count in counts.items()}
 
@@ -33,14 +33,14 @@ def rounds(result: Result) -> int:
 
 
 def tolerance(result: Result) -> float:
-    """What was asked for; NaN if it is unknown."""
+    """The tolerance that was asked for; NaN if it is unknown."""
     return as_float(result.provenance.get("tol"))
 
 
 def constants(result: Result) -> dict[str, float]:
     """mu_x, L_x, mu_y, L_y and |A| as the run knew them; NaN where it did not."""
-    told_by_run = result.provenance.get("constants")
-    known: Mapping[str, Any] = told_by_run if isinstance(told_by_run, Mapping) else {}
+    stored = result.provenance.get("constants")
+    known: Mapping[str, Any] = stored if isinstance(stored, Mapping) else {}
     norm = known.get("norm")
     found = {name: as_float(known.get(name)) for name in ("mu_x", "L_x", "mu_y", "L_y")}
     return found | {"norm": as_float(norm.get("upper")) if isinstance(norm, Mapping) else math.nan}
@@ -52,7 +52,7 @@ def closest(results: Mapping[str, Result]) -> str:
 
 
 def verdict(results: Mapping[str, Result]) -> str:
-    """How the runs ended."""
+    """A sentence that says how the runs ended."""
     if len(results) == 1:
         (result,) = results.values()
         return f"{_began(result)}: {_proven(result)}."
@@ -61,7 +61,7 @@ def verdict(results: Mapping[str, Result]) -> str:
         best = closest(results)
         return f"None of the {len(results)} runs is solved. The closest is {best}: {_proven(results[best])}."
     tols = {tolerance(results[name]) for name in solved}
-    within = f"{told(max(tols))}" if len(tols) == 1 and not math.isnan(max(tols)) else "its tolerance"
+    within = f"{format_number(max(tols))}" if len(tols) == 1 and not math.isnan(max(tols)) else "its tolerance"
     proof = f"proven to be within {within} of the saddle point"
     if len(solved) == len(results):
         return f"All {len(results)} runs are solved: every answer is {proof}."
@@ -77,10 +77,10 @@ def _began(result: Result) -> str:
 def _proven(result: Result) -> str:
     certificate = result.certificate
     if not math.isfinite(certificate.distance):
-        return f"no distance is certified; the residual |F| is {told(certificate.residual)}"
+        return f"no distance is certified; the residual |F| is {format_number(certificate.residual)}"
     return (
-        f"the answer is proven to be within {told(certificate.distance)} of the saddle point, and its duality gap "
-        f"to be at most {told(certificate.gap)}"
+        f"the answer is proven to be within {format_number(certificate.distance)} of the saddle point, and "
+        f"its duality gap to be at most {format_number(certificate.gap)}"
     )
 
 
@@ -91,46 +91,48 @@ FORMULA = (
 
 
 def proof(result: Result) -> Sequence[str]:
-    """What the certificate says and why it is true: paragraphs of markup, numbers only put in."""
+    """Paragraphs of markup that say what the certificate proves, and why."""
     certificate, known = result.certificate, constants(result)
-    fx, fy = told(certificate.Fx), told(certificate.Fy)
+    fx, fy = format_number(certificate.Fx), format_number(certificate.Fy)
     if not math.isfinite(certificate.distance):
         return [
             f"<p>No distance is certified, because {_why_none(result, known)}. What is known of the returned point is "
-            f"its residual: |F| = {told(certificate.residual)}, and F is zero at the saddle point and nowhere else.</p>"
+            f"its residual: |F| = {format_number(certificate.residual)}, and F is zero at the "
+            "saddle point and nowhere else.</p>"
         ]
     mu = ""
     if math.isfinite(known["mu_x"] + known["mu_y"]):
-        mu = f", μ<sub>x</sub> = {told(known['mu_x'])} and μ<sub>y</sub> = {told(known['mu_y'])}"
+        mu = f", μ<sub>x</sub> = {format_number(known['mu_x'])} and μ<sub>y</sub> = {format_number(known['mu_y'])}"
     return [
-        f'<p class="claim">|x − x*| + |y − y*| ≤ <strong>{told(certificate.distance)}</strong>, duality gap ≤ '
-        f"<strong>{told(certificate.gap)}</strong></p>",
-        f"<p>Separately, |x − x*| ≤ {told(certificate.distance_x)} and |y − y*| ≤ {told(certificate.distance_y)}.</p>",
-        "<p>It is a theorem about the returned point. One query there, in float64, gave "
+        f'<p class="claim">|x − x*| + |y − y*| ≤ <strong>{format_number(certificate.distance)}</strong>, duality gap ≤ '
+        f"<strong>{format_number(certificate.gap)}</strong></p>",
+        f"<p>Separately, |x − x*| ≤ {format_number(certificate.distance_x)} and "
+        f"|y − y*| ≤ {format_number(certificate.distance_y)}.</p>",
+        "<p>The proof needs one query at the returned point. In float64 it gave "
         f"F<sub>x</sub> = ∇g(x) + A y with |F<sub>x</sub>| = {fx} and F<sub>y</sub> = ∇h(y) − A′x with "
         f"|F<sub>y</sub>| = {fy}. As g and h are strongly convex{mu},</p>",
         f'<p class="formula">{FORMULA}.</p>',
         "<p>By Cauchy and Schwarz the distance is at most √(1/μ<sub>x</sub> + 1/μ<sub>y</sub>) times the root of the "
         "right-hand side, and the duality gap at most half of that side. Of the distance, "
-        f"{told(certificate.rounding)} allows for {_errors(certificate)}.</p>",
+        f"{format_number(certificate.rounding)} allows for {_errors(certificate)}.</p>",
     ]
 
 
 def _errors(certificate: Certificate) -> str:
     """The errors of a query that the certificate allows for."""
     noise = [("g", certificate.noise_x), ("h", certificate.noise_y)]
-    found = [f"{told(level)} in the gradient of {name}" for name, level in noise if level > 0.0]
+    found = [f"{format_number(level)} in the gradient of {name}" for name, level in noise if level > 0.0]
     measured = f" and for noise, measured as up to {' and '.join(found)}" if found else ""
     return f"the rounding of the query itself{measured}"
 
 
 def _why_none(result: Result, known: Mapping[str, float]) -> str:
     if not math.isfinite(result.certificate.residual):
-        return "the field is not finite there"
+        return "F is not finite there"
     unknown = [function for function, mu in (("g", "mu_x"), ("h", "mu_y")) if math.isnan(known[mu])]
     if unknown:
         return f"the strong convexity of {' and '.join(unknown)} is not known"
-    return "the run took none"
+    return "the run computed no certificate"
 
 
 def _or_inf(value: float) -> float:

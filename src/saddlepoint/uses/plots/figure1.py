@@ -1,4 +1,4 @@
-"""Figure 1 of the paper, with measured calls and with what no method can go below."""
+"""Plot Figure 1 of the paper, with measured calls and with the lower bound."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from saddlepoint.uses.bench.figure import FigureData
 
 BLACK, GREY = "#000000", "#6f6f6f"
-BOUND_DASHES: tuple[Any, ...] = ("--", "-.", (0, (1, 1.2)))
-LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (4, 1, 1, 1)))  # a new one when the colours come round again
-GAP = 0.04  # between the labels, as a share of the axis
+BOUND_DASHES: tuple[Any, ...] = ("--", "-.", (0, (1, 1.2)))  # styles of the lines of bounds
+LINES: tuple[Any, ...] = (
+    "-",
+    (0, (4, 1.5)),
+    (0, (4, 1, 1, 1)),
+)  # styles of the lines of methods; the next one is used when all colours have been used
+GAP = 0.04  # least distance between two labels, as a share of the height of the axis
 
 
 class Label(NamedTuple):
-    """A name to stand at the right of the picture, beside the end (x, y) of its line."""
+    """A name that is written at the right of the picture, beside the end (x, y) of its line."""
 
     text: str
     colour: str
@@ -30,7 +34,7 @@ class Label(NamedTuple):
 
 
 def plot_figure1(data: FigureData, paths: Sequence[str | Path] = ()) -> Figure:
-    """Measured calls as lines with markers, bounds dashed, forced rounds in black, the regimes shaded and named."""
+    """Plot measured calls as lines with markers, bounds dashed, forced rounds in black, and the regimes by name."""
     plt = pyplot()
     figure: Figure
     with plt.rc_context(RC):
@@ -64,7 +68,7 @@ def plot_figure1(data: FigureData, paths: Sequence[str | Path] = ()) -> Figure:
 
 
 def _methods(axis: Any, data: FigureData) -> list[Label]:
-    """Draw the runs that reached their goal, a colour and a marker a method."""
+    """Draw the runs that reached their goal, with a colour and a marker for each method."""
     labels = []
     palette = [colour for colour in COLOURS if colour != BLACK]
     for i, method in enumerate(dict.fromkeys(run.method for run in data.runs)):
@@ -91,7 +95,7 @@ def _methods(axis: Any, data: FigureData) -> list[Label]:
 
 
 def _write(axis: Any, labels: Sequence[Label]) -> None:
-    """The names at the right, in the order of the line ends, moved apart where they would overlap."""
+    """Write the names at the right, in the order of the line ends, and move them apart where they would overlap."""
     low, high = map(math.log, axis.get_ylim())
     axis.set_ylim(axis.get_ylim())
     ordered = sorted(labels, key=lambda label: label.y)
@@ -118,7 +122,7 @@ def _write(axis: Any, labels: Sequence[Label]) -> None:
 
 
 def _apart(places: Sequence[float]) -> list[float]:
-    """The places in their order, moved as little as keeps them a gap apart and, if they fit, between 0 and 1."""
+    """The places in their order, moved until they are ``GAP`` apart and, if they fit, between 0 and 1."""
     moved = list(places)
     for _ in range(100):
         for i in range(1, len(moved)):

@@ -1,4 +1,4 @@
-"""Exploitability against work and time."""
+"""Plot the exploitability of strategies against work and time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plot_exploitability(runs: Mapping[str, Equilibrium], path: str | Path | None = None, title: str = "") -> Figure:
-    """Two panels: exploitability against the calls of the busiest oracle and against seconds."""
+    """Plot two panels: exploitability against the calls of the busiest oracle and against seconds."""
     plt = pyplot()
     figure: Figure
     with plt.rc_context(RC):

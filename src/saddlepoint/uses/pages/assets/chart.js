@@ -1,6 +1,6 @@
 // A chart of lines in SVG, with logarithmic or linear axes, a legend that hides lines, and values under the pointer or
-// the arrow keys. Colours are the page's, so that light, dark and print are a matter of styles; dashes tell lines apart
-// without them.
+// the arrow keys. Colours are set by the styles of the page, for light, dark and print; dashes distinguish lines without
+// colours.
 const SVG = "http://www.w3.org/2000/svg";
 const COLOURS = 8;
 const DASHES = ["", "8 4", "2 3", "10 3 2 3"];
@@ -21,8 +21,8 @@ function element(parent, name, attributes = {}, text = "") {
   return node;
 }
 
-// Three digits, and powers of ten where they are shorter.
-function told(value) {
+// The number with three digits, with a power of ten where that is shorter.
+function formatNumber(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
@@ -30,7 +30,7 @@ function told(value) {
   return String(Number(value.toPrecision(size >= 100 ? Math.max(3, Math.ceil(Math.log10(size + 1))) : 3)));
 }
 
-// An axis from data to pixels: {at, back, ticks}.
+// An axis: at maps data to pixels, back maps pixels to data, ticks are pairs of a pixel and a label.
 function axis(values, log, from, to) {
   const fit = values.filter((v) => Number.isFinite(v) && (!log || v > 0)).map((v) => (log ? Math.log10(v) : v));
   let low = fit.length ? Math.min(...fit) : 0;
@@ -47,7 +47,7 @@ function axis(values, log, from, to) {
     const unit = 10 ** Math.floor(Math.log10(raw));
     const stride = [1, 2, 5, 10].map((k) => k * unit).find((s) => s >= raw);
     [low, high] = [Math.floor(low / stride + 1e-9) * stride, Math.ceil(high / stride - 1e-9) * stride];
-    for (let k = 0; low + k * stride <= high + 1e-9 * stride; k += 1) ticks.push([low + k * stride, told(low + k * stride)]);
+    for (let k = 0; low + k * stride <= high + 1e-9 * stride; k += 1) ticks.push([low + k * stride, formatNumber(low + k * stride)]);
   }
   const scale = (to - from) / (high - low);
   return {
@@ -58,10 +58,10 @@ function axis(values, log, from, to) {
 }
 
 // spec: {title, about, x: {label, log}, y: {label, log}, series: [{name, points: [[x, y], ...], colour?, dash?, width?,
-// dots?, floor?}], marks: [{x, label}], bands: [{from, to, label}], names?, legend?, hint?, pick?}. A floor is a line with nothing
-// below it; bands share out the horizontal axis; names stand beside the ends of the lines where there is room; pick is
-// told where the chart was clicked. Draws into the figure, anew at each call and when its width changes; hidden lines stay
-// hidden. Returns the axes.
+// dots?, floor?}], marks: [{x, label}], bands: [{from, to, label}], names?, legend?, hint?, pick?}. The area
+// below a floor is shaded; bands divide the horizontal axis; names are written beside the ends of the lines where there is
+// room; pick is called with the place of a click. The chart is drawn into the figure again at each call and when its width
+// changes; hidden lines stay hidden. Returns the axes.
 function drawChart(figure, spec) {
   const hidden = figure.hiddenLines ?? (figure.hiddenLines = new Set());
   const width = chartWidth(figure), height = Math.round(Math.min(430, Math.max(300, 0.62 * width)));
@@ -133,12 +133,12 @@ function redrawWithWidth(figure, spec) {
   figure.drawn = { spec, width: chartWidth(figure) };
   figure.watcher ??= new ResizeObserver(() => {
     const { spec: last, width } = figure.drawn;
-    if (figure.clientWidth && Math.abs(chartWidth(figure) - width) > 20) drawChart(figure, last); // a scroll bar has less
+    if (figure.clientWidth && Math.abs(chartWidth(figure) - width) > 20) drawChart(figure, last); // a scroll bar changes the width by less
   });
   figure.watcher.observe(figure);
 }
 
-// Draws the bands, and returns what writes their names: upright where they are narrow, over the lines that are drawn by then.
+// Draw the bands, and return a function that writes their names over the lines: upright where a band is narrow.
 function drawBands(picture, bands, across, box) {
   const places = bands.map((band, k) => {
     const [from, to] = [band.from, band.to].map((value) => Math.min(box.right, Math.max(box.left, across.at(value))));
@@ -202,7 +202,7 @@ function readout(figure, picture, spec, shown, across, box) {
     for (const [name, value] of [["x1", pixel], ["x2", pixel], ["visibility", "visible"]]) line.setAttribute(name, value);
     const at = across.back(pixel);
     const values = shown.map((one) => [one.name, valueAt(one.points, at, spec)]).filter(([, v]) => v !== null);
-    text.textContent = `${spec.x.label} ${told(at)}: ${values.map(([name, v]) => `${name} ${told(v)}`).join(", ") || "nothing here"}`;
+    text.textContent = `${spec.x.label} ${formatNumber(at)}: ${values.map(([name, v]) => `${name} ${formatNumber(v)}`).join(", ") || "nothing here"}`;
   };
   picture.addEventListener("pointermove", (event) => {
     const where = picture.getBoundingClientRect();
@@ -225,7 +225,7 @@ function readout(figure, picture, spec, shown, across, box) {
   });
 }
 
-// Between two points, along the line as drawn; null outside of it.
+// The value of a line at a place, between two points along the line as drawn; null outside of the line.
 function valueAt(points, at, spec) {
   const over = (v) => (spec.x.log ? Math.log(v) : v);
   for (let k = 1; k < points.length; k += 1) {
@@ -237,7 +237,7 @@ function valueAt(points, at, spec) {
   return null;
 }
 
-// A button that goes through the themes; without one the reader's own setting counts.
+// A button that changes the theme; the theme "system" is the reader's own setting.
 function themeButton(parent) {
   const names = ["system", "light", "dark"];
   const button = element(parent, "button", { type: "button", class: "theme" });

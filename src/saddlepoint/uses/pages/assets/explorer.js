@@ -1,9 +1,9 @@
-// The explorer. What it computes is in THEORY, translated from Python; here it is shown.
+// The script of the explorer. The formulas are in THEORY, translated from Python; this file shows their values.
 const CONTROLS = new Map(DATA.controls.map((one) => [one.key, one]));
 const SLIDERS = DATA.controls.filter((one) => one.high > 0);
 const ROWS = DATA.rows;
-const STEPS = 20; // of a slider, a decade
-const POINTS = 160; // of a line
+const STEPS = 20; // steps of a slider for a factor of ten
+const POINTS = 160; // points of a line, less one
 const at = (id) => document.getElementById(id);
 
 // -- state: the numbers given, of which one is |A|, in one of two units; what is counted; which lines are drawn -------
@@ -15,7 +15,7 @@ function initial() {
 
 let state = initial();
 
-// The numbers of the problem: the unit of |A| in which it was given stays, the other follows.
+// The numbers of the problem. |A| keeps the value in the unit in which it was given; the other unit is computed.
 function settled({ given, unit }) {
   const { kx, ky } = given;
   const norm = unit === "norm" ? given.norm : THEORY.norm_of(given.c, kx, ky);
@@ -49,7 +49,7 @@ function promise(row, { kx, ky, c, tol, g, h, A }) {
 
 // -- numbers in and out ----------------------------------------------------------------------------------------------
 
-// Exact, and as short as Python, a shell and a reader like it.
+// The exact number in the shortest form that Python and a shell can read.
 function written(value) {
   const size = Math.abs(value);
   return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential().replace("e+", "e") : String(value);
@@ -57,12 +57,12 @@ function written(value) {
 
 const shortly = (value) => written(Number(value.toPrecision(4)));
 
-// The number, or a sentence that says what is wrong with it.
+// The number and "", or null and a sentence that says what is wrong with the text.
 function understood(text, control) {
   const range = `a number from ${written(control.least)} to ${written(control.most)}`;
   const value = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text.trim()) ? Number(text) : NaN;
   if (Number.isNaN(value)) {
-    const heard = text.trim() === "" ? "Nothing is here" : `“${text.trim().slice(0, 30)}” is not a number`;
+    const heard = text.trim() === "" ? "The field is empty" : `“${text.trim().slice(0, 30)}” is not a number`;
     return [null, `${heard}; expected ${range}, such as ${written(control.value || 1)}.`];
   }
   if (value >= control.least && value <= control.most) return [value, ""];
@@ -105,7 +105,7 @@ function toHash() {
   return parts.join("&");
 }
 
-// What can be read is taken, and the rest is told.
+// Take the parts of the link that can be read, and show a message about the others.
 function fromHash(text) {
   const next = initial();
   const wrong = [];
@@ -116,13 +116,13 @@ function fromHash(text) {
       else take(next, key, number);
     } else if (key === "view" && ["calls", "cost"].includes(value)) next.view = value;
     else if (key === "show") next.shown = new Set(value.split(",").filter((id) => ROWS.some((row) => row.id === id)));
-    else wrong.push(`The link says ${key}=${value.slice(0, 30)}, which means nothing here.`);
+    else wrong.push(`The link says ${key}=${value.slice(0, 30)}, which is not a setting of this page.`);
   }
   begin(next);
   say("hash-wrong", wrong.join(" "));
 }
 
-// What was sorted stays so; what was complained about is over.
+// Start from a new state: the order of the table stays, and all error messages are removed.
 function begin(next) {
   state = { ...next, sort: state.sort };
   for (const key of CONTROLS.keys()) complain(key, "");
@@ -132,7 +132,7 @@ function begin(next) {
 let waiting = 0;
 function linkSoon() {
   clearTimeout(waiting);
-  waiting = setTimeout(() => history.replaceState(null, "", `#${toHash()}`), 200); // browsers dislike it more often
+  waiting = setTimeout(() => history.replaceState(null, "", `#${toHash()}`), 200); // browsers limit how often this may be called
 }
 
 // -- the page --------------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ function changed() {
 }
 
 function say(id, text) {
-  if (at(id).textContent !== text) at(id).textContent = text; // so that nothing is read out twice
+  if (at(id).textContent !== text) at(id).textContent = text; // a screen reader reads out every assignment
 }
 
 function render() {
@@ -183,14 +183,14 @@ function showAnswer({ kx, ky, norm, c, tol, g, h, A }, found) {
   say("why", `because ${found.why}`);
   say("regime", found.regime);
   say("regime-says", DATA.regimes[found.regime]);
-  say("forced", `${told(found.forced)} ${found.forced === 1 ? "round" : "rounds"}`);
-  say("forced-says", `forced on every method by the hardest problem, N = ${told(found.N)}`);
+  say("forced", `${formatNumber(found.forced)} ${found.forced === 1 ? "round" : "rounds"}`);
+  say("forced-says", `forced on every method by the hardest problem, N = ${formatNumber(found.N)}`);
   const [fewest, cheapest] = [least(found, "products"), least(found, "cost")];
-  say("smallest", `${told(fewest.value)} calls`);
-  say("smallest-says", `by ${fewest.names}; in cost ${told(cheapest.value)}, by ${cheapest.names}`);
+  say("smallest", `${formatNumber(fewest.value)} calls`);
+  say("smallest-says", `by ${fewest.names}; in cost ${formatNumber(cheapest.value)}, by ${cheapest.names}`);
 }
 
-// The smallest of a column over the methods that take any problem, and whose it is.
+// The smallest number of a column over the methods that take any problem, and the names of its methods.
 function least(found, key) {
   const rivals = ROWS.map((row, k) => [row, found.rows[k][key]]).filter(([row]) => row.best && !row.quadratic);
   const value = Math.min(...rivals.map(([, one]) => one));
@@ -221,7 +221,7 @@ function showFigure(numbers) {
     x: { label: "|A|/L", log: true },
     y: { label: cost ? "cost" : "calls of the busiest oracle", log: true },
     series, names: true, legend: false,
-    hint: "Point at a place, or take the arrow keys, to read the lines there; a click sets |A|.",
+    hint: "Point at a place, or use the arrow keys, to read the lines there; a click sets |A|.",
     marks: [{ x: Math.max(present, from), label: `|A| = ${norm > 0 ? `${shortly(norm)} L` : 0}` }],
     bands: [
       { from, to: weak, label: "weak" },
@@ -232,7 +232,7 @@ function showFigure(numbers) {
   });
 }
 
-// Colours and dashes stay with their lines, those drawn at first having the plain ones; the lower bound is black.
+// The colour and dashes of every line. Lines that are shown at first come first; the lower bound is black.
 function coloured() {
   const first = ROWS.filter((row) => DATA.shown.includes(row.id) && !row.forced);
   const rest = ROWS.filter((row) => !DATA.shown.includes(row.id));
@@ -287,7 +287,7 @@ function showTable(found) {
     line.classList.toggle("recommended", here);
     badge.hidden = !here;
     COLUMNS.forEach((key, j) => {
-      cells[j].textContent = told(found.rows[k][key]);
+      cells[j].textContent = formatNumber(found.rows[k][key]);
       cells[j].classList.toggle("least", row.best && !row.quadratic && found.rows[k][key] === smallest[key]);
     });
   });

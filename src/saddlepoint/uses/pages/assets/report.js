@@ -1,4 +1,4 @@
-// The report: a chart a problem, tables that sort, theme, copies and downloads, and everything open on paper.
+// The script of the report: a chart for each problem, sortable tables, the theme button, copying, downloads and printing.
 
 function drawConvergence(box) {
   const { runs, tols } = DATA.groups[box.dataset.group];
@@ -15,13 +15,13 @@ function drawConvergence(box) {
     figure.hidden = without.length === runs.length;
     if (!figure.hidden) drawChart(figure, spec);
     box.querySelector(".none").textContent = without.length
-      ? `No line, for there is no positive number to draw: ${without.map((run) => run.name).join(", ")}.` : "";
+      ? `These runs have no positive number and so no line: ${without.map((run) => run.name).join(", ")}.` : "";
   };
   for (const input of box.querySelectorAll('input[type="radio"]')) input.addEventListener("change", draw);
   logarithmic.addEventListener("change", () => { asked = true; draw(); });
   draw();
 
-  const paper = box.querySelector(".paper"); // one chart for each unit, where nobody can choose
+  const paper = box.querySelector(".paper"); // one chart for each unit, because nobody can choose one on paper
   for (const across of [...box.querySelectorAll('input[name^="across-"]')].map((input) => input.value)) {
     const spec = convergence(runs, tols, "distance", across, farApart(runs, across));
     if (!runs.some((run, k) => hasLine(spec, k))) continue;
@@ -47,7 +47,7 @@ function convergence(runs, tols, of, across, log) {
   const places = series.flatMap((one) => one.points.map((p) => p[0])).filter((a) => usable(a, log));
   for (const tol of of === "distance" && places.length ? tols : []) {
     series.push({
-      name: `tolerance ${told(tol)}`, points: [[least(places), tol], [most(places), tol]], colour: 7, dash: "1 5", width: 1.5,
+      name: `tolerance ${formatNumber(tol)}`, points: [[least(places), tol], [most(places), tol]], colour: 7, dash: "1 5", width: 1.5,
     });
   }
   const title = `${QUANTITIES[of][0].toUpperCase()}${QUANTITIES[of].slice(1)} against ${UNITS[across]}`;
@@ -76,8 +76,8 @@ function most(values) {
 const WORDS = new Intl.Collator("en", { numeric: true });
 const NUMBER = /^[-+−]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?/i;
 
-// A number, a text, or null where there is nothing to compare.
-function worth(cell) {
+// The value by which a cell is sorted: a number, a text, or null where there is nothing to compare.
+function sortValue(cell) {
   if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
   const text = cell.textContent.trim();
   const number = NUMBER.exec(text);
@@ -101,7 +101,7 @@ function makeSortable(table) {
       const up = head.getAttribute("aria-sort") !== "ascending";
       for (const other of heads) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      const rows = [...table.tBodies[0].rows].map((row) => [worth(row.cells[k]), row]);
+      const rows = [...table.tBodies[0].rows].map((row) => [sortValue(row.cells[k]), row]);
       rows.sort(([a], [b]) => compared(a, b, up ? 1 : -1));
       table.tBodies[0].append(...rows.map(([, row]) => row));
     });
@@ -118,7 +118,7 @@ async function copy(button) {
     said.textContent = "copied";
   } catch {
     getSelection().selectAllChildren(source);
-    said.textContent = "selected; the copy key of your system takes it";
+    said.textContent = "selected; press the copy key of your system";
   }
 }
 
@@ -130,13 +130,13 @@ function save(name, csv) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// A link to a run opens it.
+// Open the section of a run that a link leads to.
 function openTarget() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
   if (target?.tagName === "DETAILS") target.open = true;
 }
 
-// On paper nothing can be opened: runs and pages are, while it is printed. Histories are left out.
+// Open all sections except histories while the page is printed, and restore them afterwards.
 function openForPaper(printing) {
   for (const one of document.querySelectorAll("details:not(.history)")) {
     if (printing) {
