@@ -65,7 +65,7 @@ def run() -> int:
     except MemoryError:
         return _print_error("there is not enough memory for this; give a smaller problem, or sparse arrays", 2)
     except Exception as error:
-        if hasattr(error, "format_message"):  # what typer raises for bad options
+        if hasattr(error, "format_message"):  # typer raises such errors for bad options
             return _print_error(error.format_message(), 2)
         return _print_error(_describe_bug(error), 3)
 

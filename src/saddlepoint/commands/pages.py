@@ -106,7 +106,7 @@ def bench(
     f, settings = load_problem(file, as_bytes(memory_limit, "--memory-limit"))
     given = {"tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
     settings = {"max_seconds": 60.0} | settings | {name: value for name, value in given.items() if value is not None}
-    chosen = _chosen(method, settings.pop("method", None), settings.pop("options", {}))
+    chosen = _methods_to_run(method, settings.pop("method", None), settings.pop("options", {}))
     settings["progress"] = progress if progress is not None else sys.stderr.isatty() and not as_json
     results, left_out = _solved_by_each(f, chosen, settings)
     for reason in left_out.values():
@@ -127,7 +127,7 @@ def bench(
     raise typer.Exit(0 if all(name in results and results[name].solved for name in asked) else 1)
 
 
-def _chosen(asked: list[str] | None, own: str | None, options: Mapping[str, Any]) -> dict[str, str | Method]:
+def _methods_to_run(asked: list[str] | None, own: str | None, options: Mapping[str, Any]) -> dict[str, str | Method]:
     """The methods to run, by name: those asked for; or auto, a few others, and the method that the file names."""
     names: list[str] = asked or [*BENCH]
     if asked == ["all"]:

@@ -101,8 +101,8 @@ class Space(NamedTuple):
         if self.is_numpy:
             return np.asarray(array, dtype=self.dtype)
         if isinstance(array, np.ndarray):
-            brought: Array = self.xp.asarray(array, dtype=self.dtype, **self._where())
-            return brought
+            moved: Array = self.xp.asarray(array, dtype=self.dtype, **self._where())
+            return moved
         same: Array = array if array.dtype == self.dtype else self.xp.astype(array, self.dtype)
         return same
 

@@ -30,8 +30,8 @@ class Measurement(NamedTuple):
     coupling: float
     solved: bool  # whether the true distance, which is known here, was reduced as asked
     calls: int
-    gradients: int  # of g and h together
-    products: int  # with A and A' together
+    gradients: int  # gradients of g and h together
+    products: int  # products with A and A' together
     seconds: float
     forced: int  # the rounds that this chain forces on every method
 
