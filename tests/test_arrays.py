@@ -212,6 +212,26 @@ def test_a_compiled_loop_is_kept_with_the_problem_and_not_saved_with_it():
     assert len(pickle.loads(pickle.dumps(g._loops))) == 0
 
 
+def test_a_compiled_loop_is_kept_for_its_own_units_only():
+    """A start far away is computed in other units, where mu, L and |A| can be the same numbers."""
+    xp = load_library("jax")
+    d, b = xp.asarray([0.3, 0.5, 0.9]), xp.asarray([1.0, 2.0, 1.5])
+
+    def problem():
+        g = sp.Smooth(lambda x: d * x + b, mu=0.3, L=0.95)
+        h = sp.Smooth(lambda y: d * y - b, mu=0.3, L=0.95)
+        return sp.Saddle(g, h, xp.asarray([[0.1, 0.2, 0.0], [0.0, -0.2, 0.1], [0.3, 0.0, 0.2]]))
+
+    far = xp.full(3, 1e70)
+    f = problem()
+    assert sp.solve(f, method="lpd-gs", max_calls=2000).solved
+    again = sp.solve(f, far, method="lpd-gs", max_calls=2000)
+    fresh = sp.solve(problem(), far, method="lpd-gs", max_calls=2000)
+    assert again.solved
+    assert again.iterations == fresh.iterations
+    assert again.certificate == fresh.certificate
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["dippa", "anderson-condat-vu", "krylov", "imex"])
 def test_steps_that_differ_are_not_compiled(method):

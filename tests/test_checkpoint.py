@@ -99,6 +99,14 @@ def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
         assert_same(sp.solve(f, method=method, tol=1e-6, checkpoint=file), whole)
 
 
+def test_the_point_of_a_file_is_certified_where_no_step_is_left(tmp_path):
+    """The file was written after the last step that the budget allows."""
+    f, file = case("balanced")[0], tmp_path / "run"
+    whole = sp.solve(f, method="lpd-gs", tol=1e-12, max_calls=25, checkpoint=file)
+    assert whole.history[-1].iteration == whole.iterations
+    assert_same(sp.solve(f, method="lpd-gs", tol=1e-12, max_calls=25, checkpoint=file), whole)
+
+
 @pytest.mark.parametrize("problem", ["logistic, mu_x < mu_y", "L_x >> L_y", "wide", "sparse A", "operator A", "1 x 1"])
 @pytest.mark.parametrize("method", slow_except(["auto", "catalyst-dippa", "lpd-slide", "anderson-imex"], "lpd-slide"))
 def test_any_kind_of_problem_goes_on(problem, method, tmp_path):

@@ -123,6 +123,7 @@ class Run:
         else:
             self.state.method_state = self.checkpointer.method_state(stepper.fresh_state)
             stepper.restore(self.state.learned)
+            stepper.unchecked = True  # a run is written after a step and before the certificate
         return stepper
 
     def check(self, stepper: Stepper) -> Status | None:

@@ -82,7 +82,8 @@ class Stepper:
             earlier = self.method.inner_run(raw, before)
             if earlier.origin is not run.origin:  # wait for a second state of the same problem
                 return
-            loops = self.f.__dict__.setdefault("_loops", Loops()) if run.origin is None else None
+            own = run.origin is None and not any(self.state.units)  # neither a correction problem nor other units
+            loops = self.f.__dict__.setdefault("_loops", Loops()) if own else None
             self.origin = run.origin
             self.many = compiled(run.method, run.problem, earlier.state, run.state, loops)
         if self.many is not None:
