@@ -135,6 +135,31 @@ def test_a_solve_within_a_callback_disturbs_nobody():
     assert outer.calls == plain.calls
 
 
+@pytest.mark.parametrize("where", ["callback", "gradient"])
+def test_a_wrong_constant_of_another_problem_is_not_corrected_in_this_one(where):
+    """A callback and a gradient may solve problems themselves, and L of those may be refuted."""
+    wrong = sp.Saddle(
+        sp.Smooth(lambda x: np.array([0.9, 3.0, 1.0]) * x + 1.0, mu=0.8, L=1.5), sp.Quadratic(1.0), np.eye(3)
+    )
+
+    def gradient(x):
+        if where == "gradient":
+            sp.solve(wrong)
+        return 1.2 * x + 1.0
+
+    f = sp.Saddle(sp.Smooth(gradient, mu=1.0, L=1.5), sp.Quadratic(1.0), 2.0 * np.eye(3))
+    callback = (lambda _: sp.solve(wrong)) if where == "callback" else None
+    with pytest.raises(sp.AssumptionError, match="L of g is too small: L = 1.5"):
+        sp.solve(f, method="lpd-gs", on_violation="adapt", callback=callback, max_calls=100)
+
+
+def test_only_the_callback_ends_a_run_by_stopiteration():
+    f = fragile(case("balanced")[0], "grad", 50, StopIteration())
+    with pytest.raises((StopIteration, RuntimeError)) as caught:  # in a generator Python makes a RuntimeError of it
+        sp.solve(f, method="dippa", tol=1e-9, callback=lambda _: None)
+    assert caught.value.result.status == "interrupted"
+
+
 # -- results that nobody can alter -----------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from saddlepoint.problems.oracle import Meter, NotFinite, OutOfCalls, OutOfTime
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import Units
 from saddlepoint.solving.checkpoint import Checkpointer
-from saddlepoint.solving.monitor import Monitor
+from saddlepoint.solving.monitor import Monitor, StoppedByCallback
 from saddlepoint.solving.options import SolveOptions
 from saddlepoint.solving.progress import Progress
 from saddlepoint.solving.report import make_result
@@ -34,7 +34,7 @@ ENDINGS: dict[type[BaseException], Status] = {  # what ends a method, and the st
     SingularError: Status.DIVERGED,
     KeyboardInterrupt: Status.INTERRUPTED,
     Terminated: Status.INTERRUPTED,
-    StopIteration: Status.STOPPED,
+    StoppedByCallback: Status.STOPPED,
 }
 
 
@@ -179,7 +179,9 @@ class Run:
         estimated = error.constant == "L" and error.function in self.f.estimated
         value = error.suggested
         own_proof = type(self.f).certificate is not Saddle.certificate  # which knows its own mu
-        if value is None or not (estimated or self.options.adapt) or (error.constant == "mu" and own_proof):
+        of_another_run = error.result is not None  # a callback or a gradient that solves a problem itself
+        wanted = (estimated or self.options.adapt) and not of_another_run
+        if value is None or not wanted or (error.constant == "mu" and own_proof):
             raise error
         key = f"{error.function}.{error.constant}"
         first = self.state.learned.corrections.get(key)

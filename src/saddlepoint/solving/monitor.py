@@ -25,6 +25,10 @@ LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that m
 PROGRESS = 0.9  # factor by which the certified distance falls if a certificate shows progress
 
 
+class StoppedByCallback(Exception):  # noqa: N818 - a signal within the run, not an error
+    """The callback has raised StopIteration."""
+
+
 class Monitor:
     """Takes the certificates of a run.
 
@@ -80,7 +84,10 @@ class Monitor:
         state.next_check = max(work + CHECK_LEAST, math.ceil(CHECK_GROWTH * work))
         if self.callback is not None:
             began = time.perf_counter()
-            self.callback(self.report(Status.RUNNING))
+            try:
+                self.callback(self.report(Status.RUNNING))
+            except StopIteration:  # of the callback only: in a gradient it is an error like any other
+                raise StoppedByCallback from None
             state.seconds += time.perf_counter() - began
         if self.merit(certificate) <= self.state.tol and self.confirmed():
             return self.success
