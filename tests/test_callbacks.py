@@ -149,7 +149,7 @@ def test_a_wrong_constant_of_another_problem_is_not_corrected_in_this_one(where)
 
     f = sp.Saddle(sp.Smooth(gradient, mu=1.0, L=1.5), sp.Quadratic(1.0), 2.0 * np.eye(3))
     callback = (lambda _: sp.solve(wrong)) if where == "callback" else None
-    with pytest.raises(sp.AssumptionError, match="L of g is too small: L = 1.5"):
+    with pytest.raises(sp.AssumptionError, match=r"L of g is too small: L = 1.5"):
         sp.solve(f, method="lpd-gs", on_violation="adapt", callback=callback, max_calls=100)
 
 
