@@ -13,7 +13,7 @@ export MPLBACKEND ?= Agg
 
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"
-	@echo "make check  set up, lint, check types, run the quick tests (about a minute); for while you work"
+	@echo "make check  set up, lint, check types, run the quick tests (90 seconds); for while you work"
 	@echo "make test   set up, lint, check types, run the whole suite (about a quarter of an hour)"
 	@echo "make docs   set up, build the site with its gallery: out/site/index.html"
 	@echo "make bench  measure what the docs report, peers included (hours), and put it on one page: out/bench.html"
@@ -47,7 +47,7 @@ types: $(VENV)/dev.stamp
 
 # The tests without a marker: CONTRIBUTING.md explains the markers.
 check: lint types
-	$(RUN)/pytest -n $(JOBS) --dist worksteal -m "not slow and not browser and not cluster and not gpu"
+	EXAMPLES=8 $(RUN)/pytest -n $(JOBS) --dist worksteal -m "not slow and not browser and not cluster and not gpu"
 
 test: lint types
 	$(RUN)/pytest -n $(JOBS) --dist worksteal

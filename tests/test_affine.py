@@ -23,6 +23,8 @@ from saddlepoint.problems.transforms import Units, in_units, rescaled, swapped
 from saddlepoint.problems.transforms import anchored as anchored_problem
 from saddlepoint.solving.fused_steps import Evaluator
 
+pytestmark = pytest.mark.slow  # transforms of functions are also tested through the methods
+
 ALL = FUNCTIONS | SUMS
 N = 6
 ARGUMENTS = [name for name in inspect.signature(sp.Smooth.__init__).parameters if name not in ("self", "dtype")]

@@ -212,6 +212,7 @@ def test_a_compiled_loop_is_kept_with_the_problem_and_not_saved_with_it():
     assert len(pickle.loads(pickle.dumps(g._loops))) == 0
 
 
+@pytest.mark.slow
 def test_a_compiled_loop_is_kept_for_its_own_units_only():
     """A start far away is computed in other units, where mu, L and |A| can be the same numbers."""
     xp = load_library("jax")

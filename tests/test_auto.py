@@ -209,6 +209,7 @@ def test_separated_calls_the_other_oracles_far_less_than_lpd_gs():
     assert few["grad_g"] < 5 * many["grad_g"]
 
 
+@pytest.mark.slow
 def test_a_slow_gradient_is_measured_by_itself():
     """One gradient that takes 30 ms, another that takes none: the slow one is called seldom."""
     f = random_logistic(40, 30, 1e4, 2.0, 0.5, seed=5)

@@ -21,6 +21,8 @@ from saddlepoint.parts.coupling.streamed import RawStore, Reading, StreamedCoupl
 from saddlepoint.problems.files import load_problem
 from saddlepoint.solving import progress
 
+pytestmark = pytest.mark.slow  # files that are larger than memory are not the heart of the library
+
 m, n = 600, 40
 FORMATS = [
     "npy",

@@ -163,6 +163,7 @@ def test_adaptive_dippa_keeps_a_proven_bound_that_falls(coupling, problem):
         assert s.bound <= (1 - theory.dippa_rho(kappa)) * before * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @given(saddles())
 def test_lemma_dippa_inner(problem):
     """K1 and K2 reach eps_k and delta_k from the start that the lemma assumes, at every step of a run."""
@@ -240,6 +241,7 @@ def test_adaptive_aipfb_keeps_a_proven_bound_that_falls(problem):
         assert s.bound <= (1 - rho) * before * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @given(saddles())
 def test_lemma_aipfb_inner(problem):
     """K1 (for y, first) and K2 (for x) reach eps_k, at every step of a run."""
@@ -263,6 +265,7 @@ def test_lemma_aipfb_inner(problem):
 # -- Catalyst ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", [sp.DIPPA(), sp.AIPFB()], ids=["dippa", "aipfb"])
 @given(problem=saddles())
 def test_catalyst_outer_bound(inner, problem):
