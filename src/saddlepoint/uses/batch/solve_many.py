@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
@@ -97,23 +98,8 @@ def _part(run: Result, blocks: int, tol: float, examined: bool, x: Any, y: Any, 
     words = f"certified distance {distance:.3g} <= tol {tol:.3g}" if near else f"distance {distance:.3g}"
     if near and not examined:
         words += ", but the gradients have not been examined"
-    return Result(
-        x=x,
-        y=y,
-        status=status,
-        message=f"{words}; the worst of {blocks} solved together: {run.message}",
-        certificate=certificate,
-        calls=run.calls,
-        passes=run.passes,
-        iterations=run.iterations,
-        seconds=run.seconds,
-        method=run.method,
-        parameters=run.parameters,
-        history=run.history,
-        monitor_calls=run.monitor_calls,
-        setup_calls=run.setup_calls,
-        provenance=run.provenance,
-    )
+    message = f"{words}; the worst of {blocks} solved together: {run.message}"
+    return replace(run, x=x, y=y, status=status, message=message, certificate=certificate)
 
 
 def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None) -> Any:
