@@ -13,6 +13,7 @@ import saddlepoint as sp
 from saddlepoint.ground.spectrum import lanczos_steps, largest_eigenvalue
 from saddlepoint.parts.coupling import kinds, register_coupling
 from saddlepoint.parts.coupling.dense import BLOCK
+from saddlepoint.problems.assumptions import AdjointCheck
 from saddlepoint.problems.transforms import scaled_coupling
 
 
@@ -238,7 +239,8 @@ BAD = [
     (np.array([["a"]]), "expected real numbers"),
     (np.array([[object()]]), "expected real numbers"),
     ([[1.0], [1.0, 2.0]], "not an array of numbers"),
-    (WrongTranspose(np.ones((2, 2))), "A.T is not the transpose of A"),
+    (WrongTranspose(np.ones((2, 2))), "A' is not the transpose of A: <x, A y> and <A' x, y> differ by"),
+    (LinearOperator((2, 2), matvec=lambda v: v**3, rmatvec=lambda v: v), "products with A are not linear"),
     (Misshapen(np.ones((2, 3))), r"A.T @ x|not aligned|mismatch|size"),
     (LinearOperator((2, 2), matvec=lambda v: v), "give the LinearOperator an rmatvec"),
     (LinearOperator((2, 2), matvec=lambda v: v * math.nan, rmatvec=lambda v: v), "not a vector of finite real numbers"),
@@ -257,3 +259,34 @@ def test_integers_become_floats_before_they_overflow():
     C = sp.as_coupling(np.full((2, 2), 100, np.int8))
     np.testing.assert_array_equal(C.mul(np.ones(2)), [200.0, 200.0])
     assert C.dtype == np.float64
+
+
+def centred_operator(mean: float, lie: float = 0.0) -> LinearOperator:
+    """Data minus their means by a subtraction of products, which rounds in units of the means."""
+    X = sparse.csr_array(np.random.default_rng(0).standard_normal((200, 30)) + mean)
+    c = np.asarray(X.mean(axis=0)).ravel()
+    return LinearOperator(
+        X.shape,
+        matvec=lambda w: X @ w - c @ w,
+        rmatvec=lambda u: (1.0 + lie) * (X.T @ u - u.sum() * c),
+        dtype=np.float64,
+    )
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4, 1e6, 1e10])
+def test_an_operator_that_subtracts_large_terms_is_accepted(mean):
+    f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), centred_operator(mean))
+    y, x = (np.random.default_rng(1).standard_normal(k) for k in (30, 200))
+    for scale in (1.0, 1e-9):
+        AdjointCheck(f.A, lambda name, products: None).compare(scale * y, f.A.mul(scale * y), x, f.A.tmul(x))
+
+
+@pytest.mark.parametrize(("mean", "lie"), [(0.0, 1e-11), (1e4, 1e-4), (1e6, 1e-2)])
+def test_a_wrong_transpose_is_told_from_rounding_of_large_terms(mean, lie):
+    with pytest.raises(sp.ProblemError, match=r"A' is not the transpose of A: .* differ by"):
+        sp.as_coupling(centred_operator(mean, lie))
+
+
+def test_products_that_are_nothing_but_rounding_are_refused_for_what_they_are():
+    with pytest.raises(sp.ProblemError, match="products with A are not linear: A y changes by"):
+        sp.as_coupling(centred_operator(1e15))

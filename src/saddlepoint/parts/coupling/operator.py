@@ -9,6 +9,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.parts.coupling.adjoint import PRODUCTS, wrong_transpose
 from saddlepoint.parts.coupling.base import Coupling
 
 
@@ -55,10 +56,9 @@ class OperatorCoupling(Coupling):
             if product.dtype.kind != "f" or not np.isfinite(product).all():
                 raise ProblemError(f"{name} is not a vector of finite real numbers")
         self.probes = 1
-        left, right = inner(x, Ay), inner(Atx, y)
-        allowance = 1e3 * float(np.finfo(self.dtype).eps) * (norm(x) * norm(Ay) + norm(Atx) * norm(y))
-        if abs(left - right) > allowance:
-            raise ProblemError(
-                f"A.T is not the transpose of A: <x, A y> = {left:.6g} but <A.T x, y> = {right:.6g} for random x, y; "
-                "correct the product with the transpose"
-            )
+        length = norm(x) * norm(Ay) + norm(Atx) * norm(y)
+        if abs(inner(x, Ay) - inner(Atx, y)) > 1e3 * float(np.finfo(self.dtype).eps) * length:
+            self.probes += PRODUCTS
+            wrong = wrong_transpose(self.mul, self.tmul, y, Ay, x, Atx)
+            if wrong:
+                raise ProblemError(wrong)
