@@ -199,7 +199,8 @@ def known(constant):
 def told(f):
     """What the constructor would be told to make f."""
     found = {name: getattr(f, name) for name in ARGUMENTS}
-    return found | {"mu": known(f.mu), "L": known(f.L), "prox": f.prox if f.has_prox else None}
+    numbers = {name: known(getattr(f, name)) for name in ("mu", "L", "accuracy")}
+    return found | numbers | {"prox": f.prox if f.has_prox else None}
 
 
 def everything(**changes):
@@ -213,6 +214,9 @@ def everything(**changes):
             prox=lambda v, t: v / (1 + t * P),
             hessian=lambda x: np.diag(P),
             quadratic=True,
+            accuracy=1e-15,
+            rounding=lambda x: 1e-15 * np.abs(x),
+            careful=lambda x: (P * x, 0.0 * x, 1e-15 * np.abs(x)),
             **({"mu": 1.0, "L": 2.0, "trusted": True} | more),
         )
 
@@ -223,7 +227,8 @@ def everything(**changes):
 CHANGED = {
     "grad": lambda x: 2.0 * x, "mu": 0.5, "L": 70.0, "value": lambda x: 0.0, "prox": lambda v, t: v, "dim": N,
     "space": sp.Quadratic(np.ones(N, dtype=np.float32)).space, "quadratic": True, "hessian": lambda x: np.eye(N),
-    "restrict": lambda rows: sp.Quadratic(1.0), "trusted": False,
+    "restrict": lambda rows: sp.Quadratic(1.0), "trusted": False, "accuracy": 1e-9, "rounding": lambda x: 0.0 * x,
+    "careful": lambda x: (x, x, x),
 }  # fmt: skip
 
 
@@ -237,8 +242,10 @@ def test_every_argument_of_smooth_is_in_the_tests():
 def test_replace_changes_one_thing_and_keeps_the_rest(f, argument):
     change = {argument: 0.5 * f.mu if argument == "mu" and f.mu >= 0.0 else CHANGED[argument]}
     before, g = told(f), f.replace(**change)
-    trusted = {} if argument not in ("grad", "mu", "L") else {"trusted": False}
-    assert told(g) == before | trusted | change
+    lost = {} if argument not in ("grad", "mu", "L") else {"trusted": False}
+    if argument == "grad":
+        lost |= {"accuracy": None, "rounding": None, "careful": None}
+    assert told(g) == before | lost | change
     assert told(f) == before
     functions = ("grad", "value", "prox", "hessian", "restrict")
     assert type(g) is (sp.Smooth if argument in functions else type(f))
@@ -294,7 +301,7 @@ TRANSFORMS = {
 def test_transforms_keep_what_they_can(name, trusted):
     f = problem(trusted)
     g = TRANSFORMS[name](f)
-    missing = {argument for argument, value in told(g).items() if value is None}
+    missing = {argument for argument, value in told(g).items() if value is None} - {"careful"}
     assert missing == ({"prox"} if name == "a sum" else set())  # no sum of two such functions has a cheap prox
     assert (g.dim, g.space, g.quadratic) == (f.g.dim, f.g.space, f.g.quadratic)
     constants_changed = name in ("corrected L", "corrected mu")

@@ -132,7 +132,7 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             f.Q,
             # |grad g(w) + E'y| is at most sqrt(L) times as large in w as in v. With this accuracy the certificate is at
             # most tol, unless rounding prevents it.
-            tol=max(0.3 * tol * g.mu, g.rounding(np.zeros(X.shape[1]))) / math.sqrt(g.L),
+            tol=max(0.3 * tol * g.mu, g.rounding_estimate(np.zeros(X.shape[1]))) / math.sqrt(g.L),
             weights=(0.0, WEIGHT),
             shrink=1.0,
             method=self.method,
@@ -265,7 +265,7 @@ class Objective(Smooth):
         b = balance(r, self.loss.delta) if self.loss.free else 0.0
         return self.median + b - (0.0 if issparse(self.X) else inner(self.means, w))
 
-    def rounding(self, w: Array) -> float:
+    def rounding_estimate(self, w: Array) -> float:
         """An estimate of the rounding error of the gradient."""
         return UNIT * (self.size_X * (self.size_X * norm(w) + self.size_t) + self.mu * norm(w))
 
@@ -344,7 +344,7 @@ def _scaled(g: Objective) -> tuple[Any, Smooth]:
 def certify(g: Objective, equations: Equations, w: Array, y: Array) -> EquationsCertificate:
     """The certificate of w with multipliers y of the independent equations."""
     r, q = norm(g.grad(w) + equations.E.T @ y), norm(equations.E @ w - equations.e)
-    slack_r = g.rounding(w) + UNIT * norm(y)
+    slack_r = g.rounding_estimate(w) + UNIT * norm(y)
     slack_q = UNIT * (math.sqrt(equations.kept.size) * norm(w) + norm(equations.e))
     return equations_certificate(g.mu, g.L, equations.sigma, r, q, slack_r, slack_q)
 

@@ -160,7 +160,7 @@ class Audit:
             check.see(x, p)
             return p
 
-        return f.replace(grad=grad, trusted=f.trusted)
+        return f.replace(grad=grad, trusted=f.trusted, **f.arithmetic)
 
 
 def other_slope(name: str, wrong: float) -> AssumptionError:

@@ -153,6 +153,7 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
         hessian=None if f.hessian is None else hessian,
         restrict=None if f.restrict is None else restrict,
         trusted=f.trusted,
+        **f.arithmetic,
     )
 
 

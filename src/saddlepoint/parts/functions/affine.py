@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import diags_array, issparse
 
-from saddlepoint.ground.arrays import Array, is_array, namespace
-from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.arrays import Array, eps_of, is_array, namespace
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
+from saddlepoint.parts.functions.accuracy import stated
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
+
+
+UP = 1.0 + 2.0**-48  # factor that exceeds the relative rounding of the constants below
 
 
 def affine(
@@ -51,6 +56,8 @@ def affine(
         hessian=None if f.hessian is None else t.hessian,
         restrict=None if f.restrict is None else t.restrict,
         trusted=f.trusted,
+        accuracy=None if math.isnan(f.accuracy) else min(t.slope_ratio * f.accuracy * UP, 1.0),
+        rounding=None if f.rounding is None and math.isnan(f.accuracy) else t.rounding,
     )
 
 
@@ -89,6 +96,55 @@ class Affine:
         if slope is not None:
             p = slope * p
         return p if linear is None else p + linear
+
+    @property
+    def slope_ratio(self) -> float:
+        """The largest factor of an entry of the gradient of f, relative to the smallest one."""
+        if not is_array(self.slope):
+            return 1.0
+        xp, sizes = namespace(self.slope), namespace(self.slope).abs(self.slope)
+        return float(xp.max(sizes)) / float(xp.min(sizes))
+
+    def rounding(self, u: Array) -> Array:
+        """Bounds on the errors of the entries of the gradient, beyond those that its ``accuracy`` accounts for.
+
+        The argument of f is computed with an error d, which changes the gradient of f by at most L d, entry by entry if
+        f is a sum over coordinates, and by at most L |d| otherwise. Three more operations are rounded. If f has an
+        accuracy a, then a s (|grad f(z)| + L |z|) <= a |grad| + a |linear| + a s L (|scale| |u| + |shift|) with
+        s = |slope|, of which the terms with |grad| and |u| are in the accuracy of the result.
+        """
+        f, xp, eps = self.f, namespace(u), eps_of(u)
+        slope: Any = 1.0 if self.slope is None else self.slope
+        s: Any = xp.abs(slope) if is_array(slope) else abs(slope)
+        z, p = self.inside(u), self.f_grad(self.inside(u))
+        bound: Array = 0.0 * xp.abs(p) if f.rounding is None else f.rounding(z)
+        off = self._error_inside(u, z)
+        if off is not None:
+            bound = bound + (f.L * off if f.separable else (f.L * norm(off)) * ones_like(off))
+        bound = s * bound
+        if self.slope is not None:
+            bound = bound + 3.0 * eps * xp.abs(slope * p) + underflow(p)
+        if self.linear is not None:
+            bound = bound + eps * xp.abs(slope * p + self.linear)
+        if f.accuracy != 0.0:
+            a = self.slope_ratio * stated(f, u, p)
+            extra = 0.0 if self.linear is None else a * norm(self.linear)
+            if self.shift is not None:
+                extra += a * (float(xp.max(s)) if is_array(s) else s) * f.L * norm(self.shift)
+            bound = bound + extra * ones_like(bound)
+        return bound
+
+    def _error_inside(self, u: Array, z: Array) -> Array | None:
+        """Bounds on the errors of the entries of scale u + shift; None if they are exact."""
+        xp, eps, scale = namespace(u), eps_of(u), self.scale
+        error: Array | None = None
+        if scale is not None:
+            error = underflow(u)
+            if is_array(scale) or not is_power_of_two(scale):
+                error = error + 2.0 * eps * xp.abs(scale * u)
+        if self.shift is not None:
+            error = eps * xp.abs(z) if error is None else error + eps * xp.abs(z)
+        return error
 
     def value(self, u: Array) -> float:
         """The value, weight f(scale u + shift) + <linear, u>."""

@@ -33,6 +33,7 @@ def without_gradients(f: Smooth) -> Smooth:
         prox=Detached(f.prox) if f.has_prox else None,
         hessian=None if hessian is None else Detached(hessian),
         trusted=f.trusted,
+        **f.arithmetic | {"rounding": None if f.rounding is None else Detached(f.rounding)},
     )
 
 

@@ -12,10 +12,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import eye_array, issparse
 
-from saddlepoint.ground.arrays import Array, Space, common_space, detached
+from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_of, namespace
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.rounding import underflow
 from saddlepoint.ground.validation import as_count, as_number, short_repr
+from saddlepoint.parts.functions.accuracy import (
+    Careful,
+    Rounding,
+    SumRounding,
+    accuracy_of_sum,
+    as_accuracy,
+    gradient_error,
+    rounding_of_sum,
+)
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
 
@@ -49,6 +59,17 @@ class Smooth:
             coordinates. Optional: only sharded problems need it.
         trusted: True if mu and L follow from the construction of the function, as those of the ready-made functions do.
             Otherwise they are claims of the caller, which are examined before a run is reported as solved.
+        accuracy: how accurately ``grad`` is computed: a number a, for |computed - grad| <= a (|grad| + L |x|), or a
+            function x -> bounds on the errors of the entries of the gradient. ``None`` if unknown: then two units of
+            rounding are assumed, and noise beyond that is measured.
+        rounding: x -> bounds on the errors of the entries that are proven, beside the number ``accuracy``. The
+            ready-made functions have them.
+        careful: x -> (high, low, error): the gradient as high + low by compensated arithmetic, and bounds on the errors
+            of its entries.
+
+    Attributes:
+        accuracy: the number; NaN if unknown, 0.0 if ``rounding`` bounds the whole error.
+        rounding: the function, or None.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -74,9 +95,20 @@ class Smooth:
         hessian: Hessian | None = None,
         restrict: Restrict | None = None,
         trusted: bool = False,
+        accuracy: float | Rounding | None = None,
+        rounding: Rounding | None = None,
+        careful: Careful | None = None,
     ) -> None:
         name = type(self).__name__
-        given = (("grad", grad), ("value", value), ("prox", prox), ("hessian", hessian), ("restrict", restrict))
+        given = (
+            ("grad", grad),
+            ("value", value),
+            ("prox", prox),
+            ("hessian", hessian),
+            ("restrict", restrict),
+            ("rounding", rounding),
+            ("careful", careful),
+        )
         for what, function in given:
             if function is not None and not callable(function):
                 raise ProblemError(f"{what} of {name} is {short_repr(function)}; expected a function")
@@ -95,6 +127,11 @@ class Smooth:
         self.hessian = hessian
         self.restrict = restrict
         self.trusted = trusted
+        self.accuracy, bounds = as_accuracy(accuracy, name)
+        if bounds is not None and rounding is not None:
+            raise ProblemError(f"{name} was given both rounding and a function as accuracy; expected one of them")
+        self.rounding: Rounding | None = rounding if bounds is None else bounds
+        self.careful = careful
 
     @classmethod
     def from_value(
@@ -112,6 +149,8 @@ class Smooth:
         """A copy with some of the constructor's arguments changed, and everything else kept.
 
         ``trusted`` is kept too, unless grad, mu or L changes: new ones are claims, unless ``trusted=True`` is given.
+        So are ``accuracy``, ``rounding`` and ``careful``, unless grad changes; ``**f.arithmetic`` keeps them for a new
+        grad that computes the same numbers.
         The copy of a ready-made function has the same class if no function changes; otherwise it is a plain
         ``Smooth``, because its data may not belong to the new functions.
 
@@ -132,10 +171,42 @@ class Smooth:
             "hessian": self.hessian,
             "restrict": self.restrict,
             "trusted": self.trusted and CLAIMS.isdisjoint(changes),
+            **({} if "grad" in changes else self.arithmetic),
         }
+        if callable(changes.get("accuracy")):
+            kept["rounding"] = None  # the function takes its place
         other = copy(self) if FUNCTIONS.isdisjoint(changes) else Smooth.__new__(Smooth)
         Smooth.__init__(other, **(kept | changes))
         return other
+
+    @property
+    def arithmetic(self) -> dict[str, Any]:
+        """The arguments of the constructor that say how accurately the gradient is computed."""
+        return {"accuracy": known(self.accuracy), "rounding": self.rounding, "careful": self.careful}
+
+    @property
+    def separable(self) -> bool:
+        """Whether the function is known to be a sum of functions of single coordinates."""
+        return self.restrict is not None
+
+    def gradient_error(self, x: Array, p: Array, sizes: Callable[[Array], Any] = norm) -> Any:
+        """A bound on the size of the error of p, the gradient at x as computed; infinite where nothing can be said.
+
+        It is the size of ``rounding(x)`` plus a (|p| + L |x|) with a = ``accuracy``, or with two units of rounding if
+        nothing was said of the accuracy.
+
+        Args:
+            x: the point.
+            p: ``grad(x)``.
+            sizes: a norm; for a batch, a function that returns an array with the norm of each block.
+
+        Example:
+            >>> import numpy as np, saddlepoint as sp
+            >>> g, x = sp.Quadratic(np.array([1.0, 4.0])), np.array([3.0, 5.0])
+            >>> 0.0 < g.gradient_error(x, g.grad(x)) < 1e-13
+            True
+        """
+        return gradient_error(self, x, p, sizes)
 
     @property
     def dtype(self) -> Any:
@@ -168,6 +239,8 @@ class Smooth:
             hessian=None if F is None or G is None else partial(_sum, F, G),
             restrict=None if restrict_f is None or restrict_g is None else partial(_sum, restrict_f, restrict_g),
             trusted=f.trusted and g.trusted,
+            accuracy=known(accuracy_of_sum(f, g)),
+            rounding=rounding_of_sum(f, g),
         )
 
     def __mul__(self, factor: float) -> Smooth:
@@ -216,7 +289,30 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         hessian=None if F is None else lambda x: plus_identity(F(x), weight),
         restrict=None if restrict is None else lambda rows: anchored(restrict(rows), weight, centre[rows]),
         trusted=f.trusted,
+        accuracy=known(f.accuracy),
+        rounding=None if f.rounding is None and math.isnan(f.accuracy) else AnchoredRounding(f, weight, centre),
     )
+
+
+class AnchoredRounding:
+    """Bounds on the errors of the entries of grad f(x) + weight (x - centre)."""
+
+    def __init__(self, f: Smooth, weight: float, centre: Array) -> None:
+        self.f, self.weight, self.centre = f, weight, centre
+
+    def __call__(self, x: Array) -> Array:
+        """The bounds at x: those of a sum of two functions."""
+        ball = Smooth(self._gradient, mu=0.0, L=self.weight, accuracy=0.0, rounding=self._bounds)
+        return SumRounding(self.f, ball)(x)
+
+    def _gradient(self, x: Array) -> Array:
+        return self.weight * (x - self.centre)
+
+    def _bounds(self, x: Array) -> Array:
+        """One rounding each of the difference, of the weight in the dtype of x, and of the product."""
+        q = namespace(x).abs(self._gradient(x))
+        bounds: Array = 3.0 * eps_of(x) * q + underflow(x - self.centre)
+        return bounds
 
 
 def plus_identity(matrix: Any, c: float) -> Any:

@@ -1,0 +1,126 @@
+"""How accurately gradients are computed: what the caller says, and what sums of functions inherit.
+
+A ``Smooth`` has three attributes about this. ``accuracy`` is a number a, for |computed - grad| <= a (|grad| + L |x|);
+it is NaN if nothing was said, and then two units of rounding are assumed. ``rounding`` maps x to bounds on the errors
+of the entries that are proven in addition, or is None. ``careful`` maps x to the gradient as a sum high + low of two
+vectors, by compensated arithmetic, with bounds on the errors of the entries, or is None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, eps_of, is_array, namespace
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_number, short_repr
+
+if TYPE_CHECKING:
+    from saddlepoint.parts.functions.smooth import Smooth
+
+Rounding: TypeAlias = Callable[[Array], Array]
+Careful: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]
+
+ASSUMED = 2.0  # units of rounding that are assumed of a gradient about which nothing was said
+EXPECTED = "a number from 0 to 1, or a function x -> bounds on the errors of the entries of the gradient"
+
+
+class StatedBounds:
+    """A function x -> bounds on the errors of the gradient, as the caller gave it; its answers are checked."""
+
+    def __init__(self, bounds: Rounding, name: str) -> None:
+        self.bounds, self.name = bounds, name
+
+    def __call__(self, x: Array) -> Array:
+        """The bounds at x, or a ProblemError if they are not an array like x without negative entries."""
+        found = self.bounds(x)
+        if not is_array(found) or found.shape != x.shape:
+            raise ProblemError(
+                f"accuracy of {self.name} returned {short_repr(found)} for a point of shape {tuple(x.shape)}; "
+                "expected an array of that shape, a bound for each entry of the gradient"
+            )
+        if bool(namespace(found).any(found < 0.0)):
+            raise ProblemError(f"accuracy of {self.name} returned a negative bound; expected numbers >= 0")
+        return found
+
+
+def as_accuracy(accuracy: Any, name: str) -> tuple[float, Rounding | None]:
+    """The argument ``accuracy`` as the attributes ``accuracy`` and ``rounding``."""
+    if accuracy is None:
+        return math.nan, None
+    if callable(accuracy):
+        return 0.0, StatedBounds(accuracy, name)
+    a = as_number(accuracy, f"accuracy of {name}", EXPECTED)
+    if not 0.0 <= a <= 1.0:
+        raise ProblemError(f"accuracy of {name} is {a:.6g}; expected {EXPECTED}")
+    return a, None
+
+
+def gradient_error(f: Smooth, x: Array, p: Array, sizes: Callable[[Array], Any]) -> Any:
+    """A bound on the size of p - grad f(x), where p is the gradient as computed (see ``Smooth.gradient_error``)."""
+    with np.errstate(all="ignore"):
+        error: Any = 0.0 if f.rounding is None else sizes(f.rounding(x))
+        if f.accuracy != 0.0:  # NaN if nothing was said
+            a = stated(f, x, p)
+            # From |p - grad| <= a (|grad| + L |x|) and |grad| <= |p| + |p - grad|; a = 1 says nothing.
+            error = error + (a / (1.0 - a) if a < 1.0 else math.inf) * (sizes(p) + f.L * sizes(x))
+        return np.where(np.isnan(error), math.inf, error) if is_array(error) else unbounded_if_nan(float(error))
+
+
+def unbounded_if_nan(error: float) -> float:
+    """The error, or infinity if it is NaN: what cannot be computed is not bounded."""
+    return math.inf if math.isnan(error) else error
+
+
+def stated(f: Smooth, *arrays: Array) -> float:
+    """The number ``accuracy`` of f, or what is assumed for the array of the lowest precision if it was not said."""
+    return ASSUMED * max(map(eps_of, arrays)) if math.isnan(f.accuracy) else f.accuracy
+
+
+def accuracy_of_sum(f: Smooth, g: Smooth) -> float:
+    """The number ``accuracy`` of f + g, or NaN if that of f or g was not said (see ``SumRounding``)."""
+    if f.accuracy == 0.0 or g.accuracy == 0.0:
+        return f.accuracy + g.accuracy
+    if math.isnan(f.accuracy + g.accuracy):
+        return math.nan
+    a = max(f.accuracy, g.accuracy)
+    return min(a * (1.0 + a) / (1.0 - a), 1.0) if a < 1.0 else 1.0
+
+
+def rounding_of_sum(f: Smooth, g: Smooth) -> Rounding | None:
+    """Bounds on the errors of grad f + grad g beyond those that ``accuracy_of_sum`` accounts for."""
+    if f.rounding is None and g.rounding is None and math.isnan(f.accuracy) and math.isnan(g.accuracy):
+        return None  # the sum of two black boxes is a black box
+    return SumRounding(f, g)
+
+
+class SumRounding:
+    """Bounds on the errors of the entries of grad f + grad g.
+
+    The error is at most that of f, that of g, and eps |grad f + grad g| for the addition. If f has an accuracy a, its
+    error contains a |grad f| <= a |grad f + grad g| + a |grad g|: the first term is part of the accuracy of the sum,
+    and the second one is added here. If both have one, a is the larger one, q is the computed gradient of g, and
+    a |grad f| + a |grad g| <= a |grad f + grad g| + 2 a |grad g| with |grad g| <= (|q| + a L |x|)/(1 - a); the terms
+    with |grad f + grad g| and L |x| are at most those of the accuracy a (1 + a)/(1 - a).
+    """
+
+    def __init__(self, f: Smooth, g: Smooth) -> None:
+        self.f, self.g = f, g
+
+    def __call__(self, x: Array) -> Array:
+        """The bounds at x."""
+        f, g = (self.g, self.f) if self.f.accuracy == 0.0 else (self.f, self.g)  # g has a proof, if one of them has
+        xp, q = namespace(x), g.grad(x)
+        own = [h.rounding(x) for h in (f, g) if h.rounding is not None]
+        bound: Array = own[0] + own[1] if len(own) == 2 else own[0] if own else 0.0 * xp.abs(q)
+        if f.accuracy != 0.0:
+            a, b = stated(f, x, q), 0.0 if g.accuracy == 0.0 else stated(g, x, q)
+            a = max(a, b)
+            factor = (2.0 if b > 0.0 else 1.0) * a / (1.0 - a) if a < 1.0 else math.inf
+            bound = bound + factor * (xp.abs(q) + bound)
+        if not math.isnan(f.accuracy + g.accuracy):  # otherwise the assumption is about the sum, addition included
+            bound = bound + eps_of(x) * xp.abs(f.grad(x) + q)
+        return bound
