@@ -290,3 +290,33 @@ def test_a_wrong_transpose_is_told_from_rounding_of_large_terms(mean, lie):
 def test_products_that_are_nothing_but_rounding_are_refused_for_what_they_are():
     with pytest.raises(sp.ProblemError, match="products with A are not linear: A y changes by"):
         sp.as_coupling(centred_operator(1e15))
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("writeable", [True, False])
+def test_a_sparse_matrix_of_the_caller_is_never_changed(kind, index, writeable):
+    """Its entries are not in order, and one place has two of them."""
+    data, columns, starts = np.arange(1.0, 6.0), np.array([2, 0, 1, 1, 0], index), np.array([0, 2, 4, 5], index)
+    rows = np.array([0, 0, 1, 1, 2], index)
+    M = kind((data, (rows, columns)) if kind is sparse.coo_array else (data, columns, starts), shape=(3, 3))
+    arrays = (M.data, M.row, M.col) if kind is sparse.coo_array else (M.data, M.indices, M.indptr)
+    before = [array.copy() for array in arrays]
+    for array in arrays:
+        array.flags.writeable = writeable
+    f = sp.Saddle(sp.Quadratic(1.0, np.ones(3)), sp.Quadratic(1.0), M)
+    np.testing.assert_allclose(f.A.matrix().toarray(), M.toarray())
+    for method in ("auto", "dippa", "direct"):
+        assert sp.solve(f, method=method).solved
+    now = (M.data, M.row, M.col) if kind is sparse.coo_array else (M.data, M.indices, M.indptr)
+    for array, same, was in zip(arrays, now, before, strict=True):
+        assert array is same
+        np.testing.assert_array_equal(array, was)
+
+
+def test_a_sparse_matrix_in_order_is_not_copied():
+    M = sparse.csr_array(np.eye(3))
+    M.data.flags.writeable = False
+    A = sp.as_coupling(M)
+    assert np.shares_memory(A.matrix().data, M.data)
+    np.testing.assert_array_equal(A.mul(np.arange(3.0)), np.arange(3.0))

@@ -16,7 +16,7 @@ from saddlepoint.parts.coupling.dense import DenseCoupling
 from saddlepoint.parts.coupling.device import array_coupling
 from saddlepoint.parts.coupling.kinds import find_kind, register_coupling
 from saddlepoint.parts.coupling.operator import OperatorCoupling
-from saddlepoint.parts.coupling.sparse import SparseCoupling
+from saddlepoint.parts.coupling.sparse import SparseCoupling, own_rows
 from saddlepoint.parts.coupling.streamed import MEMORY_LIMIT, StreamedCoupling, streamed_map
 
 __all__ = [
@@ -51,8 +51,7 @@ def as_coupling(A: Any, name: str = "A", least: int | None = None) -> Coupling:
             return on_disk
     if issparse(A):
         _check_shape(A.shape, name)
-        csr = A.tocsr()
-        _check_indices(csr, name)
+        csr = own_rows(A, name)
         data = finite(as_float_array(csr.data, f"the data of {name}"), f"the data of {name}")
         return SparseCoupling(csr if data.dtype == csr.dtype else csr.astype(data.dtype))
     if is_foreign(A):
@@ -81,11 +80,3 @@ def _check_shape(shape: Any, name: str) -> None:
         raise ProblemError(
             f"{name} has shape {short_repr(shape)}; expected a matrix with at least one row and one column"
         )
-
-
-def _check_indices(A: Any, name: str) -> None:
-    """Raise a ProblemError for indices beyond the shape, with which products would read and write outside of arrays."""
-    try:
-        A.check_format(full_check=True)
-    except ValueError as error:
-        raise ProblemError(f"{name} is a damaged sparse array: {error}; expected indices within its shape") from None

@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.parts.coupling.base import Coupling
 
@@ -121,3 +123,22 @@ def _window(A: Any) -> float:
         return math.inf
     windows = kernels.windows(kernels.Rows.of(A), max(1, A.nnz // STRETCH))
     return windows.width / len(windows.left)
+
+
+def own_rows(A: Any, name: str) -> csr_array:
+    """``A`` in compressed rows, with sorted columns and one entry for each place, in an object of its own.
+
+    SciPy sorts and sums entries in place, in many operations that one would expect to leave a matrix alone. The arrays
+    of the caller are shared where they are in order already, and copied otherwise, so that they are never written to.
+    A ProblemError says which index lies outside of the shape; products would read and write outside of arrays there.
+    """
+    rows = A.tocsr()
+    try:
+        own = csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+        own.check_format(full_check=True)
+    except (ValueError, IndexError) as error:
+        raise ProblemError(f"{name} is a damaged sparse array: {error}; expected indices within its shape") from None
+    if not own.has_canonical_format:
+        own = own.copy()
+        own.sum_duplicates()
+    return own
