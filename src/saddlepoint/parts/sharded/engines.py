@@ -17,6 +17,7 @@ from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.validation import did_you_mean, short_repr
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.streamed import StoredRows
+from saddlepoint.parts.coupling.streamed.store import State
 from saddlepoint.parts.sharded.coupling import ShardedCoupling
 from saddlepoint.parts.sharded.engine import Engine
 from saddlepoint.parts.sharded.local import LocalEngine, even_bounds
@@ -160,6 +161,7 @@ class NpyRows:
 
     def __call__(self, start: int, stop: int) -> Array:
         """The rows from ``start`` to ``stop``."""
+        State.of(self.path)  # raises an error if it is a pipe, from which reading could take forever
         try:
             return np.array(np.load(self.path, mmap_mode="r")[start:stop])
         except (OSError, ValueError) as error:

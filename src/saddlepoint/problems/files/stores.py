@@ -25,6 +25,7 @@ from saddlepoint.parts.coupling.streamed.store import Read, State, check_dtype, 
 from saddlepoint.problems.files.arrays import HEADER, Cautious, npy_header, one_line, split_reference
 from saddlepoint.problems.files.matrix_market import matrix_market_bytes, matrix_market_header, read_matrix_market
 from saddlepoint.problems.files.reading import Memory, as_path, file_size
+from saddlepoint.problems.files.special import check_folder, check_sources
 
 HDF5 = (".h5", ".hdf5", ".he5", ".nc")
 PARQUET = (".parquet", ".pq")
@@ -160,6 +161,7 @@ class ZarrStore(ArrayStore):
             listed = ", ".join(sorted(array.array_keys())[:20]) or "none"
             raise ProblemError(f"{_zarr_name(array)} is a Zarr group; name one of its arrays: {listed}")
         self.array, self.name = array, _zarr_name(array)
+        self.folder = _zarr_folder(array)
         self.shape, self.dtype = check_shape(array.shape, self.name), check_dtype(array.dtype, self.name)
         self.chunk = int(array.chunks[0])
         if "pickle" in str(array.metadata.to_dict()).lower():  # such a codec would execute code from the chunks
@@ -168,6 +170,11 @@ class ZarrStore(ArrayStore):
     @contextmanager
     def opened(self) -> Iterator[Read]:
         """A reader that keeps no file open between two blocks."""
+        if self.folder is not None:
+            try:
+                check_folder(self.folder)
+            except OSError as error:
+                raise ProblemError(f"{self.name} cannot be read: {error.strerror or error}") from None
         yield self._read
 
     def _read(self, block: Block, into: Array | None) -> Array:
@@ -184,11 +191,21 @@ def _zarr_name(array: Any) -> str:
     return str(getattr(array, "store_path", "the Zarr array")).removeprefix("file://")
 
 
+def _zarr_folder(array: Any) -> Path | None:
+    """The folder of an array; None if it is not in a folder of this machine."""
+    root = getattr(getattr(array, "store", None), "root", None)
+    if not isinstance(root, Path):
+        return None
+    folder = root / str(array.path)
+    return folder if folder.is_dir() else None
+
+
 def _zarr(path: Path, part: str | None) -> Store:
     zarr = _needed("zarr", f"{path}")
     if not path.is_dir():
         raise ProblemError(f"{path} is not a Zarr folder" if path.exists() else f"folder {path} does not exist")
     try:
+        check_folder(path)
         return ZarrStore(zarr.open(str(path), path=part or "", mode="r"))
     except ProblemError:
         raise
@@ -212,7 +229,9 @@ class HDF5Store(ArrayStore):
         """A reader with an open file of its own."""
         self.state.check(self.path, self.name)
         with _hdf5_file(self.path) as file:
-            yield partial(self._read, file[self.dataset])
+            dataset = file[self.dataset]
+            check_sources(self.path, dataset)
+            yield partial(self._read, dataset)
         self.state.check(self.path, self.name)
 
     def _read(self, dataset: Any, block: Block, into: Array | None) -> Array:
@@ -248,6 +267,7 @@ def _hdf5(path: Path, part: str | None) -> Store:
                 f"{path} {asked}; it has {', '.join(names[:20]) or 'none'}{did_you_mean(part or '', names)}"
             )
         dataset = file[part]
+        check_sources(path, dataset)
         store = HDF5Store(path, dataset)
         offset = dataset.id.get_offset()
         if dataset.chunks is None and offset is not None and not dataset.external and not dataset.is_virtual:

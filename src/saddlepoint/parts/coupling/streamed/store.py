@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,6 +80,8 @@ class State(NamedTuple):
             status = os.stat(file)
         except OSError as error:
             raise ProblemError(f"{file} cannot be read: {error.strerror or error}") from None
+        if not stat.S_ISREG(status.st_mode):
+            raise ProblemError(f"{file} is not a regular file; expected one, not a folder, a pipe or a device")
         return cls(status.st_size, status.st_mtime_ns)
 
     def check(self, file: str | Path | int, name: str) -> None:
@@ -122,6 +125,7 @@ class RawStore(Store):
     @contextmanager
     def opened(self) -> Iterator[Read]:
         """Open the file, and check before and after that it has not changed."""
+        self.state.check(self.path, self.name)  # a pipe in its place would block the call that opens it
         try:
             file = open(self.path, "rb", buffering=0)  # noqa: SIM115 - closed below
         except OSError as error:
