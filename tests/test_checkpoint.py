@@ -384,9 +384,16 @@ def test_the_older_file_is_offered_where_it_fits(tmp_path):
 def test_a_kill_between_two_names_loses_nothing(tmp_path):
     f, file = written(tmp_path)
     os.replace(file, store.older(file))  # the old one has gone, the new one has not come
-    (tmp_path / "run.new").write_bytes(b"half")
     assert_same(sp.solve(f, method="dippa", tol=1e-9, checkpoint=file), sp.solve(f, method="dippa", tol=1e-9))
-    assert not (tmp_path / "run.new").exists()
+
+
+def test_files_of_others_are_left_alone(tmp_path):
+    """Their names are like those that a checkpoint might use."""
+    for name in ("run.new", "run.old", "run.tmp"):
+        (tmp_path / name).write_bytes(b"mine")
+    sp.solve(case("balanced")[0], method="dippa", checkpoint=tmp_path / "run", checkpoint_every=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run.new", "run.old", "run.tmp"]
+    assert {(tmp_path / name).read_bytes() for name in ("run.new", "run.old", "run.tmp")} == {b"mine"}
 
 
 def test_every_cut_and_every_changed_byte_is_found_out(tmp_path):

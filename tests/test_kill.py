@@ -16,7 +16,6 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint.problems.generators import random_logistic
-from saddlepoint.solving.checkpoint import file as store
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.slow
@@ -172,14 +171,14 @@ def test_whatever_call_fails_one_whole_file_is_left(call, tmp_path, monkeypatch)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     if call == "open":
-        monkeypatch.setattr(store, "open", fails, raising=False)
+        monkeypatch.setattr(os, "open", fails)
     else:
         monkeypatch.setattr(os, call.split()[-1], fails)
     with pytest.warns(RuntimeWarning, match="a checkpoint was lost: .* \\(No space left on device\\); the run goes on"):
         part = sp.solve(f, method="dippa", tol=1e-8, max_calls=80, checkpoint=file, checkpoint_every=0)
     assert "the last checkpoint was lost: No space left on device" in part.message
     monkeypatch.undo()
-    assert not (tmp_path / "run.new").exists()
+    assert {path.name for path in tmp_path.iterdir()} <= {"run", "run.old"}
     rest = sp.solve(f, method="dippa", tol=1e-8, checkpoint=file)
     assert rest.x.tobytes() == whole.x.tobytes()
     assert rest.calls == whole.calls

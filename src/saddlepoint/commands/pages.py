@@ -15,6 +15,7 @@ import typer
 from saddlepoint.commands import show
 from saddlepoint.commands.targets import check_target
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.file_writing import write_text
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.coupling.streamed import as_bytes
@@ -43,7 +44,7 @@ def explorer(
     from saddlepoint.uses.pages.explorer import explorer_page
 
     check_target(out)
-    out.write_text(explorer_page(), encoding="utf-8")
+    write_text(out, explorer_page())
     typer.echo(f"written: {out}")
 
 
@@ -62,7 +63,7 @@ def report(
     paths = [path for given in results for path in _files(given)]
     read = [load_result(path) for path in paths]
     names = unique(path.stem for path in paths)
-    out.write_text(report_page(dict(zip(names, read, strict=True)), title), encoding="utf-8")
+    write_text(out, report_page(dict(zip(names, read, strict=True)), title))
     typer.echo(f"written: {out}")
 
 
@@ -113,7 +114,7 @@ def bench(
         print(f"left out: {reason}", file=sys.stderr)
     title = f"{file.name}, {len(results)} method{'s' if len(results) > 1 else ''}"
     note = f"Left out: {'; '.join(left_out.values())}." if left_out else ""
-    out.write_text(report_page(results, title, note), encoding="utf-8")
+    write_text(out, report_page(results, title, note))
     if as_json:
         runs = {name: result.to_dict() for name, result in results.items()}
         typer.echo(json.dumps({"runs": runs, "left_out": left_out, "report": str(out)}))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.file_writing import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +47,9 @@ def pyplot() -> Any:
 def save(figure: Figure, path: str | Path | None) -> None:
     """Write the figure if a path is given. Missing folders are created, and the ending of the path sets the format."""
     if path is not None:
-        target = Path(path)
+        target = Path(path) if Path(path).suffix else Path(f"{path}.png")
         target.parent.mkdir(parents=True, exist_ok=True)
-        stamp = {"Date": None} if target.suffix == ".svg" else None
-        figure.savefig(target, bbox_inches="tight", metadata=stamp)
+        kind = target.suffix[1:].lower()
+        stamp = {"Date": None} if kind == "svg" else None
+        with replacing(target) as file:
+            figure.savefig(file, format=kind, bbox_inches="tight", metadata=stamp)

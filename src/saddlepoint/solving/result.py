@@ -13,6 +13,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, to_host
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.file_writing import replacing
 from saddlepoint.theory.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -174,11 +175,11 @@ class Result:
     def save(self, path: str | Path) -> None:
         """Write x, y, the history and the summary to a .npz file, which ``sp.load_result`` reads.
 
-        There is no pickle inside, and the name is taken as it is.
+        There is no pickle inside, and the name is taken as it is. If writing fails, the file that was there is kept.
         """
         summary = json.dumps(self.to_dict() | {"history_columns": list(Record._fields)})
         x, y, history = to_host(self.x), to_host(self.y), self.history.array
-        with open(path, "wb") as file:
+        with replacing(path) as file:
             np.savez(file, x=x, y=y, history=history, summary=np.array(summary))
 
     def __repr__(self) -> str:

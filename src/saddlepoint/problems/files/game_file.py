@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.file_writing import write_text
 from saddlepoint.ground.validation import did_you_mean, short_repr
 from saddlepoint.problems.files.game_tree import InformationSet, SequenceForm
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, read_text
@@ -37,7 +38,7 @@ def write_game(form: SequenceForm, path: Path) -> None:
     ]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
         raise ProblemError(f"{path} cannot be written: {error.strerror or error}") from None
 

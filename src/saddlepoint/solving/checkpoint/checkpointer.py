@@ -15,7 +15,7 @@ from saddlepoint.ground.states import arrays
 from saddlepoint.methods.base import Method
 from saddlepoint.parts.coupling.runtime import Runtime
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.checkpoint.file import Content, older, read, write
+from saddlepoint.solving.checkpoint.file import Content, is_checkpoint, older, read, write
 from saddlepoint.solving.checkpoint.identity import Identity
 from saddlepoint.solving.checkpoint.values import Classes, Packer, Unpacker, known_classes
 from saddlepoint.solving.provenance import described
@@ -109,11 +109,11 @@ class RunFile(Checkpointer):
     def load(self, state: RunState) -> RunState:
         """The run in the file, continued with the tolerance of ``state``; one that does not fit is refused."""
         old = older(self.path)
-        there = self.runtime.once(lambda: [path for path in (self.path, old) if path.exists()])
-        if not there:
+        there = self.runtime.once(lambda: self.path if self.path.exists() else old if is_checkpoint(old) else None)
+        if there is None:
             return state
         try:
-            found, self.packed = self._read(there[0], state)  # a process may be killed between two names
+            found, self.packed = self._read(there, state)  # a process may be killed between two names
         except ProblemError as error:
             raise ProblemError(f"{error}; {self._offer(old, state)}") from None
         self.due_at = self.runtime.clock() + self.every

@@ -1,17 +1,16 @@
 """The file of a checkpoint: a magic line, a SHA-256 of all that follows, JSON, and the arrays as they lie in memory.
 
-Writing is atomic. The new file is written beside the old one and brought to the disk; then the old one is renamed to
-``.old`` and the new one takes its place. At every instant one of the two is whole. Reading checks the size of the file
-before its content, and the sum before anything in it is believed.
+Writing is atomic. The new file is written beside the old one, under a random name, and brought to the disk; then the
+old one is renamed to ``.old`` and the new one takes its place. At every instant one of the two is whole. Reading checks
+the size of the file before its content, and the sum before anything in it is parsed. The sum finds damage, not forgery.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
+import io
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.file_writing import replacing
 from saddlepoint.solving.checkpoint.values import KINDS
 
 MAGIC = b"saddlepoint checkpoint\n"
@@ -49,32 +49,19 @@ def write(path: Path, content: Content, limit: int) -> None:
     total = hashlib.sha256()
     for piece in pieces:
         total.update(piece)
-    new = path.with_name(path.name + ".new")
-    try:
-        new.unlink(missing_ok=True)  # what a killed process left; a link is removed, not followed
-        with open(new, "xb") as file:
-            for piece in (MAGIC, total.digest(), *pieces):
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        _take_the_place(new, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+    old = older(path)
+    with replacing(path, old if not old.exists() or is_checkpoint(old) else None) as file:
+        for piece in (MAGIC, total.digest(), *pieces):
+            file.write(piece)
 
 
-def _take_the_place(new: Path, path: Path) -> None:
-    if not path.exists():
-        os.replace(new, path)
-        return
-    os.replace(path, older(path))
+def is_checkpoint(path: Path) -> bool:
+    """Whether a file begins as checkpoints do; another file of such a name is somebody else's."""
     try:
-        os.replace(new, path)
+        with open(path, "rb") if path.is_file() else io.BytesIO() as file:
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
-        os.replace(older(path), path)
-        raise
+        return False
 
 
 def _pieces(content: Content) -> list[bytes]:
@@ -87,16 +74,6 @@ def _pieces(content: Content) -> list[bytes]:
 
 def _order(array: Array) -> Any:
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring the renaming to the disk too, where folders can be opened."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def read(path: Path, limit: int) -> Content:
