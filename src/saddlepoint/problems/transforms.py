@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.affine import affine
@@ -186,6 +187,10 @@ class ScaledCoupling(ForwardingCoupling):
         """The matrix c^2 A'A."""
         return self.c * self.c * self.A.gram()
 
+    def careful_mul(self, y: Array) -> Sum | None:
+        """None: certificates are taken in the problem's own variables."""
+        return None
+
     def rounding_scale(self, y: Array) -> float:
         """The rounding scale of A times |c|."""
         return abs(self.c) * self.A.rounding_scale(y)
@@ -240,6 +245,10 @@ class UnitCoupling(ForwardingCoupling):
         """The matrix 2^(2a+2b) A'A."""
         matrix = self.matrix()
         return matrix.T @ matrix
+
+    def careful_mul(self, y: Array) -> Sum | None:
+        """None: certificates are taken in the problem's own variables."""
+        return None
 
     def rounding_scale(self, y: Array) -> float:
         """The rounding scale of A times 2^(a+b)."""

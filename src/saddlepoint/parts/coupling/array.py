@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from saddlepoint.ground.arrays import Array, Space, detached, space_of
-from saddlepoint.ground.linalg import matrix_norms, norm
+from saddlepoint.ground.compensated import UP, Sum, dense_product
+from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.parts.coupling.base import Coupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
@@ -19,6 +20,7 @@ class ArrayCoupling(Coupling):
     """A dense m x n array on the device on which it is."""
 
     trusted = True
+    has_entries = True
 
     def __init__(self, A: Any) -> None:
         A = detached(A)
@@ -73,15 +75,30 @@ class ArrayCoupling(Coupling):
 
     @cached_property
     def _column_norms(self) -> Array:
-        xp = self.space.xp
-        lengths: Array = xp.astype(matrix_norms(self.A, axis=0), self.space.wide.dtype)
+        parts = [norms(block, axis=0) for _, block in self._blocks(self.space.wide.dtype)]
+        return norms(self.space.xp.stack(parts), axis=0)
+
+    @cached_property
+    def _row_norms(self) -> Array:
+        lengths: Array = self.space.xp.concat(
+            [norms(block, axis=1) for _, block in self._blocks(self.space.wide.dtype)]
+        )
         return lengths
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms of the columns of A."""
-        return norm(self._column_norms * y)
+        """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
+        return UP * math.sqrt(self.shape[1]) * norm(self._column_norms * y)
 
-    def _norm_ceiling(self) -> float:
+    def careful_mul(self, y: Array) -> Sum | None:
+        """A y in about twice the digits."""
+        return dense_product(self.A, y)
+
+    def careful_tmul(self, x: Array) -> Sum | None:
+        """A' x in about twice the digits."""
+        return dense_product(self.A.T, x)
+
+    def norm_ceiling(self) -> float:
+        """The Frobenius norm, rounded up."""
         size = self.shape[0] * self.shape[1]
         return norm(self._column_norms) * (1.0 + 4.0 * self.space.eps * math.sqrt(size))  # Frobenius
 
@@ -104,12 +121,10 @@ class ArrayTranspose(TransposeByProducts):
         """A A'."""
         return self.of.A @ self.of.A.T
 
-    @cached_property
-    def _column_norms(self) -> Array:
-        xp = self.space.xp
-        lengths: Array = xp.astype(matrix_norms(self.of.A, axis=1), self.space.wide.dtype)
-        return lengths
-
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the rows of A."""
-        return norm(self._column_norms * y)
+        return UP * math.sqrt(self.shape[1]) * norm(self.of._row_norms * y)
+
+    def careful_mul(self, y: Array) -> Sum | None:
+        """A' y in about twice the digits."""
+        return self.of.careful_tmul(y)  # type: ignore[no-any-return]

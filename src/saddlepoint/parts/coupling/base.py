@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import norm, power_of_two
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.spectrum import Eigenvalue, largest_eigenvalue
 from saddlepoint.parts.coupling.runtime import LOCAL, Runtime
 
@@ -41,6 +43,7 @@ class Coupling(ABC):
         fused_compiled: whether they also do so within steps that are compiled together.
         trusted: whether products with A and A' are computed from the same entries, so that they agree.
         runtime: which processes hold A, and how they decide together.
+        has_entries: whether products are computed from entries that are known, so that their errors can be bounded.
         probes: products with A, and as many with A', that ``as_coupling`` used to examine A.
     """
 
@@ -49,6 +52,7 @@ class Coupling(ABC):
     fused: bool = False
     fused_compiled: bool = False
     trusted: bool = False
+    has_entries: bool = False
     runtime: Runtime = LOCAL
     probes = 0
 
@@ -103,7 +107,7 @@ class Coupling(ABC):
         small = self if self.shape[1] <= self.shape[0] else self.T
         with np.errstate(all="ignore"):
             unit, found = small._gram_eigenvalue()
-            ceiling = self._norm_ceiling()
+            ceiling = self.norm_ceiling()
         if math.isnan(found.lower):
             raise ProblemError("products with A are not finite; check the entries (or the operator) of A")
         upper, failure = unit * math.sqrt(found.upper), found.failure
@@ -136,16 +140,36 @@ class Coupling(ABC):
         """An upper bound on |A|, the largest singular value (see ``norm_estimate``)."""
         return self.norm_estimate.upper
 
-    def _norm_ceiling(self) -> float:
+    def norm_ceiling(self) -> float:
         """An upper bound on |A| that always holds; infinite where none is cheap."""
         return math.inf
 
-    def rounding_scale(self, y: Array) -> float:
-        """The size of the terms of the sums in A y. Times a few units of rounding, it bounds the error of the product.
+    @property
+    def sum_length(self) -> int:
+        """The most terms that are added up for an entry of A y.
 
-        It can be far above |A y|, and far below |A| |y| if A is badly scaled.
+        If the entries of A are not known it is 2: with that number, ``product_error`` is two units of rounding.
+        """
+        return self.shape[1] if self.has_entries else 2
+
+    def rounding_scale(self, y: Array) -> float:
+        """A bound on the norm of |A||y|, where |.| is taken of each entry; |A| |y| if the entries are not known.
+
+        It can be far above |A y|.
         """
         return self.norm * norm(y)
+
+    def product_error(self, y: Array, eps: float) -> float:
+        """A bound on the error of A y by rounding, for any order of summation, in arithmetic with this epsilon.
+
+        It is gamma_n |A||y| for sums of n terms (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 3.1). If
+        the entries of A are not known, it is an assumption.
+        """
+        return gamma(self.sum_length, eps) * self.rounding_scale(y)
+
+    def careful_mul(self, y: Array) -> Sum | None:
+        """A y in about twice the digits of float64, with a bound on its error; None if the entries are not known."""
+        return None
 
     def resolvent(self, p: Array, q: Array, a: float) -> tuple[Array, Array]:
         """The (x, y) with x + a A y = p and y - a A' x = q, by a factorisation that is kept for later calls.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from functools import cached_property
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import UP, Sum, dense_product
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.base import Coupling
 
@@ -17,6 +19,7 @@ BLOCK = 1 << 18  # entries of A converted at a time for a product with a vector 
 FUSE_BYTES = 1 << 26  # least bytes of A; a smaller A may fit the cache, and loading Numba would take longer
 FUSE_SIDE_BYTES = 1 << 7  # least bytes of the shorter side, over which the access to the longer vector is amortised
 FUSE_ROW_BYTES = 1 << 21  # most bytes of a contiguous row: `through` needs eight rows in the cache at once
+CAREFUL_ENTRIES = 1 << 20  # entries of A from which Numba is loaded for a product in about twice the digits
 FUSE_COLUMNS = 1000  # most contiguous columns: `through` needs a strip of rows across all of them in the cache
 
 
@@ -32,6 +35,7 @@ class DenseCoupling(Coupling):
     """
 
     trusted = True
+    has_entries = True
 
     def __init__(self, A: Array, least: int | None = None) -> None:
         self.A, self.least = A, FUSE_BYTES if least is None else least
@@ -127,11 +131,25 @@ class DenseCoupling(Coupling):
         return norms
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms of the columns of A."""
-        return norm(self._column_norms * y)
+        """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
+        return UP * math.sqrt(self.shape[1]) * norm(self._column_norms * y)
 
-    def _norm_ceiling(self) -> float:
+    def careful_mul(self, y: Array) -> Sum:
+        """A y in about twice the digits, by compiled loops for a large A."""
+        if uses_kernels(self.A.size) and (self.A.flags.c_contiguous or self.A.flags.f_contiguous):
+            from saddlepoint.parts.coupling import dot2_kernels
+
+            return dot2_kernels.dense(self.A, y)
+        return dense_product(self.A, y)
+
+    def norm_ceiling(self) -> float:
+        """The Frobenius norm, rounded up."""
         return norm(self._column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.size))  # Frobenius; exact for rank one
+
+
+def uses_kernels(entries: int) -> bool:
+    """Whether a product in about twice the digits is computed by Numba: it is loaded already, or A is large."""
+    return ("numba" in sys.modules or entries >= CAREFUL_ENTRIES) and _compiled()
 
 
 def _compiled() -> bool:

@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any
 
 from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.parts.coupling.base import NOT_PICKLED, Coupling, Norm
 
 
@@ -19,6 +20,7 @@ class ForwardingCoupling(Coupling):
         self.A = A
         self.shape, self.dtype, self.trusted, self.probes = A.shape, A.dtype, A.trusted, A.probes
         self.fused, self.fused_compiled, self.runtime = A.fused, A.fused_compiled, A.runtime
+        self.has_entries = A.has_entries
 
     def around(self, A: Coupling) -> Coupling:
         """The same wrapper around another coupling of the same shape."""
@@ -59,9 +61,18 @@ class ForwardingCoupling(Coupling):
         """(t, A'(s t + e)) with t = A y."""
         return self.A.through(y, s, e)
 
+    @property
+    def sum_length(self) -> int:
+        """The number of terms in the sums of A."""
+        return self.A.sum_length
+
     def rounding_scale(self, y: Array) -> float:
         """The scale of A."""
         return self.A.rounding_scale(y)
+
+    def careful_mul(self, y: Array) -> Sum | None:
+        """A y in about twice the digits."""
+        return self.A.careful_mul(y)
 
     def matrix(self) -> Any:
         """A itself."""

@@ -8,11 +8,13 @@ of its own, over the rows or the columns of the grid.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array, Space, split_sides
+from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.linalg import norms
 from saddlepoint.parts.coupling.array import BLOCK, ArrayCoupling
 
 
@@ -40,6 +42,22 @@ class MeshCoupling(ArrayCoupling):
         """(A y, A' x), with one sum over the devices."""
         products: tuple[Array, Array] = self._products.both(self.A, x, y)
         return products
+
+    def careful_mul(self, y: Array) -> Sum | None:
+        """None: products in about twice the digits are not computed over several devices."""
+        return None
+
+    def careful_tmul(self, x: Array) -> Sum | None:
+        """None, as for ``careful_mul``."""
+        return None
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        return norms(self.space.xp.astype(self.A, self.space.wide.dtype), axis=0)
+
+    @cached_property
+    def _row_norms(self) -> Array:
+        return norms(self.space.xp.astype(self.A, self.space.wide.dtype), axis=1)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
         """(t, A'(s t + e)) with t = A y, with one sum over the devices."""

@@ -10,9 +10,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import UP, Sum, sparse_product
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.parts.coupling.base import Coupling
+from saddlepoint.parts.coupling.dense import uses_kernels
 
 # When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
 FUSE_ENTRIES = 1 << 20  # least number of entries; for fewer, loading Numba would take longer than it saves
@@ -32,6 +34,7 @@ class SparseCoupling(Coupling):
     """
 
     trusted = True
+    has_entries = True
 
     def __init__(self, A: Any) -> None:
         self.A = A if A.format in ("csr", "csc") else A.tocsr()
@@ -108,10 +111,42 @@ class SparseCoupling(Coupling):
         return unit * np.sqrt(squares)
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms of the columns of A."""
-        return norm(self._column_norms * y)
+        """From the norms c of the columns of A, or from its largest sums of absolute values in rows and in columns.
 
-    def _norm_ceiling(self) -> float:
+        The norm of |A||y| is at most the sum of the c_j |y_j|, and at most sqrt(rows columns) |y| for these two sums.
+        """
+        size = norm(y)
+        by_columns = math.sqrt(self.shape[1]) * norm(self._column_norms * y) + self._lost * size
+        return UP * min(by_columns, self._mean_sum * size)
+
+    @cached_property
+    def _mean_sum(self) -> float:
+        """The geometric mean of the largest row sum and the largest column sum of |A|, which bounds the norm of |A|."""
+        sizes = abs(self.A).astype(np.float64)
+        rows, columns = (float(np.asarray(sizes.sum(axis=axis)).max(initial=0.0)) for axis in (1, 0))
+        return math.sqrt(rows) * math.sqrt(columns)
+
+    @cached_property
+    def _lost(self) -> float:
+        """A bound on the entries whose squares underflow in the norms of the columns."""
+        return 1e-150 * float(abs(self.A).max()) * math.sqrt(self.A.nnz)
+
+    @cached_property
+    def sum_length(self) -> int:
+        """The largest number of entries of a row."""
+        counts = np.diff(self.A.indptr) if self.A.format == "csr" else np.bincount(self.A.indices)
+        return int(counts.max(initial=0)) + 1
+
+    def careful_mul(self, y: Array) -> Sum:
+        """A y in about twice the digits, by compiled loops for a large A."""
+        if uses_kernels(self.A.nnz):
+            from saddlepoint.parts.coupling import dot2_kernels
+
+            return dot2_kernels.sparse(self.A, y)
+        return sparse_product(self.A, y)
+
+    def norm_ceiling(self) -> float:
+        """The Frobenius norm, rounded up."""
         return norm(self._column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.nnz))  # Frobenius; exact for rank one
 
 

@@ -14,7 +14,7 @@ class TransposeByProducts(Coupling):
     def __init__(self, of: Coupling) -> None:
         self.of: Any = of
         self.shape, self.dtype, self.trusted = (of.shape[1], of.shape[0]), of.dtype, of.trusted
-        self.runtime, self.probes = of.runtime, of.probes
+        self.runtime, self.probes, self.has_entries = of.runtime, of.probes, of.has_entries
 
     @property
     def space(self) -> Space:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.base import Coupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 from saddlepoint.parts.functions.smooth import Smooth
@@ -28,6 +30,7 @@ class ShardedCoupling(Coupling):
 
     fused = True  # a shard reads its rows once for two products, if the coupling of its rows can
     trusted = True
+    has_entries = True
 
     def __init__(self, engine: Engine) -> None:
         self.engine = self.runtime = engine
@@ -72,6 +75,15 @@ class ShardedCoupling(Coupling):
     def _transpose(self) -> Coupling:
         return ShardedTranspose(self)
 
+    @cached_property
+    def frobenius(self) -> float:
+        """A bound on the Frobenius norm of A, in one round."""
+        return math.sqrt(self.engine.shards) * float(self.library.run([("frobenius", None, ())])[0][0])
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the Frobenius norm of A, which bounds the norm of |A|."""
+        return self.frobenius * norm(y)
+
     def gram(self) -> Array:
         """A'A, in one round that returns n x n numbers."""
         n = self.shape[1]
@@ -86,3 +98,8 @@ class ShardedTranspose(TransposeByProducts):
     """The transpose of a ``ShardedCoupling``: its products take vectors over the shards and return NumPy arrays."""
 
     fused = True
+
+    def rounding_scale(self, y: Array) -> float:
+        """From the Frobenius norm of A, which bounds the norm of |A|."""
+        scale: float = self.of.rounding_scale(y)
+        return scale

@@ -70,7 +70,16 @@ class Program(NamedTuple):
 
 # -- programs of a shard -----------------------------------------------------------------------------------------------
 
-REDUCTIONS = {"through": "sum", "both": "sum", "tmul": "sum", "gram": "sum", "dot": "sum", "value": "sum", "max": "max"}
+REDUCTIONS = {
+    "through": "sum",
+    "both": "sum",
+    "tmul": "sum",
+    "gram": "sum",
+    "dot": "sum",
+    "value": "sum",
+    "max": "max",
+    "frobenius": "max",
+}
 
 
 def execute(program: Program, store: Store, broadcast: Sequence[Array]) -> Answers:
@@ -158,6 +167,7 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "both": _both,  # a vector x, the position of y: A y, and A'x
     "tmul": lambda store, _, x: (None, store[MATRIX].tmul(store[x])),
     "gram": _gram,
+    "frobenius": lambda store, _: (None, store[MATRIX].norm_ceiling()),  # a bound on the Frobenius norm of the rows
     "dot": lambda store, _, a, b: (None, store[a].dot(store[b])),
     "max": lambda store, _, a: (None, store[a].max()),
     "value": lambda store, _, function, x: (None, float(store[function](store[x]))),

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import block_diag, coo_array
 
 from saddlepoint.ground.arrays import Array, Space, space_of, to_host
+from saddlepoint.ground.compensated import UP, Sum, dense_product
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.ground.validation import as_float_array, finite
@@ -24,6 +25,7 @@ class BatchedCoupling(Coupling):
     """diag(A_1, ..., A_B) for an array of shape (B, m, n), which is used without a copy on any device."""
 
     trusted = True
+    has_entries = True
 
     def __init__(self, A: Any) -> None:
         self.A = A
@@ -87,8 +89,15 @@ class BatchedCoupling(Coupling):
     @cached_property
     def _column_norms(self) -> Array:
         xp = self.space.xp
-        lengths = xp.concat([norms(self.A[r, :, :], axis=1) for r in self._ranges()], axis=0)
-        return self.space.wide.cast(xp.reshape(lengths, (-1,)))
+        wide = self.space.wide
+        lengths = xp.concat([norms(wide.cast(self.A[r, :, :]), axis=1) for r in self._ranges()], axis=0)
+        flat: Array = xp.reshape(lengths, (-1,))
+        return flat
+
+    @property
+    def sum_length(self) -> int:
+        """The number of columns of a block."""
+        return int(self.A.shape[2])
 
     def rounding_scale(self, y: Array) -> float:
         """The rounding scale of A y, from the norms of the columns of A."""
@@ -96,9 +105,16 @@ class BatchedCoupling(Coupling):
 
     def rounding_terms(self, y: Array) -> Array:
         """The vector whose norm is the rounding scale of A y, both for the whole and for each block."""
-        return self._column_norms * y
+        return (UP * math.sqrt(self.sum_length)) * (self._column_norms * y)
 
-    def _norm_ceiling(self) -> float:
+    def careful_mul(self, y: Array) -> Sum:
+        """The products of all blocks in about twice the digits."""
+        xp = self.space.xp
+        Y = xp.reshape(y, (self.blocks, -1))
+        sums = [dense_product(self.A[r, :, :], Y[r, :]) for r in self._ranges()]
+        return Sum(*(xp.reshape(xp.concat(list(parts), axis=0), (-1,)) for parts in zip(*sums, strict=True)))
+
+    def norm_ceiling(self) -> float:
         """The largest Frobenius norm of a block."""
         size = self.A.shape[1] * self.A.shape[2]
         largest = float(block_norms([self._column_norms], self.blocks).max())
@@ -106,7 +122,7 @@ class BatchedCoupling(Coupling):
 
     def bounded(self) -> BatchedCoupling:
         """This coupling, with the largest Frobenius norm of a block as bound on its norm, which needs no products."""
-        self.__dict__["norm_estimate"] = Norm(0.0, self._norm_ceiling(), 0.0, 0)
+        self.__dict__["norm_estimate"] = Norm(0.0, self.norm_ceiling(), 0.0, 0)
         return self
 
 

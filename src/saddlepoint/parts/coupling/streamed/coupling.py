@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import UP, Accumulator, Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.ground.spectrum import Eigenvalue, largest_of_starts
@@ -57,7 +58,7 @@ class StreamedCoupling(Coupling):
         self, store: Store, memory_limit: int = MEMORY_LIMIT, norm: float | None = None, block: int | None = None
     ) -> None:
         self.store, self.plan = store, plan(store, memory_limit, block)
-        self.shape, self.dtype = store.shape, store.dtype
+        self.shape, self.dtype, self.has_entries = store.shape, store.dtype, True
         self.fused = True
         self.given_norm = None if norm is None else positive(norm, "norm")
         self.trusted = norm is None  # a norm that the caller gave is compared with the products
@@ -190,12 +191,37 @@ class StreamedCoupling(Coupling):
         self._pass(multiply)
         return product
 
-    def _norm_ceiling(self) -> float:
+    def norm_ceiling(self) -> float:
+        """The Frobenius norm, rounded up."""
         return norm(self.lengths.columns) * (1.0 + 1e-14 * math.sqrt(math.prod(self.shape)))  # Frobenius
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms of the columns of A."""
-        return norm(self.lengths.columns * y)
+        """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
+        return UP * math.sqrt(self.shape[1]) * norm(self.lengths.columns * y)
+
+    def careful_mul(self, y: Array) -> Sum:
+        """A y in about twice the digits, in one pass."""
+        hi, lo, error = np.zeros((3, self.shape[0]))
+
+        def multiply(rows: slice, A: Coupling) -> None:
+            part = A.careful_mul(y)
+            assert part is not None
+            hi[rows], lo[rows], error[rows] = part
+
+        self._pass(multiply)
+        return Sum(hi, lo, error)
+
+    def careful_tmul(self, x: Array) -> Sum:
+        """A' x in about twice the digits, in one pass."""
+        total = Accumulator(np.zeros(self.shape[1]))
+
+        def multiply(rows: slice, A: Coupling) -> None:
+            part = A.T.careful_mul(x[rows])
+            assert part is not None
+            total.add_sum(part)
+
+        self._pass(multiply)
+        return total.total()
 
     # -- A as a matrix, if it fits the memory --------------------------------------------------------------------------
 
@@ -255,7 +281,11 @@ class StreamedTranspose(TransposeByProducts):
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the rows of A."""
-        return norm(self.of.lengths.rows * y)
+        return UP * math.sqrt(self.shape[1]) * norm(self.of.lengths.rows * y)
+
+    def careful_mul(self, y: Array) -> Sum:
+        """A' y in about twice the digits, in one pass."""
+        return self.of.careful_tmul(y)
 
     def matrix(self) -> Any:
         """A', if it fits the memory."""

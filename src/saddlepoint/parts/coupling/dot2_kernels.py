@@ -1,0 +1,170 @@
+"""Compiled loops for products in compensated arithmetic: dense rows and columns, compressed rows and columns.
+
+Every product a y is replaced by the pair p = fl(a y), e = a y - p, which a fused multiply-add computes exactly; the p
+are added up with the error of each addition, and all errors are added up beside them (T. Ogita, S. M. Rump and S.
+Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 2005). A sum of n terms is then hi + lo with an error of at
+most gamma_k^2 times the sum of the |a y|, where k is the number of additions; that sum is computed too.
+
+Numba compiles the loops without any freedom to reorder. Importing this module imports Numba; without it ``AVAILABLE``
+is False. ``saddlepoint.ground.compensated`` computes the same products in any array library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import EPS, UP, Sum
+from saddlepoint.ground.rounding import gamma
+from saddlepoint.parts.coupling.cpu_kernels import AVAILABLE, NJIT, read_only
+
+LANES = 32  # number of sums of a row that are computed side by side
+LEAST = 2.0**-1074  # smallest positive number: the most that underflow changes in one operation
+
+Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+
+def _compiled(loop: Loop) -> Loop:
+    if not AVAILABLE:
+        return loop
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    try:
+        return cast(Loop, NJIT(cache=True, **options)(loop))
+    except RuntimeError:  # no folder can be written
+        return cast(Loop, NJIT(**options)(loop))
+
+
+def _fused_multiply_add() -> Any:
+    """(a, b, c) -> a b + c with one rounding, for compiled loops; None without Numba."""
+    if not AVAILABLE:
+        return None
+    from numba import types
+    from numba.extending import intrinsic
+
+    def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+        double = types.float64
+        return double(double, double, double), lambda context, builder, signature, args: builder.fma(*args)
+
+    return intrinsic(fma)
+
+
+_fma: Any = _fused_multiply_add()
+
+
+def dense(A: Array, y: Array) -> Sum:
+    """A y for a contiguous array of float32 or float64 in rows or columns, and a vector of float64."""
+    m, n = A.shape
+    y = read_only(np.ascontiguousarray(y))
+    hi, lo, size = np.zeros((3, m))
+    if A.flags.c_contiguous:
+        _rows(read_only(A), y, hi, lo, size)
+    else:
+        _columns(read_only(A.T), y, hi, lo, size)
+    return _sum(hi, lo, size, n)
+
+
+def sparse(A: Any, y: Array) -> Sum:
+    """A y for a SciPy sparse array in compressed rows or columns, and a vector of float64."""
+    y = read_only(np.ascontiguousarray(y))
+    hi, lo, size = np.zeros((3, A.shape[0]))
+    loop = _compressed_rows if A.format == "csr" else _compressed_columns
+    loop(read_only(A.data), read_only(A.indices), read_only(A.indptr), y, hi, lo, size)
+    longest = np.diff(A.indptr).max(initial=0) if A.format == "csr" else A.shape[1]
+    return _sum(hi, lo, size, int(longest))
+
+
+def _sum(hi: Array, lo: Array, size: Array, terms: int) -> Sum:
+    additions = 2 * (terms + LANES) + 4
+    return Sum(hi, lo, UP * gamma(additions, EPS) ** 2 * size + additions * LEAST * (size > 0.0))
+
+
+@_compiled
+def _rows(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
+    m, n = A.shape
+    s, c, w = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    whole = n - n % LANES
+    for i in range(m):
+        s[:] = 0.0
+        c[:] = 0.0
+        w[:] = 0.0
+        for j in range(0, whole, LANES):
+            for k in range(LANES):
+                a, b = np.float64(A[i, j + k]), y[j + k]
+                p = a * b
+                e = _fma(a, b, -p)
+                t = s[k] + p
+                z = t - s[k]
+                c[k] += e + ((s[k] - (t - z)) + (p - z))
+                s[k] = t
+                w[k] += abs(p)
+        for j in range(whole, n):
+            k = j - whole
+            a, b = np.float64(A[i, j]), y[j]
+            p = a * b
+            e = _fma(a, b, -p)
+            t = s[k] + p
+            z = t - s[k]
+            c[k] += e + ((s[k] - (t - z)) + (p - z))
+            s[k] = t
+            w[k] += abs(p)
+        total, rest, weight = 0.0, 0.0, 0.0
+        for k in range(LANES):
+            t = total + s[k]
+            z = t - total
+            rest += c[k] + ((total - (t - z)) + (s[k] - z))
+            total = t
+            weight += w[k]
+        hi[i], lo[i], size[i] = total, rest, weight
+
+
+@_compiled
+def _columns(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
+    """A' y, row by row of A."""
+    m, n = A.shape
+    for i in range(m):
+        b = y[i]
+        for j in range(n):
+            a = np.float64(A[i, j])
+            p = a * b
+            e = _fma(a, b, -p)
+            t = hi[j] + p
+            z = t - hi[j]
+            lo[j] += e + ((hi[j] - (t - z)) + (p - z))
+            hi[j] = t
+            size[j] += abs(p)
+
+
+@_compiled
+def _compressed_rows(data: Array, indices: Array, indptr: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
+    for i in range(len(hi)):
+        s, c, w = 0.0, 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            a, b = np.float64(data[k]), y[indices[k]]
+            p = a * b
+            e = _fma(a, b, -p)
+            t = s + p
+            z = t - s
+            c += e + ((s - (t - z)) + (p - z))
+            s = t
+            w += abs(p)
+        hi[i], lo[i], size[i] = s, c, w
+
+
+@_compiled
+def _compressed_columns(
+    data: Array, indices: Array, indptr: Array, y: Array, hi: Array, lo: Array, size: Array
+) -> None:
+    for j in range(len(y)):
+        b = y[j]
+        for k in range(indptr[j], indptr[j + 1]):
+            a, i = np.float64(data[k]), indices[k]
+            p = a * b
+            e = _fma(a, b, -p)
+            t = hi[i] + p
+            z = t - hi[i]
+            lo[i] += e + ((hi[i] - (t - z)) + (p - z))
+            hi[i] = t
+            size[i] += abs(p)
