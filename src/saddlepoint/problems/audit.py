@@ -76,18 +76,18 @@ class Audit:
         products = {} if self.products is None else {"A": self.products}
         return {**self.gradient_checks, **products}
 
-    def certificate(self, x: Array, y: Array) -> Certificate:
+    def certificate(self, x: Array, y: Array, tol: float | None = None) -> Certificate:
         """The certificate of (x, y), which allows for the noise; its gradients and products are checked."""
         self.seen.noise = self.noise["g"], self.noise["h"]
-        return self.seen.certificate(x, y)
+        return self.seen.certificate(x, y, tol)
 
-    def floor(self, certificate: Certificate) -> float:
-        """The part of a certified distance that is due to the arithmetic of the steps, and to noise."""
+    def floor(self, x: Array, y: Array, certificate: Certificate) -> float:
+        """An estimate of the part of a certified distance that is due to the arithmetic of the steps, and to noise."""
         f = self.f
         noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)
         answers = [check.p for check in self.gradient_checks.values() if check.p is not None]
         narrow = max([f.space.wide.eps, *map(eps_of, answers)])  # a certificate counts this unit of rounding already
-        return noise + max(f.space.eps / narrow, 1.0) * max(certificate.rounding - noise, 0.0)
+        return noise + max(f.space.eps / narrow, 1.0) * f.precision(x, y)
 
     def examine(self, x: Array, y: Array, thoroughly: bool = False) -> bool:
         """Examine what a certificate at (x, y) depends on; thoroughly, also what only the speed of a run depends on.

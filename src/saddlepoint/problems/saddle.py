@@ -5,22 +5,46 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_of, is_array, is_foreign, smallest_of
+from saddlepoint.ground.compensated import Accumulator, Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, squared_together
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Entropy, GroupHuber, LogSumExp, Quadratic, Risk
+from saddlepoint.parts.functions.accuracy import StatedBounds, error_from_sizes
 from saddlepoint.parts.functions.autodiff import without_gradients
 from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.theory.certificate import Certificate, certificate_from_residuals
+from saddlepoint.theory.certificate import Certificate, certificate_from_residuals, distance_bound, rounding_decides
 
 READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # classes of functions that detach their data themselves
+
+
+class Query(NamedTuple):
+    """Gradients and products at a point.
+
+    Attributes:
+        x, y: the point, in float64.
+        at_x, at_y: the same in the dtypes in which the gradients were taken.
+        gx, hy: the gradients.
+        Ay, Atx: the products.
+    """
+
+    x: Array
+    y: Array
+    at_x: Array
+    at_y: Array
+    gx: Array
+    hy: Array
+    Ay: Array
+    Atx: Array
 
 
 class Saddle:
@@ -65,6 +89,7 @@ class Saddle:
 
     def _set(self, g: Smooth, h: Smooth, A: Coupling, space: Space) -> None:
         self.g, self.h, self.A, self.space = g, h, A, space
+        self.__dict__.pop("assumes", None)  # of other parts, where this is a copy
         self.mu_x, self.L_x, self.mu_y, self.L_y = g.mu, g.L, h.mu, h.L
 
     def _admitted(self, f: Smooth, name: str, size: int, space: Space) -> Smooth:
@@ -150,32 +175,115 @@ class Saddle:
         Ay, Atx = self.A.both(x, y)
         return self.g.grad(x) + Ay, self.h.grad(y) - Atx
 
-    def certificate(self, x: Array, y: Array) -> Certificate:
-        """Bounds that one query at (x, y) in float64 proves; infinite if mu is unknown or the field is not finite."""
-        return certificate_from_residuals(self.mu_x, self.mu_y, *self._residuals(x, y), *self.noise)
+    def certificate(self, x: Array, y: Array, tol: float | None = None) -> Certificate:
+        """Bounds that one query at (x, y) in float64 proves; infinite if mu is unknown or the field is not finite.
 
-    def _residuals(self, x: Array, y: Array) -> tuple[Any, Any, Any, Any]:
-        """The norms |Fx| and |Fy| at (x, y), and bounds on their rounding errors; of a batch, those of each block."""
+        The rounding errors of the query are part of the bounds. Where they decide, its products are computed again in
+        about twice the digits.
+
+        Args:
+            x, y: the point.
+            tol: what the distance is compared with: rounding decides if the distance could be above or below it.
+                Without it, rounding decides if it is more than half of the distance.
+        """
+        query = self._query(x, y)
+        residuals = self._residuals(query)
+        found = self._certificate(residuals)
+        if rounding_decides(found.distance, distance_bound(self.mu_x, self.mu_y, *residuals[2:]), tol):
+            careful = self._careful_residuals(query)
+            again = found if careful is None else self._certificate(careful)
+            found = min(found, again, key=lambda proof: proof.distance)
+        return found._replace(assumes=self.assumes)
+
+    @cached_property
+    def assumes(self) -> tuple[str, ...]:
+        """What certificates of this problem rest on beside arithmetic, in sentences."""
+        return assumptions(self.g, self.h, self.A)
+
+    def _certificate(self, residuals: tuple[Any, Any, Any, Any]) -> Certificate:
+        return certificate_from_residuals(self.mu_x, self.mu_y, *residuals, *self.noise)
+
+    def _query(self, x: Array, y: Array) -> Query:
+        """The gradients and products at (x, y), in float64 where the functions allow it."""
         wide = self.space.wide
         x, y = self._point(x, "x", self.shape[0]), self._point(y, "y", self.shape[1])
         x64, y64 = wide.of_x.cast(x), wide.of_y.cast(y)
         with np.errstate(all="ignore"), self.space.exact_products():
             Ay, Atx = self.A.both(x64, y64)
-            gx, hy = (self._gradient(*of) for of in ((self.g, x, x64), (self.h, y, y64)))
-            lengths = self._lengths((gx + Ay, gx, Ay, x64), (hy - Atx, hy, Atx, y64))
-            (Fx, *terms_x, at_x, scale_x), (Fy, *terms_y, at_y, scale_y) = lengths
+            at_x, at_y = self._argument(self.g, x, x64), self._argument(self.h, y, y64)
+            return Query(x64, y64, at_x, at_y, self.g.grad(at_x), self.h.grad(at_y), Ay, Atx)
+
+    def _residuals(self, query: Query) -> tuple[Any, Any, Any, Any]:
+        """The norms |Fx| and |Fy| at (x, y), and bounds on their rounding errors; of a batch, those of each block."""
+        x, y, at_x, at_y, gx, hy, Ay, Atx = query
+        with np.errstate(all="ignore"), self.space.exact_products():
+            of_x, of_y = (gx + Ay, gx, x, *_rounding(self.g, at_x)), (hy - Atx, hy, y, *_rounding(self.h, at_y))
+            (Fx, *sizes_x, scale_x), (Fy, *sizes_y, scale_y) = self._lengths(of_x, of_y)
+            error_x, error_y = self._gradient_errors(query, sizes_x, sizes_y)
+            eps_x, eps_y = max(eps_of(gx), eps_of(Ay)), max(eps_of(hy), eps_of(Atx))
+            error_x = error_x + gamma(self.A.sum_length, eps_of(Ay)) * scale_x + self._norm_error(0, eps_x) * Fx
+            error_y = error_y + gamma(self.A.T.sum_length, eps_of(Atx)) * scale_y + self._norm_error(1, eps_y) * Fy
+            return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
+
+    def _careful_residuals(self, query: Query) -> tuple[Any, Any, Any, Any] | None:
+        """The same with products in about twice the digits; None if A has none."""
+        x, y, at_x, at_y, gx, hy, *_ = query
+        with np.errstate(all="ignore"), self.space.exact_products():
+            Ay, Atx = self.A.careful_mul(y), self.A.T.careful_mul(x)
+            if Ay is None or Atx is None:
+                return None
+            Rx, Ry = _careful_sum(self.g, at_x, gx, Ay), _careful_sum(self.h, at_y, hy, Atx, -1.0)
+            of_x = Rx.hi, gx, x, *_rounding(self.g, at_x), Rx.error
+            of_y = Ry.hi, hy, y, *_rounding(self.h, at_y), Ry.error
+            (Fx, *sizes_x, more_x, _), (Fy, *sizes_y, more_y, _) = self._lengths(of_x, of_y)
+            error_x, error_y = self._gradient_errors(query, sizes_x, sizes_y, careful=True)
+            error_x = error_x + more_x + self._norm_error(0, eps_of(Rx.hi)) * Fx
+            error_y = error_y + more_y + self._norm_error(1, eps_of(Ry.hi)) * Fy
+            return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
+
+    def precision(self, x: Array, y: Array) -> float:
+        """The distance that rounding errors of a query at (x, y) are likely to make: an estimate, not a bound."""
+        query = self._query(x, y)
+        with np.errstate(all="ignore"):
+            of_x, of_y = (query.Ay, query.gx, query.x), (query.Atx, query.hy, query.y)
+            (*sizes_x, at_x, scale_x), (*sizes_y, at_y, scale_y) = self._lengths(of_x, of_y)
             L_x, L_y = self._smoothness
-            size_x, size_y = sum(terms_x) + L_x * at_x + scale_x, sum(terms_y) + L_y * at_y + scale_y
-            # Underflow can change each term of a sum by the smallest positive number.
-            lost = max(map(smallest_of, (gx, hy, Ay, Atx))) * (sum(self.shape) / self.blocks) ** 1.5
-            lost = lost * (at_x + at_y + size_x + size_y > 0.0)
-            return Fx, Fy, _unit(gx, Ay) * size_x + lost, _unit(hy, Atx) * size_y + lost
+            scale_x, scale_y = (s / math.sqrt(A.sum_length) for s, A in ((scale_x, self.A), (scale_y, self.A.T)))
+            error_x = 2.0 * max(map(eps_of, of_x)) * (sum(sizes_x) + L_x * at_x + scale_x)
+            error_y = 2.0 * max(map(eps_of, of_y)) * (sum(sizes_y) + L_y * at_y + scale_y)
+        return float(np.max(distance_bound(self.mu_x, self.mu_y, error_x, error_y)))
+
+    def _gradient_errors(
+        self, query: Query, sizes_x: list[Any], sizes_y: list[Any], careful: bool = False
+    ) -> tuple[Any, Any]:
+        """Bounds on the errors of the two gradients, from the sizes of gradient, point and bounds on the entries."""
+        errors = []
+        for f, L, at, p, (size, length, *entries) in (
+            (self.g, self._smoothness[0], query.at_x, query.gx, sizes_x),
+            (self.h, self._smoothness[1], query.at_y, query.hy, sizes_y),
+        ):
+            known = careful and f.careful is not None
+            rounding = entries[0] if entries and not known else 0.0 * size
+            errors.append(error_from_sizes(f, L, max(eps_of(at), eps_of(p)), rounding, size, length))
+        return errors[0], errors[1]
+
+    def _norm_error(self, side: int, eps: float) -> float:
+        """The relative error of the norm of a residual, and of the sum that the residual is."""
+        return gamma(self.shape[side] // self.blocks + 4, eps)
+
+    def _with_underflow(
+        self, query: Query, error_x: Any, error_y: Any, sizes_x: list[Any], sizes_y: list[Any]
+    ) -> tuple[Any, Any]:
+        """The errors with what underflow adds: each term of a sum can change by the smallest positive number."""
+        lost = max(map(smallest_of, query[4:])) * (sum(self.shape) / self.blocks) ** 1.5
+        lost = lost * (sum(sizes_x[:2]) + sum(sizes_y[:2]) + error_x + error_y > 0.0)
+        return error_x + lost, error_y + lost
 
     def _lengths(self, of_x: tuple[Array, ...], of_y: tuple[Array, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The norms of some vectors, the last being x and y, followed by the rounding scales of A y and of A' x."""
+        """The norms of some vectors, the third being x and y, followed by the rounding scales of A y and of A' x."""
         squared_together(*of_x)
         sizes_x, sizes_y = tuple(map(norm, of_x)), tuple(map(norm, of_y))
-        return (*sizes_x, self.A.rounding_scale(of_y[-1])), (*sizes_y, self.A.T.rounding_scale(of_x[-1]))
+        return (*sizes_x, self.A.rounding_scale(of_y[2])), (*sizes_y, self.A.T.rounding_scale(of_x[2]))
 
     @property
     def _smoothness(self) -> tuple[Any, Any]:
@@ -192,9 +300,9 @@ class Saddle:
         vector: Array = detached(point) if fits else as_vector(point, name, size)
         return vector
 
-    def _gradient(self, function: Smooth, x: Array, x64: Array) -> Array:
-        """The gradient in float64; in the problem's dtype for functions of other libraries, which may need that."""
-        return function.grad(x64 if self.space.is_numpy or function.space is not None else self.space.cast(x))
+    def _argument(self, function: Smooth, x: Array, x64: Array) -> Array:
+        """The point in float64; in the problem's dtype for functions of other libraries, which may need that."""
+        return x64 if self.space.is_numpy or function.space is not None else self.space.cast(x)
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -206,6 +314,36 @@ def with_smoothness(f: Smooth, L: float) -> Smooth:
     return f.replace(L=L if math.isnan(f.mu) else max(L, f.mu))
 
 
-def _unit(*arrays: Array) -> float:
-    """Two units of rounding of the array with the lowest precision, which limits the accuracy of a sum."""
-    return 2.0 * max(map(eps_of, arrays))
+def _rounding(f: Smooth, x: Array) -> tuple[Array, ...]:
+    """The bounds on the errors of the entries of the gradient at x, if the function has some."""
+    return () if f.rounding is None else (f.rounding(x),)
+
+
+def _careful_sum(f: Smooth, x: Array, p: Array, product: Sum, sign: float = 1.0) -> Sum:
+    """The gradient at x, which is p as computed, plus or minus a product, in about twice the digits."""
+    total = Accumulator(0.0 * product.hi)
+    total.add_sum(Sum(sign * product.hi, sign * product.lo, product.error))
+    if f.careful is None:
+        total.add(p)
+    else:
+        total.add_sum(Sum(*f.careful(x)))
+    return total.total()
+
+
+def assumptions(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
+    """What a certificate rests on beside the arithmetic of its query, in sentences."""
+    found = []
+    for name, f in (("g", g), ("h", h)):
+        if not f.trusted:
+            mu = "unknown" if math.isnan(f.mu) else f"{f.mu:.6g}, as given"
+            found.append(f"The strong convexity mu of {name} is {mu}.")
+        if math.isnan(f.accuracy):
+            found.append(
+                f"The gradient of {name} is computed to within two units of rounding of its length plus L times the "
+                "length of the point, apart from the noise that is found in it."
+            )
+        elif f.accuracy > 0.0 or isinstance(f.rounding, StatedBounds):
+            found.append(f"The gradient of {name} is as accurate as was stated.")
+    if not A.has_entries:
+        found.append("Products with A and with its transpose are right to two units of rounding of |A| |y|.")
+    return tuple(found)

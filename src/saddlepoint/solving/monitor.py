@@ -101,7 +101,7 @@ class Monitor:
         space.wait(x)  # until here the time is that of the steps
         began = time.perf_counter()
         point = frozen_copy(space.of_x.cast(x)), frozen_copy(space.of_y.cast(y))  # as they will be returned
-        certificate = self.audit.certificate(*point)
+        certificate = self.audit.certificate(*point, self.state.tol)
         state = self.state.monitor
         state.checks += 1
         if self.merit(certificate) < PROGRESS * self.merit(self.certificate):
@@ -116,7 +116,7 @@ class Monitor:
 
     def certify_best(self) -> None:
         """Take the certificate of the best point anew: it came from a file, or the constants are others now."""
-        self.certificate = self.audit.certificate(*self.state.best)
+        self.certificate = self.audit.certificate(*self.state.best, self.state.tol)
 
     def note_progress(self) -> None:
         """Progress was made, or a new method begins: a stall counts from here."""
@@ -167,7 +167,7 @@ class Monitor:
         waited = state.checks - check
         if waited >= STALL_CHECKS:
             self.diagnose()
-            floor = self.audit.floor(certificate)
+            floor = self.audit.floor(*self.state.best, certificate)
             state.at_rounding_floor = self.mu_known and certificate.distance <= 100.0 * floor
         checks, most = LONG_STALL
         return state.at_rounding_floor or (waited >= checks and self.state.counts.total > 100 * calls + most)

@@ -159,7 +159,8 @@ class Result:
             "message": self.message,
             "method": self.method,
             "parameters": self.parameters,
-            "certificate": self.certificate._asdict() | {"residual": self.certificate.residual},
+            "certificate": self.certificate._asdict()
+            | {"residual": self.certificate.residual, "assumes": list(self.certificate.assumes)},
             "calls": self.calls,
             "passes": self.passes,
             "monitor_calls": self.monitor_calls,

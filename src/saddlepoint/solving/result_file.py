@@ -89,6 +89,11 @@ def _array(data: bytes, name: str, kind: str) -> Array:
     return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
+def _certificate(told: dict[str, Any]) -> Certificate:
+    numbers: dict[str, Any] = {name: float(told[name]) for name in Certificate._fields if name != "assumes"}
+    return Certificate(**numbers, assumes=tuple(map(str, told["assumes"])))
+
+
 def _result(arrays: dict[str, Array], told: dict[str, Any]) -> Result:
     x, y, history = (arrays[name] for name in ("x", "y", "history"))
     if x.ndim != 1 or y.ndim != 1 or history.shape[1:] != (len(Record._fields),):
@@ -101,7 +106,7 @@ def _result(arrays: dict[str, Array], told: dict[str, Any]) -> Result:
         y=y,
         status=Status(told["status"]),
         message=str(told["message"]),
-        certificate=Certificate(*(float(told["certificate"][name]) for name in Certificate._fields)),
+        certificate=_certificate(told["certificate"]),
         seconds=float(told["seconds"]),
         method=str(told["method"]),
         history=History.of(history),

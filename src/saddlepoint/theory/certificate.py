@@ -19,7 +19,7 @@ blocks of a batch; every ``Certificate`` of the library comes from it.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class Certificate(NamedTuple):
         Fy: |grad h(y) - A' x|, as computed.
         noise_x: by how much the gradient of g may be wrong beyond rounding, as measured; 0 if no noise was found.
         noise_y: by how much the gradient of h may be wrong beyond rounding, as measured; 0 if no noise was found.
+        assumes: what the proof rests on beside the arithmetic of the query, in sentences; empty if it rests on nothing.
     """
 
     distance: float
@@ -61,6 +62,7 @@ class Certificate(NamedTuple):
     Fy: float
     noise_x: float
     noise_y: float
+    assumes: tuple[str, ...] = ()
 
     @property
     def residual(self) -> float:
@@ -100,7 +102,13 @@ class BlockCertificates(NamedTuple):
 
     def each(self) -> list[Certificate]:
         """One certificate per problem."""
-        return [Certificate(*map(float, row)) for row in zip(*self, strict=True)]
+        rows: list[list[Any]] = np.stack(self, axis=1).tolist()
+        return [Certificate(*row) for row in rows]
+
+    def smaller(self, other: BlockCertificates) -> BlockCertificates:
+        """For each problem, the certificate with the smaller distance: this one or the other one."""
+        keep = self.distance <= other.distance
+        return BlockCertificates(*(np.where(keep, a, b) for a, b in zip(self, other, strict=True)))
 
     def worst(self) -> Certificate:
         """The largest of each bound, which holds for every problem.
@@ -121,6 +129,23 @@ class BlockCertificates(NamedTuple):
             noise_x=float(np.max(self.noise_x)),
             noise_y=float(np.max(self.noise_y)),
         )
+
+
+def rounding_decides(distance: Number, rounding: Number, tol: float | None = None) -> bool:
+    """Whether a certified distance could be on the other side of tol if its rounding errors were smaller.
+
+    Args:
+        distance: the certified distance; of a batch, those of all problems.
+        rounding: the part of it that allows for rounding errors, without noise.
+        tol: what the distance is compared with. Without it: whether more than half of the distance is due to rounding.
+
+    Example:
+        >>> from saddlepoint.theory import rounding_decides
+        >>> rounding_decides(3e-9, 1e-9, tol=2e-9), rounding_decides(3e-9, 1e-9, tol=1e-6), rounding_decides(3e-9, 2e-9)
+        (True, False, True)
+    """
+    wanted = 0.0 if tol is None else tol
+    return bool(np.any((distance > wanted) & (wanted >= distance - 2.0 * rounding)))
 
 
 def certificate_from_residuals(

@@ -61,12 +61,25 @@ def as_accuracy(accuracy: Any, name: str) -> tuple[float, Rounding | None]:
 
 def gradient_error(f: Smooth, x: Array, p: Array, sizes: Callable[[Array], Any]) -> Any:
     """A bound on the size of p - grad f(x), where p is the gradient as computed (see ``Smooth.gradient_error``)."""
+    rounding = 0.0 if f.rounding is None else sizes(f.rounding(x))
+    return error_from_sizes(f, f.L, max(eps_of(x), eps_of(p)), rounding, sizes(p), sizes(x))
+
+
+def error_from_sizes(f: Smooth, L: Any, eps: float, rounding: Any, p: Any, x: Any) -> Any:
+    """The bound of ``gradient_error``, from the sizes of the bounds on the entries, of p and of x.
+
+    Args:
+        f: the function.
+        L: its smoothness; in a batch, that of each block.
+        eps: the machine epsilon of x or p, whichever is the larger.
+        rounding, p, x: the sizes; in a batch, those of each block.
+    """
     with np.errstate(all="ignore"):
-        error: Any = 0.0 if f.rounding is None else sizes(f.rounding(x))
+        error = rounding
         if f.accuracy != 0.0:  # NaN if nothing was said
-            a = stated(f, x, p)
+            a = ASSUMED * eps if math.isnan(f.accuracy) else f.accuracy
             # From |p - grad| <= a (|grad| + L |x|) and |grad| <= |p| + |p - grad|; a = 1 says nothing.
-            error = error + (a / (1.0 - a) if a < 1.0 else math.inf) * (sizes(p) + f.L * sizes(x))
+            error = error + (a / (1.0 - a) if a < 1.0 else math.inf) * (p + L * x)
         return np.where(np.isnan(error), math.inf, error) if is_array(error) else unbounded_if_nan(float(error))
 
 

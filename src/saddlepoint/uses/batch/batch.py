@@ -25,7 +25,13 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.theory.certificate import BlockCertificates, Certificate, certificates_from_residuals
+from saddlepoint.theory.certificate import (
+    BlockCertificates,
+    Certificate,
+    certificates_from_residuals,
+    distance_bound,
+    rounding_decides,
+)
 from saddlepoint.uses.batch.coupling import BatchedCoupling, batched, block_norms, stacked_couplings
 from saddlepoint.uses.batch.functions import stacked, stretched_blocks
 
@@ -124,27 +130,42 @@ class Batch:
         X = xp.reshape(x, (self.size, -1))
         return list(X) if self._raw.space.is_numpy else list(xp.unstack(X))
 
-    def certificates(self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0)) -> list[Certificate]:
+    def certificates(
+        self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0), tol: float | None = None
+    ) -> list[Certificate]:
         """The certificate of each (x_b, y_b), from one query at all of them.
 
         Args:
             x, y: all x_b and all y_b.
             noise: by how much the gradients of g and of h may be wrong in a block, in the variables of ``problem``;
                 the certificate of a run on ``problem`` has these numbers as ``noise_x`` and ``noise_y``.
+            tol: what the distances are compared with (see ``Saddle.certificate``).
         """
-        return self._proofs(x, y, noise).each()
+        return [proof._replace(assumes=self._raw.assumes) for proof in self._proofs(x, y, noise, tol).each()]
 
-    def worst(self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0)) -> Certificate:
+    def worst(
+        self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0), tol: float | None = None
+    ) -> Certificate:
         """A certificate that holds for every block; Fx, Fy and the noise are in the variables of ``problem``."""
-        proofs = self._proofs(x, y, noise)
+        proofs = self._proofs(x, y, noise, tol)
         with np.errstate(over="ignore", invalid="ignore"):
             Fx, Fy = (norm(slope * F) for slope, F in zip(self._slopes, (proofs.Fx, proofs.Fy), strict=True))
-        return proofs.worst()._replace(Fx=Fx, Fy=Fy, noise_x=noise[0], noise_y=noise[1])
+        proof = proofs.worst()._replace(Fx=Fx, Fy=Fy, noise_x=noise[0], noise_y=noise[1])
+        return proof._replace(assumes=self._raw.assumes)
 
-    def _proofs(self, x: Array, y: Array, noise: tuple[float, float]) -> BlockCertificates:
-        noise_x, noise_y = (level / slope for level, slope in zip(noise, self._slopes, strict=True))
+    def _proofs(self, x: Array, y: Array, noise: tuple[float, float], tol: float | None) -> BlockCertificates:
+        levels = tuple(level / slope for level, slope in zip(noise, self._slopes, strict=True))
         mu_x, _, mu_y, _ = self.constants
-        return certificates_from_residuals(mu_x, mu_y, *self._raw._residuals(x, y), noise_x, noise_y)
+        query = self._raw._query(x, y)
+        residuals = self._raw._residuals(query)
+        found = certificates_from_residuals(mu_x, mu_y, *residuals, *levels)
+        with np.errstate(all="ignore"):
+            rounding = distance_bound(mu_x, mu_y, *residuals[2:])
+        if not rounding_decides(found.distance, rounding, tol):
+            return found
+        careful = self._raw._careful_residuals(query)
+        assert careful is not None
+        return found.smaller(certificates_from_residuals(mu_x, mu_y, *careful, *levels))
 
 
 class _Blocks(Saddle):
@@ -165,9 +186,9 @@ class _Blocks(Saddle):
         A, transpose = self.A, self.A.T
         assert isinstance(A, BatchedCoupling)
         assert isinstance(transpose, BatchedCoupling)
-        vectors = (*of_x, transpose.rounding_terms(of_x[-1]), *of_y, A.rounding_terms(of_y[-1]))
+        vectors = (*of_x, transpose.rounding_terms(of_x[2]), *of_y, A.rounding_terms(of_y[2]))
         lengths = block_norms([self.space.wide.cast(v) for v in vectors], self.blocks)
-        (*sizes_x, scale_y), (*sizes_y, scale_x) = np.split(lengths, 2)
+        (*sizes_x, scale_y), (*sizes_y, scale_x) = lengths[: len(of_x) + 1], lengths[len(of_x) + 1 :]
         return (*sizes_x, scale_x), (*sizes_y, scale_y)
 
     @property
@@ -192,9 +213,9 @@ class _Whole(Saddle):
         self.batch, self.estimated, self.blocks = batch, f.estimated, batch.size
         return self
 
-    def certificate(self, x: Array, y: Array) -> Certificate:
+    def certificate(self, x: Array, y: Array, tol: float | None = None) -> Certificate:
         """The worst of the blocks."""
-        return self.batch.worst(*self.batch.back(x, y), self.noise)
+        return self.batch.worst(*self.batch.back(x, y), self.noise, tol)
 
     def block_norms(self, vector: Array) -> Any:
         """The norm of each block."""
