@@ -1,0 +1,256 @@
+r"""Data minus the means of their columns, with proven bounds on what rounding changes.
+
+Problem:    X - 1 m', where m are the means of the columns of X. Differences of large numbers are exact or nearly so;
+            what loses digits is a mean that is rounded to float64, and a subtraction of products, X w - 1 (m'w).
+Means:      the sum of a column is computed as a pair hi + lo: numbers are added two at a time, and the error of each
+            addition, which is a floating-point number, is added up too (D. E. Knuth, TAOCP 2, section 4.2.2). So m is
+            a pair with about 30 digits, and each entry of X - 1 m' has a relative error of a few units of rounding.
+Sparse:     a column with entries in more than half of its rows becomes dense and is centred as above. Of any other
+            column at least half of the entries are zero, so that its mean is at most sqrt(2) times its root mean square
+            after centring: there X w - 1 (m'w) loses nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, issparse
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import inner
+from saddlepoint.parts.coupling import Coupling, as_coupling
+
+EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
+UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of the bounds themselves
+ENTRIES = 1 << 18  # entries of X that are read at a time
+
+
+class Pair(NamedTuple):
+    """Numbers ``hi + lo`` that differ from the true ones by at most ``error``."""
+
+    hi: Array
+    lo: Array
+    error: Array
+
+
+class Centred(NamedTuple):
+    """A matrix with centred columns.
+
+    Attributes:
+        D: the matrix as computed.
+        means: the means of the columns of the data, rounded to float64.
+        sizes: bounds on the norms of the columns of D, and of the exact matrix.
+        errors: bounds on the norms of the columns of D minus the exact matrix.
+    """
+
+    D: Coupling
+    means: Array
+    sizes: Array
+    errors: Array
+
+
+def centred(X: Any, *, scale: float = 1.0, constant: float | None = None) -> Centred:
+    """scale (X - 1 m') for an array or a SciPy sparse array X in float64, with a last column ``constant`` if given.
+
+    The exact matrix that ``errors`` refer to has the exact means. The scale may have a relative error of EPS.
+    """
+    rows, features = X.shape
+    if not issparse(X):
+        D, means, sizes, errors = _dense(X, scale)
+        if constant is not None:
+            D = np.hstack((D, np.full((rows, 1), constant)))
+        return Centred(as_coupling(D), means.hi, *_with_constant(sizes, errors, rows, constant))
+    X = csc_array(X)
+    full = 2 * np.diff(X.indptr) > rows
+    kept, filled = csc_array(X[:, ~full]), np.flatnonzero(full)
+    F, F_means, F_sizes, F_errors = _dense(X[:, full].toarray(), scale)
+    total = _segment_sums(kept.data, np.diff(kept.indptr))
+    mean = (total.hi + total.lo) / rows
+    off = 2.0 * EPS * np.abs(mean) + total.error / rows
+    c = scale * mean
+    means, sizes, errors = (np.zeros(features) for _ in range(3))
+    means[full], means[~full] = F_means.hi, mean
+    sizes[full], errors[full] = F_sizes, F_errors
+    kept = scale * kept
+    stored = _column_norms(kept)
+    sizes[~full] = UP * (stored + math.sqrt(rows) * np.abs(c))
+    relative = 0.0 if scale == 1.0 else 2.0 * EPS
+    errors[~full] = UP * (scale * math.sqrt(rows) * off + relative * sizes[~full])
+    rest = np.flatnonzero(~full)
+    if constant is not None:
+        F, filled = np.hstack((F, np.full((rows, 1), constant))), np.append(filled, features)
+    sizes, errors = _with_constant(sizes, errors, rows, constant)
+    if not rest.size:
+        return Centred(as_coupling(F), means, sizes, errors)
+    return Centred(CentredColumns(F, filled, csr_array(kept), rest, c, sizes), means, sizes, errors)
+
+
+class CentredColumns(Coupling):
+    """A matrix with some dense columns and some sparse ones, from each of which a number is subtracted.
+
+    Args:
+        F: the dense columns, and ``filled``, their positions.
+        S: the sparse columns, and ``rest``, their positions.
+        c: the number that is subtracted from each sparse column.
+        sizes: bounds on the norms of all columns.
+    """
+
+    trusted = True
+
+    def __init__(self, F: Array, filled: Array, S: Any, rest: Array, c: Array, sizes: Array) -> None:
+        self.F, self.filled, self.S, self.rest, self.c, self.sizes = F, filled, S, rest, c, sizes
+        self.shape = (S.shape[0], sizes.shape[0])
+        self.dtype = np.dtype(np.float64)
+
+    def mul(self, y: Array) -> Array:
+        """F y_F + S y_S - 1 c'y_S."""
+        sparse = y[self.rest]
+        return np.asarray(self.F @ y[self.filled] + (self.S @ sparse - inner(self.c, sparse)))
+
+    def tmul(self, x: Array) -> Array:
+        """F'x and S'x - c 1'x, in their places."""
+        product = np.empty(self.shape[1], np.result_type(x, self.dtype))
+        product[self.filled] = self.F.T @ x
+        product[self.rest] = self.S.T @ x - float(x.sum()) * self.c
+        return product
+
+    def _transpose(self) -> Coupling:
+        return TransposedColumns(self)
+
+
+class TransposedColumns(Coupling):
+    """The transpose of ``CentredColumns``."""
+
+    trusted = True
+
+    def __init__(self, of: CentredColumns) -> None:
+        self.of = of
+        self.shape, self.dtype = (of.shape[1], of.shape[0]), of.dtype
+
+    def mul(self, y: Array) -> Array:
+        """A y."""
+        return self.of.tmul(y)
+
+    def tmul(self, x: Array) -> Array:
+        """A' x."""
+        return self.of.mul(x)
+
+    def _transpose(self) -> Coupling:
+        return self.of
+
+
+def column_means(X: Array) -> Pair:
+    """The means of the columns of an array. Their error is far below the rounding of a mean to float64.
+
+    The sums are those of X minus rough means, which are a pair too. What the additions lose is added up in ``lo``.
+    """
+    rows, features = X.shape
+    rough = X.mean(axis=0)
+    hi, lo, size, error = np.zeros((4, features))
+    block = max(1, ENTRIES // features)
+    for start in range(0, rows, block):
+        rest, low = two_sum(X[start : start + block], -rough)
+        part = _folded(rest)
+        hi, lost = two_sum(hi, part.hi)
+        lo = lo + (lost + part.lo + low.sum(axis=0))
+        size = size + np.abs(low).sum(axis=0) + np.abs(part.lo) + np.abs(lost)
+        error = error + part.error
+    shift = (hi + lo) / rows
+    error = (error + gamma(rows + 4 * math.ceil(rows / block)) * size) / rows + 2.0 * EPS * np.abs(shift)
+    return Pair(*two_sum(rough, shift), UP * error)
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The pair (s, e) with s = fl(a + b) and s + e = a + b exactly."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def gamma(n: float) -> float:
+    """A bound on the relative error of n operations, in any order; infinite if n is so large that it says little."""
+    return n * EPS / (1.0 - n * EPS) if n * EPS < 0.125 else math.inf
+
+
+def _dense(X: Array, scale: float) -> tuple[Array, Pair, Array, Array]:
+    """The centred array, the means, and ``sizes`` and ``errors`` of ``Centred``.
+
+    An entry d of D is fl(fl(X - hi) - lo), so that its error is at most EPS |d| + EPS |lo| and the error of hi + lo.
+    """
+    rows, features = X.shape
+    if not features:
+        return np.zeros((rows, 0)), Pair(*np.zeros((3, 0))), np.zeros(0), np.zeros(0)
+    means = column_means(X)
+    D = X - means.hi
+    D -= means.lo
+    relative = EPS
+    if scale != 1.0:
+        D *= scale
+        relative = 3.0 * EPS
+    sizes = UP * _column_norms(D)
+    errors = UP * (relative * sizes + scale * math.sqrt(rows) * (EPS * np.abs(means.lo) + means.error))
+    return D, means, sizes + errors, errors
+
+
+def _with_constant(sizes: Array, errors: Array, rows: int, constant: float | None) -> tuple[Array, Array]:
+    if constant is None:
+        return sizes, errors
+    return np.append(sizes, UP * math.sqrt(rows) * abs(constant)), np.append(errors, 0.0)
+
+
+def _column_norms(D: Any) -> Array:
+    """Bounds on the norms of the columns, up to the factor UP; they hold even if squares underflow."""
+    units = abs(D).max(axis=0)
+    units = np.asarray(units.toarray() if issparse(units) else units).ravel()
+    units = np.where(units > 0.0, units, 1.0)
+    if issparse(D):
+        scaled = csc_array(D)
+        squares = (scaled.data / np.repeat(units, np.diff(scaled.indptr))) ** 2
+        sums = np.bincount(np.repeat(np.arange(D.shape[1]), np.diff(scaled.indptr)), squares, minlength=D.shape[1])
+    else:
+        sums = np.zeros(D.shape[1])
+        block = max(1, ENTRIES // max(D.shape[1], 1))
+        for start in range(0, D.shape[0], block):
+            part = D[start : start + block] / units
+            sums += np.einsum("ij,ij->j", part, part)
+    return np.asarray(units * np.sqrt(sums) * (1.0 + gamma(D.shape[0] + 8)))
+
+
+def _folded(R: Array) -> Pair:
+    """The sums of the columns of a dense block: halves are added until one row is left."""
+    rows = R.shape[0]
+    size = np.abs(R).sum(axis=0)
+    lost = np.zeros(R.shape[1])
+    while R.shape[0] > 1:
+        half = R.shape[0] // 2
+        s, e = two_sum(R[:half], R[half : 2 * half])
+        lost = lost + e.sum(axis=0)
+        R = s if R.shape[0] == 2 * half else np.concatenate((s, R[2 * half :]))
+    # The numbers in lost are at most EPS times those added, in each of log2(rows) rounds; adding them up is rounded.
+    levels = math.ceil(math.log2(rows)) + 1 if rows > 1 else 1
+    return Pair(R[0], lost, UP * gamma(2 * rows) * gamma(levels) * size)
+
+
+def _segment_sums(values: Array, counts: Array) -> Pair:
+    """The sums of consecutive segments of an array: neighbours within a segment are added until one is left."""
+    columns = counts.shape[0]
+    owner = np.repeat(np.arange(columns), counts)
+    size = np.bincount(owner, np.abs(values), minlength=columns)
+    longest = int(counts.max(initial=1))
+    lost = np.zeros(columns)
+    while counts.max(initial=0) > 1:
+        starts = np.cumsum(counts) - counts
+        place = np.arange(values.shape[0]) - np.repeat(starts, counts)
+        even = np.flatnonzero(place % 2 == 0)
+        paired = place[even] + 1 < np.repeat(counts, counts)[even]
+        right = np.where(paired, values[np.minimum(even + 1, values.shape[0] - 1)], 0.0)
+        values, e = two_sum(values[even], right)
+        owner = owner[even]
+        lost += np.bincount(owner, e, minlength=columns)
+        counts = (counts + 1) // 2
+    hi = np.zeros(columns)
+    hi[owner] = values
+    levels = math.ceil(math.log2(longest)) + 1 if longest > 1 else 1
+    return Pair(hi, lost, UP * gamma(2 * longest) * gamma(levels) * size)
