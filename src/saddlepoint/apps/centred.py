@@ -20,6 +20,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling, as_coupling
 
 EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
@@ -61,7 +62,7 @@ def centred(X: Any, *, scale: float = 1.0, constant: float | None = None) -> Cen
         D, means, sizes, errors = _dense(X, scale)
         if constant is not None:
             D = np.hstack((D, np.full((rows, 1), constant)))
-        return Centred(as_coupling(D), means.hi, *_with_constant(sizes, errors, rows, constant))
+        return Centred(as_coupling(D), means, *_with_constant(sizes, errors, rows, constant))
     X = csc_array(X)
     full = 2 * np.diff(X.indptr) > rows
     kept, filled = csc_array(X[:, ~full]), np.flatnonzero(full)
@@ -71,7 +72,7 @@ def centred(X: Any, *, scale: float = 1.0, constant: float | None = None) -> Cen
     off = 2.0 * EPS * np.abs(mean) + total.error / rows
     c = scale * mean
     means, sizes, errors = (np.zeros(features) for _ in range(3))
-    means[full], means[~full] = F_means.hi, mean
+    means[full], means[~full] = F_means, mean
     sizes[full], errors[full] = F_sizes, F_errors
     kept = scale * kept
     stored = _column_norms(kept)
@@ -158,7 +159,7 @@ def column_means(X: Array) -> Pair:
         size = size + np.abs(low).sum(axis=0) + np.abs(part.lo) + np.abs(lost)
         error = error + part.error
     shift = (hi + lo) / rows
-    error = (error + gamma(rows + 4 * math.ceil(rows / block)) * size) / rows + 2.0 * EPS * np.abs(shift)
+    error = (error + gamma(rows + 4 * math.ceil(rows / block), EPS) * size) / rows + 2.0 * EPS * np.abs(shift)
     return Pair(*two_sum(rough, shift), UP * error)
 
 
@@ -169,19 +170,14 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return s, (a - (s - t)) + (b - t)
 
 
-def gamma(n: float) -> float:
-    """A bound on the relative error of n operations, in any order; infinite if n is so large that it says little."""
-    return n * EPS / (1.0 - n * EPS) if n * EPS < 0.125 else math.inf
-
-
-def _dense(X: Array, scale: float) -> tuple[Array, Pair, Array, Array]:
+def _dense(X: Array, scale: float) -> tuple[Array, Array, Array, Array]:
     """The centred array, the means, and ``sizes`` and ``errors`` of ``Centred``.
 
     An entry d of D is fl(fl(X - hi) - lo), so that its error is at most EPS |d| + EPS |lo| and the error of hi + lo.
     """
     rows, features = X.shape
     if not features:
-        return np.zeros((rows, 0)), Pair(*np.zeros((3, 0))), np.zeros(0), np.zeros(0)
+        return np.zeros((rows, 0)), np.zeros(0), np.zeros(0), np.zeros(0)
     means = column_means(X)
     D = X - means.hi
     D -= means.lo
@@ -191,7 +187,7 @@ def _dense(X: Array, scale: float) -> tuple[Array, Pair, Array, Array]:
         relative = 3.0 * EPS
     sizes = UP * _column_norms(D)
     errors = UP * (relative * sizes + scale * math.sqrt(rows) * (EPS * np.abs(means.lo) + means.error))
-    return D, means, sizes + errors, errors
+    return D, means.hi, sizes + errors, errors
 
 
 def _with_constant(sizes: Array, errors: Array, rows: int, constant: float | None) -> tuple[Array, Array]:
@@ -215,7 +211,7 @@ def _column_norms(D: Any) -> Array:
         for start in range(0, D.shape[0], block):
             part = D[start : start + block] / units
             sums += np.einsum("ij,ij->j", part, part)
-    return np.asarray(units * np.sqrt(sums) * (1.0 + gamma(D.shape[0] + 8)))
+    return np.asarray(units * np.sqrt(sums) * (1.0 + gamma(D.shape[0] + 8, EPS)))
 
 
 def _folded(R: Array) -> Pair:
@@ -230,7 +226,7 @@ def _folded(R: Array) -> Pair:
         R = s if R.shape[0] == 2 * half else np.concatenate((s, R[2 * half :]))
     # The numbers in lost are at most EPS times those added, in each of log2(rows) rounds; adding them up is rounded.
     levels = math.ceil(math.log2(rows)) + 1 if rows > 1 else 1
-    return Pair(R[0], lost, UP * gamma(2 * rows) * gamma(levels) * size)
+    return Pair(R[0], lost, UP * gamma(2 * rows, EPS) * gamma(levels, EPS) * size)
 
 
 def _segment_sums(values: Array, counts: Array) -> Pair:
@@ -253,4 +249,4 @@ def _segment_sums(values: Array, counts: Array) -> Pair:
     hi = np.zeros(columns)
     hi[owner] = values
     levels = math.ceil(math.log2(longest)) + 1 if longest > 1 else 1
-    return Pair(hi, lost, UP * gamma(2 * longest) * gamma(levels) * size)
+    return Pair(hi, lost, UP * gamma(2 * longest, EPS) * gamma(levels, EPS) * size)

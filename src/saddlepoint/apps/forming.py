@@ -1,0 +1,92 @@
+r"""Functions and matrices that were computed from data: what they lost by rounding becomes a part of the certificate.
+
+A certificate is about a function g and a matrix A. Where an application computes them from the caller's data, they
+differ from those that the data define. The residual of the problem that the data define differs from the one that is
+computed by at most the error of the gradient of g plus that of the product with A. The wrappers here add both to what
+is known of the rounding of gradients and products, so that the certificate is about the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
+from saddlepoint.parts.functions.smooth import Smooth, known
+
+EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
+UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of the bounds themselves
+
+
+def formed(f: Smooth, error: Callable[[Array], Array], *, mu: float | None = None, L: float | None = None) -> Smooth:
+    """The function f, whose gradient at x differs from that of the function of the data by at most ``error(x)``.
+
+    Args:
+        f: the function as computed.
+        error: x -> bounds on the differences of the entries of the gradients.
+        mu, L: constants of the function of the data, if they are not those of f.
+    """
+    return f.replace(
+        mu=known(f.mu) if mu is None else mu,
+        L=known(f.L) if L is None else L,
+        accuracy=known(f.accuracy),
+        rounding=SumOfBounds(f.rounding, error),
+        careful=None if f.careful is None else CarefulWithError(f.careful, error),
+        trusted=f.trusted,
+    )
+
+
+class SumOfBounds:
+    """x -> the sum of two bounds; the first may be None, for zero."""
+
+    def __init__(self, first: Callable[[Array], Array] | None, second: Callable[[Array], Array]) -> None:
+        self.first, self.second = first, second
+
+    def __call__(self, x: Array) -> Array:
+        """The bounds at x."""
+        return self.second(x) if self.first is None else self.first(x) + self.second(x)
+
+
+class CarefulWithError:
+    """A gradient in compensated arithmetic, with a further error."""
+
+    def __init__(self, careful: Callable[[Array], tuple[Array, Array, Array]], error: Callable[[Array], Array]) -> None:
+        self.careful, self.error = careful, error
+
+    def __call__(self, x: Array) -> tuple[Array, Array, Array]:
+        """The gradient as a sum of two vectors, and bounds on its errors."""
+        high, low, error = self.careful(x)
+        return high, low, error + self.error(x)
+
+
+class FormedCoupling(ForwardingCoupling):
+    """A matrix A of which each entry differs from that of the data by at most the entry of ``error``.
+
+    Args:
+        A: the matrix as computed.
+        error: an array or a SciPy sparse array of the shape of A, without negative entries.
+    """
+
+    def __init__(self, A: Coupling, error: Any) -> None:
+        super().__init__(A)
+        self.error = error
+
+    def product_error(self, y: Array, eps: float) -> float:
+        """A bound on the error of A y: that of the product as computed, and that of A."""
+        return self.A.product_error(y, eps) + UP * norm(self.error @ np.abs(y))
+
+    def careful_mul(self, y: Array) -> Any:
+        """A y in compensated arithmetic, with a bound that includes the error of A."""
+        product = self.A.careful_mul(y)
+        if product is None:
+            return None
+        high, low, error = product
+        return type(product)(high, low, error + UP * (self.error @ np.abs(y)))
+
+    def _transpose(self) -> Coupling:
+        return FormedCoupling(self.A.T, self.error.T)
