@@ -53,8 +53,8 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     a mean over samples: a gradient takes one pass over the rows, and no pair is ever formed.
 
-    Coordinates.  Moving all features by a constant c moves every score by c'w, and a and b with them. With the midpoint
-    c = (m+ + m-)/2 and a unit s for a and b, the variables are x = (w, (a - c'w)/s, (b - c'w)/s) and y = alpha, and
+    Coordinates.  Moving all features by a constant c moves every score by c'w, and a and b with them. With a c near the
+    midpoint (m+ + m-)/2 and a unit s of a and b, the variables are x = (w, (a - c'w)/s, (b - c'w)/s), y = alpha, and
 
         g(w, u, v) = p q [mean+ (w'(x - c) - s u)^2 + mean- (w'(x - c) - s v)^2 - 2 d'w] + l2/2 |w|^2,
         A = -2 p q (d, 0, 0)',    h(alpha) = p q alpha^2.
@@ -74,8 +74,15 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     a and b cost a factor of 4 in the condition number at most. L_x is the smaller of the trace and a bound by the
     Lanczos method that holds with a probability of 1 - 1e-8.
 
-    One pass over the rows gives the means. Up to 1000 features, a second one forms g's matrix, and gradients do not
-    read the data again; with more, each gradient is one pass. One block of rows is held at a time; X is not copied.
+    Certificate.  It is about the numbers in X as they were given: the distance is that to the saddle point of the
+    problem above in exact arithmetic, with the c and s that were chosen, which are exact numbers too. Rows are centred
+    before anything is multiplied, so that large means of the features cost no accuracy. What rounding changes in d, in
+    the Hessian and in mu_x is bounded and is part of the certificate. ``a_``, ``b_`` and the scores are computed
+    from w in float64, and are as accurate as w'x is.
+
+    Three passes over the rows give the means and the constants. Up to 1000 features, a fourth one forms g's matrix, and
+    gradients do not read the data again; with more, each gradient is one pass. One block of rows is held at a time, and
+    X is not copied, except those columns of a sparse X that have entries in more than half of the rows.
 
     Args:
         l2: the multiple of |w|^2/2 that is added; positive.

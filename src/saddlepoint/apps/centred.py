@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import Sum, two_sum
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling, as_coupling
@@ -26,14 +27,6 @@ from saddlepoint.parts.coupling import Coupling, as_coupling
 EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
 UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of the bounds themselves
 ENTRIES = 1 << 18  # entries of X that are read at a time
-
-
-class Pair(NamedTuple):
-    """Numbers ``hi + lo`` that differ from the true ones by at most ``error``."""
-
-    hi: Array
-    lo: Array
-    error: Array
 
 
 class Centred(NamedTuple):
@@ -142,7 +135,7 @@ class TransposedColumns(Coupling):
         return self.of
 
 
-def column_means(X: Array) -> Pair:
+def column_means(X: Array) -> Sum:
     """The means of the columns of an array. Their error is far below the rounding of a mean to float64.
 
     The sums are those of X minus rough means, which are a pair too. What the additions lose is added up in ``lo``.
@@ -160,14 +153,7 @@ def column_means(X: Array) -> Pair:
         error = error + part.error
     shift = (hi + lo) / rows
     error = (error + gamma(rows + 4 * math.ceil(rows / block), EPS) * size) / rows + 2.0 * EPS * np.abs(shift)
-    return Pair(*two_sum(rough, shift), UP * error)
-
-
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The pair (s, e) with s = fl(a + b) and s + e = a + b exactly."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
+    return Sum(*two_sum(rough, shift), UP * error)
 
 
 def _dense(X: Array, scale: float) -> tuple[Array, Array, Array, Array]:
@@ -214,7 +200,7 @@ def _column_norms(D: Any) -> Array:
     return np.asarray(units * np.sqrt(sums) * (1.0 + gamma(D.shape[0] + 8, EPS)))
 
 
-def _folded(R: Array) -> Pair:
+def _folded(R: Array) -> Sum:
     """The sums of the columns of a dense block: halves are added until one row is left."""
     rows = R.shape[0]
     size = np.abs(R).sum(axis=0)
@@ -226,10 +212,10 @@ def _folded(R: Array) -> Pair:
         R = s if R.shape[0] == 2 * half else np.concatenate((s, R[2 * half :]))
     # The numbers in lost are at most EPS times those added, in each of log2(rows) rounds; adding them up is rounded.
     levels = math.ceil(math.log2(rows)) + 1 if rows > 1 else 1
-    return Pair(R[0], lost, UP * gamma(2 * rows, EPS) * gamma(levels, EPS) * size)
+    return Sum(R[0], lost, UP * gamma(2 * rows, EPS) * gamma(levels, EPS) * size)
 
 
-def _segment_sums(values: Array, counts: Array) -> Pair:
+def _segment_sums(values: Array, counts: Array) -> Sum:
     """The sums of consecutive segments of an array: neighbours within a segment are added until one is left."""
     columns = counts.shape[0]
     owner = np.repeat(np.arange(columns), counts)
@@ -249,4 +235,4 @@ def _segment_sums(values: Array, counts: Array) -> Pair:
     hi = np.zeros(columns)
     hi[owner] = values
     levels = math.ceil(math.log2(longest)) + 1 if longest > 1 else 1
-    return Pair(hi, lost, UP * gamma(2 * longest, EPS) * gamma(levels, EPS) * size)
+    return Sum(hi, lost, UP * gamma(2 * longest, EPS) * gamma(levels, EPS) * size)

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.smooth import Smooth, known
@@ -76,17 +78,14 @@ class FormedCoupling(ForwardingCoupling):
         super().__init__(A)
         self.error = error
 
-    def product_error(self, y: Array, eps: float) -> float:
-        """A bound on the error of A y: that of the product as computed, and that of A."""
-        return self.A.product_error(y, eps) + UP * norm(self.error @ np.abs(y))
+    def rounding_scale(self, y: Array) -> float:
+        """The scale of A, and in the same units, which are ``gamma(sum_length)``, a bound on the error of A times y."""
+        return self.A.rounding_scale(y) + UP * norm(self.error @ np.abs(y)) / gamma(self.sum_length, EPS)
 
-    def careful_mul(self, y: Array) -> Any:
-        """A y in compensated arithmetic, with a bound that includes the error of A."""
+    def careful_mul(self, y: Array) -> Sum | None:
+        """A y in about twice the digits, with a bound that includes the error of A."""
         product = self.A.careful_mul(y)
-        if product is None:
-            return None
-        high, low, error = product
-        return type(product)(high, low, error + UP * (self.error @ np.abs(y)))
+        return None if product is None else product._replace(error=product.error + UP * (self.error @ np.abs(y)))
 
     def _transpose(self) -> Coupling:
         return FormedCoupling(self.A.T, self.error.T)

@@ -1,0 +1,64 @@
+"""Small problems in rational arithmetic, in which the numbers of NumPy arrays are exact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+Vector = list[Fraction]
+Matrix = list[Vector]
+
+
+def exact(array) -> list:
+    """An array of one or two dimensions as (lists of) fractions."""
+    return [Fraction(float(v)) if getattr(v, "ndim", 0) == 0 else exact(v) for v in array]
+
+
+def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
+    return sum((u * v for u, v in zip(a, b, strict=True)), Fraction(0))
+
+
+def times(A: Matrix, x: Vector) -> Vector:
+    return [dot(row, x) for row in A]
+
+
+def transposed(A: Matrix) -> Matrix:
+    return [list(column) for column in zip(*A, strict=True)]
+
+
+def mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
+
+
+def weighted_gram(A: Matrix, weights: Vector, B: Matrix | None = None) -> Matrix:
+    """A' diag(weights) B, with B = A if left out."""
+    left, right = transposed(A), transposed(A if B is None else B)
+    return [[dot([w * u for w, u in zip(weights, a, strict=True)], b) for b in right] for a in left]
+
+
+def solved(A: Matrix, b: Vector) -> Vector:
+    """The solution of A x = b, by elimination."""
+    n = len(b)
+    rows = [[*row, value] for row, value in zip(A, b, strict=True)]
+    for k in range(n):
+        pivot = next(i for i in range(k, n) if rows[i][k] != 0)
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [v / rows[k][k] for v in rows[k]]
+        for i in range(n):
+            factor = rows[i][k]
+            if i != k and factor != 0:
+                rows[i] = [u - factor * v for u, v in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def length(v: Sequence[Fraction]) -> float:
+    """|v|, of which the square is exact."""
+    square = dot(v, v)
+    scale = Fraction(2) ** (2 * ((square.numerator.bit_length() - square.denominator.bit_length()) // 2))
+    return math.sqrt(square / scale) * math.sqrt(scale) if square else 0.0
+
+
+def distance(point, truth: Vector) -> float:
+    """The distance of an array of floats from a vector of fractions."""
+    return length([u - v for u, v in zip(exact(point), truth, strict=True)])

@@ -1,0 +1,72 @@
+"""Applications certify the numbers that they were given: the truth is computed from them in rational arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact import distance, exact, mean, solved, weighted_gram
+from scipy import sparse
+
+from saddlepoint.apps import AUCClassifier, auc
+
+MEANS = [0.0, 1e4, 1e7, 1e10]
+CONTAINERS = {
+    "dense": lambda X, rng: (X, X),
+    "sparse, all stored": lambda X, rng: (X, sparse.csr_array(X)),
+    "sparse": lambda X, rng: sparsified(X * (rng.random(X.shape) < 0.4)),
+    "sparse, one column stored": lambda X, rng: sparsified(
+        np.hstack((X[:, :1], X[:, 1:] * (rng.random(X[:, 1:].shape) < 0.4)))
+    ),
+}
+
+
+def sparsified(X):
+    return X, sparse.csr_array(X)
+
+
+def samples(kind, centre, scale, seed=0, N=24, d=3):
+    """X as an array, X as it is given to an estimator, and labels."""
+    rng = np.random.default_rng(seed)
+    positive = np.arange(N) % 3 == 0
+    X = rng.standard_normal((N, d)) + centre
+    X[positive, 0] += 1.0
+    return *CONTAINERS[kind](scale * X, rng), positive
+
+
+def auc_truth(X, positive, l2, c, s):
+    """The saddle point (w, u, v, alpha) of the problem in the docstring of AUCClassifier."""
+    D = [[u - v for u, v in zip(row, exact(c), strict=True)] for row in exact(X)]
+    N, p = len(D), mean([Fraction(int(v)) for v in positive])
+    q, s, d = 1 - p, Fraction(s), len(c)
+    gap = [
+        mean([r for r, v in zip(column, positive, strict=True) if v])
+        - mean([r for r, v in zip(column, positive, strict=True) if not v])
+        for column in zip(*D, strict=True)
+    ]
+    rows = [[*row, -s, Fraction(0)] if v else [*row, Fraction(0), -s] for row, v in zip(D, positive, strict=True)]
+    P = weighted_gram(rows, [2 * (q if v else p) / N for v in positive])
+    for j in range(d):
+        P[j][j] += Fraction(l2)
+    slope = [*(-2 * p * q * v for v in gap), Fraction(0), Fraction(0)]
+    K = [[*row, v] for row, v in zip(P, slope, strict=True)] + [[*(-v for v in slope), 2 * p * q]]
+    return solved(K, [*(-v for v in slope), Fraction(0)])
+
+
+@pytest.mark.parametrize("small", [0, 1000], ids=["streamed", "matrix"])
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("centre", MEANS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_auc(centre, kind, small, monkeypatch):
+    monkeypatch.setattr(auc, "SMALL", small)
+    for scale, l2 in ((1e-8, 1e-2), (1.0, 1e-2), (1e8, 1e14)):
+        X, given, positive = samples(kind, centre, scale)
+        l2 = l2 * max(1.0, float(np.abs(X - X.mean(axis=0)).max()) / scale) ** 2  # so that l2 is not lost in rounding
+        model = AUCClassifier(l2).fit(given, positive)
+        pairs = auc.Pairs(given, positive, l2, auc._block_rows(given, None))
+        truth = auc_truth(X, positive, l2, pairs.centre, pairs.unit)
+        x, y = model.result_.x, model.result_.y
+        true = distance(x, truth[:-1]) + distance(y, truth[-1:])
+        assert true <= model.certificate_.distance
+        assert model.result_.solved
+        if kind != "sparse":  # means of dense columns cost nothing
+            assert model.certificate_.distance <= 1e-9 or scale < 1.0
