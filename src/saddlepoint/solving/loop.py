@@ -6,7 +6,6 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from saddlepoint.ground.errors import AssumptionError, ProblemError, SingularError, Terminated
 from saddlepoint.parts.sharded.engine import ShardsLost
@@ -15,14 +14,14 @@ from saddlepoint.problems.corrections import corrected
 from saddlepoint.problems.oracle import Meter, NotFinite, OutOfCalls, OutOfTime
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import Units
-from saddlepoint.solving.checkpoint import Checkpointer
+from saddlepoint.solving.checkpoint import Checkpointer, state_is_to_blame
 from saddlepoint.solving.monitor import Monitor, StoppedByCallback
 from saddlepoint.solving.options import SolveOptions
 from saddlepoint.solving.progress import Progress
 from saddlepoint.solving.report import make_result
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.schedule import Schedule, SwitchMethod
-from saddlepoint.solving.state import Correction, RunState
+from saddlepoint.solving.state import Correction, Factors, RunState
 from saddlepoint.solving.stepper import Stepper
 from saddlepoint.theory.certificate import NO_CERTIFICATE
 
@@ -82,7 +81,7 @@ class Run:
         while True:
             try:
                 status = self.run_method()
-                if self.state.monitor.at_rounding_floor or not self.schedule.can_replace(status):
+                if self.monitor.at_rounding_floor or not self.schedule.can_replace(status):
                     return status
                 self.switch("broke down")
             except SwitchMethod:
@@ -98,8 +97,8 @@ class Run:
         the best point in its attribute ``result``.
         """
         try:
-            self.restore()
             with self.f.space.exact_products():
+                self.restore()
                 return self.result(self.run_methods())
         except (KeyboardInterrupt, Terminated) as signal:  # between two methods
             status = self.ended_by(signal)
@@ -111,6 +110,7 @@ class Run:
             with suppress(Exception):
                 self.checkpointer.write()
             self.attach_result(error)
+            self.blame_file(error)
             raise
 
     # -- its parts -----------------------------------------------------------------------------------------------------
@@ -207,32 +207,49 @@ class Run:
     def save(self, stepper: Stepper) -> None:
         """Remember the run between two steps; perhaps write it to disk. The time is not the method's."""
         began = time.perf_counter()
-        self.checkpointer.note(lambda: self.snapshot(stepper.memory()))
+        self.checkpointer.note(lambda: self.snapshot(stepper.factors))
         self.state.monitor.seconds += time.perf_counter() - began
 
-    def snapshot(self, memory: dict[str, Any]) -> RunState:
+    def snapshot(self, factors: Factors = (None, None)) -> RunState:
         """A copy of the run as it is now."""
         audit = self.monitor.audit
-        checks = {name: check.memory() for name, check in audit.checks.items()}
-        learned = replace(self.state.learned, noise=dict(audit.noise), audit_checks=checks, **memory)
+        learned = replace(
+            self.state.learned,
+            noise=dict(audit.noise),
+            method_checks={name: check.memory() for name, check in self.meter.checks.items()},
+            audit_checks={name: check.memory() for name, check in audit.checks.items()},
+            factors=factors,
+        )
         session = replace(self.state.session, elapsed=time.perf_counter() - self.monitor.started)
         return self.state.snapshot(learned=learned, session=session)
 
     def restore(self) -> None:
-        """Take over what the state of an earlier session says. Its best point is certified anew."""
+        """Take over what the state of an earlier session says. Its best point is certified anew.
+
+        Only what makes certificates weaker is taken over: a smaller mu, a larger L or norm, and noise. ``check_claims``
+        has refused anything else.
+        """
         audit, state, cast = self.monitor.audit, self.state, self.f.space.of_x.cast
-        state.monitor.audited = state.monitor.audited or not audit.needed
-        state.monitor.diagnosed = state.monitor.diagnosed or not audit.needed
         state.best, state.start = (cast(state.best[0]), state.best[1]), (cast(state.start[0]), state.start[1])
         for correction in state.learned.corrections.values():
             self.apply(correction)
         self.schedule.f = self.f
-        audit.noise |= state.learned.noise
+        audit.noise = {name: max(level, state.learned.noise.get(name, 0.0)) for name, level in audit.noise.items()}
         for name, check in audit.checks.items():
             if name in state.learned.audit_checks:
                 check.restore(state.learned.audit_checks[name])
         if state.monitor.checks:
             self.monitor.certify_best()
+
+    def blame_file(self, error: BaseException) -> None:
+        """Raise a ProblemError in the place of an exception that numbers of a checkpoint have led to."""
+        expected = isinstance(error, ProblemError | AssumptionError | MemoryError)
+        if self.state.session.resumed and isinstance(error, Exception) and not expected and state_is_to_blame(error):
+            reason = (str(error).splitlines() or [""])[0]
+            raise ProblemError(
+                f"the run cannot go on from {self.checkpointer.name}: {type(error).__name__}: {reason}; "
+                "delete it to begin anew, or name another file"
+            ) from error
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -247,7 +264,7 @@ class Run:
         self.state.best, self.monitor.certificate = self.monitor.host_best
         self.state.start, self.state.units, self.state.method_state = self.state.best, Units(), None
         self.note(str(lost))
-        self.checkpointer.note(lambda: self.snapshot({}))
+        self.checkpointer.note(self.snapshot)
         self.checkpointer.write()
         return self.result(Status.INTERRUPTED)
 

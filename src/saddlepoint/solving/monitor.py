@@ -29,6 +29,11 @@ class StoppedByCallback(Exception):  # noqa: N818 - a signal within the run, not
     """The callback has raised StopIteration."""
 
 
+def next_check(work: int) -> int:
+    """The calls and steps at which the next certificate is taken, after one at ``work``."""
+    return max(work + CHECK_LEAST, math.ceil(CHECK_GROWTH * work))
+
+
 class Monitor:
     """Takes the certificates of a run.
 
@@ -51,6 +56,8 @@ class Monitor:
         self.audit, self.state, self.bar, self.report, self.callback = audit, state, bar, report, callback
         self.certificate: Certificate = NO_CERTIFICATE  # of the best point
         self.host_best: tuple[Point, Certificate] | None = None  # a copy here, where parts of the problem can be lost
+        self.audited = self.diagnosed = not audit.needed  # examined by this session before "solved", and after a stall
+        self.at_rounding_floor = False  # the accuracy reached is that of the arithmetic
         self.started = time.perf_counter() - state.session.elapsed
 
     @property
@@ -81,7 +88,7 @@ class Monitor:
         """Take a certificate, call the callback, and return the status of the run if it is over."""
         certificate = self.certify(x, y)
         state, work = self.state.monitor, self.state.work
-        state.next_check = max(work + CHECK_LEAST, math.ceil(CHECK_GROWTH * work))
+        state.next_check = next_check(work)
         if self.callback is not None:
             began = time.perf_counter()
             try:
@@ -141,15 +148,15 @@ class Monitor:
 
     def confirmed(self) -> bool:
         """Whether the best point is still within tol after what its certificate rests on was examined."""
-        if not self.state.monitor.audited:
+        if not self.audited:
             self.examine()
-            self.state.monitor.audited = True
+            self.audited = True
         return self.merit(self.certificate) <= self.state.tol
 
     def diagnose(self) -> None:
         """Once, for a run without progress: raise AssumptionError if something that was only claimed is to blame."""
-        if not self.state.monitor.diagnosed:
-            self.state.monitor.diagnosed = True
+        if not self.diagnosed:
+            self.diagnosed = True
             self.examine(thoroughly=True)
 
     def examine(self, thoroughly: bool = False) -> None:
@@ -168,6 +175,6 @@ class Monitor:
         if waited >= STALL_CHECKS:
             self.diagnose()
             floor = self.audit.floor(*self.state.best, certificate)
-            state.at_rounding_floor = self.mu_known and certificate.distance <= 100.0 * floor
+            self.at_rounding_floor = self.mu_known and certificate.distance <= 100.0 * floor
         checks, most = LONG_STALL
-        return state.at_rounding_floor or (waited >= checks and self.state.counts.total > 100 * calls + most)
+        return self.at_rounding_floor or (waited >= checks and self.state.counts.total > 100 * calls + most)

@@ -79,7 +79,7 @@ def _ending(run: Run) -> Ending:
         tol=state.tol,
         space=run.f.space,
         exhausted=(run.exhausted, run.meter.limits.get(run.exhausted, math.inf)),
-        at_rounding_floor=state.monitor.at_rounding_floor,
+        at_rounding_floor=monitor.at_rounding_floor,
         noise=monitor.audit.noisy,
         signal=run.signal,
         file=run.checkpointer.name,

@@ -1,4 +1,8 @@
-"""What a run is: one dataclass, which a checkpoint writes down and a later run takes over."""
+"""What a run is: one dataclass, which a checkpoint writes down and a later run takes over.
+
+It holds nothing that a certificate rests on, because a file proves nothing: which examinations were made, and what
+they have seen, is known to one session only, and the next one examines the problem again.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
-from saddlepoint.ground.arrays import Array, is_array
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, is_array, space_of
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import Rows
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.problems.transforms import Units
 from saddlepoint.solving.result import Record
 
 Point = tuple[Array, Array]
+Factors = tuple[float | None, float | None]  # steps a whose factorisations of I + a^2 A'A and I + a^2 AA' are kept
 
 
 class Correction(NamedTuple):
@@ -32,9 +40,6 @@ class MonitorState:
     checks: int = 0  # certificates taken
     next_check: int = 0  # calls and steps after which the next one is taken
     improved: tuple[int, int] = (0, 0)  # checks and calls at the last progress
-    at_rounding_floor: bool = False  # the accuracy reached is that of the arithmetic
-    audited: bool = False  # what certificates rest on was examined
-    diagnosed: bool = False  # a run without progress was examined for wrong assumptions
     seconds: float = 0.0  # spent on certificates, examinations, callbacks and checkpoints
     records: list[Record] = field(default_factory=list)  # one for each certificate
 
@@ -56,9 +61,9 @@ class Learned:
 
     corrections: dict[str, Correction] = field(default_factory=dict)
     noise: dict[str, float] = field(default_factory=dict)  # errors of the gradients of g and h, as far as measured
-    method_checks: dict[str, Any] = field(default_factory=dict)  # memory of the checks on what the method sees
-    audit_checks: dict[str, Any] = field(default_factory=dict)  # the same for what certificates see
-    factors: tuple[float | None, float | None] = (None, None)  # steps whose factorisations A and A' keep
+    method_checks: dict[str, Any] = field(default_factory=dict)  # where the checks of the method's calls compared last
+    audit_checks: dict[str, Any] = field(default_factory=dict)  # the same for the checks of certificates
+    factors: Factors = (None, None)
 
 
 @dataclass
@@ -118,6 +123,9 @@ def check_structure(value: Any, like: Any, sizes: tuple[int, ...], where: str) -
     parts: list[tuple[str, Any, Any]] = []
     if is_array(like) and is_array(value):
         fits = tuple(value.shape) == tuple(like.shape) or len(value.shape) == len(like.shape) == 2
+        fits = fits and _alike(value, like)
+    elif isinstance(like, Rows) and isinstance(value, Rows):
+        fits = tuple(value.buffer.shape) == tuple(like.buffer.shape) and _alike(value.buffer, like.buffer)
     elif like is None:
         fits = all(_is_vector(array, sizes) or array.shape == 2 * array.shape[:1] for array in _arrays(value))
     elif value is None:
@@ -142,6 +150,12 @@ def check_structure(value: Any, like: Any, sizes: tuple[int, ...], where: str) -
         raise ProblemError(f"{where} does not fit this run")
     for name, item, other in parts:
         check_structure(item, other, sizes, f"{where}{name}")
+
+
+def _alike(value: Array, like: Array) -> bool:
+    """Whether two arrays have the same dtype and library; a vector over shards may have been copied to this process."""
+    same = type(value) is type(like) or (isinstance(value, np.ndarray) and space_of(like).is_sharded)
+    return bool(same and value.dtype == like.dtype)
 
 
 def _is_vector(array: Array, sizes: tuple[int, ...]) -> bool:

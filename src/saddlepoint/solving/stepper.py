@@ -12,7 +12,7 @@ from saddlepoint.problems.oracle import Meter, MeteredCoupling, metered
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, in_units, tame_units
 from saddlepoint.solving.compiled import Loops, Steps, compiled
-from saddlepoint.solving.state import Learned, Point, RunState
+from saddlepoint.solving.state import Factors, Learned, Point, RunState
 from saddlepoint.theory.certificate import Certificate
 
 
@@ -112,17 +112,18 @@ class Stepper:
         plain = self.own_view(self.f)
         return self.method.init(plain.problem, *plain.to(*self.state.start))
 
-    def memory(self) -> dict[str, Any]:
-        """What the checks of the method's calls have seen, and which factorisations A keeps."""
+    @property
+    def factors(self) -> Factors:
+        """The steps whose factorisations A and A' keep."""
         A = self.counted.A
-        checks = {name: check.memory() for name, check in self.meter.checks.items()}
-        return {"method_checks": checks, "factors": (A.factored, A.T.factored)}
+        return A.factored, A.T.factored
 
     def restore(self, learned: Learned) -> None:
-        """Take over what an earlier session remembered."""
+        """Take over what an earlier session remembered, and make again what it had made and no file holds."""
         for name, check in self.meter.checks.items():
             if name in learned.method_checks:
                 check.restore(learned.method_checks[name])
+        self.state.parameters = self.method.parameters(self.own_view(self.f).problem)
         for A, factor in zip((self.counted.A, self.counted.A.T), learned.factors, strict=True):
             _refactor(A, factor)
 

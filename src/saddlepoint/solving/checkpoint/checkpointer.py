@@ -15,16 +15,15 @@ from saddlepoint.ground.states import arrays
 from saddlepoint.methods.base import Method
 from saddlepoint.parts.coupling.runtime import Runtime
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.checkpoint.claims import check_claims
 from saddlepoint.solving.checkpoint.file import Content, is_checkpoint, older, read, write
 from saddlepoint.solving.checkpoint.identity import Identity
 from saddlepoint.solving.checkpoint.values import Classes, Packer, Unpacker, known_classes
 from saddlepoint.solving.provenance import described
-from saddlepoint.solving.state import Correction, RunState, ScheduleState, check_structure
+from saddlepoint.solving.state import RunState, ScheduleState, check_structure
 
 VECTORS = 10_000  # of the problem's size that a checkpoint may hold
 OTHER_BYTES = 1 << 26  # that it may hold besides
-MOST_EXPONENT = 1000  # of the units of a run, which are powers of two
-UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)  # by forged content
 
 
 class Packed(NamedTuple):
@@ -87,7 +86,7 @@ class RunFile(Checkpointer):
     """
 
     def __init__(self, path: Path, every: float, f: Saddle, asked: str | Method, storage: str | None) -> None:
-        self.path, self.every = path, every
+        self.path, self.every, self.f = path, every, f
         self.space: Space = f.space
         self.runtime: Runtime = f.A.runtime
         self.limit = OTHER_BYTES + VECTORS * 8 * sum(f.shape)
@@ -138,12 +137,11 @@ class RunFile(Checkpointer):
             self.identity.refuse_unlike(content["identity"], str(path))
             state = self._unpacker(vectors, None).unpack(content["run"])
             check_structure(state, like, self.identity.shape, f"{path} is damaged: the run")
-            _check_ranges(state, like)
+            state.schedule.methods = state.schedule.methods or like.schedule.methods
+            check_claims(state, like, self.f)
             return state, Packed(content["method_state"], vectors)
-        except ProblemError:
-            raise
-        except UNREADABLE as error:
-            raise ProblemError(f"{path} is not a checkpoint of this program: {_first_line(error)}") from None
+        except Exception as error:  # forged content can make anything fail
+            raise _refusal(path, "is not a checkpoint of this program", error) from None
 
     def method_state(self, fresh: Callable[[], Any]) -> Any:
         """The state of the method in the file; what a file cannot hold is taken from a fresh one."""
@@ -156,10 +154,8 @@ class RunFile(Checkpointer):
             sizes = (*self.identity.shape, *(array.shape[0] for array in arrays(like)))
             check_structure(state, like, sizes, f"{self.path} holds no state of this method: it")
             return state
-        except ProblemError:
-            raise
-        except UNREADABLE as error:
-            raise ProblemError(f"{self.path} holds no state of this method: {_first_line(error)}") from None
+        except Exception as error:
+            raise _refusal(self.path, "holds no state of this method", error) from None
 
     def _unpacker(self, arrays: list[Array], fresh: Callable[[], Any] | None) -> Unpacker:
         return Unpacker(self.classes, arrays, self.space, self.limit, fresh)
@@ -212,18 +208,10 @@ class RunFile(Checkpointer):
         self.lost = reason
 
 
-def _check_ranges(state: RunState, like: RunState) -> None:
-    """Raise ValueError if numbers of a run that was read are such as no run has."""
-    state.schedule.methods = state.schedule.methods or like.schedule.methods
-    if not all(isinstance(method, Method) for method in state.schedule.methods):
-        raise ValueError("it names no method")
-    counts = (*state.counts.calls.values(), *state.counts.examined.values(), state.counts.passes, state.iterations)
-    if not all(type(count) is int and count >= 0 for count in counts):
-        raise ValueError("it has counts that are not whole numbers")
-    if max(map(abs, state.units)) > MOST_EXPONENT:
-        raise ValueError(f"its units are {state.units}")
-    if not all(isinstance(correction, Correction) for correction in state.learned.corrections.values()):
-        raise ValueError("it has corrections of no constant")
+def _refusal(path: Path, complaint: str, error: Exception) -> ProblemError:
+    """The error that names the file, for anything that went wrong with its content."""
+    named = isinstance(error, ProblemError) and str(path) in str(error)
+    return ProblemError(str(error) if named else f"{path} {complaint}: {_first_line(error)}")
 
 
 def _first_line(error: Exception) -> str:

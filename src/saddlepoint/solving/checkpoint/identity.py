@@ -12,7 +12,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.problems.saddle import Saddle
 
-FORMAT = 2
+FORMAT = 3
 LOOSE = 1e4  # units of rounding by which numbers of the same problem may differ on another machine
 CONSTANTS = ("mu of g", "L of g", "mu of h", "L of h", "|A|")
 PROBES = ("gradient of g", "gradient of h", "product with A", "product with A'")

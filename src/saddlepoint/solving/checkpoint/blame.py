@@ -1,0 +1,20 @@
+"""Whether the content of a checkpoint is to blame for an exception of a run that goes on from it."""
+
+from __future__ import annotations
+
+import traceback
+
+# Packages whose code a step of a method may run; an exception with code of anybody else in it is that code's own.
+OURS = ("saddlepoint", "numpy", "scipy", "array_api_compat", "array_api_strict", "torch", "jax", "jaxlib", "numba")
+STANDARD = ("contextlib", "functools", "math", "dataclasses", "typing", "concurrent")
+
+
+def state_is_to_blame(error: Exception) -> bool:
+    """Whether only code of this package and of the libraries below it took part in an exception.
+
+    Then the caller's gradients, callback and method did not raise it, and numbers of the file led to it: a run that
+    begins anew has no such exceptions.
+    """
+    frames = traceback.walk_tb(error.__traceback__)
+    names = (str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame, _ in frames)
+    return all(name in OURS or name in STANDARD for name in names)
