@@ -15,7 +15,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -68,7 +68,7 @@ def known(mu: float = 1.0, claimed: float | None = None, own: bool = True, size:
     """A problem with a saddle point that is known, of functions of one's own or of ready ones.
 
     The gradients are phi(x) - phi(x*) - A y* and psi(y) - psi(y*) + A'x*, with the increasing functions phi and psi.
-    They are flat far from 0, where a large ``size`` puts the saddle point, so that a wrong ``claimed`` mu matters there.
+    They are flat far from 0, where a large ``size`` puts the saddle point; a wrong ``claimed`` mu matters there.
     """
     m, n, rng = 7, 5, np.random.default_rng(0)
     x, y, A = size * rng.standard_normal(m), rng.standard_normal(n), rng.standard_normal((m, n))
@@ -306,7 +306,8 @@ def campaign(name: str, every: int = 1, first: int = 0) -> Iterator[Outcome]:
     case, problem = CASES[name], CASES[name].problem()
     with tempfile.TemporaryDirectory() as folder, mock.patch("os.fsync"):  # when the disk has it does not matter
         file = Path(folder) / "run"
-        sp.solve(problem.f, method=case.method, tol=1e-13, max_calls=WRITTEN, checkpoint=file, storage=case.storage)
+        with suppress(sp.AssumptionError):  # of the problem with a lie; its run is written before that
+            sp.solve(problem.f, method=case.method, tol=1e-13, max_calls=WRITTEN, checkpoint=file, storage=case.storage)
         content = store.read(file, 1 << 30)
         for k, (what, forged) in enumerate(changes(content)):
             if k % every == first % every:

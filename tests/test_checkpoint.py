@@ -4,7 +4,9 @@ import dataclasses
 import json
 import os
 import signal
+import sys
 import threading
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from tiers import slow_except
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64
 from saddlepoint.ground.linalg import Rows
+from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 from saddlepoint.solving.checkpoint import file as store
 from saddlepoint.solving.checkpoint.values import Packer, Unpacker, known_classes
@@ -523,6 +526,122 @@ def test_a_forged_number_is_refused(tmp_path, path, new):
     rewritten(file, lambda values: values.update(run=replaced(values["run"], path, new)))
     with pytest.raises(sp.ProblemError):
         sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
+
+
+def correction(function, constant, used):
+    """A constant that a file says a run has replaced."""
+    fields = {"function": function, "constant": constant, "given": {"float": "0x1p+0"}, "used": {"float": used.hex()}}
+    return {"dict": [[f"{function}.{constant}", {"of": "saddlepoint.solving.state:Correction", "with": fields}]]}
+
+
+def own_gradient(mu=1.0):
+    """A problem with a gradient of the caller; its true mu is 1."""
+    g = sp.Smooth(lambda x: x + np.tanh(x) - 100.0, mu=mu, L=3.0)
+    return sp.Saddle(g, sp.Quadratic(1.0, np.ones(5)), np.ones((7, 5)))
+
+
+@pytest.mark.parametrize(("function", "constant", "used"), [
+    ("g", "mu", 1e9), ("g", "mu", 1.0 + 1e-9), ("g", "mu", 0.0), ("g", "mu", -1.0), ("g", "mu", float("nan")),
+    ("g", "L", 2.0), ("g", "L", float("inf")), ("h", "mu", 0.5), ("h", "L", 9.0), ("A", "norm", 1e-3),
+    ("A", "norm", 1e9), ("A", "mu", 0.5), ("f", "mu", 0.5), ("g", "norm", 0.5),
+])  # fmt: skip
+def test_a_file_cannot_improve_a_constant(function, constant, used, tmp_path):
+    """mu = 1e9 would certify any point; and constants of ready functions and of a matrix are never replaced."""
+    f, file = own_gradient(), tmp_path / "run"
+    sp.solve(f, method="dippa", tol=1e-9, max_calls=30, checkpoint=file)
+    forged = correction(function, constant, used)
+    path = ("with", "learned", "with", "corrections")
+    rewritten(file, lambda values: values.update(run=replaced(values["run"], path, forged)))
+    store.older(file).unlink()
+    with pytest.raises(sp.ProblemError, match="it replaces"):
+        sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
+
+
+def test_a_file_can_only_weaken_a_certificate(tmp_path):
+    f, file = own_gradient(), tmp_path / "run"
+    sp.solve(f, method="dippa", tol=1e-9, max_calls=30, checkpoint=file)
+    path = ("with", "learned", "with", "corrections")
+    rewritten(file, lambda values: values.update(run=replaced(values["run"], path, correction("g", "mu", 0.01))))
+    part = sp.solve(f, method="dippa", tol=1e-9, max_calls=0, checkpoint=file)
+    assert part.certificate.distance > 10.0 * f.certificate(part.x, part.y).distance
+    assert part.provenance["corrections"] == [{"function": "g", "constant": "mu", "given": 1.0, "used": 0.01}]
+
+
+@pytest.mark.parametrize("field", ["audited", "diagnosed", "examined", "at_rounding_floor"])
+def test_a_file_cannot_say_that_a_problem_was_examined(field, tmp_path):
+    f, file = own_gradient(), tmp_path / "run"
+    sp.solve(f, method="dippa", tol=1e-9, max_calls=30, checkpoint=file)
+    rewritten(file, lambda values: values["run"]["with"]["monitor"]["with"].update({field: True}))
+    with pytest.raises(sp.ProblemError, match=field):
+        sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
+
+
+def test_a_problem_is_examined_again_when_a_run_goes_on(tmp_path, monkeypatch):
+    """Every session that ends as solved has examined the problem, also if an earlier one had done so."""
+    examined, examine = [], Audit.examine
+    monkeypatch.setattr(Audit, "examine", lambda self, *point: examined.append(1) or examine(self, *point))
+    for sessions, tol in enumerate((1e-2, 1e-6, 1e-9, 1e-9), start=1):
+        assert sp.solve(own_gradient(), method="dippa", tol=tol, checkpoint=tmp_path / "run").solved
+        assert len(examined) == sessions
+
+
+@pytest.mark.parametrize("told", [0.0, 1.0])
+def test_a_file_cannot_hide_noise(told, tmp_path):
+    """A noise of 0 is measured again, and a larger one stays."""
+    f, file = own_gradient(), tmp_path / "run"
+    g = sp.Smooth(lambda x: f.g.grad(x) + 1e-6 * np.sin(1e12 * x), mu=1.0, L=3.0)
+    noisy = sp.Saddle(g, f.h, f.A)
+    first = sp.solve(noisy, method="dippa", tol=1e-2, checkpoint=file)
+    assert first.solved
+    assert 0.0 < first.certificate.noise_x < 1e-3
+    noise, path = {"dict": [["g", {"float": told.hex()}]]}, ("with", "learned", "with", "noise")
+    rewritten(file, lambda values: values.update(run=replaced(values["run"], path, noise)))
+    again = sp.solve(noisy, method="dippa", tol=1e-2, max_calls=400, checkpoint=file)
+    assert again.certificate.noise_x == max(told, first.certificate.noise_x)
+    assert again.solved == (told == 0.0)
+
+
+def test_exceptions_of_the_caller_are_not_blamed_on_the_file(tmp_path):
+    f, file = own_gradient(), tmp_path / "run"
+    sp.solve(f, method="dippa", tol=1e-9, max_calls=30, checkpoint=file)
+    calls = []
+
+    def grad(x):
+        calls.append(1)
+        if len(calls) > 10:
+            raise KeyError("of the caller")
+        return f.g.grad(x)
+
+    with pytest.raises(KeyError, match="of the caller"):
+        sp.solve(sp.Saddle(sp.Smooth(grad, mu=1.0, L=3.0), f.h, f.A), method="dippa", tol=1e-9, checkpoint=file)
+
+    def callback(result):
+        raise TypeError("of the callback")
+
+    with pytest.raises(TypeError, match="of the callback"):
+        sp.solve(f, method="dippa", tol=1e-9, checkpoint=file, callback=callback)
+
+
+def test_numbers_that_no_step_can_use_are_blamed_on_the_file(tmp_path):
+    f, file = written(tmp_path)
+    store.older(file).unlink()
+    rewritten(file, lambda values: values["method_state"]["with"].update(z=None))
+    with pytest.raises(sp.ProblemError, match=rf"cannot go on from {file}: TypeError: .*; delete it to begin anew"):
+        sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
+
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import forged_checkpoints  # noqa: E402
+
+
+@pytest.mark.parametrize("name", slow_except(forged_checkpoints.CASES, "dippa"))
+def test_a_forged_file_ends_in_a_sentence_or_in_a_true_certificate(name):
+    """Some of the changes that ``python benchmarks/forged_checkpoints.py`` makes; it makes all of them."""
+    found = list(forged_checkpoints.campaign(name, every=401, first=len(name)))
+    assert len(found) > 10
+    assert not [outcome for outcome in found if forged_checkpoints.bad(name, outcome)]
+    assert {"refused", "solved, true", "unsolved, true"} & {outcome.kind for outcome in found}
 
 
 BAD = [

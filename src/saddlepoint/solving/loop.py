@@ -21,7 +21,7 @@ from saddlepoint.solving.progress import Progress
 from saddlepoint.solving.report import make_result
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.schedule import Schedule, SwitchMethod
-from saddlepoint.solving.state import Correction, Factors, RunState
+from saddlepoint.solving.state import Correction, Factors, RunState, in_space
 from saddlepoint.solving.stepper import Stepper
 from saddlepoint.theory.certificate import NO_CERTIFICATE
 
@@ -235,9 +235,9 @@ class Run:
             self.apply(correction)
         self.schedule.f = self.f
         audit.noise = {name: max(level, state.learned.noise.get(name, 0.0)) for name, level in audit.noise.items()}
-        for name, check in audit.checks.items():
-            if name in state.learned.audit_checks:
-                check.restore(state.learned.audit_checks[name])
+        for name, memory in in_space(state.learned.audit_checks, self.f.space.wide).items():
+            if name in audit.checks:
+                audit.checks[name].restore(memory)
         if state.monitor.checks:
             self.monitor.certify_best()
 

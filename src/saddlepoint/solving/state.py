@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, is_array, space_of
+from saddlepoint.ground.arrays import Array, Space, is_array, space_of
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import Rows
 from saddlepoint.methods.base import Method
@@ -112,6 +112,15 @@ def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     return list(value) if isinstance(value, list) else value
+
+
+def in_space(checks: dict[str, Any], space: Space) -> dict[str, Any]:
+    """The memory of checks with its vectors in a dtype; in a narrower one, gradients would be less accurate."""
+    sides = {"g": {"x": space.of_x}, "h": {"x": space.of_y}, "A": {"A": space.of_y, "At": space.of_x}}
+    return {
+        name: memory | {"last": {key: sides[name][key].cast(vector) for key, vector in memory["last"].items()}}
+        for name, memory in checks.items()
+    }
 
 
 def check_structure(value: Any, like: Any, sizes: tuple[int, ...], where: str) -> None:

@@ -12,7 +12,7 @@ from saddlepoint.problems.oracle import Meter, MeteredCoupling, metered
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, in_units, tame_units
 from saddlepoint.solving.compiled import Loops, Steps, compiled
-from saddlepoint.solving.state import Factors, Learned, Point, RunState
+from saddlepoint.solving.state import Factors, Learned, Point, RunState, in_space
 from saddlepoint.theory.certificate import Certificate
 
 
@@ -120,9 +120,9 @@ class Stepper:
 
     def restore(self, learned: Learned) -> None:
         """Take over what an earlier session remembered, and make again what it had made and no file holds."""
-        for name, check in self.meter.checks.items():
-            if name in learned.method_checks:
-                check.restore(learned.method_checks[name])
+        for name, memory in in_space(learned.method_checks, self.f.space).items():
+            if name in self.meter.checks:
+                self.meter.checks[name].restore(memory)
         self.state.parameters = self.method.parameters(self.own_view(self.f).problem)
         for A, factor in zip((self.counted.A, self.counted.A.T), learned.factors, strict=True):
             _refactor(A, factor)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.arrays import Array, Space, is_array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.states import arrays
 from saddlepoint.methods.base import Method
@@ -149,7 +149,7 @@ class RunFile(Checkpointer):
         like = fresh()
         try:
             state = self._unpacker(self.packed.arrays, lambda: like).unpack(self.packed.content)
-            if not all(hasattr(state, name) for name in ("x", "y")):
+            if not all(is_array(getattr(state, name, None)) for name in ("x", "y")):
                 raise ValueError("there is no point in it")
             sizes = (*self.identity.shape, *(array.shape[0] for array in arrays(like)))
             check_structure(state, like, sizes, f"{self.path} holds no state of this method: it")

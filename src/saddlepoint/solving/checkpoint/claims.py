@@ -25,6 +25,7 @@ from saddlepoint.solving.state import Correction, RunState
 MOST = 1 << 53  # of any count, which a float holds exactly
 FASTEST = 1e9  # calls and steps in a second, more than any machine makes
 CONSTANTS = {"g": ("mu", "L"), "h": ("mu", "L"), "A": ("norm",)}
+LATEST = 1e11  # seconds since 1970, about the year 5000
 LONGEST_NOTE = 2000  # characters of a note
 
 
@@ -47,8 +48,9 @@ def check_claims(run: RunState, fresh: RunState, f: Saddle) -> None:
     for name, level in run.learned.noise.items():
         if name not in ("g", "h") or not (type(level) is float and 0.0 <= level < math.inf):
             raise ValueError(f"it has the noise {level!r} of the gradient of {name}")
-    if not all(factor is None or (type(factor) is float and 0.0 < factor < math.inf) for factor in run.learned.factors):
-        raise ValueError(f"it has factorisations for the steps {run.learned.factors}")
+    factors = run.learned.factors
+    if len(factors) != 2 or not all(a is None or (type(a) is float and 0.0 < a < math.inf) for a in factors):
+        raise ValueError(f"it has factorisations for the steps {factors}")
     for checks in (run.learned.method_checks, run.learned.audit_checks):
         _check_memory(checks, f)
 
@@ -76,7 +78,7 @@ def _check_counts(run: RunState, fresh: RunState) -> None:
 
 def _check_clock(run: RunState) -> None:
     session, seconds = run.session, run.monitor.seconds
-    if not (math.isfinite(session.began) and 0.0 <= session.elapsed < math.inf and 0.0 <= seconds <= session.elapsed):
+    if not (0.0 <= session.began <= LATEST and 0.0 <= session.elapsed < math.inf and 0.0 <= seconds <= session.elapsed):
         raise ValueError("it has times that no clock shows")
     if run.work > FASTEST * (1.0 + session.elapsed):
         raise ValueError(f"it has made {run.work} calls and steps in {session.elapsed:.3g} seconds")
