@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from saddlepoint.ground.arrays import Array, Space, is_array
+from saddlepoint.ground.arrays import Array, is_array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.states import arrays
 from saddlepoint.methods.base import Method
-from saddlepoint.parts.coupling.runtime import Runtime
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.checkpoint.claims import check_claims
 from saddlepoint.solving.checkpoint.file import Content, is_checkpoint, older, read, write
@@ -87,8 +86,6 @@ class RunFile(Checkpointer):
 
     def __init__(self, path: Path, every: float, f: Saddle, asked: str | Method, storage: str | None) -> None:
         self.path, self.every, self.f = path, every, f
-        self.space: Space = f.space
-        self.runtime: Runtime = f.A.runtime
         self.limit = OTHER_BYTES + VECTORS * 8 * sum(f.shape)
         self.classes: Classes = known_classes(asked)
         label, options = (asked, None) if isinstance(asked, str) else (asked.label, described(asked))
@@ -108,14 +105,14 @@ class RunFile(Checkpointer):
     def load(self, state: RunState) -> RunState:
         """The run in the file, continued with the tolerance of ``state``; one that does not fit is refused."""
         old = older(self.path)
-        there = self.runtime.once(lambda: self.path if self.path.exists() else old if is_checkpoint(old) else None)
+        there = self.f.A.runtime.once(lambda: self.path if self.path.exists() else old if is_checkpoint(old) else None)
         if there is None:
             return state
         try:
             found, self.packed = self._read(there, state)  # a process may be killed between two names
         except ProblemError as error:
             raise ProblemError(f"{error}; {self._offer(old, state)}") from None
-        self.due_at = self.runtime.clock() + self.every
+        self.due_at = self.f.A.runtime.clock() + self.every
         if found.tol != state.tol:
             found.schedule.budget = float("inf")
         found.tol = state.tol
@@ -132,7 +129,7 @@ class RunFile(Checkpointer):
         return f"but {old} is whole and fits: rename it to {self.path.name} to go on from there"
 
     def _read(self, path: Path, like: RunState) -> tuple[RunState, Packed]:
-        content, vectors = self.runtime.once(lambda: read(path, self.limit))
+        content, vectors = self.f.A.runtime.once(lambda: read(path, self.limit))
         try:
             self.identity.refuse_unlike(content["identity"], str(path))
             state = self._unpacker(vectors, None).unpack(content["run"])
@@ -158,7 +155,7 @@ class RunFile(Checkpointer):
             raise _refusal(self.path, "holds no state of this method", error) from None
 
     def _unpacker(self, arrays: list[Array], fresh: Callable[[], Any] | None) -> Unpacker:
-        return Unpacker(self.classes, arrays, self.space, self.limit, fresh)
+        return Unpacker(self.classes, arrays, self.f.space, self.limit, fresh)
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -168,7 +165,7 @@ class RunFile(Checkpointer):
         self.latest = snapshot()
         if began and self.latest.method_state is not None:
             Packer(self.classes).pack(self.latest.method_state)
-        if self.runtime.clock() >= self.due_at:
+        if self.f.A.runtime.clock() >= self.due_at:
             self.write()
 
     def write(self) -> None:
@@ -184,12 +181,12 @@ class RunFile(Checkpointer):
         }
         first = self.due_at == 0.0
         try:
-            self.runtime.once(lambda: write(self.path, Content(content, packer.arrays), self.limit))
+            self.f.A.runtime.once(lambda: write(self.path, Content(content, packer.arrays), self.limit))
             self.written, self.lost = state, ""
         except OSError as error:
             self._refused(error.strerror or str(error), first)
         finally:
-            self.due_at = self.runtime.clock() + self.every
+            self.due_at = self.f.A.runtime.clock() + self.every
 
     def _schedule(self, state: RunState) -> ScheduleState:
         """The schedule, without the method if it was asked for: whoever reads the file asks for it again."""
