@@ -176,3 +176,23 @@ def test_what_storage_refuses():
     operator = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), aslinearoperator(np.eye(3)))
     with pytest.raises(sp.ProblemError, match="storage needs the entries of A"):
         sp.solve(operator, storage="float32")
+
+
+@pytest.mark.parametrize("exponent", [-450, -200, 150, 450])
+@pytest.mark.parametrize("method", ["lpd-gs", "direct"])
+def test_copies_of_matrices_of_extreme_scale_are_scaled(exponent, method):
+    """Entries near 1e-140 or 1e140 are no numbers of float32; the copy is divided by a power of two."""
+    rng = np.random.default_rng(0)
+    s = 2.0**exponent
+    g, h = sp.Quadratic(s * np.ones(4), s * np.ones(4)), sp.Quadratic(s * np.ones(3), s * np.ones(3))
+    A = rng.standard_normal((4, 3))
+    result = sp.solve(sp.Saddle(g, h, s * A), tol=1e-8, method=method, storage="float32")
+    plain = sp.solve(sp.Saddle(sp.Quadratic(1.0, np.ones(4)), sp.Quadratic(1.0, np.ones(3)), A), tol=1e-10)
+    assert result.solved, result
+    np.testing.assert_allclose(result.x, plain.x, atol=2e-8)
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2])
+def test_a_run_that_ends_before_its_first_step_is_reported(calls):
+    result = sp.solve(random_quadratic(5, 4, 10.0, 10.0, 5.0), method="lpd-gs", storage="float32", max_calls=calls)
+    assert result.status == sp.Status.OUT_OF_CALLS

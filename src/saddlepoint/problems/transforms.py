@@ -16,6 +16,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
+from saddlepoint.parts.coupling.low_precision import LowPrecisionCoupling
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.smooth import anchored as anchored_function
 from saddlepoint.problems.saddle import Saddle
@@ -214,6 +215,12 @@ class UnitCoupling(ForwardingCoupling):
         a, b, t = units
         self.c = 2.0 ** (a + b)
         self.x, self.y, self.Fx, self.Fy = (2.0**e for e in (a + t, b + t, a - t, b - t))
+
+    def around(self, A: Coupling) -> Coupling:
+        """The same around another coupling; for a scaled copy in a lower precision, one that stays in these units."""
+        if isinstance(A, LowPrecisionCoupling) and A.scale != 1.0:
+            return scaled_coupling(A.unscaled(), self.c * A.scale)
+        return super().around(A)
 
     def mul(self, y: Array) -> Array:
         """The product 2^(a+b) A y."""

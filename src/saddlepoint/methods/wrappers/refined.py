@@ -121,9 +121,9 @@ class Refined(Wrapper):
             s.x0,
         )
 
-    def note(self, s: RefinedState) -> str:
+    def note(self, s: RefinedState | None) -> str:
         """A remark if the copy in lower precision was given up."""
-        return f"A in {self.storage} gained no more, then A itself" if s.exact else ""
+        return f"A in {self.storage} gained no more, then A itself" if s is not None and s.exact else ""
 
 
 def advanced(s: RefinedState, inner: Any, count: int) -> RefinedState:

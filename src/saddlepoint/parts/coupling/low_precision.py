@@ -9,6 +9,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import power_of_two
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.coupling.array import ArrayCoupling
 from saddlepoint.parts.coupling.base import Coupling, Norm
@@ -17,6 +18,7 @@ from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling
 
 ROUNDING = {"float32": 2.0**-24, "bfloat16": 2.0**-9}  # relative rounding error of an entry, by storage
+TAME = 40  # exponents of |A| from -TAME to TAME are left as they are
 
 
 class LowPrecisionCoupling(Coupling):
@@ -27,12 +29,13 @@ class LowPrecisionCoupling(Coupling):
         space: library, dtype and device of the vectors that it takes and returns.
         work: the same with the dtype in which S computes.
         norm: bounds on |S|.
+        scale: a power of two; S is the copy divided by it, where entries of the copy could overflow or underflow.
     """
 
     trusted = True
 
-    def __init__(self, S: Coupling, space: Space, work: Space, norm: Norm) -> None:
-        self.S, self._space, self.work, self._norm = S, space, work, norm
+    def __init__(self, S: Coupling, space: Space, work: Space, norm: Norm, scale: float = 1.0) -> None:
+        self.S, self._space, self.work, self._norm, self.scale = S, space, work, norm, scale
         self.shape, self.dtype = S.shape, space.dtype
         self.fused, self.fused_compiled = S.fused, S.fused_compiled
 
@@ -48,24 +51,38 @@ class LowPrecisionCoupling(Coupling):
 
     def mul(self, y: Array) -> Array:
         """S y."""
-        return self.space.cast(self.S.mul(self.work.cast(y)))
+        return self._back(self.S.mul(self.work.cast(y)))
 
     def tmul(self, x: Array) -> Array:
         """S' x."""
-        return self.space.cast(self.S.tmul(self.work.cast(x)))
+        return self._back(self.S.tmul(self.work.cast(x)))
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
         """(S y, S' x)."""
         Sy, Stx = self.S.both(self.work.cast(x), self.work.cast(y))
-        return self.space.cast(Sy), self.space.cast(Stx)
+        return self._back(Sy), self._back(Stx)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
         """(t, S'(s t + e)) with t = S y."""
+        if self.scale != 1.0:
+            return super().through(y, s, e)
         t, u = self.S.through(self.work.cast(y), s, None if e is None else self.work.cast(e))
         return self.space.cast(t), self.space.cast(u)
 
+    def _back(self, product: Array) -> Array:
+        """A product in the original precision and scale."""
+        wide = self.space.cast(product)
+        return wide if self.scale == 1.0 else self.scale * wide
+
+    def unscaled(self) -> LowPrecisionCoupling:
+        """The copy divided by ``scale``, whose products take and return numbers of ordinary size."""
+        n, c = self._norm, 1.0 / self.scale
+        return LowPrecisionCoupling(
+            self.S, self.space, self.work, Norm(c * n.lower, c * n.upper, n.failure, n.products)
+        )
+
     def _transpose(self) -> Coupling:
-        return LowPrecisionCoupling(self.S.T, self.space, self.work, self._norm)
+        return LowPrecisionCoupling(self.S.T, self.space, self.work, self._norm, self.scale)
 
 
 def check_storage(A: Coupling, storage: Any) -> None:
@@ -98,11 +115,13 @@ def low_precision(A: Coupling, storage: str) -> Coupling:
 
 def _copy(A: Any, storage: str) -> LowPrecisionCoupling:
     xp = A.space.xp
-    S: Coupling = type(A)(A.A.astype(storage) if xp is np else xp.astype(A.A, getattr(xp, storage)))
     norm = A.norm_estimate
+    scale = power_of_two(norm.upper) if not 2.0**-TAME <= norm.upper <= 2.0**TAME and norm.upper > 0.0 else 1.0
+    entries = A.A if scale == 1.0 else A.A * (1.0 / scale)
+    S: Coupling = type(A)(entries.astype(storage) if xp is np else xp.astype(entries, getattr(xp, storage)))
     growth = 1.0 + ROUNDING[storage] * math.sqrt(min(A.shape))  # |A - S| <= ROUNDING times the Frobenius norm of A
     bounds = Norm(norm.lower / growth, norm.upper * growth, norm.failure, 0)
-    return LowPrecisionCoupling(S, A.space, A.space._replace(dtype=_float32(xp)), bounds)
+    return LowPrecisionCoupling(S, A.space, A.space._replace(dtype=_float32(xp)), bounds, scale)
 
 
 def _float32(xp: Any) -> Any:
