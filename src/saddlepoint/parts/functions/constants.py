@@ -75,8 +75,11 @@ def _gram(D: Any, by_columns: bool) -> tuple[Array, int]:
         A = np.asarray(to_host(A), dtype=np.float64)
     terms = A.shape[0]
     step = max(256, math.isqrt(terms))
+    parts = [A[i : min(i + step, terms), :] for i in range(0, terms, step)]
     with np.errstate(over="ignore", invalid="ignore"):
-        gram = sum(A[i : i + step, :].T @ A[i : i + step, :] for i in range(0, terms, step))
+        gram = parts[0].T @ parts[0]
+        for part in parts[1:]:
+            gram = gram + part.T @ part
     if not all_finite(gram):
         raise ProblemError("the entries of D are so large that D'D overflows; scale D (and x with it)")
     return _on_host(gram), step + -(-terms // step)
