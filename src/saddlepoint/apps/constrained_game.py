@@ -53,7 +53,6 @@ GROWTH = 1.4  # factor of r and of 1/a after a cheap subproblem
 CHEAP_CALLS = 5  # oracle calls per variable of the larger player up to which a subproblem counts as cheap
 STEP_ACCURACY = 0.5  # certified error of a step, relative to the length of the step before
 FIRST_ACCURACY = 0.1  # certified error of the first step
-ACCURACY = 4.0  # errors of gradients of costs, in units of rounding, relative to |gradient| + L |point|
 NEWTON_VARIABLES = 20_000  # number of variables up to which Newton's method is the default
 
 
@@ -296,8 +295,9 @@ class _Slope:
         if cost is None:
             return
         self.slope = np.asarray(cost.grad(v), dtype=np.float64)
-        moved = cost.L * norm(change)
-        self.errors = np.full(len(v), (ACCURACY * UNIT * (norm(self.slope) + cost.L * norm(v)) + moved) * MARGIN)
+        proven = cost.rounding if cost.accuracy == 0.0 else None
+        errors = np.full(len(v), cost.gradient_error(v, self.slope)) if proven is None else np.asarray(proven(v))
+        self.errors = (errors + cost.L * norm(change)) * MARGIN
         size, reach = np.abs(self.slope), np.abs(v) + change
         lost = self.errors @ reach + size @ change + 4.0 * UNIT * (size @ np.abs(v))
         self.inner = math.fsum((self.slope * v).tolist()) + float(lost) * MARGIN

@@ -14,8 +14,8 @@ from scipy.sparse.linalg import lsqr
 
 from saddlepoint.apps.penalty import equilibrated
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.definite import gamma
 from saddlepoint.ground.errors import InfeasibleError, ProblemError
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.theory.exploitability import MARGIN, SMALLEST, UNIT
@@ -189,7 +189,7 @@ class Polytope:
 def _product_error(matrix: Any, v: Array) -> Array:
     """Bounds on the errors of the entries of a computed product of a sparse matrix and a vector."""
     terms = int(np.max(np.diff(csr_array(matrix).indptr), initial=0)) + 2
-    return np.asarray(2.0 * gamma(terms) * (abs(matrix) @ np.abs(v)) + terms * SMALLEST)
+    return np.asarray(2.0 * gamma(terms, UNIT) * (abs(matrix) @ np.abs(v)) + terms * SMALLEST)
 
 
 def _inner_error(a: Array, b: Array) -> float:

@@ -30,6 +30,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.fill_in import factor_work
+from saddlepoint.ground.rounding import gamma
 
 UNIT = 2.0**-53  # unit roundoff of float64
 TINY = 2.0**-1000  # more than underflow costs in any sum here, where the largest entry of S is from 1 to 2
@@ -131,15 +132,9 @@ def gershgorin(given: Symmetric, v: Array | None = None) -> float:
     else:
         off[np.diag_indices(n)] = 0.0
     radius = off @ np.ones(n) if v is None else (off @ v) / v
-    radius = (1.0 + 4.0 * gamma(n + 2)) * (radius + given.error) + TINY
+    radius = (1.0 + 4.0 * gamma(n + 2, UNIT)) * (radius + given.error) + TINY
     bound = float(np.min(diagonal - radius - 4.0 * UNIT * (abs(diagonal) + radius)))
     return bound if math.isfinite(bound) else -math.inf
-
-
-def gamma(n: int) -> float:
-    """The bound n u/(1 - n u) on the relative error of n roundings."""
-    nu = n * UNIT
-    return nu / (1.0 - nu) if nu < 0.5 else math.inf
 
 
 def symmetric_part(matrix: Any, error: Array | None = None) -> Symmetric:
@@ -394,9 +389,9 @@ def _elimination_weights(lu: SuperLU) -> Array | None:
     n = len(D)
     terms = int(np.max(np.bincount(L.indices, minlength=n))) + 2
     F = abs(csc_array(U.T @ diags_array(1.0 / D)) - L) + 4.0 * UNIT * abs(L)
-    size_L, size_U, growth = abs(L), abs(U), gamma(terms)
+    size_L, size_U, growth = abs(L), abs(U), gamma(terms, UNIT)
     v = 1.0 / np.sqrt(size_L @ (D * (size_L.T @ np.ones(n))) + TINY)
     right = size_L @ (growth * (size_U @ v) + D * (F.T @ v))
     left = growth * (size_U.T @ (size_L.T @ v)) + F @ (D * (size_L.T @ v))
-    w = (1.0 + 16.0 * gamma(n + 4)) * 0.5 * (right + left) / v + n * TINY
+    w = (1.0 + 16.0 * gamma(n + 4, UNIT)) * 0.5 * (right + left) / v + n * TINY
     return np.asarray(w[lu.perm_r]) if bool(np.isfinite(w).all()) else None

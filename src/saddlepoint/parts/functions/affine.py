@@ -49,7 +49,7 @@ def affine(
     vectors: list[Any] = [v for v in (scale, shift, linear) if is_array(v)]
     return f.replace(
         grad=t.grad,
-        mu=None if math.isnan(f.mu) else mul_down(low if f.mu >= 0.0 else high, f.mu),
+        mu=None if math.isnan(f.mu) else mul_down(low if f.mu >= 0.0 else math.nextafter(high, math.inf), f.mu),
         L=None if math.isnan(f.L) else high * f.L,
         value=None if f.value is None else t.value,
         prox=t.prox if f.has_prox and not is_array(scale) else None,

@@ -9,9 +9,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array, Space, all_finite, copied, is_array, to_host
-from saddlepoint.ground.definite import ALL_EIGENVALUES, Ends, IndefiniteError, TooLargeError, eigenvalue_ends, gamma
+from saddlepoint.ground.definite import ALL_EIGENVALUES, UNIT, Ends, IndefiniteError, TooLargeError, eigenvalue_ends
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.spectrum import largest_eigenvalue
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling
@@ -90,7 +91,7 @@ def _gram_ends(gram: Array, terms: int) -> Ends:
 
     Its entries (i, j) are wrong by at most gamma |d_i||d_j| with the columns d of D, and |d_i|^2 is about gram_ii.
     """
-    growth = gamma(terms + 1)
+    growth = gamma(terms + 1, UNIT)
     if not growth < 0.1:
         return Ends(-math.inf, float(np.linalg.norm(gram, 2)))
     error = 2.0 * growth * gram.shape[0] * np.asarray(gram.diagonal(), dtype=np.float64)
