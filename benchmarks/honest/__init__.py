@@ -1,0 +1,1 @@
+"""Problems with solutions known in high precision, and what the library says about them; see ``honesty.py``."""

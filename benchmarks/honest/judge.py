@@ -1,0 +1,88 @@
+"""What an answer of the library is worth: true, false, an accusation, a refusal."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import NamedTuple
+
+import saddlepoint as sp
+
+from .doors import Answer
+from .problems import Case
+
+# Words of errors that say that the caller's problem is not what the caller says.
+ACCUSING = (
+    "not the transpose",
+    "not convex",
+    "not the gradient",
+    "not symmetric",
+    "positive definite",
+    "positive semidefinite",
+    "mixes the blocks",
+    "same array twice",
+    "changes its argument",
+    "is too large",
+    "is too small",
+    "noisy",
+    "not finite",
+)
+CHECK_YOURS = ("check mu, L and the gradients", "cannot both hold")
+
+
+class Verdict(NamedTuple):
+    """What became of one run.
+
+    Attributes:
+        outcome: "true", "false" (a bound is below the truth), "accused", "refused", "crashed", "own" (an exception of
+            the caller's function, or its NaN) or "uncertified" (nothing was proven).
+        solved: whether the run was reported as solved.
+        ratio: certified over true distance; NaN if there is none.
+        words: what is wrong, or the message of the error.
+        suspected: whether the message of a run says that gradients seem noisy.
+    """
+
+    outcome: str
+    solved: bool = False
+    ratio: float = math.nan
+    words: str = ""
+    suspected: bool = False
+
+
+def judge(case: Case, answer: Answer, with_gap: bool) -> Verdict:
+    """Compare an answer with the truth."""
+    error = answer.error
+    if error is not None:
+        words = f"{type(error).__name__}: {error}"
+        if case.own_errors and isinstance(error, case.own_errors):
+            return Verdict("own", words=words)
+        if isinstance(error, sp.AssumptionError):
+            return Verdict("accused", words=words)
+        if isinstance(error, sp.ProblemError | MemoryError):
+            return Verdict("accused" if any(w in words for w in ACCUSING) else "refused", words=words)
+        return Verdict("crashed", words=words)
+    certificate, exact = answer.certificate, answer.exact
+    bounds = certificate.distance, certificate.distance_x, certificate.distance_y, certificate.gap
+    if any(math.isnan(bound) for bound in bounds):
+        return Verdict("crashed", answer.solved, words=f"a bound is NaN: {certificate}")
+    suspected = "noisy" in answer.message
+    if any(words in answer.message for words in CHECK_YOURS):
+        return Verdict("own" if case.own_errors else "accused", answer.solved, words=answer.message)
+    if math.isinf(certificate.distance):
+        outcome = "false" if answer.solved else "uncertified"
+        return Verdict(outcome, answer.solved, words=answer.message, suspected=suspected)
+    dx, dy = exact.errors(answer.x, answer.y)
+    total = dx + dy
+    below = [
+        f"{name} {bound:.6g} < {float(truth):.6g}"
+        for name, bound, truth in zip(("distance", "distance_x", "distance_y"), bounds, (total, dx, dy), strict=False)
+        if Decimal(bound) < truth
+    ]
+    if with_gap and not below:
+        gap = exact.gap(answer.x, answer.y)
+        if gap is not None and Decimal(certificate.gap) < gap:
+            below.append(f"gap {certificate.gap:.6g} < {float(gap):.6g}")
+    ratio = float(Decimal(certificate.distance) / total) if total > 0 else math.nan
+    if below:
+        return Verdict("false", answer.solved, ratio, f"{'; '.join(below)}; {answer.message}", suspected)
+    return Verdict("true", answer.solved, ratio, suspected=suspected)

@@ -1,0 +1,190 @@
+"""Counts of what the answers were worth, by kind of problem and by way in, and the tables of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+KEPT = 20  # failures of one kind whose words are kept
+RATIOS = 3000  # ratios of one kind that are kept
+
+
+class Tally:
+    """What has been counted: by kind and way in, with failures in words and ratios of certified to true distances.
+
+    Attributes:
+        counts: by "kind|door|name", how many answers have this name; a name is "runs", "solved", "false" and so on.
+        ratios: by kind, decimal logarithms of certified over true distances.
+        failures: the first failures of each kind.
+        seconds: seconds that all workers took together.
+        next: by kind, the number of the next case.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.counts: Counter[str] = Counter()
+        self.ratios: dict[str, list[float]] = {}
+        self.failures: list[dict[str, Any]] = []
+        self.seconds = 0.0
+        self.next: dict[str, int] = {}
+        if path is not None:
+            saved = json.loads(path.read_text())
+            self.counts.update(saved["counts"])
+            self.ratios, self.failures = saved["ratios"], saved["failures"]
+            self.seconds, self.next = saved["seconds"], saved["next"]
+
+    @property
+    def runs(self) -> int:
+        """The number of answers."""
+        return self.total("runs")
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Count one answer."""
+        kind, door, outcome = row["kind"], row["door"], row["outcome"]
+        if outcome == "undecided":
+            self.counts[f"{kind}||undecided"] += 1
+            return
+        self.seconds += row.get("seconds", 0.0)
+        lie, solved = is_lie(kind), bool(row.get("solved"))
+        names = ["runs", "solved"] if solved else ["runs"]
+        if lie:
+            names.append(_lie_name(outcome, solved))
+        else:
+            names.append(outcome)
+            if outcome == "false" and solved:
+                names.append("false solved")
+        if row.get("suspected") and not row.get("noisy") and not lie:
+            names.append("suspected")
+        for name in names:
+            self.counts[f"{kind}|{door}|{name}"] += 1
+        ratio = row.get("ratio", math.nan)
+        kept = self.ratios.setdefault(kind, [])
+        if 0.0 < ratio < math.inf and outcome == "true" and not lie and len(kept) < RATIOS:
+            kept.append(round(math.log10(ratio), 3))
+        wrong = names[-1] in ("false solved", "crashed") if lie else outcome in ("false", "accused", "crashed")
+        if wrong and sum(f["kind"] == kind and f["outcome"] == outcome for f in self.failures) < KEPT:
+            self.failures.append({key: row.get(key) for key in ("kind", "case", "door", "outcome", "solved", "words")})
+
+    def save(self, path: Path, seed: int) -> None:
+        """Write everything to a file."""
+        content = {
+            "seed": seed,
+            "counts": dict(self.counts),
+            "ratios": self.ratios,
+            "failures": self.failures,
+            "seconds": self.seconds,
+            "next": self.next,
+        }
+        path.write_text(json.dumps(content))
+
+    def total(self, name: str, chosen: Callable[[str, str], bool] = lambda kind, door: True) -> int:
+        """How many answers of chosen kinds and ways in have this name."""
+        keys = ((key.split("|"), n) for key, n in self.counts.items())
+        return sum(n for (kind, door, what), n in keys if what == name and chosen(kind, door))
+
+    def failed(self) -> list[str]:
+        """The failures in words."""
+        order = ("kind", "case", "door", "outcome", "solved", "words")
+        return ["  ".join(str(failure[key]) for key in order)[:400] for failure in self.failures]
+
+
+def is_lie(kind: str) -> bool:
+    """Whether something about problems of this kind is wrong."""
+    return kind.startswith("lie")
+
+
+def _lie_name(outcome: str, solved: bool) -> str:
+    """What became of a lie."""
+    if outcome == "crashed":
+        return "crashed"
+    if not solved:  # an error, or a run that is not reported as solved
+        return "found"
+    return "false solved" if outcome == "false" else "harmless"
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+TRUE = ("runs", "solved", "false solved", "false", "accused", "crashed", "refused", "suspected", "undecided")
+LIE = ("runs", "found", "harmless", "false solved", "crashed")
+
+
+def markdown(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
+    """A table."""
+    head = list(head)
+    return [f"| {' | '.join(map(str, line))} |" for line in (head, ["---"] * len(head), *rows)]
+
+
+def tightness(ratios: list[float]) -> list[str]:
+    """The median and the 90th percentile of certified over true distance."""
+    if not ratios:
+        return ["", ""]
+    return [f"{10 ** float(np.quantile(ratios, q)):.2g}" for q in (0.5, 0.9)]
+
+
+def by_kind(tally: Tally, kinds: Iterable[str], names: tuple[str, ...]) -> Iterable[list[Any]]:
+    """One row for each kind, and their sum."""
+    kinds = [kind for kind in kinds if tally.total("runs", lambda k, d, kind=kind: k == kind)]  # type: ignore[misc]
+    for kind in kinds:
+        counts = [tally.total(name, lambda k, d, kind=kind: k == kind) for name in names]  # type: ignore[misc]
+        yield [kind, *counts, *([] if is_lie(kind) else tightness(tally.ratios.get(kind, [])))]
+    lie = names is LIE
+    yield ["all", *(tally.total(name, lambda k, d: k in kinds) for name in names), *([] if lie else ["", ""])]
+
+
+def by_door(tally: Tally) -> Iterable[list[Any]]:
+    """One row for each way in."""
+    for door in sorted({key.split("|")[1] for key in tally.counts} - {""}):
+        names = ("runs", "solved", "false solved", "false", "accused", "crashed")
+        yield [
+            door,
+            *(
+                tally.total(name, lambda k, d, door=door: d == door and not is_lie(k))  # type: ignore[misc]
+                for name in names
+            ),
+            tally.total("runs", lambda k, d, door=door: d == door and is_lie(k)),  # type: ignore[misc]
+            tally.total("false solved", lambda k, d, door=door: d == door and is_lie(k)),  # type: ignore[misc]
+        ]
+
+
+def report(tally: Tally, kinds: Iterable[str], seed: int, version: str) -> str:
+    """The tables as Markdown."""
+    kinds = list(kinds)
+    true, lies = [k for k in kinds if not is_lie(k)], [k for k in kinds if is_lie(k)]
+    lines = [
+        "### True problems",
+        "",
+        *markdown(["kind", *TRUE, "certified/true: median", "90 %"], by_kind(tally, true, TRUE)),
+        "",
+        "### Lies",
+        "",
+        *markdown(["kind", *LIE], by_kind(tally, lies, LIE)),
+        "",
+        "### Ways in",
+        "",
+        *markdown(
+            [
+                "way in",
+                "runs",
+                "solved",
+                "false solved",
+                "false",
+                "accused",
+                "crashed",
+                "lies",
+                "of these false solved",
+            ],
+            by_door(tally),
+        ),
+        "",
+        f"By `python benchmarks/honesty.py --seed {seed}`: {tally.runs} runs in {tally.seconds / 3600:.2f} hours of "
+        f"worker time, on saddlepoint {version}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"SciPy {scipy.__version__}.",
+    ]
+    return "\n".join(lines)

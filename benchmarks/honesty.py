@@ -1,0 +1,204 @@
+"""A campaign on the two promises of the library: "solved" is true, and a true problem is never called wrong.
+
+    python benchmarks/honesty.py [--runs 100000] [--seed N] [--kind NAME] [--workers 2] [--out F.json] [--resume]
+    python benchmarks/honesty.py --kind NAME --seed N --case K     # one case again, with every answer
+
+Problems of many kinds are drawn at random, true ones and wrong ones, and given to every way into the library. Their
+solutions are known in decimal arithmetic of 60 digits. Every bound that is returned is compared with the truth:
+
+- a false bound is one below the truth, whether the run was solved or not;
+- a false accusation is an error that says that something is wrong with a true problem;
+- a lie is found if the run ends with an error or unsolved, and harmless if the bound is true in spite of it.
+
+The seed is the date unless one is given, so that every day has its own problems. Counts are added up in F.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+import multiprocessing
+import os
+import sys
+import time
+import warnings
+import zlib
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from honest.applications import APPLICATIONS, Claim, ratio
+from honest.doors import DOORS, FORGED, WRONG
+from honest.exact import NoSolutionError
+from honest.judge import ACCUSING, judge
+from honest.lies import LIES
+from honest.problems import TRUE, Case, ordinary, own
+from honest.table import Tally, is_lie, report
+
+import saddlepoint as sp
+
+
+def forged(rng: np.random.Generator) -> Case:
+    """A true problem, whose run goes on from a checkpoint that was changed."""
+    return ordinary(rng) if rng.random() < 0.5 else own(rng)
+
+
+KINDS: dict[str, Any] = {**TRUE, **LIES, "lie: forged checkpoint": forged, **APPLICATIONS}
+SLOW = {  # kinds that take long: one case of them for ten of others
+    "saturation",
+    "long rows",
+    "long data",
+    "flat direction",
+    "bent gradients",
+    "application: classification",
+    "application: coupled costs",
+    "application: matrix game",
+    "application: constrained game",
+    "application: robust",
+}
+GAPS = 0.2  # share of the answers whose duality gap is computed
+
+
+def generator(kind: str, seed: int, number: int) -> np.random.Generator:
+    """The random numbers of one case."""
+    return np.random.default_rng([seed, zlib.crc32(kind.encode()), number])
+
+
+def claims(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
+    """What an application says about one set of data, with what it is worth."""
+    began = time.perf_counter()
+    found: list[Claim] = []
+    try:
+        found = list(APPLICATIONS[kind](generator(kind, seed, number)))
+    except NoSolutionError:
+        yield {"kind": kind, "case": number, "door": "", "outcome": "undecided", "words": ""}
+    except Exception as error:
+        yield {"kind": kind, "case": number, "door": kind, **built(error)}
+    for claim in found:
+        seconds, began = time.perf_counter() - began, time.perf_counter()
+        below = claim.bound < math.inf and Decimal(claim.bound) < claim.truth
+        words = f"{claim.name} {claim.bound:.6g} < {float(claim.truth):.6g}; {claim.message}" if below else ""
+        yield {
+            "kind": kind,
+            "case": number,
+            "door": claim.door,
+            "seconds": seconds,
+            "outcome": "false" if below else "true",
+            "solved": claim.solved,
+            "ratio": ratio(claim),
+            "words": words,
+        }
+
+
+def verdicts(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
+    """All answers on one case, with what they are worth."""
+    if kind in APPLICATIONS:
+        yield from claims(kind, seed, number)
+        return
+    rng = generator(kind, seed, number)
+    began = time.perf_counter()
+    try:
+        case: Case = KINDS[kind](rng)
+        case.exact.size()
+    except NoSolutionError:
+        yield {"kind": kind, "case": number, "door": "", "outcome": "undecided", "words": ""}
+        return
+    except Exception as error:
+        yield {"kind": kind, "case": number, "door": "Saddle", **built(error)}
+        return
+    doors = FORGED if "forged" in kind else WRONG if is_lie(kind) else DOORS
+    for door, share in doors.values():
+        if rng.random() >= share:
+            continue
+        for answer in door(case, rng):
+            found = judge(case, answer, rng.random() < GAPS)
+            seconds, began = time.perf_counter() - began, time.perf_counter()
+            yield {
+                "kind": kind,
+                "case": number,
+                "door": answer.door,
+                "noisy": case.noisy,
+                "seconds": seconds,
+                **found._asdict(),
+            }
+
+
+def built(error: Exception) -> dict[str, Any]:
+    """The verdict on an error while a problem is made."""
+    words = f"{type(error).__name__}: {error}"
+    accused = isinstance(error, sp.AssumptionError) or any(w in words for w in ACCUSING)
+    known = isinstance(error, sp.ProblemError | sp.AssumptionError)
+    return {"outcome": "accused" if accused and known else "refused" if known else "crashed", "words": words}
+
+
+def work(task: tuple[str, int, int]) -> list[dict[str, Any]]:
+    """One case, in a worker process."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return list(verdicts(*task))
+
+
+def tasks(kinds: list[str], seed: int, tally: Tally) -> Iterator[tuple[str, int, int]]:
+    """Cases without end, of all kinds in turn; those of slow kinds less often."""
+    turn = 0
+    while True:
+        for kind in kinds:
+            if kind in SLOW and turn % 10 and len(kinds) > 1:
+                continue
+            number = tally.next.get(kind, 0)
+            tally.next[kind] = number + 1
+            yield kind, seed, number
+        turn += 1
+
+
+def main() -> None:
+    """Read the arguments, and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    today = int(datetime.datetime.now(datetime.UTC).date().strftime("%Y%m%d"))
+    parser.add_argument("--runs", type=int, default=100_000, help="answers to judge")
+    parser.add_argument("--seed", type=int, default=today, help="by default the date, as a number")
+    parser.add_argument("--kind", action="append", choices=list(KINDS), help="only this kind (may be repeated)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--case", type=int, help="run one case of the kind and print every answer")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="end after this time")
+    parser.add_argument("--out", type=Path, help="file for the counts")
+    parser.add_argument("--report", type=Path, help="file for the tables, as Markdown")
+    parser.add_argument("--resume", action="store_true", help="add to the counts in the file")
+    given = parser.parse_args()
+    kinds = given.kind or list(KINDS)
+    if given.case is not None:
+        for kind in kinds:
+            for row in work((kind, given.seed, given.case)):
+                print(row)
+        return
+    tally = Tally(given.out if given.resume else None)
+    began = saved = time.perf_counter()
+    with multiprocessing.get_context("fork").Pool(given.workers) as pool:
+        for rows in pool.imap_unordered(work, tasks(kinds, given.seed, tally), chunksize=1):
+            for row in rows:
+                tally.add(row)
+            if time.perf_counter() - saved > 20.0:
+                saved = time.perf_counter()
+                print(f"{tally.runs} runs, {saved - began:.0f} s", file=sys.stderr, flush=True)
+                if given.out is not None:
+                    tally.save(given.out, given.seed)
+            if tally.runs >= given.runs or time.perf_counter() - began > given.seconds:
+                pool.terminate()
+                break
+    if given.out is not None:
+        tally.save(given.out, given.seed)
+    tables = report(tally, KINDS, given.seed, sp.__version__)
+    if given.report is not None:
+        given.report.write_text(tables + "\n")
+    print(tables, *tally.failed(), sep="\n")
+    names = ("false solved", "false", "accused", "crashed")
+    sys.exit(1 if any(tally.total(name) for name in names) else 0)
+
+
+if __name__ == "__main__":
+    main()
