@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from saddlepoint.ground.arrays import copied
+from saddlepoint.ground.arrays import copied, frozen_copy
 from saddlepoint.methods.wrappers.refined import Refined
 from saddlepoint.problems.oracle import PROXES
 from saddlepoint.solving.messages import Ending, sentence
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 def make_result(run: Run, status: Status) -> Result:
     """The best certified point of a run so far. Nothing that is done to the result changes the run.
 
-    While the run is going on, its arrays are read-only where the library has such arrays; at the end they are copies.
+    Its arrays are copies; while the run is going on, they are read-only where the library has such arrays.
     """
     state, f, method = run.state, run.f, run.schedule.method
     x, y = state.best
     if status is not Status.RUNNING:
         x, y = copied(f.space.of_x.collected(x)), copied(y)
+    else:
+        x, y = x if f.space.of_x.is_sharded else frozen_copy(x), frozen_copy(y)
     return Result(
         x=x,
         y=y,
