@@ -6,6 +6,7 @@ import pickle
 import signal
 import threading
 from contextlib import contextmanager
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 
 import saddlepoint as sp
 from saddlepoint.commands.app import app
+from saddlepoint.ground.arrays import to_host
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling
@@ -601,3 +603,41 @@ def test_the_repr_of_a_vector():
     assert isinstance(x, Sharded)
     assert repr(x) == "Sharded(60 numbers, float64, 4 shards)"
     assert x.nbytes == 8 * M
+
+
+# -- the rounding of products ------------------------------------------------------------------------------------------
+
+
+def test_products_in_twice_the_digits_over_shards():
+    """A long column of equal entries: both products of the shards are within their bounds, which are tiny."""
+    rows, columns = 4000, 3
+    matrix = np.full((rows, columns), 0.1)
+    f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), ShardedCoupling(LocalEngine(matrix, 5)))
+    entry = Fraction(0.1)
+    x, y = np.ones(rows), np.array([1.0, -1.0 + 2.0**-30, 1e-9])
+    found = f.A.T.careful_mul(f.space.of_x.cast(x))
+    assert max(
+        abs(Fraction(a) + Fraction(b) - rows * entry) for a, b in zip(found.hi, found.lo, strict=True)
+    ) <= Fraction(found.error.max())
+    assert found.error.max() <= 1e-16 * rows
+    hi, lo, error = (to_host(part) for part in f.A.careful_mul(y))
+    true = entry * sum(map(Fraction, y))
+    assert abs(Fraction(hi[0]) + Fraction(lo[0]) - true) <= Fraction(error[0]) <= Fraction(1e-16)
+    whole = np.abs(matrix) @ np.abs(y), np.abs(matrix.T) @ np.abs(x)
+    assert np.linalg.norm(whole[0]) <= f.A.rounding_scale(y)
+    assert np.linalg.norm(whole[1]) <= f.A.T.rounding_scale(f.space.of_x.cast(x))
+
+
+def test_certificates_over_shards_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    matrix, b = rng.standard_normal((60, 7)), rng.standard_normal(60)
+    h = sp.Quadratic(1.0)
+    f = sp.Saddle(sp.Quadratic(1.0, b), h, ShardedCoupling(LocalEngine(matrix, 3)))
+    plain = sp.Saddle(sp.Quadratic(1.0, b), h, matrix)
+    found = sp.solve(plain, tol=1e-13, method="direct")
+    x = f.space.of_x.cast(found.x)
+    for tol in (1.0, None):
+        sharded, own = f.certificate(x, found.y, tol), plain.certificate(found.x, found.y, tol)
+        assert sharded.distance == pytest.approx(own.distance, abs=2 * sharded.rounding)
+        assert sharded.rounding <= 30 * own.rounding
+    assert f.certificate(x, found.y).rounding < 0.5 * f.certificate(x, found.y, 1.0).rounding

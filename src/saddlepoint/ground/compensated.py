@@ -45,6 +45,13 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return s, (a - (s - t)) + (b - t)
 
 
+def added(a: Array, b: Array) -> Array:
+    """The sum of two sums, each as an array with the rows hi, lo and error."""
+    s, e = two_sum(a[0], b[0])
+    lo = (a[1] + b[1]) + e
+    return np.stack([s, lo, UP * (a[2] + b[2] + EPS * (abs(a[1]) + abs(b[1]) + abs(e)))])
+
+
 class Accumulator:
     """Adds up vectors as pairs hi + lo and bounds the error of the sum."""
 

@@ -164,7 +164,7 @@ def check_structure(value: Any, like: Any, sizes: tuple[int, ...], where: str) -
 def _alike(value: Array, like: Array) -> bool:
     """Whether two arrays have the same dtype and library; a vector over shards may have been copied to this process."""
     same = type(value) is type(like) or (isinstance(value, np.ndarray) and space_of(like).is_sharded)
-    return bool(same and value.dtype == like.dtype)
+    return bool(same and getattr(value, "dtype", None) == getattr(like, "dtype", None))  # a buffer over shards has none
 
 
 def _is_vector(array: Array, sizes: tuple[int, ...]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.base import Coupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
@@ -75,6 +76,17 @@ class ShardedCoupling(Coupling):
     def _transpose(self) -> Coupling:
         return ShardedTranspose(self)
 
+    def careful_mul(self, y: Array) -> Sum:
+        """A y in about twice the digits, computed in the next round that needs it."""
+        whole = Sharded(self.library, np.dtype(np.float64), "careful_mul", (np.array(y, np.float64),))
+        parts: list[Any] = [Sharded(self.library, whole.dtype, "row", (whole, k)) for k in range(3)]
+        return Sum(*parts)
+
+    def careful_tmul(self, x: Any) -> Sum:
+        """A'x in about twice the digits, in one round."""
+        answer = self.library.run([("careful_tmul", None, (self.library.asarray(x),))])[0]
+        return Sum(*answer.reshape(3, -1))
+
     @cached_property
     def frobenius(self) -> float:
         """A bound on the Frobenius norm of A, in one round."""
@@ -103,3 +115,8 @@ class ShardedTranspose(TransposeByProducts):
         """From the Frobenius norm of A, which bounds the norm of |A|."""
         scale: float = self.of.rounding_scale(y)
         return scale
+
+    def careful_mul(self, y: Any) -> Sum:
+        """A'y in about twice the digits, in one round."""
+        found: Sum = self.of.careful_tmul(y)
+        return found

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import added
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.coupling.runtime import Runtime
 
@@ -64,7 +65,7 @@ class Program(NamedTuple):
 
     @property
     def reductions(self) -> tuple[str, ...]:
-        """How each answer is combined over the shards: "sum" or "max"."""
+        """How each answer is combined over the shards: a name in ``COMBINED``."""
         return tuple(REDUCTIONS[step.op] for step in self.steps if step.op in REDUCTIONS)
 
 
@@ -74,6 +75,7 @@ REDUCTIONS = {
     "through": "sum",
     "both": "sum",
     "tmul": "sum",
+    "careful_tmul": "careful",
     "gram": "sum",
     "dot": "sum",
     "value": "sum",
@@ -142,6 +144,10 @@ STEPS: dict[str, Callable[..., Array]] = {
     "over": lambda store, _, a, number: store[a] / number,
     "times": lambda store, _, a, b: store[a] * store[b],
     "abs": lambda store, _, a: np.abs(store[a]),
+    "careful_mul": lambda store, given, y: np.stack(
+        store[MATRIX].careful_mul(given[y])
+    ),  # rows hi, lo and error of A y
+    "row": lambda store, _, a, k: store[a][k],  # one of them
     "isfinite": lambda store, _, a: np.isfinite(store[a]).astype(store[a].dtype),
     "cast": lambda store, _, a, dtype: store[a].astype(dtype),
 }
@@ -166,6 +172,7 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "through": _through,  # the position of y, a number s, a vector e or None: t = A y, and A'(s t + e)
     "both": _both,  # a vector x, the position of y: A y, and A'x
     "tmul": lambda store, _, x: (None, store[MATRIX].tmul(store[x])),
+    "careful_tmul": lambda store, _, x: (None, np.ravel(store[MATRIX].T.careful_mul(store[x]))),  # hi, lo and error
     "gram": _gram,
     "frobenius": lambda store, _: (None, store[MATRIX].norm_ceiling()),  # a bound on the Frobenius norm of the rows
     "dot": lambda store, _, a, b: (None, store[a].dot(store[b])),
@@ -175,6 +182,12 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
 
 
 # -- combining answers -------------------------------------------------------------------------------------------------
+
+COMBINED: dict[str, Callable[[Array, Array], Array]] = {
+    "sum": lambda a, b: a + b,
+    "max": np.maximum,
+    "careful": lambda a, b: np.ravel(added(a.reshape(3, -1), b.reshape(3, -1))),  # sums as rows hi, lo and error
+}
 
 
 def fold(answers: Mapping[int, Answers], reductions: Sequence[str], shards: int) -> dict[Piece, Answers]:
@@ -192,9 +205,7 @@ def _fold(pieces: dict[Piece, Answers], reductions: Sequence[str], first: int, l
         _fold(pieces, reductions, *half)
     if (first, middle) in pieces and (middle, last) in pieces:
         left, right = pieces.pop((first, middle)), pieces.pop((middle, last))
-        pieces[first, last] = [
-            np.maximum(a, b) if how == "max" else a + b for a, b, how in zip(left, right, reductions, strict=True)
-        ]
+        pieces[first, last] = [COMBINED[how](a, b) for a, b, how in zip(left, right, reductions, strict=True)]
 
 
 def total(pieces: Iterable[Mapping[Piece, Answers]], reductions: Sequence[str], shards: int) -> Answers:

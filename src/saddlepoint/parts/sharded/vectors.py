@@ -123,6 +123,9 @@ class Sharded:
     def __neg__(self) -> Sharded:
         return self * -1.0
 
+    def __abs__(self) -> Sharded:
+        return self._made("abs", self)
+
     __rmul__ = __mul__
 
     def __rsub__(self, other: Any) -> Sharded:
