@@ -39,7 +39,7 @@ def test_answers_are_true(kind):
 
 
 def test_a_case_has_answers_of_every_way_in():
-    assert check("ordinary", [0]).total("runs") > 8
+    assert check("ordinary", [0]).total("runs") >= 8
 
 
 @pytest.mark.slow

@@ -148,7 +148,7 @@ API = [
     ("P a complex scalar", lambda: sp.Quadratic(np.complex128(1j)), "P of Quadratic is .*1j.*; expected a number"),
     ("P not square", lambda: sp.Quadratic(np.ones((2, 3))), r"P of Quadratic has shape \(2, 3\); expected a square matrix"),
     ("P not symmetric", lambda: sp.Quadratic(A), r"P of Quadratic is not symmetric .*; use \(P \+ P.T\)/2"),
-    ("P indefinite", lambda: sp.Quadratic([[0.0, 1.0], [1.0, 0.0]]), "P is not positive semidefinite: its smallest eigenvalue is -1"),
+    ("P indefinite", lambda: sp.Quadratic([[0.0, 1.0], [1.0, 0.0]]), "P is not positive semidefinite: its smallest eigenvalue is at most -1"),
     ("P an empty diagonal", lambda: sp.Quadratic([]), "P of Quadratic is an empty diagonal or has a negative entry"),
     ("b a matrix", lambda: sp.Quadratic(1.0, matrix([[1.0, 2.0]])), r"b of Quadratic has shape \(1, 2\); expected a vector"),
     ("b of another size", lambda: sp.Quadratic([1.0, 2.0], [1.0]), "b of Quadratic has 1 entries; expected 2"),

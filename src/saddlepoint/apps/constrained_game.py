@@ -37,7 +37,7 @@ from saddlepoint.apps.polytope import Polytope
 from saddlepoint.apps.simplex import Simplex
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import Smooth
@@ -45,6 +45,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.progress import Progress, make_progress
 from saddlepoint.solving.result import Record, Status
 from saddlepoint.solving.solve import solve
+from saddlepoint.theory.exploitability import MARGIN, UNIT, products_bound
 
 PENALTY = 3.0  # r of the first step, in units where |A| = 1 and strategies have entries of about 1
 PROXIMAL_WEIGHT = 0.03  # a of the first step, in the same units
@@ -68,6 +69,12 @@ class Strategies(Protocol):
 
     def best(self, weights: Array) -> tuple[float, Array]:
         """The largest <weights, v> over the strategies v, and a v that attains it."""
+
+    def best_bound(self, weights: Array, errors: Array) -> float:
+        """A proven upper bound on the largest <w, v>, for all w with |w - weights| <= errors."""
+
+    def rounding(self, vector: Array) -> Array:
+        """Bounds on the entries of vector - v, for the strategy v that the vector stands for."""
 
     def nearest(self, vector: Array) -> Array:
         """A strategy close to a vector that nearly is one."""
@@ -192,13 +199,29 @@ class ConstrainedGame:
         return cls(payoff, Simplex(m), Simplex(n), cost_x, cost_y)
 
     def exploitability(self, x: Array, y: Array) -> float:
-        """A bound on what both players gain together if each changes its strategy alone; without costs it is exact.
+        """A proven bound on what both players gain together if each changes its strategy alone.
 
-        Convexity bounds the gain of y by the best response to the gradient A'x - grad q(y), and that of x likewise.
+        Without costs this is max_v <x, A v> - min_u <u, A y> over the strategies u and v. With costs, convexity bounds
+        the gain of y by the best response to the gradient A'x - grad q(y), and that of x likewise. Everything that
+        rounding may hide is added, and best responses are bounded from above, whatever the tolerances of a solver are.
+        Where the entries of x sum to 1 only up to rounding, x stands for the strategy next to it. For constraints that
+        are given as (B, b), x stands for itself; ``Equilibrium.infeasibility`` is its distance from satisfying them.
         """
-        wx, wy = self._gradients(x, y)
-        best_x, best_y = self.strategies_x.best(wx)[0], self.strategies_y.best(wy)[0]
-        return max(0.0, best_x - inner(wx, x) + best_y - inner(wy, y))
+        x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        change_x, change_y = self.strategies_x.rounding(x), self.strategies_y.rounding(y)
+        with np.errstate(all="ignore"):
+            wx, wy = -(self.payoff @ y), self.payoff.T @ x
+            errors_x, errors_y = products_bound(self.payoff, y, change_y), products_bound(self.payoff.T, x, change_x)
+            p, q = _Slope(self.cost_x, x, change_x), _Slope(self.cost_y, y, change_y)
+            best_x = self.strategies_x.best_bound(wx - p.slope, errors_x + p.errors + UNIT * (abs(wx) + abs(p.slope)))
+            best_y = self.strategies_y.best_bound(wy - q.slope, errors_y + q.errors + UNIT * (abs(wy) + abs(q.slope)))
+            terms = (best_x, best_y, p.inner, q.inner)  # <x, A y> cancels
+            bound = (
+                math.fsum(terms) + 2.0 * UNIT * math.fsum(map(abs, terms))
+                if all(map(math.isfinite, terms))
+                else math.inf
+            )
+        return max(0.0, bound)
 
     def value(self, x: Array, y: Array) -> float:
         """p(x) + <x, A y> - q(y); NaN where a cost was given no value."""
@@ -257,6 +280,27 @@ class ConstrainedGame:
     def _method(self) -> str:
         smooth = all(cost is None or cost.hessian for cost in (self.cost_x, self.cost_y))
         return "newton" if smooth and sum(self.payoff.shape) <= NEWTON_VARIABLES else "auto"
+
+
+class _Slope:
+    """The gradient of a cost at a strategy v that is known up to ``change``, with all errors; zero without a cost.
+
+    Attributes:
+        slope, errors: the gradient as computed, and bounds on its errors.
+        inner: an upper bound on the product of the gradient with v.
+    """
+
+    def __init__(self, cost: Smooth | None, v: Array, change: Array) -> None:
+        self.slope, self.errors, self.inner = np.zeros(len(v)), np.zeros(len(v)), 0.0
+        if cost is None:
+            return
+        self.slope = np.asarray(cost.grad(v), dtype=np.float64)
+        proven = cost.rounding if cost.accuracy == 0.0 else None
+        errors = np.full(len(v), cost.gradient_error(v, self.slope)) if proven is None else np.asarray(proven(v))
+        self.errors = (errors + cost.L * norm(change)) * MARGIN
+        size, reach = np.abs(self.slope), np.abs(v) + change
+        lost = self.errors @ reach + size @ change + 4.0 * UNIT * (size @ np.abs(v))
+        self.inner = math.fsum((self.slope * v).tolist()) + float(lost) * MARGIN
 
 
 class _Run:

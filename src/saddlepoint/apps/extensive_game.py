@@ -71,7 +71,7 @@ class ExtensiveGame:
         >>> pennies
         ExtensiveGame('pennies', 3 x 3 sequences, 1 and 1 information sets)
         >>> x = pennies.strategy("x", [1.0, 0.5, 0.5])
-        >>> pennies.exploitability(x, pennies.strategy("y", [1.0, 0.75, 0.25]))
+        >>> round(pennies.exploitability(x, pennies.strategy("y", [1.0, 0.75, 0.25])), 9)
         0.5
         >>> pennies.behaviour("y", [1.0, 0.75, 0.25])
         {'coin': {'heads': 0.75, 'tails': 0.25}}
@@ -211,7 +211,8 @@ class ExtensiveGame:
 
         Each of the strategies is optimal up to this number, and the value of the game is no further from x'Ay.
         (OpenSpiel calls it nash_conv, and half of it exploitability.) Both strategies must satisfy their constraints;
-        ``strategy`` makes them do so.
+        ``strategy`` makes them do so. Where they do so only up to rounding, x and y stand for the strategies with the
+        probabilities of ``behaviour``. The number is never too small: the largest effect of rounding is added to it.
         """
         plans = []
         for player, vector in (("x", x), ("y", y)):
@@ -224,9 +225,7 @@ class ExtensiveGame:
                     f"game.strategy({player!r}, {player})"
                 )
             plans.append(plan)
-        highest, _ = self.best_response("y", self.payoff.T @ plans[0])
-        lowest, _ = self.best_response("x", self.payoff @ plans[1])
-        return max(0.0, highest - lowest)
+        return ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y).exploitability(*plans)
 
     def _sequences(self, player: str) -> Sequences:
         if player not in ("x", "y"):

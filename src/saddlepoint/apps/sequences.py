@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.problems.files.game_tree import InformationSet
+from saddlepoint.theory.exploitability import MARGIN, UNIT
 
 
 class Level(NamedTuple):
@@ -110,6 +111,45 @@ class Sequences:
             good = np.flatnonzero(values[1:] == np.repeat(best, self.counts))
             chances[1 + good[np.searchsorted(good, self.starts - 1)]] = 1.0
         return float(values[0]), self.realised(chances)
+
+    def best_bound(self, weights: Array, errors: Array) -> float:
+        """A proven upper bound on max <w, v>, for all w with |w - weights| <= errors.
+
+        It is the recursion of ``best``, in which the value of every sequence is rounded up by what its sum may lose.
+        """
+        values, sizes = weights + errors, np.abs(weights) + errors
+        terms = 2.0 + np.bincount(self.parents, minlength=self.size)
+        lost = 2.0 * UNIT * terms  # twice the first order of the error of the sum, relative to its terms
+        for level in reversed(self.levels):
+            own = level.sequences
+            upper = values[own] + lost[own] * sizes[own]
+            best = np.nextafter(np.maximum.reduceat(upper, level.offsets), np.inf)
+            np.add.at(values, level.parents, best)
+            np.add.at(sizes, level.parents, np.abs(best))
+        return float(np.nextafter(values[0] + lost[0] * sizes[0], np.inf))
+
+    def rounding(self, vector: Array) -> Array:
+        """Bounds on the entries of vector - v, where v is the exact strategy with the ``chances`` of the vector.
+
+        At an information set where the entries s of max(vector, 0) have the sum t, those of v are s/t times the entry
+        of v for the sequence before it. So errors, relative to s, grow by the difference of that entry and t.
+        """
+        s = np.maximum(vector, 0.0).astype(np.float64)
+        error = s - vector
+        change = np.zeros(self.size)  # |v - s|
+        change[0] = abs(1.0 - s[0])
+        for level in self.levels:
+            own, before = level.sequences, level.before
+            counts = np.diff(np.append(level.offsets, len(own)))
+            total = np.add.reduceat(s[own], level.offsets)
+            parent = s[level.parents]
+            off = np.abs(total - parent) + change[level.parents] + 2.0 * UNIT * counts * total
+            share = np.where(total > 0.0, off / np.where(total > 0.0, total, 1.0), 0.0)
+            alone = np.repeat(total > 0.0, counts)
+            change[own] = np.where(alone, np.repeat(share, counts) * s[own], s[before] + change[before]) * (
+                1.0 + 16.0 * UNIT * len(own) + 16.0 * UNIT
+            )
+        return np.asarray((error + change) * MARGIN)
 
     def chances(self, vector: Array) -> Array:
         """The probability of each action at its information set: in proportion to max(v, 0), or equal if all are 0."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.theory.exploitability import MARGIN, UNIT
 
 
 class Simplex:
@@ -25,6 +28,10 @@ class Simplex:
         i = int(np.argmax(weights))
         return float(weights[i]), self.pure(i)
 
+    def best_bound(self, weights: Array, errors: Array) -> float:
+        """A proven upper bound on max <w, v>, for all w with |w - weights| <= errors."""
+        return float(np.max(np.nextafter(weights + errors, math.inf)))
+
     def pure(self, i: int) -> Array:
         """The strategy that always plays ``i``."""
         v = np.zeros(self.size)
@@ -36,6 +43,14 @@ class Simplex:
         v = np.maximum(vector, 0.0)
         v = v / v.max() if v.max() > 0.0 else np.ones(self.size)
         return np.asarray(v / v.sum())
+
+    def rounding(self, vector: Array) -> Array:
+        """Bounds on the entries of vector - v, where v is the strategy max(vector, 0) divided by its exact sum."""
+        v = np.maximum(vector, 0.0)
+        total = math.fsum(v.tolist())
+        if not 0.0 < total < math.inf:
+            return np.full(self.size, math.inf)
+        return np.asarray(v - vector + v * ((abs(1.0 - total) + UNIT * total) / total * MARGIN))
 
     def violation(self, vector: Array) -> float:
         """The largest error in v >= 0 and sum(v) = 1."""

@@ -96,10 +96,10 @@ class Saddle:
         if f.dim is not None and f.dim != size:
             side = "rows" if name == "g" else "columns"
             raise ProblemError(f"{name} has {f.dim} variables but A has {size} {side}; they must agree")
-        if f.mu == 0.0:
+        if f.mu <= 0.0:
             raise ProblemError(
-                f"{name} is not strongly convex (mu = 0); give its mu if it has one, or add a multiple of |.|^2, "
-                f"for example {name} + Quadratic(1e-3)"
+                f"{name} is not strongly convex (mu = {f.mu:.3g}); give its mu if it has one, or add a multiple of "
+                f"|.|^2, for example {name} + Quadratic(1e-3)"
             )
         if space.is_torch and not isinstance(f, READY):
             f = without_gradients(f)

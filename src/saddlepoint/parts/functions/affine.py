@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scipy.sparse import diags_array, issparse
 
 from saddlepoint.ground.arrays import Array, eps_of, is_array, namespace
+from saddlepoint.ground.directed import mul_down
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
@@ -48,7 +49,7 @@ def affine(
     vectors: list[Any] = [v for v in (scale, shift, linear) if is_array(v)]
     return f.replace(
         grad=t.grad,
-        mu=None if math.isnan(f.mu) else low * f.mu,
+        mu=None if math.isnan(f.mu) else mul_down(low if f.mu >= 0.0 else math.nextafter(high, math.inf), f.mu),
         L=None if math.isnan(f.L) else high * f.L,
         value=None if f.value is None else t.value,
         prox=t.prox if f.has_prox and not is_array(scale) else None,
@@ -76,12 +77,13 @@ class Affine:
 
     @property
     def curvature_range(self) -> tuple[float, float]:
-        """The smallest and the largest factor by which curvatures are multiplied."""
+        """The smallest factor by which curvatures are multiplied, rounded down, and the largest one."""
         c: Any = 1.0 if self.curvature is None else self.curvature
         if not is_array(c):
-            return c, c
+            exact = self.scale is None or self.slope is None
+            return (c if exact else mul_down(self.slope, self.scale)), c
         xp = namespace(c)
-        return float(xp.min(c)), float(xp.max(c))
+        return math.nextafter(float(xp.min(c)), 0.0), float(xp.max(c))
 
     def inside(self, u: Array) -> Array:
         """The argument of f, scale u + shift."""

@@ -1,59 +1,106 @@
-"""Constants mu and L of the ready-made functions: eigenvalues of small matrices, else Lanczos bounds with a margin."""
+"""Constants mu and L of the ready-made functions. Every mu is proven; L of a large matrix is an estimate by Lanczos."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Space, all_finite, copied, is_array, is_foreign, namespace
+from saddlepoint.ground.arrays import Array, Space, all_finite, copied, is_array, to_host
+from saddlepoint.ground.definite import ALL_EIGENVALUES, UNIT, Ends, IndefiniteError, TooLargeError, eigenvalue_ends
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.spectrum import largest_eigenvalue
 from saddlepoint.ground.validation import short_repr
-from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling
+from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling
 from saddlepoint.parts.functions.probes import changed_argument, differ
 from saddlepoint.parts.functions.smooth import Gradient
 
-DENSE = 1500  # largest size of a matrix of which all eigenvalues are computed
-ROUNDING = 32 * float(np.finfo(np.float64).eps)  # relative error of a computed eigenvalue
+DENSE = ALL_EIGENVALUES  # largest size of a matrix of which all eigenvalues are computed
+ROUNDING = 32 * float(np.finfo(np.float64).eps)  # usual relative error of a computed largest eigenvalue
 
 
-def eigenvalue_bounds(P: Coupling) -> tuple[float, float]:
-    """Numbers (mu, L) with mu <= lambda_min and lambda_max <= L for a symmetric positive semidefinite P.
+def eigenvalue_bounds(P: Coupling, mu: float | None = None, L: float | None = None) -> tuple[float, float]:
+    """Numbers (mu, L) with mu <= lambda_min and lambda_max <= L for a positive semidefinite P; given ones are kept.
 
-    The eigenvalues of a small P are computed. A large P is treated by Lanczos, and so is its inverse, by one
-    factorisation; a margin is added to each.
+    mu is proven (``ground/definite.py``). If P is symmetric only up to rounding, it is a bound for (P + P')/2, on which
+    the monotonicity of x -> P x depends. It is slightly negative if lambda_min is zero or cannot be told from zero.
+    L rests on the usual accuracy of computed eigenvalues, or on Lanczos with a margin: no distance depends on it.
     """
     n = P.shape[0]
-    if n <= DENSE:
-        low, high = _ends(P.matrix())
-        if low < -ROUNDING * high * n:
-            raise ProblemError(f"P is not positive semidefinite: its smallest eigenvalue is {low:.6g}")
-        return max(low - ROUNDING * high, 0.0), high * (1 + ROUNDING)
-    L = largest_eigenvalue(P.mul, n, space=P.space).upper
-    inverse = _inverse(P)
-    return (0.0 if inverse is None else 1.0 / largest_eigenvalue(inverse, n).upper), L
+    high = math.nan
+    if mu is None:
+        mu, high = _proven_ends(P)
+    if L is None:
+        L = high * (1 + ROUNDING) if high >= 0.0 else largest_eigenvalue(P.mul, n, space=P.space).upper
+    return mu, max(L, mu)
+
+
+def _proven_ends(P: Coupling) -> Ends:
+    try:
+        return eigenvalue_ends(_on_host(P.matrix()))
+    except IndefiniteError as error:
+        known = "" if math.isnan(error.found) else f": its smallest eigenvalue is at most {error.found:.6g}"
+        raise ProblemError(f"P is not positive semidefinite{known}") from None
+    except TooLargeError:
+        raise ProblemError(
+            f"mu of P, a matrix with {P.shape[0]} rows, could not be proven, because its factorisation would take too "
+            "long; give mu=, a number that no eigenvalue of P is below"
+        ) from None
 
 
 def gram_bounds(D: Coupling) -> tuple[float, float]:
-    """Bounds on the smallest and largest eigenvalue of D'D."""
+    """Bounds on the smallest and largest eigenvalue of D'D; the lower one is proven."""
     rows, columns = D.shape
     if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
-        small = D.space.wide.cast(D.A if columns <= rows else D.A.T)
-        with np.errstate(over="ignore", invalid="ignore"):
-            gram = small.T @ small
-        if not all_finite(gram):
-            raise ProblemError("the entries of D are so large that D'D overflows; scale D (and x with it)")
-        low, high = _ends(gram)
-        return (max(low - ROUNDING * high, 0.0) if columns <= rows else 0.0), high * (1 + ROUNDING)
+        ends = _gram_ends(*_gram(D, columns <= rows))
+        return (max(ends.low, 0.0) if columns <= rows else 0.0), ends.high * (1 + ROUNDING)
     if D.space.of_x.is_sharded and columns <= DENSE:  # this takes one round, in which only the Gram matrix is sent
-        low, high = _ends(D.gram())
-        slack = rows * ROUNDING * (1.0 if D.dtype == np.float64 else 2.0**29)  # D'D was summed up in the dtype of D
-        return max(low - slack * high, 0.0), high * (1.0 + slack)
+        unit = 1.0 if D.dtype == np.float64 else 2.0**29  # D'D was summed up in the dtype of D
+        terms = int(min(rows * unit, 2.0**60))
+        ends = _gram_ends(_on_host(D.gram()), terms)
+        return max(ends.low, 0.0), ends.high * (1.0 + terms * ROUNDING)
     return 0.0, D.norm * D.norm
+
+
+def _gram(D: Any, by_columns: bool) -> tuple[Array, int]:
+    """D'D, or DD', in float64, and the number of roundings of an entry.
+
+    Long sums are taken in parts, whose sums are then added up: the square root as many roundings are enough.
+    """
+    A = D.space.wide.cast(D.A if by_columns else D.A.T)
+    if "float64" not in str(A.dtype):
+        A = np.asarray(to_host(A), dtype=np.float64)
+    terms = A.shape[0]
+    step = max(256, math.isqrt(terms))
+    parts = [A[i : min(i + step, terms), :] for i in range(0, terms, step)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = parts[0].T @ parts[0]
+        for part in parts[1:]:
+            gram = gram + part.T @ part
+    if not all_finite(gram):
+        raise ProblemError("the entries of D are so large that D'D overflows; scale D (and x with it)")
+    return _on_host(gram), step + -(-terms // step)
+
+
+def _gram_ends(gram: Array, terms: int) -> Ends:
+    """The ends of the eigenvalues of a Gram matrix whose entries were computed with this number of roundings.
+
+    Its entries (i, j) are wrong by at most gamma |d_i||d_j| with the columns d of D, and |d_i|^2 is about gram_ii.
+    """
+    growth = gamma(terms + 1, UNIT)
+    if not growth < 0.1:
+        return Ends(-math.inf, float(np.linalg.norm(gram, 2)))
+    error = 2.0 * growth * gram.shape[0] * np.asarray(gram.diagonal(), dtype=np.float64)
+    return eigenvalue_ends(gram, error)
+
+
+def _on_host(matrix: Any) -> Any:
+    """A matrix of any library as a NumPy array or a SciPy sparse array."""
+    return matrix if issparse(matrix) else to_host(matrix)
 
 
 def estimate_smoothness(
@@ -91,35 +138,3 @@ def estimate_smoothness(
     if not (np.isfinite(largest) and largest > 0.0):
         raise ProblemError(f"the gradient gave a smoothness of {largest}; give L, or correct the gradient")
     return 2.0 * largest, calls
-
-
-def _ends(matrix: Any) -> tuple[float, float]:
-    """The smallest and the largest eigenvalue of a symmetric matrix."""
-    if is_foreign(matrix):
-        xp = namespace(matrix)
-        values = xp.linalg.eigvalsh(xp.astype(matrix, xp.float64))
-    else:
-        values = eigvalsh(np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float64))
-    return float(values[0]), float(values[-1])
-
-
-def _inverse(P: Coupling) -> Gradient | None:
-    """The map r -> P^-1 r, or None if P is singular; a ProblemError if P is not positive semidefinite."""
-    if isinstance(P, SparseCoupling):
-        from scipy.sparse.linalg import splu
-
-        matrix = P.A.tocsc().astype(np.float64)
-        try:  # only with diagonal pivots do their signs agree with those of the eigenvalues
-            lu = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-        except RuntimeError:
-            return None
-        if (lu.U.diagonal() <= 0.0).any():
-            raise ProblemError("P is not positive definite: a pivot of its factorisation is not positive")
-        return lambda r: np.asarray(lu.solve(r))
-    if not isinstance(P, DenseCoupling):
-        return None  # nothing but mu >= 0 is known
-    try:
-        factor = cho_factor(np.asarray(P.A, dtype=np.float64))
-    except LinAlgError:
-        raise ProblemError("P is not positive definite: its Cholesky factorisation fails") from None
-    return lambda r: np.asarray(cho_solve(factor, r))

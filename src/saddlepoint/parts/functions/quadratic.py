@@ -23,10 +23,14 @@ class Quadratic(Smooth):
     """The quadratic function 1/2 x'Px + b'x.
 
     Args:
-        P: a symmetric positive semidefinite matrix (array or SciPy sparse), a vector (a diagonal) or a number.
+        P: a symmetric positive semidefinite matrix (array or SciPy sparse), a vector (a diagonal) or a number. It may
+            differ from P.T by rounding: the gradient is P x + b all the same, and mu is a bound for (P + P.T)/2.
         b: a vector; zero if left out.
-        mu, L: bounds on the eigenvalues of P, if known; otherwise they are computed: exactly up to size 1500 and for
-            diagonals, by Lanczos with a margin for larger matrices.
+        mu, L: bounds on the eigenvalues of P, if known. Otherwise they are computed, and mu is proven, by Gershgorin's
+            theorem or a factorisation with a bound on its rounding. It is a few per cent below the smallest
+            eigenvalue at most, and slightly negative if that is zero or cannot be told from zero. If P is too large
+            to be factorised, there is an error that asks for mu. L is an estimate with a margin for matrices with more
+            than 1500 rows.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -41,11 +45,10 @@ class Quadratic(Smooth):
         if self.b is not None:
             dim = self.b.shape[0]
         trusted = mu is None and L is None
-        mu = None if mu is None else _constant(mu, "mu of Quadratic")
+        mu = None if mu is None else _constant(mu, "mu of Quadratic")  # a negative one is computed, never given
         L = None if L is None else _constant(L, "L of Quadratic")
         if mu is None or L is None:
-            low, high = self._bounds()
-            mu, L = low if mu is None else mu, high if L is None else L
+            mu, L = self._bounds(mu, L)
         P_space = None if isinstance(self.P, float) else self.P
         space = common_space({"P of Quadratic": P_space, "b of Quadratic": self.b})
         super().__init__(
@@ -103,13 +106,14 @@ class Quadratic(Smooth):
             return None
         return partial(_shrunk_prox, p, b, other.prox)
 
-    def _bounds(self) -> tuple[float, float]:
-        if isinstance(self.P, float):
-            return self.P, self.P
+    def _bounds(self, mu: float | None, L: float | None) -> tuple[float, float]:
         if isinstance(self.P, Coupling):
-            return eigenvalue_bounds(self.P)
-        xp = namespace(self.P)
-        return float(xp.min(self.P)), float(xp.max(self.P))
+            return eigenvalue_bounds(self.P, mu, L)
+        if isinstance(self.P, float):
+            low = high = self.P
+        else:
+            low, high = float(namespace(self.P).min(self.P)), float(namespace(self.P).max(self.P))
+        return low if mu is None else mu, high if L is None else L
 
 
 def _as_hessian(P: Any) -> float | Array | Coupling:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import diags_array, issparse
 
 from saddlepoint.ground.arrays import Array, common_space, namespace
+from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.elementwise import cast_like, choose, clip, sigmoid, softplus, tanh
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
@@ -51,7 +52,7 @@ class Risk(Smooth):
         self.curvature = curvature
         gram = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
         scale = 1.0 if self.D is None else 1.0 / self.D.shape[0]
-        mu = l2 + scale * curvature[0] * gram[0]
+        mu = add_down(l2, mul_down(scale, mul_down(curvature[0], gram[0])))
         elsewhere = None
         if self.D is not None:
             of_Dx = Smooth(

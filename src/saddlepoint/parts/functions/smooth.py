@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import eye_array, issparse
 
 from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_of, namespace
+from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import underflow
@@ -46,6 +47,7 @@ class Smooth:
     Args:
         grad: x -> gradient at x. It must return a new array at every call and must not change x.
         mu: strong convexity; ``None`` if unknown (it is never guessed, and without it no distance can be certified).
+            It may be negative up to L/1000, for functions that are convex only up to rounding.
         L: smoothness, the Lipschitz constant of the gradient; ``None`` to have it estimated from gradients when the
             function enters a ``Saddle`` (the run checks the estimate, and a certificate never depends on it).
         value: x -> value at x. Optional: no method needs it.
@@ -117,8 +119,8 @@ class Smooth:
         self.has_prox = prox is not None
         self.prox: Prox = self._no_prox if prox is None else prox
         # An unknown constant is NaN; so is every sum and product with an unknown constant.
-        self.mu = math.nan if mu is None else _constant(mu, f"mu of {name}", UNKNOWN)
         self.L = math.nan if L is None else _constant(L, f"L of {name}", UNKNOWN)
+        self.mu = math.nan if mu is None else _convexity(mu, self.L, f"mu of {name}")
         if self.mu > self.L:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = None if dim is None else as_count(dim, f"dim of {name}")
@@ -229,7 +231,7 @@ class Smooth:
             raise ProblemError(f"cannot add a function of {f.dim} variables and one of {g.dim}")
         return Smooth(
             partial(_sum, f.grad, g.grad),
-            mu=known(f.mu + g.mu),
+            mu=known(add_down(f.mu, g.mu)),
             L=known(f.L + g.L),
             value=None if f.value is None or g.value is None else partial(_sum, f.value, g.value),
             prox=f._prox_of_sum(g) or g._prox_of_sum(f),
@@ -282,7 +284,7 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
 
     return f.replace(
         grad=lambda x: grad(x) + weight * (x - centre),
-        mu=known(f.mu + weight),
+        mu=known(add_down(f.mu, weight)),
         L=known(f.L + weight),
         value=None if value is None else lambda x: value(x) + 0.5 * weight * inner(x - centre, x - centre),
         prox=prox if f.has_prox else None,
@@ -332,6 +334,12 @@ def _as_dtype(dtype: Any, name: str) -> np.dtype[Any]:
 def known(constant: float) -> float | None:
     """The constant in the form that ``Smooth`` takes: None if it is unknown (NaN)."""
     return None if math.isnan(constant) else constant
+
+
+def _convexity(value: Any, L: float, name: str) -> float:
+    """The constant mu; a negative one is accepted if it is small beside L."""
+    number = as_number(value, name, f"a number{UNKNOWN}")
+    return number if -1e-3 * L <= number < 0.0 else _constant(number, name, UNKNOWN)
 
 
 def _constant(value: Any, name: str, otherwise: str = "") -> float:

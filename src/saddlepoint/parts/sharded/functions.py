@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.functions.smooth import Smooth, known
 from saddlepoint.parts.sharded.vectors import Library, Sharded
@@ -83,7 +84,8 @@ class ShardedRisk(Smooth):
         gram: tuple[float, float],
     ) -> None:
         self.library, self.number, self.scale, self.l2 = library, scatter_function(loss, library), scale, l2
-        mu, L = (l2 + scale * bend * square for bend, square in zip(curvature, gram, strict=True))
+        mu = add_down(l2, mul_down(scale, mul_down(curvature[0], gram[0])))
+        L = l2 + scale * curvature[1] * gram[1]
         super().__init__(
             self._gradient,
             mu=mu,

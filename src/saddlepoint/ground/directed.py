@@ -1,0 +1,37 @@
+"""Sums and products of two numbers, rounded down."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+
+def add_down(a: float, b: float) -> float:
+    """The sum a + b, or the next number below if the computed sum is above it; NaN if one of them is.
+
+    Example:
+        >>> from saddlepoint.ground.directed import add_down
+        >>> add_down(1.0, 2.0), add_down(1.0, -1e-30) < 1.0
+        (3.0, True)
+    """
+    s = a + b
+    if not math.isfinite(s):
+        return s
+    t = s - a
+    lost = (a - (s - t)) + (b - t)  # a + b = s + lost, exactly
+    return math.nextafter(s, -math.inf) if lost < 0.0 else s
+
+
+def mul_down(a: float, b: float) -> float:
+    """The product a b, or the next number below if the computed product is above it; NaN if one of them is.
+
+    Example:
+        >>> from saddlepoint.ground.directed import mul_down
+        >>> mul_down(2.0, 0.1) == 0.2, mul_down(3.0, 0.1) < 3.0 * 0.1
+        (True, True)
+    """
+    a, b = float(a), float(b)
+    p = a * b
+    if not math.isfinite(p):
+        return p
+    return math.nextafter(p, -math.inf) if Fraction(a) * Fraction(b) < Fraction(p) else p
