@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -15,8 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
+from saddlepoint.apps.auc_careful import careful_gradient
+from saddlepoint.apps.centred import column_sums, sparse_column_sums
 from saddlepoint.apps.forming import UP, FormedCoupling, formed
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import Accumulator, two_sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
@@ -212,10 +216,10 @@ class Pairs:
             self.shift = self.centre.copy()
             self.shift[self.filled] = 0.0
         self.sizes = self._sizes()
-        below, above = self.below, self.above = self._class_means()
-        inexact = self.relative * self.sizes / math.sqrt(self.two_pq)
+        below, above, inexact = self._accurate_means()
+        self.below, self.above = below, above
         self.gap = above - below
-        self.gap_error = UP * (2.0 * inexact + EPS * np.abs(self.gap))
+        self.gap_error = UP * (inexact + EPS * np.abs(self.gap))
         self.k = 0.5 * self.two_pq * inner(self.gap, self.gap) + l2
         self.unit = math.sqrt(self.k / self.two_pq)
         off_centre = UP * norm(0.5 * np.abs(above + below) + inexact + EPS * np.abs(self.gap))
@@ -282,6 +286,7 @@ class Pairs:
             trusted=True,
             accuracy=0.0,
             rounding=rounding,
+            careful=partial(careful_gradient, self),
         )
 
     def times(self, x: Array) -> Array:
@@ -342,7 +347,7 @@ class Pairs:
             yield Block(_as_float64(self.F[rows]) - centre, sparse, self.weights[positive.astype(int)], positive)
 
     def _class_means(self) -> tuple[Array, Array]:
-        """The means of the rows of X - 1 c', of the negatives and of the positives."""
+        """The means of the rows of X - 1 c', of the negatives and of the positives, by ordinary sums."""
         sums = np.zeros((self.X.shape[1], 2))
         for dense, sparse, _, positive in self.blocks():
             sides = np.stack((~positive, positive), axis=1).astype(np.float64)
@@ -350,6 +355,30 @@ class Pairs:
             if sparse is not None:
                 sums += sparse.T @ sides
         return sums[:, 0] / self.counts[0] - self.shift, sums[:, 1] / self.counts[1] - self.shift
+
+    def _accurate_means(self) -> tuple[Array, Array, Array]:
+        """The same in about twice the digits before they are rounded, and bounds on the sum of the two errors."""
+        n = self.X.shape[1]
+        dense = [Accumulator(np.zeros(self.F.shape[1])) for _ in range(2)]
+        sparse = [Accumulator(np.zeros(n)) for _ in range(2)]
+        for start in range(0, self.X.shape[0], self.block_rows):
+            rows = slice(start, start + self.block_rows)
+            block, low = two_sum(_as_float64(self.F[rows]), -self.centre[self.filled])
+            for side, mask in enumerate((~self.positive[rows], self.positive[rows])):
+                dense[side].add_sum(column_sums(block[mask]))
+                dense[side].add_sum(column_sums(low[mask]))
+                if self.S is not None:
+                    sparse[side].add_sum(sparse_column_sums(_as_float64(self.S[rows][mask])))
+        means, errors = [], np.zeros(n)
+        for side, count in enumerate(self.counts):
+            of_dense, of_sparse = dense[side].total(), sparse[side].total()
+            stored = (of_sparse.hi + of_sparse.lo) / count
+            found = stored - self.shift
+            found[self.filled] += (of_dense.hi + of_dense.lo) / count
+            means.append(found)
+            errors += 2.0 * EPS * (np.abs(stored) + np.abs(found)) + of_sparse.error / count
+            errors[self.filled] += of_dense.error / count
+        return means[0], means[1], errors
 
     def _sizes(self) -> Array:
         squares = np.zeros(self.X.shape[1])

@@ -60,7 +60,7 @@ def centred(X: Any, *, scale: float = 1.0, constant: float | None = None) -> Cen
     full = 2 * np.diff(X.indptr) > rows
     kept, filled = csc_array(X[:, ~full]), np.flatnonzero(full)
     F, F_means, F_sizes, F_errors = _dense(X[:, full].toarray(), scale)
-    total = _segment_sums(kept.data, np.diff(kept.indptr))
+    total = sparse_column_sums(kept)
     mean = (total.hi + total.lo) / rows
     off = 2.0 * EPS * np.abs(mean) + total.error / rows
     c = scale * mean
@@ -146,7 +146,7 @@ def column_means(X: Array) -> Sum:
     block = max(1, ENTRIES // features)
     for start in range(0, rows, block):
         rest, low = two_sum(X[start : start + block], -rough)
-        part = _folded(rest)
+        part = column_sums(rest)
         hi, lost = two_sum(hi, part.hi)
         lo = lo + (lost + part.lo + low.sum(axis=0))
         size = size + np.abs(low).sum(axis=0) + np.abs(part.lo) + np.abs(lost)
@@ -200,9 +200,11 @@ def _column_norms(D: Any) -> Array:
     return np.asarray(units * np.sqrt(sums) * (1.0 + gamma(D.shape[0] + 8, EPS)))
 
 
-def _folded(R: Array) -> Sum:
-    """The sums of the columns of a dense block: halves are added until one row is left."""
+def column_sums(R: Array) -> Sum:
+    """The sums of the columns of an array in about twice the digits: halves are added until one row is left."""
     rows = R.shape[0]
+    if not rows:
+        return Sum(*np.zeros((3, R.shape[1])))
     size = np.abs(R).sum(axis=0)
     lost = np.zeros(R.shape[1])
     while R.shape[0] > 1:
@@ -215,9 +217,10 @@ def _folded(R: Array) -> Sum:
     return Sum(R[0], lost, UP * gamma(2 * rows, EPS) * gamma(levels, EPS) * size)
 
 
-def _segment_sums(values: Array, counts: Array) -> Sum:
-    """The sums of consecutive segments of an array: neighbours within a segment are added until one is left."""
-    columns = counts.shape[0]
+def sparse_column_sums(S: Any) -> Sum:
+    """The sums of the columns of a SciPy sparse array: neighbours within a column are added until one is left."""
+    S = csc_array(S)
+    values, counts, columns = S.data, np.diff(S.indptr), S.shape[1]
     owner = np.repeat(np.arange(columns), counts)
     size = np.bincount(owner, np.abs(values), minlength=columns)
     longest = int(counts.max(initial=1))
