@@ -1,14 +1,28 @@
 """Bounds on the rounding errors of gradients, against gradients in exact or high-precision arithmetic."""
 
 import math
+import pickle
+from decimal import Decimal, Overflow, getcontext
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
+from test_functions import FUNCTIONS, LABELS, D, P, T
+from tiers import slow_except
 
 import saddlepoint as sp
+from saddlepoint.ground.arrays import NUMPY64, to_host
 from saddlepoint.parts.functions.affine import affine
+from saddlepoint.parts.functions.group import GroupHuberConjugate
 from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.sharded import LocalEngine, ShardedCoupling
+from saddlepoint.uses.batch.functions import stacked, stretched_blocks
 
+getcontext().prec = 100
+getcontext().traps[Overflow] = False  # exp(1e200) is infinite, and its reciprocal is zero
 X = np.array([3.0, -4.0, 0.0])
 
 
@@ -121,3 +135,357 @@ def test_black_boxes_stay_black_boxes():
         f = change(black_box())
         assert math.isnan(f.accuracy)
         assert 0.0 < f.gradient_error(X, f.grad(X)) < 1e-12
+
+
+# -- ready functions, against 100 digits -------------------------------------------------------------------------------
+
+
+def dec(values):
+    exact = [v if isinstance(v, Decimal) else Decimal(float(v)) for v in np.ravel(values)]
+    return np.array(exact, dtype=object).reshape(np.shape(values))
+
+
+def dense(D):
+    return D.toarray() if sparse.issparse(D) else np.asarray(D)
+
+
+def sigmoid(a):
+    return 1 / (1 + (-a).exp())
+
+
+def slopes(f, r):
+    """The derivative of the loss at the residuals r."""
+    if isinstance(f, sp.LeastSquares):
+        return r
+    if isinstance(f, sp.Huber):
+        d = Decimal(f.delta)
+        return np.array([max(-d, min(d, v)) for v in r])
+    if isinstance(f, sp.LogCosh):
+        return np.array([1 - 2 * sigmoid(-2 * v) if abs(v) > Decimal("1e-40") else v for v in r])  # tanh(v)
+    labels = dec(f.labels)
+    if isinstance(f, sp.Logistic):
+        return np.array([-s * sigmoid(-s * v) for s, v in zip(labels, r, strict=True)])
+    w = Decimal(f.width)
+    return np.array([-s * max(Decimal(0), min(Decimal(1), (1 - s * v) / w)) for s, v in zip(labels, r, strict=True)])
+
+
+def radial(x, labels, slope):
+    labels = np.zeros(len(x), dtype=int) if labels is None else labels
+    out = np.array(x, dtype=object)
+    for k in set(labels.tolist()):
+        r = sum((v * v for v in x[labels == k]), Decimal(0)).sqrt()
+        if r:
+            out[labels == k] = x[labels == k] * (slope(r) / r)
+    return out
+
+
+def truth(f, x):
+    """The gradient of a ready function at x, in 100 digits."""
+    x = dec(x)
+    if isinstance(f, sp.Quadratic):
+        P = f.P.matrix() if hasattr(f.P, "matrix") else f.P
+        P = dec(dense(P))
+        Px = (P + P.T) @ x / 2 if P.ndim == 2 else P * x
+        return Px if f.b is None else Px + dec(f.b)
+    if isinstance(f, sp.Entropy):
+        low, high = Decimal(f.low), Decimal(f.high)
+        t = [min(max(v, low), high) for v in x]
+        return np.array([1 + u.ln() + (v - u) / u for u, v in zip(t, x, strict=True)])
+    if isinstance(f, sp.GroupHuber):
+        w, d, l2 = Decimal(f.weight), Decimal(f.width), Decimal(f.l2)
+        return radial(x, f.labels, lambda r: w * min(r / d, Decimal(1)) + l2 * r)
+    if isinstance(f, GroupHuberConjugate):
+        w, d, l2 = Decimal(f.of.weight), Decimal(f.of.width), Decimal(f.of.l2)
+        return radial(x, f.of.labels, lambda s: max(s / (l2 + w / d), (s - w) / l2))
+    D = None if f.D is None else dec(dense(f.D.matrix()))
+    r = x if D is None else D @ x
+    r = r if f.t is None else r - dec(f.t)
+    if isinstance(f, sp.LogSumExp):
+        exponentials = np.array([((v - max(r)) / Decimal(f.tau)).exp() for v in r])
+        s = exponentials / sum(exponentials)
+    else:
+        s = slopes(f, r)
+    p = s if D is None else s @ D
+    if D is not None and not isinstance(f, sp.LogSumExp):
+        p = p / len(D)
+    return p + Decimal(f.l2) * x
+
+
+def length(values):
+    return sum((v * v for v in values), Decimal(0)).sqrt()
+
+
+def holds(f, x, exact):
+    """Assert that the bounds hold at x; return the norms of the bounds and of the errors."""
+    with np.errstate(all="ignore"):
+        p, bounds = f.grad(x), f.rounding(x)
+    assert bounds.shape == x.shape
+    errors = dec(to_host(p)) - exact
+    limits = dec(to_host(bounds))
+    wrong = [i for i in range(len(limits)) if not abs(errors[i]) <= limits[i]]
+    assert not wrong, [(i, float(errors[i]), float(limits[i])) for i in wrong[:5]]
+    assert f.accuracy == 0.0
+    assert length(errors) <= Decimal(f.gradient_error(x, p)) * (1 + Decimal(2) ** -40)
+    return float(length(limits)), float(length(errors))
+
+
+def draw(scale, seed, n=6):
+    return scale * np.random.default_rng(seed).standard_normal(n)
+
+
+def total_size(f):
+    """The sum of the lengths of the sums that a gradient of f takes, or a few for those without any."""
+    D = getattr(f, "D", None)
+    return 6 if D is None else sum(D.shape)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("scale", [1.0, 1e-170, 1e-4, 30.0, 1e150])
+def test_bounds_of_ready_functions(name, scale):
+    f, found = FUNCTIONS[name], []
+    for seed in range(3):
+        x = draw(scale, seed)
+        found.append(holds(f, x, truth(f, x)))
+    bounds, errors = map(np.linalg.norm, zip(*found, strict=True))
+    if scale > 1e-100:  # the bounds are for the worst case, in which errors grow with the length of a sum
+        assert bounds <= 40.0 * total_size(f) * errors
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("scale", [1.0, 1e-4, 1e4])
+def test_bounds_in_float32(name, scale):
+    f, x = FUNCTIONS[name], draw(scale, 0).astype(np.float32)
+    holds(f, x, truth(f, x))
+
+
+rng = np.random.default_rng(1)
+SHIFTED = 1e8 + rng.standard_normal((30, 6))  # data with a large mean
+SCALED = rng.standard_normal((30, 6)) * np.geomspace(1e-8, 1e8, 6)
+LARGE_AND_SMALL = np.geomspace(1e-90, 1e90, 30)[:, None] * rng.standard_normal((30, 6))
+SIGNS = np.where(rng.random(30) < 0.5, -1.0, 1.0)
+BALANCED = np.array([1.0, -1.0, 2.0, -2.0, 0.5, -0.5]) + 1e-9 * rng.standard_normal(6)
+GRAM = SHIFTED.T @ SHIFTED / 30
+HARD = {
+    "Quadratic, large mean": (sp.Quadratic(GRAM, -GRAM @ BALANCED), BALANCED),
+    "Quadratic, cancelling": (sp.Quadratic(3.0, -3.0 * BALANCED), BALANCED * (1 + 1e-12)),
+    "Quadratic, slightly asymmetric": (sp.Quadratic(np.array([[2.0, 1.0], [1.0 + 1e-13, 2.0]])), np.array([1.0, 2.0])),
+    "Quadratic, sparse, scaled": (sp.Quadratic(sparse.diags_array(np.geomspace(1e-8, 1e8, 6))), draw(1, 0)),
+    "LeastSquares, large mean": (sp.LeastSquares(SHIFTED, SHIFTED @ BALANCED, 1e-3), BALANCED),
+    "LeastSquares, sparse": (sp.LeastSquares(sparse.csr_array(SHIFTED), SHIFTED @ BALANCED, 1e-3), BALANCED),
+    "LeastSquares, scaled": (sp.LeastSquares(SCALED, np.ones(30), 1e-3), draw(1, 0) / np.geomspace(1e-8, 1e8, 6)),
+    "LeastSquares, all scales": (sp.LeastSquares(LARGE_AND_SMALL, np.ones(30)), draw(1e-50, 3)),
+    "Logistic, large mean": (sp.Logistic(SHIFTED, SIGNS, 1e-3), BALANCED),
+    "Logistic, far out": (sp.Logistic(100.0 * D, LABELS, 1e-3), draw(1.0, 5)),
+    "Logistic, near overflow": (sp.Logistic(np.diag([700, 709.0, 710, 745, -745, 1e5]), LABELS[:6]), np.ones(6)),
+    "Huber, large mean": (sp.Huber(SHIFTED, SHIFTED @ BALANCED, 1e-3), BALANCED * (1 + 1e-9)),
+    "Huber, at the kink": (sp.Huber(t=np.zeros(3), delta=0.1), np.array([0.1, -0.1, 0.1 * (1 + 2**-52)])),
+    "LogCosh, large mean": (sp.LogCosh(SHIFTED, None, 1e-3), BALANCED),
+    "SmoothedHinge, at the kinks": (sp.SmoothedHinge(np.eye(3), np.ones(3), width=0.1), np.array([1.0, 0.9, 0.95])),
+    "SmoothedHinge, large mean": (sp.SmoothedHinge(SHIFTED, SIGNS), BALANCED),
+    "LogSumExp, large mean": (sp.LogSumExp(SHIFTED, None, 1e-3), BALANCED),
+    "LogSumExp, nearly a maximum": (sp.LogSumExp(D, T, tau=1e-7), draw(1, 3)),
+    "LogSumExp, equal scores": (sp.LogSumExp(np.ones((30, 6)), tau=1e-3), draw(1e5, 3)),
+    "LogSumExp, underflow": (sp.LogSumExp(), np.array([0.0, -700.0, -708.0, -709.0, -745.0, -1e20])),
+    "Entropy, at 1": (sp.Entropy(0.1, 2.0), np.array([1.0, 1 + 1e-12, 1 / math.e, 0.1, 0.0999, -1e6])),
+    "GroupHuber, scales": (sp.GroupHuber([0, 0, 1, 1, 2, 2], l2=0.1), np.array([1e-170, 1e-171, 1, 2, 1e-160, 0])),
+    "GroupHuber, large": (sp.GroupHuber([0, 0, 1, 1], l2=0.1), np.array([1e170, 1e171, 1e-100, 2.0])),
+    "conjugate, at the kink": (sp.GroupHuber(None, 1.0, 0.5, 1e-6).conjugate(), np.array([0.6, 0.8000004])),
+    "conjugate, lost group": (sp.GroupHuber([0, 1], 1.0, 0.5, 0.1).conjugate(), np.array([1.0, 1e-165])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_bounds_for_hard_data(name):
+    f, x = HARD[name]
+    holds(f, x, truth(f, x))
+    if abs(x).max() < 1e38:
+        holds(f, x.astype(np.float32), truth(f, x.astype(np.float32)))
+
+
+@pytest.mark.parametrize("name", ["LeastSquares, scaled", "LeastSquares, large mean", "Logistic, far out"])
+def test_bounds_for_hard_data_are_not_much_too_large(name):
+    f, x = HARD[name]
+    bounds, errors = holds(f, x, truth(f, x))
+    assert bounds <= 40.0 * total_size(f) * errors
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array, sparse.csc_array])
+def test_a_long_row_of_equal_entries(as_matrix):
+    """Its sums are rounded in one direction, so that the error grows with their length."""
+    n, a, b = 200_000, 0.1, 1.0 / 3.0
+    f, x = sp.LeastSquares(as_matrix(np.full((1, n), a)), [n * a * b]), np.full(n, b)
+    exact = Decimal(a) * (n * Decimal(a) * Decimal(b) - Decimal(n * a * b))
+    p = f.grad(x)
+    error = max(abs(Decimal(v) - exact) for v in set(p.tolist()))
+    assert Decimal(float(f.rounding(x).min())) >= error
+    assert f.gradient_error(x, p) < 1e-4
+    if as_matrix is not np.asarray:  # added up one by one
+        assert error > 100 * Decimal(2.0**-52) * Decimal(a) * n * Decimal(a * b)
+
+
+def test_data_of_lower_precision_are_exact():
+    narrow, x = D.astype(np.float32), draw(1.0, 4)
+    f = sp.LeastSquares(narrow, T.astype(np.float32), 0.1)
+    bounds, _ = holds(f, x, truth(f, x))
+    assert bounds < 1e-13
+
+
+def test_nothing_is_said_of_operators():
+    f = sp.LeastSquares(aslinearoperator(D), T)
+    assert f.rounding is None
+    assert math.isnan(f.accuracy)
+
+
+def test_exact_gradients_have_no_error():
+    """At zero a quadratic has no rounding error, so that a certificate there can be zero."""
+    for f in (sp.Quadratic(np.eye(3)), sp.Quadratic(2.0), sp.Quadratic(sparse.eye_array(3)), sp.GroupHuber(l2=1.0)):
+        assert f.gradient_error(np.zeros(3), f.grad(np.zeros(3))) == 0.0
+
+
+# -- combinations ------------------------------------------------------------------------------------------------------
+
+
+class Combination:
+    """weight f(scale u + shift) + <linear, u> + anchor/2 |u - centre|^2 + g(u), and its gradient in 100 digits."""
+
+    def __init__(self, f, g, scale, shift, weight, linear, anchor, centre):
+        inside = affine(f, scale=scale, shift=shift, weight=weight, linear=linear)
+        self.function = anchored(inside, anchor, centre) + g
+        self.f, self.g, self.given = f, g, (scale, shift, weight, linear, anchor, centre)
+
+    def truth(self, u):
+        scale, shift, weight, linear, anchor, centre = map(dec, self.given)
+        return (
+            weight * scale * truth(self.f, scale * dec(u) + shift)
+            + linear
+            + anchor * (dec(u) - centre)
+            + truth(self.g, u)
+        )
+
+
+@pytest.mark.parametrize("name", slow_except(FUNCTIONS, "quadratic, dense", "logistic", "entropy", "huber, separable"))
+@pytest.mark.parametrize("vector", [False, True])
+@given(st.integers(0, 10**6), st.sampled_from([1.0, 1e-3, 1e5]))
+@settings(max_examples=3)
+def test_bounds_of_combinations(name, vector, seed, size):
+    rng = np.random.default_rng(seed)
+    scale = np.exp(rng.standard_normal(6)) if vector else float(rng.standard_normal())
+    shift, linear, centre, u = (size * rng.standard_normal(6) for _ in range(4))
+    whole = Combination(FUNCTIONS[name], FUNCTIONS["log-cosh"], scale, shift, 0.3, linear, 7.0, centre)
+    holds(whole.function, u, whole.truth(u))
+
+
+def test_a_sum_that_cancels():
+    P, x = np.array([1e8, 3e7]), np.array([1.0, 2.0])
+    f, g = sp.Quadratic(P, -P * x), sp.Huber(t=x * (1 + 1e-12))
+    holds(f + g, x, truth(f, x) + truth(g, x))
+
+
+def test_a_part_of_a_function():
+    f = 3.0 * sp.Quadratic(np.linspace(1.0, 2.0, 6), np.ones(6)) + sp.Huber(t=np.ones(6))
+    part, x = f.restrict(slice(1, 4)), draw(1.0, 0)
+    np.testing.assert_allclose(part.rounding(x[1:4]), f.rounding(x)[1:4])
+
+
+def test_functions_can_be_sent_with_their_bounds():
+    f = 3.0 * sp.Logistic(D, LABELS, 0.1) + sp.Quadratic(P)
+    other, x = pickle.loads(pickle.dumps(f)), draw(1.0, 0)
+    np.testing.assert_array_equal(other.rounding(x), f.rounding(x))
+
+
+# -- other libraries, disk, shards, batches ----------------------------------------------------------------------------
+
+
+def twins(xp):
+    """Functions of another library, and the same ones of NumPy."""
+    for dtype in (np.float64, np.float32):
+        data = [v.astype(dtype) for v in (P, np.arange(6.0), D, T, LABELS)]
+        for arrays in ([xp.asarray(v) for v in data], data):
+            Q, b, rows, t, labels = arrays
+            yield [
+                sp.Quadratic(Q, b, mu=1e-3, L=1e3),
+                sp.Quadratic(Q[0, :] * Q[0, :], b),
+                sp.LeastSquares(rows, t, 0.1),
+                sp.Logistic(rows, labels, 0.1),
+                sp.SmoothedHinge(rows, labels, 0.1, width=0.5),
+                sp.Huber(rows, t, 0.1),
+                sp.LogCosh(rows, t, 0.1),
+                sp.LogSumExp(rows, t, 0.1, tau=0.3),
+                sp.Entropy(0.05, 2.0),
+            ]
+
+
+def test_bounds_in_other_libraries(xp):
+    wide, wide_truths, narrow, narrow_truths = twins(xp)
+    x = draw(1.0, 0)
+    if xp.__name__.startswith("jax"):  # it compiles every operation for every dtype
+        wide, wide_truths, narrow, narrow_truths = wide[::7], wide_truths[::7], [], []
+    for f, twin in zip(wide, wide_truths, strict=True):
+        holds(f, xp.asarray(x), truth(twin, x))
+        holds(f, xp.asarray(1e-170 * x), truth(twin, 1e-170 * x))
+    for f, twin in zip(narrow, narrow_truths, strict=True):
+        holds(f, xp.asarray(x.astype(np.float32)), truth(twin, x.astype(np.float32)))
+        holds(f, xp.asarray(x), truth(twin, x))
+
+
+def test_bounds_with_data_on_disk(tmp_path):
+    np.save(tmp_path / "D.npy", SHIFTED)
+    f, twin = (
+        sp.LeastSquares(sp.stream(tmp_path / "D.npy"), SHIFTED @ BALANCED, 0.1),
+        HARD["LeastSquares, large mean"][0],
+    )
+    holds(f, BALANCED, truth(sp.LeastSquares(SHIFTED, twin.t, 0.1), BALANCED))
+
+
+def stack_truth(functions, X):
+    return np.concatenate([truth(f, x) for f, x in zip(functions, X, strict=True)])
+
+
+STACKS = {
+    "Quadratic, numbers": lambda k: sp.Quadratic(1.0 + k, draw(1.0, k)),
+    "Quadratic, diagonals": lambda k: sp.Quadratic(np.exp(draw(1.0, k)), draw(1.0, k)),
+    "Quadratic, matrices": lambda k: sp.Quadratic((1.0 + k) * P, draw(1.0, k)),
+    "LeastSquares": lambda k: sp.LeastSquares(10.0**k * D, T, 0.1 + k),
+    "Logistic": lambda k: sp.Logistic(10.0**k * D, LABELS, 0.1),
+    "Huber": lambda k: sp.Huber(t=draw(10.0**k, k), l2=0.1 + k),
+    "LogSumExp": lambda k: sp.LogSumExp(D, 10.0**k * T, 0.1, tau=0.1 + k),
+    "LogSumExp of coordinates": lambda k: sp.LogSumExp(None, None, 0.1 + k),
+    "Entropy": lambda k: sp.Entropy(0.05, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_bounds_of_batches(name):
+    functions = [STACKS[name](k) for k in range(3)]
+    X = np.stack([draw(scale, k) for k, scale in enumerate([1.0, 1e-100, 1e3])])
+    f = stacked(functions, 6, NUMPY64)
+    x = X.reshape(-1)
+    holds(f, x, stack_truth(functions, X))
+    each = f.gradient_error(x, f.grad(x), lambda v: np.linalg.norm(v.reshape(3, 6), axis=1))
+    alone = [g.gradient_error(point, g.grad(point)) for g, point in zip(functions, X, strict=True)]
+    assert (each <= 4.0 * np.array(alone) + 1e-300).all()  # a block does not pay for the scale of another one
+    strength = np.repeat([1.0, 3.0, 0.1], 6)
+    stretched = stretched_blocks(f, strength, 0.7 * strength, f.L)
+    inside = stack_truth(functions, (dec(strength) * dec(x)).reshape(3, 6))
+    holds(stretched, x, dec(0.7 * strength) * dec(strength) * inside)
+
+
+def test_what_a_caller_said_of_a_block_is_not_lost():
+    functions = [sp.Quadratic(1.0), sp.Quadratic(1.0).replace(accuracy=1e-3)]
+    assert stacked(functions, 6, NUMPY64) is None
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_bounds_of_shards(shards):
+    A = ShardedCoupling(LocalEngine(SHIFTED, shards))
+    x, y = SHIFTED @ BALANCED, BALANCED
+    g = sp.Saddle(sp.Huber(t=x * (1 + 1e-9), l2=0.1), sp.Quadratic(1.0), A).g
+    local = sp.Huber(t=x * (1 + 1e-9), l2=0.1)
+    vector = A.library.asarray(x)
+    np.testing.assert_allclose(to_host(g.rounding(vector)), local.rounding(x), rtol=1e-12)
+    assert g.gradient_error(vector, g.grad(vector)) == pytest.approx(local.gradient_error(x, local.grad(x)))
+    scaled = affine(g, scale=3.0, weight=0.1)
+    assert scaled.gradient_error(vector, scaled.grad(vector)) > 0.0
+    risk, twin = sp.Huber(A, x, 0.1), sp.Huber(SHIFTED, x, 0.1)
+    bounds, _ = holds(risk, y, truth(twin, y))
+    assert bounds <= 3.0 * np.linalg.norm(twin.rounding(y))

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from saddlepoint.ground.arrays import Array, namespace, smallest_of, space_of
 from saddlepoint.ground.elementwise import choose
 
@@ -42,6 +44,11 @@ def underflow(x: Array, operations: int = 1) -> Array:
     nothing = 0.0 * x
     lost: Array = choose(x != 0.0, nothing + operations * smallest_of(x), nothing)
     return lost
+
+
+def flushed(x: Array) -> float:
+    """What a sum can lose: nothing with NumPy, but other libraries may replace subnormal results by zero."""
+    return 0.0 if isinstance(x, np.ndarray) else smallest_of(x)
 
 
 def ones_like(x: Array) -> Array:

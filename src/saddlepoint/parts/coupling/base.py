@@ -19,7 +19,8 @@ from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.spectrum import Eigenvalue, largest_eigenvalue
 from saddlepoint.parts.coupling.runtime import LOCAL, Runtime
 
-NOT_PICKLED = ("_kept", "_low_precision")  # a factorisation and copies of A, which are made anew where needed
+# A factorisation, copies of A and the sizes of its rows, which are made anew where needed:
+NOT_PICKLED = ("_kept", "_low_precision", "_absolute")
 
 
 class Norm(NamedTuple):

@@ -59,10 +59,16 @@ def as_accuracy(accuracy: Any, name: str) -> tuple[float, Rounding | None]:
     return a, None
 
 
+def known_rounding(rounding: Rounding | None) -> dict[str, Any]:
+    """The arguments of ``Smooth`` for bounds that cover the whole error of a gradient; none if there are no bounds."""
+    return {} if rounding is None else {"accuracy": 0.0, "rounding": rounding}
+
+
 def gradient_error(f: Smooth, x: Array, p: Array, sizes: Callable[[Array], Any]) -> Any:
     """A bound on the size of p - grad f(x), where p is the gradient as computed (see ``Smooth.gradient_error``)."""
-    rounding = 0.0 if f.rounding is None else sizes(f.rounding(x))
-    return error_from_sizes(f, f.L, max(eps_of(x), eps_of(p)), rounding, sizes(p), sizes(x))
+    with np.errstate(all="ignore"):
+        rounding = 0.0 if f.rounding is None else sizes(f.rounding(x))
+        return error_from_sizes(f, f.L, max(eps_of(x), eps_of(p)), rounding, sizes(p), sizes(x))
 
 
 def error_from_sizes(f: Smooth, L: Any, eps: float, rounding: Any, p: Any, x: Any) -> Any:

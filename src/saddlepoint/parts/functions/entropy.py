@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, namespace
+from saddlepoint.ground.arrays import Array, eps_of, namespace
 from saddlepoint.ground.elementwise import clip, log
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.rounding import ELEMENTARY
 from saddlepoint.parts.functions.smooth import Smooth, _constant
 
 
@@ -41,6 +42,8 @@ class Entropy(Smooth):
             hessian=self._hessian,
             restrict=self._restrict,
             trusted=True,
+            accuracy=0.0,
+            rounding=self._rounding,
         )
 
     def _restrict(self, rows: slice) -> Entropy:
@@ -49,6 +52,18 @@ class Entropy(Smooth):
     def _gradient(self, x: Array) -> Array:
         t = clip(x, self.low, self.high)
         return 1.0 + log(t) + (x - t) / t
+
+    def _rounding(self, x: Array) -> Array:
+        """Bounds on the errors of the entries of 1 + log(t) + (x - t)/t.
+
+        The errors are ELEMENTARY eps of log(t), eps of each of the two sums, and 2 eps of (x - t)/t. In float32 the
+        ends of the range are rounded too, which changes the gradient by at most eps |x - t|/t.
+        """
+        xp, eps, t = namespace(x), eps_of(x), clip(x, self.low, self.high)
+        logs, beyond = log(t), xp.abs(x - t) / t
+        terms = ELEMENTARY * xp.abs(logs) + xp.abs(1.0 + logs) + 3.0 * beyond + xp.abs(self._gradient(x))
+        bound: Array = eps * terms
+        return bound
 
     def _hessian(self, x: Array) -> Array:
         return np.diag(1.0 / np.clip(x, self.low, self.high))

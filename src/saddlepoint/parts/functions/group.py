@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, eps_of, space_of
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.linalg import inner, power_of_two
+from saddlepoint.ground.rounding import gamma, underflow
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.functions.smooth import Smooth, _constant
+
+SAFE = 1e-10, 1e10  # range of the largest entry in which squares of float32 numbers neither overflow nor underflow
 
 
 class GroupHuber(Smooth):
@@ -47,6 +51,8 @@ class GroupHuber(Smooth):
             prox=self._proximal,
             dim=None if self.labels is None else self.labels.shape[0],
             trusted=True,
+            accuracy=0.0,
+            rounding=self._rounding,
         )
 
     def conjugate(self) -> GroupHuberConjugate:
@@ -56,11 +62,22 @@ class GroupHuber(Smooth):
     def _gradient(self, x: Array) -> Array:
         return self._along(x, self._slope)
 
+    def _rounding(self, x: Array) -> Array:
+        """Bounds on the errors of the entries of the gradient.
+
+        They are x_i times slope(r)/r, a sum of positive terms that is computed by less than ten operations and changes
+        by at most the relative error of r. Where r is lost to underflow, an entry and its error are at most L |x_i|.
+        """
+        r = GroupNorms(x, self.labels)
+        p, eps = np.abs(self._gradient(x)), eps_of(x)
+        bound = p * r.spread(r.error + 10.0 * eps) + underflow(x)
+        return np.where(r.spread(r.lost), self.L * np.abs(x) * (1.0 + eps) + p, bound)
+
     def _slope(self, r: Array) -> Array:
         return self.weight * np.minimum(r / self.width, 1.0) + self.l2 * r
 
     def _value(self, x: Array) -> float:
-        r, d = group_norms(x, self.labels), self.width
+        r, d = GroupNorms(x, self.labels).sizes, self.width
         return self.weight * float(np.where(r <= d, r * r / (2.0 * d), r - 0.5 * d).sum()) + 0.5 * self.l2 * inner(x, x)
 
     def _proximal(self, v: Array, t: float) -> Array:
@@ -86,7 +103,16 @@ class GroupHuberConjugate(Smooth):
             raise ProblemError("the conjugate of a GroupHuber is smooth only if l2 > 0; give it a positive l2")
         self.of = of
         self._steep = of.L
-        super().__init__(self._gradient, mu=1.0 / of.L, L=1.0 / of.l2, value=self._value, dim=of.dim, trusted=True)
+        super().__init__(
+            self._gradient,
+            mu=1.0 / of.L,
+            L=1.0 / of.l2,
+            value=self._value,
+            dim=of.dim,
+            trusted=True,
+            accuracy=0.0,
+            rounding=self._rounding,
+        )
 
     def _radius(self, s: Array) -> Array:
         return np.maximum(s / self._steep, (s - self.of.weight) / self.of.l2)
@@ -94,23 +120,75 @@ class GroupHuberConjugate(Smooth):
     def _gradient(self, y: Array) -> Array:
         return along(y, self.of.labels, self._radius)
 
+    def _rounding(self, y: Array) -> Array:
+        """Bounds on the errors of the entries of the gradient, y_i times radius(s)/s.
+
+        The two terms of the radius have errors from those of s and from a few operations; the one that is surely
+        smaller does not count. Where s is lost to underflow, an entry and its error are at most L |y_i|.
+        """
+        of, eps = self.of, eps_of(y)
+        norms = GroupNorms(y, of.labels)
+        s, p = norms.sizes, np.abs(self._gradient(y))
+        inner_, outer = s / self._steep, (s - of.weight) / of.l2
+        e_inner = (norms.error + 6.0 * eps) * inner_
+        e_outer = (norms.error * s + eps * of.weight) / of.l2 + 3.0 * eps * np.abs(outer)
+        error = np.where(outer + e_outer < inner_ - e_inner, e_inner, np.maximum(e_inner, e_outer))
+        share = np.divide(error, s, out=np.zeros_like(s), where=s > 0.0)
+        bound = np.abs(y) * norms.spread(share) + p * norms.spread(norms.error + 3.0 * eps) + underflow(y)
+        return np.where(norms.spread(norms.lost), self.L * np.abs(y) * (1.0 + eps) + p, bound)
+
     def _value(self, y: Array) -> float:
         x = self._gradient(y)  # where <x, y> - f(x) is largest
         return inner(x, y) - self.of(x)
 
 
-def group_norms(x: Array, labels: Array | None) -> Array:
-    """The norm |x_G| of every group G."""
-    if labels is None:
-        return np.asarray(np.sqrt(np.atleast_1d(x.dot(x))))
-    return np.asarray(np.sqrt(np.bincount(labels, x * x)), dtype=x.dtype)
+class GroupNorms:
+    """The norms |x_G| of the groups G.
+
+    The squares are summed in a unit in which those of the largest entries neither overflow nor underflow.
+
+    Attributes:
+        sizes: the norms.
+    """
+
+    def __init__(self, x: Array, labels: Array | None) -> None:
+        self.labels, self.info, self.size = labels, np.finfo(x.dtype), x.size
+        unit = 1.0
+        with np.errstate(over="ignore"):
+            self._squares = self._sums(x)
+        if not (self._squares < math.inf).all() or self.lost.any():
+            top = float(np.max(np.abs(x)))
+            if top > 0.0 and not SAFE[0] < top < SAFE[1]:
+                unit = power_of_two(top, space_of(x).exponent)
+                self._squares = self._sums(x * (1.0 / unit))
+        self.sizes = np.asarray(unit * np.sqrt(self._squares), dtype=x.dtype)
+
+    def _sums(self, x: Array) -> Array:
+        return np.atleast_1d(x.dot(x)) if self.labels is None else np.bincount(self.labels, x * x)
+
+    @property
+    def lost(self) -> Array:
+        """Whether a norm is so far below the largest entry that its square has lost digits to underflow."""
+        # An error of half the smallest normal number in each square is below eps/8 of their sum.
+        return np.asarray(self._squares < 4.0 * float(self.info.smallest_normal / self.info.eps) * self.size)
+
+    @property
+    def error(self) -> Array:
+        """Bounds on the relative errors of the norms."""
+        counts = np.array([self.size]) if self.labels is None else np.bincount(self.labels)
+        kinds, kind = np.unique(counts, return_inverse=True)
+        return np.array([gamma(int(count) + 4, float(self.info.eps)) for count in kinds])[kind]
+
+    def spread(self, values: Array) -> Array:
+        """The value of its group for every coordinate."""
+        return np.asarray(values[0] if self.labels is None else values[self.labels])
 
 
 def along(x: Array, labels: Array | None, radial: Any) -> Array:
     """The vector x, rescaled so that the norm r of each group becomes radial(r)."""
-    r = group_norms(x, labels)
-    factor = np.divide(radial(r), r, out=np.zeros_like(r), where=r > 0.0)
-    return np.asarray(x * (factor[0] if labels is None else factor[labels]))
+    norms = GroupNorms(x, labels)
+    r = norms.sizes
+    return np.asarray(x * norms.spread(np.divide(radial(r), r, out=np.zeros_like(r), where=r > 0.0)))
 
 
 def _as_labels(groups: Any) -> Array:

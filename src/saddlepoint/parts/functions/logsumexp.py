@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from scipy.sparse import diags_array, issparse
 
-from saddlepoint.ground.arrays import Array, common_space, namespace
+from saddlepoint.ground.arrays import Array, common_space, eps_of, is_array, namespace, smallest_of
+from saddlepoint.ground.elementwise import choose, clip
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.rounding import ELEMENTARY, flushed, gamma, is_power_of_two
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.constants import gram_bounds
+from saddlepoint.parts.functions.products import absolute, is_bounded, ridge_rounding
 from saddlepoint.parts.functions.smooth import Smooth, _constant, plus_identity
 
 
@@ -40,6 +45,7 @@ class LogSumExp(Smooth):
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
             space=common_space({"D of LogSumExp": self.D, "t of LogSumExp": self.t}),
             trusted=True,
+            **known_rounding(self._rounding if is_bounded(self.D) else None),
         )
 
     def _scores(self, x: Array) -> Array:
@@ -49,6 +55,20 @@ class LogSumExp(Smooth):
     def _gradient(self, x: Array) -> Array:
         p = weights(self._scores(x))
         return (p if self.D is None else self.D.tmul(p)) + self.l2 * x
+
+    def _rounding(self, x: Array) -> Array:
+        """Bounds on the errors of the entries of the gradient.
+
+        The scores have the error of the product D x, eps of the subtraction of t, and 2 eps of the factor 1/tau;
+        ``weight_errors`` turns it into an error d of the weights p. Then D'p has the error of that product and |D|'d.
+        """
+        scores, D = self._scores(x), self.D
+        xp, e = namespace(x), score_errors(x, D, self.t, 1.0 / self.tau, scores)
+        p = weights(scores)
+        bound: Array = xp.reshape(weight_errors(scores[None, :], e[None, :]), (-1,))
+        if D is not None:
+            p, bound = D.tmul(p), absolute(D.T).errors(p) + absolute(D.T).times(bound)
+        return bound if self.l2 == 0.0 else bound + ridge_rounding(p, self.l2, x)
 
     def _hessian(self, x: Array) -> Array:
         p = weights(self._scores(x))
@@ -84,3 +104,43 @@ def weights(scores: Array) -> Array:
     p = xp.exp(scores - xp.max(scores))
     share: Array = p / xp.sum(p)
     return share
+
+
+def score_errors(x: Array, D: Coupling | None, t: Array | None, rate: Any, scores: Array) -> Array:
+    """Bounds on the errors of the scores (D x - t) rate, where rate is 1/tau: a number, or one for each score."""
+    xp, eps = namespace(x), eps_of(x)
+    e: Array = 0.0 * xp.abs(scores) if D is None else rate * absolute(D).errors(x)
+    if t is not None:
+        e = e + eps * xp.abs(scores) + rate * flushed(x)
+    if is_array(rate) or not is_power_of_two(rate):
+        e = e + 2.0 * eps * xp.abs(scores) + smallest_of(x)
+    return e
+
+
+def weight_errors(scores: Array, e: Array) -> Array:
+    """Bounds on the errors of ``weights`` of each row of scores, which have the errors e.
+
+    The computed exponentials are those of scores with errors d_j, |d_j| <= D_j = e_j + eps |score_j - top| + a few eps,
+    so that the true weight is the computed p_i divided by sum_j p_j exp(d_j - d_i), which differs from 1 by at most
+    s_i = sum over j != i of p_j (exp(D_j + D_i) - 1). For s_i <= 1/2 the relative error is at most s_i/(1 - s_i), and
+    gamma for the sum and the quotient. Otherwise the true weight is at most p_i exp(D_i)/(1 - T) with
+    T = sum_j p_j (exp(D_j) - 1), and at most 1. Scores so low that their exponentials underflow have weights below the
+    smallest normal number.
+    """
+    xp, eps = namespace(scores), eps_of(scores)
+    least, slack = float(xp.finfo(scores.dtype).smallest_normal), gamma(int(scores.shape[1]) + 4, eps)
+    below = scores - xp.max(scores, axis=1, keepdims=True)
+    D = e + eps * xp.abs(below) + (ELEMENTARY + 1.0) * eps
+    lost = below + D < math.log(least)
+    D = choose(lost, 0.0 * scores, D)
+    p = xp.exp(below)
+    p = p / xp.sum(p, axis=1, keepdims=True)
+    growth = xp.expm1(D)
+    own = (p + least) * growth
+    total = xp.sum(own, axis=1, keepdims=True)
+    others = clip(total - own, 0.0, math.inf) + 2.0 * slack * total
+    s = (1.0 + growth) * others + (clip(1.0 - p, 0.0, 1.0) + slack) * growth
+    relative = choose(s <= 0.5, s / (1.0 - s) + slack, choose(total + 0.0 * s <= 0.5, 4.0 + 2.0 * growth, math.inf + s))
+    error = clip(p * relative + 4.0 * least * (1.0 + growth), 0.0, 1.0)
+    known = choose(lost, 0.0 * p + 4.0 * least, error)
+    return choose(known == known, known, 0.0 * below + 1.0)  # NaN is 0 times infinity

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Array, common_space, namespace
+from saddlepoint.ground.arrays import Array, common_space, eps_of, namespace
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
+from saddlepoint.parts.functions.products import AbsoluteMatrix, absolute, is_bounded, scaled_rounding
 from saddlepoint.parts.functions.smooth import Prox, Smooth, _constant
 
 
@@ -40,6 +42,7 @@ class Quadratic(Smooth):
 
     def __init__(self, P: Any, b: Any = None, *, mu: float | None = None, L: float | None = None) -> None:
         self.P = _as_hessian(P)
+        self._skew: tuple[AbsoluteMatrix] | tuple[()] | None = None
         dim = None if isinstance(self.P, float) else self.P.shape[0]
         self.b: Array | None = None if b is None else as_vector(b, "b of Quadratic", dim)
         if self.b is not None:
@@ -63,6 +66,7 @@ class Quadratic(Smooth):
             hessian=self._matrix if space is None or space.is_numpy else None,
             restrict=None if isinstance(self.P, Coupling) else self._restrict,
             trusted=trusted,
+            **known_rounding(self._rounding if is_bounded(self.P) else None),
         )
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
@@ -82,6 +86,29 @@ class Quadratic(Smooth):
     def _gradient(self, x: Array) -> Array:
         Px = self.hessian_times(x)
         return Px if self.b is None else Px + self.b
+
+    def _rounding(self, x: Array) -> Array:
+        """Bounds on the errors of the entries of P x + b: that of the product, and eps |P x + b| for the addition.
+
+        A product with numbers or a diagonal has the error 2 eps |P x|, since P may be rounded to the dtype of x. If P
+        is not exactly symmetric, the gradient is (P + P')/2 x, which differs from P x by (P - P')/2 x.
+        """
+        xp, eps = namespace(x), eps_of(x)
+        if not isinstance(self.P, Coupling):
+            return scaled_rounding(self.P, self.b, x)
+        bound = absolute(self.P).errors(x)
+        for skew in self._asymmetry():
+            bound = bound + (0.5 + eps) * skew.times(xp.abs(x))
+        return bound if self.b is None else bound + eps * xp.abs(self._gradient(x))
+
+    def _asymmetry(self) -> tuple[AbsoluteMatrix] | tuple[()]:
+        """|P - P'|, or nothing if P is symmetric."""
+        if self._skew is None:
+            assert isinstance(self.P, Coupling)
+            entries = self.P.matrix()
+            skew = as_coupling(entries - entries.T)
+            self._skew = (absolute(skew),) if skew.norm_ceiling() > 0.0 else ()
+        return self._skew
 
     def _half(self, x: Array) -> float:
         linear = 0.0 if self.b is None else inner(self.b, x)

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import diags_array, issparse
 
-from saddlepoint.ground.arrays import Array, common_space, namespace
+from saddlepoint.ground.arrays import NUMPY64, Array, common_space, eps_of, namespace
 from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.elementwise import cast_like, choose, clip, sigmoid, softplus, tanh
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.rounding import ELEMENTARY, flushed, underflow
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.functions.accuracy import Rounding, known_rounding
 from saddlepoint.parts.functions.constants import gram_bounds
+from saddlepoint.parts.functions.products import absolute, is_bounded, ridge_rounding
 from saddlepoint.parts.functions.smooth import Prox, Restrict, Smooth, _constant, plus_identity
 
 
@@ -62,6 +65,7 @@ class Risk(Smooth):
                 value=self._value,
                 quadratic=quadratic,
                 restrict=self._losses,
+                **known_rounding(self._rounding if self._bounds_slopes() else None),
             )
             elsewhere = self.D.of_rows(of_Dx, scale=scale, l2=l2, curvature=curvature, gram=gram)
         super().__init__(
@@ -76,6 +80,7 @@ class Risk(Smooth):
             restrict=restrict if self.D is None else None,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
             trusted=True,
+            **(known_rounding(self._known_rounding()) if elsewhere is None else elsewhere.arithmetic),
         )
 
     def _loss(self, r: Array) -> Array:
@@ -87,13 +92,22 @@ class Risk(Smooth):
     def _bend(self, r: Array) -> Array:
         raise NotImplementedError
 
+    def _slope_error(self, r: Array, e: Array) -> Array:
+        """Bounds on the errors of ``_slope(r)`` as the slope at the true residual, which differs from r by at most e.
+
+        A subclass without this method has no bounds on the errors of its gradient.
+        """
+        raise NotImplementedError
+
     def _losses(self, rows: slice) -> Smooth:
         """The sum of the losses of some rows, as a function of the entries of D x that belong to them."""
         own = object.__new__(type(self))
         held = {name: value for name, value in vars(self).items() if name in ("t", "labels", "delta", "width")}
         sliced = {name: held[name][rows] for name in ("t", "labels") if held.get(name) is not None}
         vars(own).update({**held, **sliced, "D": None, "l2": 0.0})
-        return Smooth(own._gradient, mu=0.0, L=self.curvature[1], value=own._value)
+        return Smooth(
+            own._gradient, mu=0.0, L=self.curvature[1], value=own._value, **known_rounding(own._known_rounding())
+        )
 
     def _residual(self, x: Array) -> Array:
         Dx = x if self.D is None else self.D.mul(x)
@@ -104,6 +118,31 @@ class Risk(Smooth):
         if self.D is not None:
             slope = self.D.tmul(slope) * (1.0 / self.D.shape[0])
         return slope + self.l2 * x
+
+    def _bounds_slopes(self) -> bool:
+        return type(self)._slope_error is not Risk._slope_error
+
+    def _known_rounding(self) -> Rounding | None:
+        return self._rounding if self._bounds_slopes() and is_bounded(self.D) else None
+
+    def _rounding(self, x: Array) -> Array:
+        """Bounds on the errors of the entries of the gradient.
+
+        The residual r = D x - t has the error e of the product and eps |r| of the subtraction; ``_slope_error`` turns
+        it into an error d of the slopes s. Then D's has the error of that product and |D|'d. The factor 1/N, l2 and
+        the two products with them are rounded, and the sum.
+        """
+        xp, eps, r, D = namespace(x), eps_of(x), self._residual(x), self.D
+        e = 0.0 * xp.abs(r) if D is None else absolute(D).errors(x)
+        if self.t is not None:
+            e = e + eps * xp.abs(r) + flushed(r)
+        slope, bound = self._slope(r), self._slope_error(r, e)
+        if D is not None:
+            scale, transpose = 1.0 / D.shape[0], absolute(D.T)
+            bound = scale * (transpose.errors(slope) + transpose.times(bound))
+            slope = D.tmul(slope) * scale
+            bound = bound + 2.0 * eps * xp.abs(slope) + underflow(slope)
+        return bound if self.l2 == 0.0 else bound + ridge_rounding(slope, self.l2, x)
 
     def _hessian(self, x: Array) -> Any:
         bend = self._bend(self._residual(x))
@@ -133,6 +172,9 @@ class LeastSquares(Risk):
     def _slope(self, r: Array) -> Array:
         return r
 
+    def _slope_error(self, r: Array, e: Array) -> Array:
+        return e
+
     def _bend(self, r: Array) -> Array:
         return np.ones_like(r)
 
@@ -155,6 +197,17 @@ class Logistic(Risk):
     def _slope(self, r: Array) -> Array:
         s = self.labels
         return cast_like(-(s * sigmoid(-(s * r))), r)
+
+    def _slope_error(self, r: Array, e: Array) -> Array:
+        """The derivative is at most 1/4 and exp(-|r|). The logistic function of other libraries than NumPy is
+        1/2 + tanh(r/2)/2, with an error relative to 1 instead of the result.
+        """
+        xp, eps = namespace(r), eps_of(r)
+        steepest = clip(xp.exp(-_least(r, e)), 0.0, 0.25)
+        relative = isinstance(r, np.ndarray)
+        own = 2.0 * ELEMENTARY * eps * (xp.abs(self._slope(r)) if relative else 0.0 * e + 1.0)
+        least: float = float(xp.finfo(r.dtype).smallest_normal)
+        return clip(e * steepest + own + least, 0.0, 1.0)
 
     def _bend(self, r: Array) -> Array:
         return sigmoid(r) * sigmoid(-r)
@@ -182,9 +235,24 @@ class SmoothedHinge(Risk):
         s, w = self.labels, self.width
         return cast_like(-(s * clip((1.0 - s * r) / w, 0.0, 1.0)), r)
 
+    def _slope_error(self, r: Array, e: Array) -> Array:
+        """The difference 1 - label r, the width and the quotient are rounded; where the slope is surely 0 or 1, the
+        error is 0.
+        """
+        xp, w = namespace(r), self.width
+        inside = 1.0 - self.labels * r
+        off = (e + 3.0 * eps_of(r) * xp.abs(inside)) / w
+        sure = (inside / w < -off) | (inside / w > 1.0 + off)
+        return choose(sure, 0.0 * r, clip(off, 0.0, 1.0))
+
     def _bend(self, r: Array) -> Array:
         w, short = self.width, 1.0 - self.labels * r
         return choose((short > 0.0) & (short < w), 0.0 * r + 1.0 / w, 0.0 * r)
+
+
+def _least(r: Array, e: Array) -> Array:
+    """The least absolute value of a residual that differs from r by at most e."""
+    return clip(namespace(r).abs(r) - e, 0.0, math.inf)
 
 
 def _as_data(D: Any, name: str) -> Coupling | None:
@@ -221,6 +289,11 @@ class Huber(Risk):
     def _slope(self, r: Array) -> Array:
         return clip(r, -self.delta, self.delta)
 
+    def _slope_error(self, r: Array, e: Array) -> Array:
+        """Where the residual is surely beyond delta, only delta is rounded, to the dtype of r."""
+        d = eps_of(r) * self.delta if eps_of(r) > NUMPY64.eps else 0.0
+        return choose(_least(r, e) > self.delta + d, 0.0 * e + d, clip(e, 0.0, 2.0 * self.delta) + d)
+
     def _bend(self, r: Array) -> Array:
         return choose(abs(r) <= self.delta, 0.0 * r + 1.0, 0.0 * r)
 
@@ -250,6 +323,13 @@ class LogCosh(Risk):
 
     def _slope(self, r: Array) -> Array:
         return tanh(r)
+
+    def _slope_error(self, r: Array, e: Array) -> Array:
+        """The derivative is at most 1 and 4 exp(-2 |r|)."""
+        xp = namespace(r)
+        steepest = clip(4.0 * xp.exp(-2.0 * _least(r, e)), 0.0, 1.0)
+        bound: Array = clip(e * steepest, 0.0, 2.0) + ELEMENTARY * eps_of(r) * xp.abs(tanh(r)) + underflow(r)
+        return bound
 
     def _bend(self, r: Array) -> Array:
         return 1.0 - tanh(r) ** 2

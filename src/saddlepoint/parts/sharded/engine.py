@@ -25,6 +25,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import added
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.coupling.runtime import Runtime
+from saddlepoint.parts.functions.products import absolute
 
 MATRIX = 0  # the name of the rows of A, a ``Coupling``, in the store of every shard
 # Bytes of a shard from which reading A once for two products is faster. It is less than for a whole matrix, because
@@ -81,6 +82,7 @@ REDUCTIONS = {
     "value": "sum",
     "max": "max",
     "frobenius": "max",
+    "risk_rounding": "sum",
 }
 
 
@@ -134,11 +136,16 @@ def _prox(store: Store, _: Sequence[Array], function: int, v: int, t: float) -> 
     return np.asarray(store[function].prox(point, t), point.dtype)
 
 
+def _rounding(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
+    return np.asarray(store[function].rounding(store[x]))
+
+
 STEPS: dict[str, Callable[..., Array]] = {
     "combine": _combine,  # arguments: one or two pairs (factor, vector); the result is their sum
     "fill": _fill,  # a number, a dtype
     "grad": _grad,  # a function, a vector
     "prox": _prox,  # a function, a vector, a number
+    "rounding": _rounding,  # a function, a vector; the result bounds the errors of the gradient
     "mul": lambda store, given, y: store[MATRIX].mul(given[y]),  # the position of y in the broadcast
     "weighted": _weighted,  # pairs (factor, vector); the result is their sum
     "over": lambda store, _, a, number: store[a] / number,
@@ -168,6 +175,17 @@ def _gram(store: Store, _: Sequence[Array]) -> tuple[None, Array]:
     return None, gram.toarray() if hasattr(gram, "toarray") else gram
 
 
+def _risk_rounding(store: Store, given: Sequence[Array], function: int, y: int, shards: int) -> tuple[None, Array]:
+    """Bounds on the errors of the entries of A' grad loss(A y), where A are the rows of this shard.
+
+    The errors of A y change the slopes by at most L times as much. ``shards`` more additions follow.
+    """
+    A, loss, point = store[MATRIX], store[function], given[y]
+    t, transpose = A.mul(point), absolute(A.T)
+    slope, error = loss.grad(t), loss.rounding(t) + loss.L * absolute(A).errors(point)
+    return None, transpose.errors(slope, shards) + transpose.times(error)
+
+
 REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "through": _through,  # the position of y, a number s, a vector e or None: t = A y, and A'(s t + e)
     "both": _both,  # a vector x, the position of y: A y, and A'x
@@ -175,6 +193,7 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "careful_tmul": lambda store, _, x: (None, np.ravel(store[MATRIX].T.careful_mul(store[x]))),  # hi, lo and error
     "gram": _gram,
     "frobenius": lambda store, _: (None, store[MATRIX].norm_ceiling()),  # a bound on the Frobenius norm of the rows
+    "risk_rounding": _risk_rounding,  # a function of A y, the position of y, the number of shards
     "dot": lambda store, _, a, b: (None, store[a].dot(store[b])),
     "max": lambda store, _, a: (None, store[a].max()),
     "value": lambda store, _, function, x: (None, float(store[function](store[x]))),

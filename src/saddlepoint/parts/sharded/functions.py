@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from saddlepoint.ground.arrays import Array
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, eps_of
 from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.rounding import underflow
+from saddlepoint.parts.functions.accuracy import known_rounding
+from saddlepoint.parts.functions.products import ridge_rounding
 from saddlepoint.parts.functions.smooth import Smooth, known
 from saddlepoint.parts.sharded.vectors import Library, Sharded
 
@@ -31,7 +36,17 @@ class ShardedFunction(Smooth):
             space=g.space,
             quadratic=g.quadratic,
             trusted=g.trusted,
+            accuracy=known(g.accuracy),
+            rounding=None if g.rounding is None else self._rounding,
         )
+
+    @property
+    def separable(self) -> bool:
+        """True: g has ``restrict``."""
+        return True
+
+    def _rounding(self, x: Any) -> Any:
+        return Sharded(self.library, self.library.float64, "rounding", (self.number, self.library.asarray(x)))
 
     def _gradient(self, x: Any) -> Any:
         point = self.library.asarray(x)
@@ -95,7 +110,16 @@ class ShardedRisk(Smooth):
             dtype=library.engine.dtype,
             quadratic=loss.quadratic,
             trusted=True,
+            **known_rounding(None if loss.rounding is None else self._rounding),
         )
+
+    def _rounding(self, y: Array) -> Array:
+        """Bounds on the errors of the entries, in one round; the products with scale and l2 y are rounded too."""
+        bounds = ("risk_rounding", None, (self.number, y.copy(), self.library.engine.shards))
+        p, bound = self.library.run([("tmul", None, (self._slope(y),)), bounds])
+        p = self.scale * p
+        bound = self.scale * bound + 2.0 * eps_of(y) * np.abs(p) + underflow(p)
+        return np.asarray(bound + ridge_rounding(p, self.l2, y))
 
     def _slope(self, y: Array) -> Sharded:
         t = Sharded(self.library, y.dtype, "mul", (y.copy(),))

@@ -6,44 +6,63 @@ its certificates do not. A prox takes a step size for each variable, which is co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, Space, concat
+from saddlepoint.ground.arrays import Array, Space, concat, eps_of, namespace
 from saddlepoint.ground.elementwise import cast_like
+from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.functions.accuracy import Rounding
 from saddlepoint.parts.functions.entropy import Entropy
-from saddlepoint.parts.functions.logsumexp import LogSumExp
+from saddlepoint.parts.functions.logsumexp import LogSumExp, score_errors, weight_errors
+from saddlepoint.parts.functions.products import absolute, ridge_rounding, scaled_rounding
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.risk import Huber, LeastSquares, LogCosh, Logistic, Risk, SmoothedHinge
 from saddlepoint.parts.functions.smooth import Gradient, Smooth
-from saddlepoint.uses.batch.coupling import stacked_couplings
+from saddlepoint.uses.batch.coupling import BatchedCoupling, stacked_couplings
 
 Numbers: TypeAlias = float | Array
 BlockProx: TypeAlias = Callable[[Array, Any], Array]
-Parts: TypeAlias = tuple[Gradient, BlockProx | None]
+
+
+class Parts(NamedTuple):
+    """The oracles of a stack: the gradient, bounds on the errors of its entries, and the prox if there is one."""
+
+    grad: Gradient
+    rounding: Rounding
+    prox: BlockProx | None = None
 
 
 def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | None:
     """The sum of functions of ``size`` variables each; None unless all are of one kind that can be stacked."""
     kind = type(functions[0])
-    if kind not in STACKS or not all(type(f) is kind for f in functions):
+    if kind not in STACKS or not all(type(f) is kind and _has_own_bounds(f) for f in functions):
         return None
     parts = STACKS[kind](functions, size, space)
     if parts is None:
         return None
     return Smooth(
-        parts[0],
+        parts.grad,
         mu=min(f.mu for f in functions),
         L=max(f.L for f in functions),
-        prox=parts[1],
+        prox=parts.prox,
         dim=len(functions) * size,
         space=space,
         quadratic=functions[0].quadratic,
         trusted=all(f.trusted for f in functions),
+        accuracy=0.0,
+        rounding=parts.rounding,
     )
+
+
+def _has_own_bounds(f: Smooth) -> bool:
+    """Whether the bounds on the errors of the gradient are those of its class, and not what a caller has said."""
+    return f.accuracy == 0.0 and getattr(f.rounding, "__func__", None) is getattr(type(f), "_rounding", None)
 
 
 def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
@@ -55,6 +74,15 @@ def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
         L: the smoothness of the result.
     """
     slope, step = weight * a, weight * a * a
+
+    def rounding(u: Array) -> Array:
+        """The products with a and slope are rounded. If a u changes by d, the gradient of f does by at most L |d|."""
+        assert f.rounding is not None
+        xp, eps, p = namespace(u), eps_of(u), f.grad(a * u)
+        moved = norm(2.0 * eps * xp.abs(a * u) + underflow(u)) * f.L
+        bound: Array = slope * (f.rounding(a * u) + moved) + 4.0 * eps * xp.abs(slope * p) + underflow(p)
+        return bound
+
     return f.replace(
         grad=lambda u: slope * f.grad(a * u),
         mu=1.0,
@@ -64,6 +92,8 @@ def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
         hessian=None,
         restrict=None,
         trusted=f.trusted,
+        accuracy=None if math.isnan(f.accuracy) else f.accuracy,
+        rounding=None if f.rounding is None else rounding,
     )
 
 
@@ -73,8 +103,17 @@ def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | No
         matrices = stacked_couplings([f.P for f in functions], space)
         if matrices is None:
             return None
-        times = matrices.mul
-        return (times, None) if b is None else (lambda x: times(x) + b, None)
+        times, sizes, skew = matrices.mul, absolute(matrices), absolute(BatchedCoupling(_skew(matrices.A)))
+
+        def product(x: Array) -> Array:
+            return times(x) if b is None else times(x) + b
+
+        def product_rounding(x: Array) -> Array:
+            xp, eps = namespace(x), eps_of(x)
+            bound: Array = sizes.errors(x) + (0.5 + eps) * skew.times(xp.abs(x))
+            return bound if b is None else bound + eps * xp.abs(product(x))
+
+        return Parts(product, product_rounding)
     P = _numbers([f.P for f in functions], size, space)
 
     def grad(x: Array) -> Array:
@@ -85,7 +124,12 @@ def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | No
         u: Array = (v if b is None else v - t * b) / (1.0 + t * _like(P, v))
         return u
 
-    return grad, prox
+    return Parts(grad, lambda x: scaled_rounding(_like(P, x), b, x), prox)
+
+
+def _skew(matrices: Any) -> Any:
+    """The differences P - P' of square matrices."""
+    return matrices - (np.swapaxes(matrices, 1, 2) if isinstance(matrices, np.ndarray) else matrices.mT)
 
 
 def _risks(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
@@ -112,7 +156,14 @@ def _risks(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
         shrink = 1.0 / (1.0 + t * _like(l2, v))
         return total.prox(shrink * v, shrink * t)
 
-    return grad, prox if total.has_prox else None
+    def rounding(x: Array) -> Array:
+        """The bounds of the sum, times the number of blocks, and those of one more product and of l2 x."""
+        assert total.rounding is not None
+        eps, p = eps_of(x), count * total.grad(x)
+        own: Array = count * total.rounding(x) + eps * namespace(x).abs(p)
+        return own + ridge_rounding(p, _like(l2, x), x)
+
+    return Parts(grad, rounding, prox if total.has_prox else None)
 
 
 def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
@@ -130,20 +181,37 @@ def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts |
     )
     xp = space.xp
 
-    def grad(x: Array) -> Array:
+    def scores(x: Array) -> Array:
         Dx = x if D is None else D.mul(x)
-        scores = xp.reshape(_like(rate, x) * (Dx if t is None else Dx - t), (blocks, -1))
-        p = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-        weights = xp.reshape(p / xp.sum(p, axis=1, keepdims=True), (-1,))
-        return (weights if D is None else D.tmul(weights)) + _like(l2, x) * x
+        found: Array = xp.reshape(_like(rate, x) * (Dx if t is None else Dx - t), (blocks, -1))
+        return found
 
-    return grad, None
+    def weights(scores: Array) -> Array:
+        p = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        flat: Array = xp.reshape(p / xp.sum(p, axis=1, keepdims=True), (-1,))
+        return flat
+
+    def grad(x: Array) -> Array:
+        p = weights(scores(x))
+        return (p if D is None else D.tmul(p)) + _like(l2, x) * x
+
+    def rounding(x: Array) -> Array:
+        """As for one ``LogSumExp``, block by block."""
+        z = scores(x)
+        e = score_errors(x, D, t, _like(rate, x), xp.reshape(z, (-1,)))
+        p = weights(z)
+        bound: Array = xp.reshape(weight_errors(z, xp.reshape(e, (blocks, -1))), (-1,))
+        if D is not None:
+            p, bound = D.tmul(p), absolute(D.T).errors(p) + absolute(D.T).times(bound)
+        return bound + ridge_rounding(p, _like(l2, x), x)
+
+    return Parts(grad, rounding)
 
 
 def _entropies(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
     first = functions[0]
     same = all((f.low, f.high) == (first.low, first.high) for f in functions)
-    return (first.grad, None) if same else None
+    return Parts(first.grad, first.rounding) if same else None
 
 
 STACKS: dict[type[Smooth], Callable[[Sequence[Any], int, Space], Parts | None]] = {

@@ -1,0 +1,197 @@
+"""Bounds on the rounding errors of products D x and P x + b, entry by entry.
+
+The computed product differs from D x by at most gamma |D| |x|, in any order of summation, where gamma is that of the
+longest row (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). An ``AbsoluteMatrix``
+bounds |D| w for vectors w without negative entries.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, Space, concat, eps_of, is_array, namespace, smallest_of
+from saddlepoint.ground.elementwise import choose
+from saddlepoint.ground.linalg import norm, norms
+from saddlepoint.ground.rounding import gamma, ones_like, underflow
+from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, StreamedCoupling
+from saddlepoint.parts.coupling.transpose import TransposeByProducts
+
+ENTRIES = 1 << 18, 1 << 24  # entries of D that are copied at a time: on NumPy, in another library
+
+
+class AbsoluteMatrix(ABC):
+    """The matrix |D|, for bounds on products with it; D may be block-diagonal.
+
+    Attributes:
+        blocks: the number of blocks.
+        length: the most entries of a row.
+    """
+
+    blocks = 1
+    length: int
+
+    @abstractmethod
+    def times(self, w: Array) -> Array:
+        """Bounds on the entries of |D| w, for a w without negative entries."""
+
+    def errors(self, x: Array, more: int = 0) -> Array:
+        """Bounds on the errors of the entries of D x, as computed in the dtype of x, and of ``more`` additions."""
+        xp, least = namespace(x), smallest_of(x)
+        w = xp.abs(x)
+        terms = self.times(w)
+        # Underflow can change each term, and the bound too; other libraries may take subnormal operands for zero.
+        lost = (self.length + 8.0) * least + 0.0 * terms
+        top = xp.max(xp.reshape(w, (self.blocks, -1)), axis=1, keepdims=True)
+        rows = xp.reshape(lost, (self.blocks, -1))
+        if not isinstance(x, np.ndarray):
+            rows = rows + least * (self.length * top + xp.reshape(self.times(ones_like(w)), (self.blocks, -1)))
+        lost = xp.reshape(choose(top + 0.0 * rows > 0.0, rows, 0.0 * rows), (-1,))
+        bound: Array = gamma(self.length + 1 + more, eps_of(x)) * terms + lost
+        return bound
+
+
+class AbsoluteArray(AbsoluteMatrix):
+    """|D| of an array, or of a stack of arrays that are the blocks.
+
+    With the largest entry c_j of each column, an entry of |D| w is a product of a row r of |D|/c with v = c w. It is at
+    most |r|_2 |v|_2, |r|_1 |v|_oo and |r|_oo |v|_1 (Hoelder), so that D is read once, for the sizes of these rows.
+
+    Args:
+        A: the array.
+        space: its space.
+        by_columns: True for the transpose of a matrix A.
+    """
+
+    def __init__(self, A: Any, space: Space, by_columns: bool = False) -> None:
+        self.blocks = int(A.shape[0]) if len(A.shape) == 3 else 1
+        self.length = int(A.shape[0 if by_columns else -1])
+        self._A, self._space, self._axis = A, space, 0 if by_columns else -1
+        xp = space.xp
+        tops = [xp.max(part, axis=-1 if by_columns else -2, keepdims=True) for part, _ in self._parts()]
+        if len(A.shape) == 3:
+            largest = _joined(xp, tops)
+        else:
+            largest = tops[0]
+            for top in tops[1:]:
+                largest = choose(top > largest, top, largest)
+        self.columns = xp.reshape(largest, (self.blocks, -1))
+        scale = choose(largest > 0.0, largest, 0.0 * largest + 1.0)
+        sizes = []
+        for part, where in self._parts():
+            scaled = part / (scale[where, ...] if len(A.shape) == 3 else scale)
+            sizes.append((norms(scaled, self._axis), xp.sum(scaled, axis=self._axis), xp.max(scaled, axis=self._axis)))
+        self.two, self.one, self.most = (
+            xp.reshape(_joined(xp, list(found)), (self.blocks, -1)) for found in zip(*sizes, strict=True)
+        )
+        del self._A
+
+    def _parts(self) -> Any:
+        """|D| in float64, some rows (or blocks) at a time, and which they are."""
+        A, space, along = self._A, self._space, 1 if self._axis == 0 else 0
+        count = int(A.shape[along])
+        step = max(1, ENTRIES[not space.is_numpy] * count // max(1, math.prod(map(int, A.shape))))
+        for start in range(0, count, step):
+            where = slice(start, min(start + step, count))
+            part = A[:, where] if along else A[where, ...]
+            yield space.xp.abs(space.wide.cast(part)), where
+
+    def times(self, w: Array) -> Array:
+        """Bounds on the entries of |D| w."""
+        xp = namespace(w)
+        v = self.columns * xp.reshape(w, (self.blocks, -1))
+        bound = self.two * norms(v, 1)[:, None]
+        bound = _smaller(bound, self.one * xp.max(v, axis=1, keepdims=True))
+        bound = _smaller(bound, self.most * xp.sum(v, axis=1, keepdims=True))
+        flat: Array = xp.reshape(bound, (-1,))
+        return flat
+
+
+class AbsoluteSparse(AbsoluteMatrix):
+    """|D| of a SciPy sparse array in compressed rows or columns, whose arrays are only read."""
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+        counts = np.bincount(A.indices, minlength=A.shape[0]) if A.format == "csc" else np.diff(A.indptr)
+        self.length = int(counts.max(initial=0))
+
+    def times(self, w: Array) -> Array:
+        """The product |D| w, as computed: its relative error is below 1/2."""
+        A = self.A
+        return np.asarray(type(A)((np.abs(A.data), A.indices, A.indptr), shape=A.shape) @ w)
+
+
+class AbsoluteByNorms(AbsoluteMatrix):
+    """|D| of which the norms of the rows and of the columns are known."""
+
+    def __init__(self, rows: Array, columns: Array) -> None:
+        self.rows, self.columns, self.length = rows, columns, columns.shape[0]
+
+    def times(self, w: Array) -> Array:
+        """At most |r|_2 |w|_2 for a row r, and at most the sum of w_j times the norms of the columns."""
+        return np.asarray(np.minimum(self.rows * norm(w), np.sum(self.columns * w)))
+
+
+def is_bounded(D: Any) -> bool:
+    """Whether products with D can be bounded: D is None, numbers, or a coupling whose entries can be read."""
+    if isinstance(D, TransposeByProducts):
+        return isinstance(D.of, ArrayCoupling | StreamedCoupling)
+    known = isinstance(D, DenseCoupling | SparseCoupling | ArrayCoupling | StreamedCoupling)
+    return not isinstance(D, Coupling) or known or _is_stack(D)
+
+
+def absolute(D: Coupling) -> AbsoluteMatrix:
+    """|D| of a coupling for which ``is_bounded`` is true; the coupling keeps it for the next call."""
+    kept: dict[str, Any] = D.__dict__
+    if "_absolute" not in kept:
+        kept["_absolute"] = _absolute(D)
+    found: AbsoluteMatrix = kept["_absolute"]
+    return found
+
+
+def _absolute(D: Any) -> AbsoluteMatrix:
+    of: Any = getattr(D, "of", None)
+    if isinstance(D, SparseCoupling):
+        return AbsoluteSparse(D.A)
+    if isinstance(D, StreamedCoupling):
+        return AbsoluteByNorms(D.lengths.rows, D.lengths.columns)
+    if isinstance(of, StreamedCoupling):
+        return AbsoluteByNorms(of.lengths.columns, of.lengths.rows)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return AbsoluteArray(D.A, D.space) if of is None else AbsoluteArray(of.A, of.space, by_columns=True)
+
+
+def _is_stack(D: Any) -> bool:
+    """Whether D is a block-diagonal matrix whose blocks are an array of three dimensions."""
+    A: Any = getattr(D, "A", None)
+    return is_array(A) and len(A.shape) == 3
+
+
+def _joined(xp: Any, parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else concat(parts) if len(parts[0].shape) == 1 else xp.concat(parts, axis=0)
+
+
+def _smaller(a: Array, b: Array) -> Array:
+    """The smaller one of two bounds; one that is NaN, such as 0 times infinity, does not count."""
+    return choose((a <= b) | (b != b), a, b)
+
+
+# -- products with numbers ---------------------------------------------------------------------------------------------
+
+
+def scaled_rounding(P: float | Array, b: Array | None, x: Array) -> Array:
+    """Bounds on the errors of the entries of P x + b, for a number P or one number for each entry."""
+    xp, eps, Px = namespace(x), eps_of(x), P * x
+    bound = 2.0 * eps * xp.abs(Px) + underflow(x)
+    sum_: Array = bound if b is None else bound + eps * xp.abs(Px + b)
+    return sum_
+
+
+def ridge_rounding(p: Array, l2: float | Array, x: Array) -> Array:
+    """Bounds on the errors of the entries of p + l2 x beyond those of p: l2, the product and the sum are rounded."""
+    xp, eps, q = namespace(x), eps_of(x), l2 * x
+    bound: Array = eps * (2.0 * xp.abs(q) + xp.abs(p + q)) + underflow(x)
+    return bound
