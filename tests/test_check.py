@@ -41,8 +41,8 @@ def test_the_report_is_readable():
 
 
 NAMED = {
-    "L of g": "give a larger L",
-    "mu of g": "give mu <=|check the gradient of g",
+    "L of g": "give a larger one",
+    "mu of g": "give a smaller one|check the gradient of g",
     "symmetry of g": "not the gradient of any function",
     "A' of A": "A' is not the transpose of A",
     "|A|": "is too small",

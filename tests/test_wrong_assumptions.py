@@ -227,12 +227,13 @@ def test_no_constant_is_suggested_where_none_would_help():
 
 def test_the_messages_of_the_errors():
     error = mu_too_large("h", 1.0, 0.5, 0.25)
-    assert "mu of h is too large: mu = 1 was given, but two gradients show mu <= 0.5; give mu <= 0.25" in str(error)
+    assert "mu of h is too large: mu = 1 was given, but two gradients show mu <= 0.5; give a smaller one" in str(error)
+    assert "the smallest curvature found so far is 0.25, and the true mu may be smaller still" in str(error)
+    assert "safe" not in str(error)
     assert error.suggested == 0.125
     error = L_too_small("g", 1.0, 2.0, 3.0)
-    assert "L of g is too small: L = 1 was given, but two gradients show L >= 2; give a larger L (at least 3" in str(
-        error
-    )
+    assert "L of g is too small: L = 1 was given, but two gradients show L >= 2; give a larger one" in str(error)
+    assert "the largest curvature found so far is 3, and the true L may be larger" in str(error)
     assert error.suggested == 6.0
 
 
@@ -270,7 +271,7 @@ def test_rounding_errors_of_large_terms_are_not_called_an_asymmetric_jacobian(of
         return grad(x) + np.array([x[1], -x[0]])
 
     right, wrong = (GradientCheck("g", 1.0, 97.0, given, lambda oracle, calls: None) for given in (grad, twisted))
-    right.refuse_skew(x, length, 0.0, curvature(grad, x, length, 12))
+    right.refuse_skew(x, grad(x), length, 0.0, curvature(grad, x, length, 12))
     assert right.noise == 0.0
     with pytest.raises(sp.AssumptionError, match="not the gradient of any function"):
-        wrong.refuse_skew(x, 1.0, 0.0, curvature(twisted, x, 1.0, 12))
+        wrong.refuse_skew(x, twisted(x), 1.0, 0.0, curvature(twisted, x, 1.0, 12))

@@ -1,7 +1,8 @@
 """Checks during a run: gradients are compared with mu and L, products with A' and |A|.
 
 A comparison costs a few dot products; it is made at each of the first 64 calls and at every eighth call after that.
-Suspected violations are tested again with a few more gradients before an error is raised.
+Suspected violations are tested again with more gradients before an error is raised: errors of the gradients, kinks,
+saturation and the edge of a domain are no violations. What seems wrong and is not proven is a sentence and no error.
 """
 
 from __future__ import annotations
@@ -9,68 +10,145 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, copied, eps_of, namespace
+from saddlepoint.ground.arrays import Array, copied, eps_of
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.adjoint import PRODUCTS, wrong_transpose
+from saddlepoint.parts.functions.circulation import Circulation, circulation
 from saddlepoint.parts.functions.probes import (
+    ASIDE,
+    NOISE,
     Curvature,
+    Unexaminable,
     changed_argument,
     curvature,
     differ,
+    gradient_or_none,
     length_scale,
     noise_level,
     writes_into_argument,
 )
-from saddlepoint.parts.functions.smooth import Gradient
-from saddlepoint.theory.smoothness import observed_L, observed_mu, smooth_lemma
+from saddlepoint.parts.functions.smooth import Gradient, Smooth
+from saddlepoint.problems.first_call import check_shape
+from saddlepoint.problems.refutations import L_too_small, mu_too_large, no_gradient, not_both, two_answers
+from saddlepoint.theory.smoothness import least_error
 
 ALL = 64  # number of calls at the start of a run of which each one is compared
 EVERY = 8  # after these, number of calls from one comparison to the next
 COPIED = 4  # number of first calls in which a copy of the argument shows whether the gradient changes it
 STEPS = 12  # steps of the search for curvatures, after two gradients have contradicted mu and L
+UNITS = 32.0  # rounding errors of a gradient that are no violation, in units of rounding of |gradient| + L |x|
+PIECES = 8  # pieces into which the line between two points is divided when their gradients contradict mu and L
+LEVELS = 4  # how often the worst of these pieces is divided again
+DOUBTS = 8  # number of such lines without a proof, after which the differences of the run count as noise
+LONGER = 64.0  # length of the line on which a flat piece is examined for steps, in units of the piece
 SKEW = 1e-4  # largest asymmetry of a Jacobian that counts as symmetric, in units of the largest curvature
-LENGTHS = 0.5, 1e2, 1e4  # factors of the length at which a Jacobian that seems not to be symmetric is examined again
+LOOPS = 1.0, 30.0, 900.0  # radii of the polygons that are to show an asymmetry, in units of ASIDE times the length
+CORNERS = 12, 1024  # corners of these polygons, and most corners of the polygon that proves it
+AGREE = 1.25  # largest ratio of the asymmetries that two polygons show if they agree
 ADJOINT = 1e3  # largest accepted difference of <x, A y> and <A'x, y>, in units of rounding
-NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
 
 Note = Callable[[str, int], None]  # (oracle, calls): counts gradients and products that a test took
+
+
+class Pair(NamedTuple):
+    """The difference dp of two gradients at points that differ by dx.
+
+    Attributes:
+        length: |dx|.
+        change: |dp|.
+        cross: <dp, dx>/|dx|^2, the mean curvature between the points; 0 if the points are the same.
+        error: by how much dp must be wrong if mu and L are right.
+    """
+
+    length: float
+    change: float
+    cross: float
+    error: float
+
+    @classmethod
+    def of(cls, dx: Array, dp: Array, mu: float, L: float) -> Pair:
+        """The pair of these differences, at any scale, compared with mu and L."""
+        length, change = norm(dx), norm(dp)
+        if length == 0.0 or not math.isfinite(length + change):
+            return cls(length, change, 0.0, change)
+        error = least_error(norm(dp - (0.5 * (L + mu)) * dx), length, mu, L)
+        if change == 0.0:
+            return cls(length, change, 0.0, error)
+        small, large = min(length, change), max(length, change)
+        if small > 1e-12 and large < 1e12:  # squares and products neither overflow nor underflow in any precision
+            return cls(length, change, inner(dp, dx) / (length * length), error)
+        return cls(length, change, inner(dp * (1.0 / change), dx * (1.0 / length)) * (change / length), error)
+
+    @property
+    def steepness(self) -> float:
+        """|dp|/|dx|."""
+        return self.change / self.length
+
+
+def stated_error(f: Smooth) -> Callable[..., Any] | None:
+    """The bound on the errors of gradients that the caller has stated with f; None if nothing was said."""
+    return None if math.isnan(f.accuracy) else f.gradient_error
 
 
 class GradientCheck:
     """Compares the gradients of one function with Lemma `smooth`.
 
+    Args:
+        name: "g" or "h".
+        mu, L: the constants that were given; NaN for an unknown mu.
+        grad: the gradient.
+        note: counts the gradients that the tests evaluate.
+        stated: (x, p) -> a bound on the error of the gradient p at x, if the caller has stated one.
+
     Attributes:
         noise: bound on the error of a gradient, as far as it was measured.
+        flattest: the smallest curvature between two gradients of the run that is known beyond noise.
+        flat: the difference of these two points, or None.
+        move: the difference of the last two points, or None.
+        seems: what seems to be wrong and is not proven, in words; empty if nothing does.
     """
 
-    def __init__(self, name: str, mu: float, L: float, grad: Gradient, note: Note) -> None:
+    def __init__(
+        self, name: str, mu: float, L: float, grad: Gradient, note: Note, stated: Callable[..., Any] | None = None
+    ) -> None:
         self.name, self.mu, self.L = name, 0.0 if math.isnan(mu) else mu, L
-        self.grad, self.note = grad, note
+        self.grad, self.note, self.stated = grad, note, stated
         self.noise = 0.0
         self.seen = 0
+        self.doubts = 0
         self.x: Array | None = None
         self.p: Array | None = None
+        self.flattest = math.inf
+        self.flat: Array | None = None
+        self.move: Array | None = None
+        self.seems = ""
 
     def gradient(self, x: Array) -> Array:
-        """The gradient at x; raise ProblemError if one of the first gradients changes its argument.
+        """The gradient at x; raise ProblemError if it is no vector like x, or one of the first ones changes x.
 
         Points that a run keeps are read-only. A gradient that fails on one is given a copy: it may need an array that
         can be written into (a buffer of compiled code, for example) without changing it.
         """
         if self.seen >= COPIED:
             try:
-                return self.grad(x)
+                p = self.grad(x)
+                check_shape(self.name, p, x)
+                return p
+            except ProblemError:
+                raise
             except ValueError:
                 if not isinstance(x, np.ndarray) or x.flags.writeable:
                     raise
         given = copied(x)
         p = self.grad(given)
+        check_shape(self.name, p, x)
         if differ(given, x):
             raise changed_argument(self.name)
         return p
@@ -99,79 +177,187 @@ class GradientCheck:
                 self.note(f"grad_{self.name}", 1)
 
     def compare(self, x: Array, p: Array, x0: Array, p0: Array) -> None:
-        """Raise AssumptionError if these two gradients, with their errors, refute mu or L."""
-        mu, L = self.mu, self.L
-        dx, dp = x - x0, p - p0
-        cross, dx2, dp2 = inner(dp, dx), inner(dx, dx), inner(dp, dp)
-        slack = smooth_lemma(cross, dx2, dp2, mu, L)
-        if slack >= 0.0 or not math.isfinite(slack) or _underflows(dx, dx2) or _underflows(dp, dp2):
+        """Raise AssumptionError if these two gradients refute mu or L, beyond all errors that they may have."""
+        pair = self._pair(x, p, x0, p0)
+        allowed = self._rounding(x, p, x0, p0) + 2.0 * self.noise
+        if not math.isfinite(pair.length + pair.change + allowed):
             return
-        # Gradients and points are rounded, so only a violation that is larger than the rounding errors is a proof.
-        rounding = 32 * eps_of(p) * (norm(p) + norm(p0) + L * (norm(x) + norm(x0)))
-
-        def error(noise: float) -> float:
-            dp_error = rounding + 2.0 * noise
-            return dp_error * (math.sqrt(dx2) + 2.0 * (math.sqrt(dp2) + dp_error) / (L + mu))
-
-        if slack >= -error(self.noise):
+        if pair.length == 0.0:
+            if pair.change > allowed:
+                self._compare_answers(x, p, pair.change)
+            return
+        self.move = x - x0
+        if pair.cross < self.flattest and allowed < 0.1 * max(pair.change, self.mu * pair.length):
+            self.flattest, self.flat = pair.cross, self.move
+        if not pair.error > allowed:
             return
         if writes_into_argument(self.grad, x):
             raise changed_argument(self.name)
-        length = length_scale(x, p, L)
-        noise, calls = noise_level(self.grad, x, p, length, L)
-        self.note(f"grad_{self.name}", 1 + calls)
-        if slack >= -error(NOISE * noise):
-            self.noise = max(self.noise, NOISE * noise)
+        proof = self._proven(x0, p0, x, p)
+        if proof is not None:
+            raise self._refutation(proof, x, p)
+
+    def _pair(self, x: Array, p: Array, x0: Array, p0: Array) -> Pair:
+        return Pair.of(x - x0, p - p0, self.mu, self.L)
+
+    def _rounding(self, x: Array, p: Array, x0: Array, p0: Array) -> float:
+        assumed = UNITS * eps_of(p) * (norm(p) + norm(p0) + self.L * (norm(x) + norm(x0)))
+        return assumed if self.stated is None else max(assumed, self.stated(x, p) + self.stated(x0, p0))
+
+    def _compare_answers(self, x: Array, p: Array, difference: float) -> None:
+        """Raise AssumptionError if two gradients at one point differ by more than noise."""
+        if writes_into_argument(self.grad, x):
+            raise changed_argument(self.name)
+        try:
+            noise = noise_level(self.grad, x, p, length_scale(x, p, self.L), self.L)
+        except Unexaminable:
             return
-        if dx2 == 0.0:
-            raise two_answers(self.name, norm(dp))
-        local = curvature(self.grad, x, length, STEPS, noise)
-        self.note(f"grad_{self.name}", local.calls)
-        self.refuse_skew(x, length, noise, local)
-        raise self._refutation(cross, dx2, dp2, local)
+        self.note(f"grad_{self.name}", 1 + noise.calls)
+        self.noise = max(self.noise, NOISE * noise.total)
+        if difference > 2.0 * self.noise:
+            raise two_answers(self.name, difference)
 
-    def refuse_skew(self, x: Array, length: float, noise: float, local: Curvature) -> None:
-        """Raise AssumptionError if the Jacobian is not symmetric around x, at several lengths.
+    # -- a proof that mu or L is wrong ---------------------------------------------------------------------------------
 
-        One length proves nothing: differences over a short one may be rounding errors of terms that are far larger than
-        the gradient itself, and those over a long one may cross a jump of the Hessian.
+    def _proven(self, a: Array, pa: Array, b: Array, pb: Array) -> Pair | None:
+        """A pair of points between a and b that refutes mu or L beyond errors of the gradients; None if there is none.
+
+        The line is divided into pieces. If the gradient changes alike on all of them, the whole line is the pair:
+        neither noise nor a jump changes a gradient in this way. Otherwise the worst piece is divided again. What noise
+        this shows is remembered.
+        """
+        wobble = 0.0
+        for _ in range(LEVELS):
+            points, slopes = self._along(a, pa, b, pb)
+            if len(slopes) <= PIECES:  # some gradients cannot be evaluated
+                break
+            changes = [q - p for p, q in pairwise(slopes)]
+            wobble = max(norm(q - p) for p, q in pairwise(changes))
+            whole = self._pair(b, pb, a, pa)
+            if whole.error > 2.0 * wobble + self._rounding(a, pa, b, pb):
+                return None if self._is_wave(a, b, whole) else whole
+            errors = [
+                Pair.of(points[k + 1] - points[k], change, self.mu, self.L).error for k, change in enumerate(changes)
+            ]
+            k = int(np.argmax(errors))
+            a, pa, b, pb = points[k], slopes[k], points[k + 1], slopes[k + 1]
+            if not errors[k] > self._rounding(a, pa, b, pb):
+                break
+        self.doubts += 1
+        if self.doubts > DOUBTS:
+            wobble = max(wobble, self._pair(b, pb, a, pa).error)
+        self.noise = max(self.noise, wobble)
+        return None
+
+    def _along(self, a: Array, pa: Array, b: Array, pb: Array) -> tuple[list[Array], list[Array]]:
+        """Points that divide the line from a to b into pieces, and their gradients as far as they can be evaluated."""
+        points = [a, *(a + (k / PIECES) * (b - a) for k in range(1, PIECES)), b]
+        inner_slopes = [gradient_or_none(self.grad, point) for point in points[1:-1]]
+        self.note(f"grad_{self.name}", len(inner_slopes))
+        return points, [slope for slope in (pa, *inner_slopes, pb) if slope is not None]
+
+    def _is_wave(self, a: Array, b: Array, pair: Pair) -> bool:
+        """Whether the pair (a, b) may be part of a wave or of a staircase, which is what coarse noise looks like.
+
+        On a longer line such a pair does not contradict mu and L any more than on the short one. And it does not stand
+        alone: where one piece is too flat for mu, another one is too steep for L.
+        """
+        middle, half = 0.5 * (a + b), (0.5 * LONGER) * (b - a)
+        a, b = middle - half, middle + half
+        pa, pb = (gradient_or_none(self.grad, end) for end in (a, b))
+        self.note(f"grad_{self.name}", 2)
+        if pa is None or pb is None:
+            return False
+        whole = self._pair(b, pb, a, pa)
+        if whole.error > 4.0 * pair.error:
+            return False
+        for _ in range(LEVELS):
+            points, slopes = self._along(a, pa, b, pb)
+            if len(slopes) <= PIECES:
+                return False
+            ends = list(pairwise(zip(points, slopes, strict=True)))
+            pieces = [self._pair(*right, *left) for left, right in ends]
+            if pair.cross < self.mu:
+                k = int(np.argmax([piece.change for piece in pieces]))
+            else:
+                k = int(np.argmin([piece.cross for piece in pieces]))
+            (a, pa), (b, pb) = ends[k]
+        last = self._pair(b, pb, a, pa)
+        opposite = last.change > 2.0 * self.L * last.length if pair.cross < self.mu else last.cross < 0.5 * self.mu
+        if not opposite or last.error <= self._rounding(a, pa, b, pb):
+            return False
+        self.noise = max(self.noise, last.error, whole.error, pair.error)
+        return True
+
+    def _refutation(self, pair: Pair, x: Array, p: Array) -> AssumptionError:
+        """The error that names what is wrong: convexity, or the one of mu and L that is wrong by the larger factor.
+
+        The pair shows that mu and L cannot both hold. The curvatures around x help to decide which of them is wrong.
+        """
+        mu, L, name = self.mu, self.L, self.name
+        length = length_scale(x, p, L)
+        low, high, error = pair.cross, pair.steepness, 0.0
+        try:
+            noise = noise_level(self.grad, x, p, length, L)
+            local = curvature(self.grad, x, length, STEPS, noise.total)
+        except Unexaminable:
+            pass
+        else:
+            self.note(f"grad_{name}", noise.calls + local.calls)
+            self.refuse_skew(x, p, length, noise.total, local)
+            low, high, error = local.low, local.high, local.error
+        if low + error < 0.0:
+            return mu_too_large(name, mu, min(low, pair.cross), low)
+        steep = pair.steepness * (pair.steepness / pair.cross) if pair.cross > 0.0 else 0.0
+        least, most = min(pair.cross, low + error), max(pair.steepness, steep, high - error)
+        if least <= 0.0 or (least < mu and mu / least >= most / L):
+            return mu_too_large(name, mu, pair.cross if pair.cross < mu else low, low)
+        if most > L:
+            return L_too_small(name, L, most, high)
+        return not_both(name, mu, L, pair.cross, 1.0, pair.steepness**2)
+
+    # -- a proof that it is no gradient --------------------------------------------------------------------------------
+
+    def refuse_skew(self, x: Array, p: Array, length: float, noise: float, local: Curvature) -> None:
+        """Raise AssumptionError if sums around polygons prove that the Jacobian around x is not symmetric.
+
+        The gradient at x is p. Polygons of several sizes must show the same asymmetry: one that comes from errors of
+        the gradients or from a function that bends depends on the size. The last polygon has as many corners as a proof
+        needs; where that would be too many, ``seems`` says what was found.
         """
         if not _skew(local, noise):
             return
-        for seed, factor in enumerate(LENGTHS, start=1):
-            again = curvature(self.grad, x, factor * length, STEPS, noise, seed)
-            self.note(f"grad_{self.name}", again.calls)
-            if not _skew(again, noise):
-                return
-        raise no_gradient(self.name, max(local.skew, again.skew), max(local.high, again.high))
+        wrong = 0.5 * self._rounding(x, p, x, p) + NOISE * noise
+        few, most = CORNERS
 
-    def _refutation(self, cross: float, dx2: float, dp2: float, local: Curvature) -> AssumptionError:
-        """The error that names what is wrong: convexity, mu if the pair shows a smaller one, L if it shows a larger.
+        def around(radius: float, corners: int) -> Circulation | None:
+            self.note(f"grad_{self.name}", corners + 1)
+            return circulation(self.grad, local.centre, local.plane, radius, corners, (self.mu, self.L), wrong)
 
-        If the pair only shows that mu and L cannot both hold, the curvatures decide which of them is wrong.
-        """
-        mu, L = self.mu, self.L
-        seen = max(math.sqrt(dp2 / dx2), dp2 / cross if cross > 0.0 else 0.0)
-        if local.low + local.error < 0.0:
-            return mu_too_large(self.name, mu, min(local.low, cross / dx2), local.low)
-        if cross < mu * dx2:
-            return mu_too_large(self.name, mu, cross / dx2, local.low)
-        if seen > L:
-            return L_too_small(self.name, L, seen, local.high)
-        if local.low + local.error < mu:
-            return mu_too_large(self.name, mu, local.low, local.low)
-        if local.high - local.error > L:
-            return L_too_small(self.name, L, local.high, local.high)
-        seen, largest = observed_L(cross, dx2, dp2, mu), observed_mu(cross, dx2, dp2, L)
-        return AssumptionError(
-            self.name,
-            "L",
-            L,
-            seen,
-            f"mu = {mu:.6g} and L = {L:.6g} of {self.name} cannot both hold: two gradients show L >= {seen:.6g}, "
-            f"or else mu <= {largest:.6g}; give a larger L or a smaller mu",
-            2.0 * seen,
-        )
+        radii = [factor * ASIDE * length for factor in LOOPS]
+        loops = [around(radius, few) for radius in radii]
+        agreeing = [
+            (radius, loop)
+            for radius, loop, before in zip(radii[1:], loops[1:], loops, strict=False)
+            if loop is not None and before is not None and _agree(loop.skew, before.skew)
+        ]
+        clear = [
+            (radius, loop)
+            for radius, loop in agreeing
+            if loop.skew > 2.0 * loop.error and loop.skew > SKEW * local.high
+        ]
+        if not clear:
+            return
+        radius, loop = max(clear, key=lambda pair: pair[1].skew - pair[1].error)
+        needed = max(2 * few, math.ceil(1.2 * few * loop.bound / (loop.skew - loop.error)))
+        last = around(radius, min(needed, most))
+        if last is not None and last.is_proof:
+            raise no_gradient(self.name, last.skew, local.high)
+        if last is not None and _agree(last.skew, loop.skew):
+            self.seems = (
+                f"the gradient of {self.name} seems not to be the gradient of a function: its Jacobian seems not to be "
+                f"symmetric, by {last.skew:.2g} beside curvatures up to {local.high:.2g}"
+            )
 
 
 class AdjointCheck:
@@ -250,68 +436,14 @@ class AdjointCheck:
         )
 
 
-def mu_too_large(name: str, mu: float, seen: float, low: float) -> AssumptionError:
-    """The error for a mu that gradients refute: it is at most ``seen``, and perhaps no more than ``low``."""
-    least = low if 0.0 < low < seen else seen
-    if seen <= 0.0:
-        text = f"{name} is not convex: mu = {mu:.6g} was given, but two gradients show mu <= {seen:.6g}; "
-        return AssumptionError(
-            name, "mu", mu, seen, f"{text}check the gradient of {name} (sp.check examines the problem)"
-        )
-    safe = 0.5 * least
-    text = f"mu of {name} is too large: mu = {mu:.6g} was given, but two gradients show mu <= {seen:.6g}; "
-    return AssumptionError(name, "mu", mu, seen, f"{text}give mu <= {least:.6g}, and {safe:.3g} to be safe", safe)
-
-
-def L_too_small(name: str, L: float, seen: float, high: float) -> AssumptionError:
-    """The error for an L that gradients refute: it is at least ``seen``, and perhaps no less than ``high``."""
-    safe = 2.0 * max(seen, high)
-    return AssumptionError(
-        name,
-        "L",
-        L,
-        seen,
-        f"L of {name} is too small: L = {L:.6g} was given, but two gradients show L >= {seen:.6g}; "
-        f"give a larger L (at least {max(seen, high):.6g}, and {safe:.3g} to be safe), "
-        "or leave L out to have it estimated",
-        safe,
-    )
-
-
-def no_gradient(name: str, skew: float, high: float) -> AssumptionError:
-    """The error for a gradient whose Jacobian is not symmetric."""
-    return AssumptionError(
-        name,
-        "gradient",
-        0.0,
-        skew,
-        f"the gradient of {name} is not the gradient of any function: its Jacobian J is not symmetric, "
-        f"|<J u, v> - <u, J v>| = {skew:.3g} for two unit vectors, beside curvatures up to {high:.3g}; "
-        f"check the gradient of {name}, for example the signs of its entries",
-    )
-
-
-def two_answers(name: str, difference: float) -> AssumptionError:
-    """The error for two gradients at one point that differ by more than noise."""
-    return AssumptionError(
-        name,
-        "gradient",
-        0.0,
-        difference,
-        f"the gradient of {name} gave two answers at one point, {difference:.3g} apart; it must depend on the point "
-        "alone, return a new array and leave its argument alone",
-    )
-
-
-def _underflows(v: Array, square: float) -> bool:
-    """Whether |v|^2 is so small that terms of the sum may have underflowed; such a square proves nothing."""
-    return square < float(namespace(v).finfo(v.dtype).smallest_normal) / eps_of(v) and norm(v) > 0.0
-
-
 def _skew(local: Curvature, noise: float) -> bool:
-    """Whether the Jacobian is clearly not symmetric; with noise, which is known only roughly, the margin is larger."""
+    """Whether the Jacobian does not look symmetric; with noise, which is known only roughly, the margin is larger."""
     margin = 10.0 if noise == 0.0 else 100.0
     return local.skew > SKEW * max(abs(local.low), abs(local.high)) + margin * local.error
+
+
+def _agree(a: float, b: float) -> bool:
+    return max(a, b) <= AGREE * min(a, b)
 
 
 def _side(name: str) -> str:

@@ -2,36 +2,45 @@
 
 A certificate depends on claims: that the gradients are gradients and exact, that mu is right, that A' is the transpose.
 During a run the claims are compared with the gradients and products that the method evaluates. Here they are examined
-at the point that is about to be returned. Parts of the problem that are correct by construction are not examined.
+at the point that is about to be returned: around it, along the field F there, along the last steps of the run, and
+along the flattest direction that the run has seen. Parts of the problem that are correct by construction are not
+examined.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, copied, eps_of
-from saddlepoint.ground.errors import AssumptionError, ProblemError
+from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.probes import (
     ASIDE,
+    NOISE,
+    Curvature,
+    Unexaminable,
     changed_argument,
     curvature,
     differ,
+    gradient_or_none,
     length_scale,
     noise_level,
+    pair_around,
     slope_error,
 )
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumptions import NOISE, AdjointCheck, GradientCheck
+from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck, stated_error
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
+from saddlepoint.problems.refutations import other_slope
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import Certificate, distance_bound
 
 STEPS = 10  # least number of steps of the search for curvatures
 SHARE = 0.05  # most steps of that search, as a share of the calls that the run has made
 MEMORY = 3_000_000  # most numbers that the search keeps in memory
+UNEXAMINED = "the gradient is not finite around the point, or raises an exception there"
 PAIRS = 2  # number of random pairs of vectors on which A' is compared with A
 
 
@@ -40,18 +49,23 @@ class Audit:
 
     Attributes:
         noise: bounds on the errors of gradients of g and of h, as far as they were measured; in a batch, for any block.
+        loud: the functions of which this noise is clearly larger than rounding.
+        outcome: for each function that was examined, why that could not be done; empty if it could.
     """
 
     def __init__(self, f: Saddle, meter: Meter) -> None:
         self.meter = meter
         self.noise = {"g": 0.0, "h": 0.0}
+        self.loud: set[str] = set()
+        self.outcome: dict[str, str] = {}
         self.of(f)
 
     def of(self, f: Saddle) -> None:
         """Use the problem ``f`` from now on, whose constants may have been corrected."""
         self.f = f
+        self.outcome = {}
         self.gradient_checks = {
-            name: GradientCheck(name, function.mu, function.L, function.grad, self.meter.note)
+            name: GradientCheck(name, function.mu, function.L, function.grad, self.meter.note, stated_error(function))
             for name, function in (("g", f.g), ("h", f.h))
             if not function.trusted
         }
@@ -67,8 +81,37 @@ class Audit:
     @property
     def noisy(self) -> str:
         """Which gradients are noisy, in words; empty if none is."""
-        parts = [f"of {name} (about {level / NOISE:.1g})" for name, level in self.noise.items() if level > 0.0]
+        parts = [f"of {name} (about {self.noise[name] / NOISE:.1g})" for name in sorted(self.loud)]
         return f"the gradient {' and '.join(parts)} seems noisy" if parts else ""
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What seems to be wrong and could not be proven, one sentence each."""
+        return tuple(check.seems for check in self.gradient_checks.values() if check.seems)
+
+    def assumes(self) -> tuple[str, ...]:
+        """What certificates rest on and nothing proves, one sentence each."""
+        said = []
+        for name, check in self.gradient_checks.items():
+            given = f"mu = {check.mu:.6g} of {name}"
+            if math.isnan(getattr(self.f, name).mu):
+                continue
+            if name not in self.outcome:
+                said.append(f"{given} is what was given; it was not examined")
+            elif self.outcome[name]:
+                said.append(f"{given} was given and could not be examined: {self.outcome[name]}")
+            else:
+                said.append(
+                    f"{given} is what was given; the gradients that were examined around the point agree with it"
+                )
+            if self.noise[name] > 0.0:
+                said.append(
+                    f"the errors of the gradient of {name} are at most {self.noise[name]:.2g}, "
+                    f"which is {NOISE:g} times the noise that was measured"
+                )
+        if self.products is not None:
+            said.append("A.T is the transpose of A, as far as products with random vectors show")
+        return (*said, *self.doubts)
 
     @property
     def checks(self) -> dict[str, GradientCheck | AdjointCheck]:
@@ -96,47 +139,101 @@ class Audit:
         """
         before = dict(self.noise)
         with np.errstate(all="ignore"):
-            for name, check in self.gradient_checks.items():
-                point, wide = (x, self.f.space.wide.of_x) if name == "g" else (y, self.f.space.wide.of_y)
-                point = wide.cast(point) if self.f.space.is_numpy else point  # in the precision of a certificate
-                try:
-                    self._function(check, getattr(self.f, name), point, thoroughly)
-                except (AssumptionError, ProblemError):
-                    raise
-                except Exception:  # a gradient that fails nearby says nothing about the point
-                    continue
+            if self.gradient_checks:
+                wide = self.f.space.wide
+                if self.f.space.is_numpy:  # in the precision of a certificate
+                    x, y = wide.of_x.cast(x), wide.of_y.cast(y)
+                Ay, Atx = self.f.A.both(x, y)
+                for name in ("A", "At"):
+                    self.meter.note(name, 1)
+                for name, point, product in (("g", x, Ay), ("h", y, -1.0 * Atx)):
+                    if name in self.gradient_checks:
+                        self.outcome[name] = self._function(name, point, product, thoroughly)
             if self.products is not None:
                 self._coupling(self.products, thoroughly)
         return any(self.noise[name] > before[name] for name in before)
 
-    def _function(self, check: GradientCheck, f: Smooth, x: Array, thoroughly: bool) -> None:
-        name, grad, L = check.name, f.grad, check.L
-        oracle, kept = f"grad_{check.name}", x
+    def _function(self, name: str, kept: Array, product: Array, thoroughly: bool) -> str:
+        """Examine one function at a point, where its field is the gradient plus ``product``.
+
+        Returns why that could not be done; nothing if it could.
+        """
+        f: Smooth = getattr(self.f, name)
+        grad, oracle = f.grad, f"grad_{name}"
         x = copied(kept)  # the point of a run is read-only, and some gradients need an array that can be written into
-        p = grad(x)
+        p = gradient_or_none(grad, x)
         if differ(x, kept):
             raise changed_argument(name)
-        length = length_scale(x, p, L)
-        levels, calls = noise_level(grad, x, p, length, L, sizes=self.f.block_norms)
-        noise = float(np.linalg.norm(levels))
+        if p is None:
+            return "the gradient cannot be evaluated at the point"
+        length = length_scale(x, p, f.L)
+        F = p + product
         share = int(SHARE * max(self.meter.calls.values()))
         steps = max(STEPS, min(share, MEMORY // x.shape[0]))
-        local = curvature(grad, x, length, steps, noise)
-        self.meter.note(oracle, 1 + calls + local.calls)
-        self.noise[name] = max(self.noise[name], NOISE * float(np.max(levels)))
-        check.noise = max(check.noise, NOISE * noise)
-        check.refuse_skew(x, length, noise, local)
-        for direction in (local.flat, local.unit, *([local.steep] if thoroughly else [])):
-            step = length * max(ASIDE, min(math.sqrt(noise / (norm(p) + L * length)), 0.1)) * direction
-            ends = x + step, x - step
+        try:
+            noise = noise_level(grad, x, p, length, f.L, sizes=self.f.block_norms)
+            local = curvature(grad, x, length, steps, noise.total, towards=F)
+        except Unexaminable:
+            return UNEXAMINED
+        self.meter.note(oracle, 1 + noise.calls + local.calls)
+        check = GradientCheck(name, f.mu, f.L, grad, self.meter.note, stated_error(f))  # which knows nothing of noise elsewhere
+        check.noise = quiet = NOISE * noise.total
+        check.refuse_skew(x, p, length, noise.total, local)
+        usual = length * max(ASIDE, min(math.sqrt(noise.total / (norm(p) + f.L * length)), 0.1))
+        certified = norm(F) / f.mu if f.mu > 0.0 else math.nan
+        blind = ""
+        for direction, step in self._directions(name, x, F, local, usual, certified, thoroughly):
+            pair = pair_around(grad, x, p, step * direction)
             self.meter.note(oracle, 2)
-            slopes = grad(ends[0]), grad(ends[1])
-            check.compare(ends[0], slopes[0], ends[1], slopes[1])
-        if f.value is not None:
-            wrong, error = slope_error(grad, f.value, x, length)
-            self.meter.note(oracle, 1)
-            if wrong > max(1e-3, 10.0 * error):
-                raise other_slope(name, wrong)
+            if pair is None:
+                blind = UNEXAMINED
+            else:
+                check.compare(*pair)
+        coarse = check.noise if check.noise > quiet else 0.0  # with longer waves than those that were measured
+        self.noise[name] = max(self.noise[name], noise.allowance, coarse)
+        if noise.is_loud or coarse:
+            self.loud.add(name)
+        known = self.gradient_checks[name]
+        known.noise, known.seems = max(known.noise, check.noise), check.seems
+        self._compare_values(name, f, x, length)
+        return blind
+
+    def _directions(
+        self, name: str, x: Array, F: Array, local: Curvature, usual: float, certified: float, thoroughly: bool
+    ) -> Iterator[tuple[Array, float]]:
+        """Directions of length 1 in which a wrong mu may show, and lengths of steps along them.
+
+        If a certificate is false because of mu, the line from the point to the solution shows that mu is wrong. It is
+        not known, but the field points along it where the slowest part of a method's error is left; so do its steps.
+        """
+        yield local.flat, usual
+        yield local.unit, usual
+        if thoroughly:
+            yield local.steep, usual
+        seen = self.gradient_checks[name], self.meter.checks.get(name)
+        moves = [move for check in seen if isinstance(check, GradientCheck) for move in (check.move, check.flat)]
+        for move in (F, *moves):
+            size = math.nan if move is None else norm(move)
+            if move is not None and 0.0 < size < math.inf:
+                yield space_of(x).cast(move) * (1.0 / size), usual
+        if 0.0 < certified < math.inf:
+            yield F * (1.0 / norm(F)), certified
+
+    def _compare_values(self, name: str, f: Smooth, x: Array, length: float) -> None:
+        """Raise AssumptionError if values change otherwise than the gradient says, on two lines of different length."""
+        if f.value is None:
+            return
+        worst = math.inf
+        for seed, reach in enumerate((length, length / 32.0)):
+            try:
+                wrong, error = slope_error(f.grad, f.value, x, reach, seed)
+            except Exception:  # outside the domain of the function
+                return
+            self.meter.note(f"grad_{name}", 1)
+            if not wrong > max(1e-3, 10.0 * error):
+                return
+            worst = min(worst, wrong)
+        raise other_slope(name, worst)
 
     def _coupling(self, check: AdjointCheck, thoroughly: bool) -> None:
         m, n = self.f.shape
@@ -161,15 +258,3 @@ class Audit:
             return p
 
         return f.replace(grad=grad, trusted=f.trusted, **f.arithmetic)
-
-
-def other_slope(name: str, wrong: float) -> AssumptionError:
-    """The error for a function whose values do not change as its gradient says."""
-    return AssumptionError(
-        name,
-        "gradient",
-        0.0,
-        wrong,
-        f"the gradient of {name} is not that of its value: along a random line they differ by {wrong:.2g} of the "
-        f"gradient; check both (sp.check examines the problem)",
-    )

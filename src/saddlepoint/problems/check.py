@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,20 +22,27 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.validation import as_count, as_vector
 from saddlepoint.parts.functions.probes import (
     ASIDE,
+    NOISE,
     Curvature,
+    Noise,
+    Unexaminable,
     changed_argument,
     curvature,
     differ,
+    gradient_or_none,
     length_scale,
     noise_level,
+    pair_around,
     slope_error,
 )
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumptions import ADJOINT, NOISE, AdjointCheck, GradientCheck
+from saddlepoint.problems.assumptions import ADJOINT, AdjointCheck, GradientCheck, stated_error
 from saddlepoint.problems.saddle import Saddle
 
 STEPS = 30  # steps of the search for curvatures around a point
 CLOSE = 1e-4  # relative difference up to which a prox, a Hessian or a slope agrees with the gradient
+PROX_STEPS = 1e-3, 1.0, 1e3  # steps t with which a prox is compared with the gradient, in units of 1/L
+PROX_REACH = 1e-2, 1.0, 1e2  # how far from the points that is done, in units of their length
 
 
 class Finding(NamedTuple):
@@ -129,7 +137,9 @@ class _Examined:
 
     def __init__(self, f: Saddle, name: str, function: Smooth, seed: int) -> None:
         self.f, self.name, self.function, self.seed = f, name, function, seed
-        self.check = GradientCheck(name, function.mu, function.L, function.grad, lambda oracle, calls: None)
+        self.check = GradientCheck(
+            name, function.mu, function.L, function.grad, lambda oracle, calls: None, stated_error(function)
+        )
 
     def at(self, start: Array, count: int) -> Iterator[Finding]:
         """The findings around ``start`` and ``count - 1`` random points."""
@@ -142,13 +152,20 @@ class _Examined:
         length = length_scale(start, grad(start), L)
         draws = (rng.standard_normal(start.shape[0]) for _ in range(count - 1))
         steps = (self.f.space.cast(draw * (length / np.linalg.norm(draw))) for draw in draws)
-        points = [start, *(start + step for step in steps)]
+        around = [start, *(start + step for step in steps)]
+        points = [x for x in around if gradient_or_none(grad, x) is not None]  # within the domain of the gradient
         lengths = [length_scale(x, grad(x), L) for x in points]
-        noise = max(self._noise(*at) for at in zip(points, lengths, strict=True))
-        self.check.noise = NOISE * noise
+        try:
+            noises = [self._noise(*at) for at in zip(points, lengths, strict=True)]
+            noise = max(noises, key=lambda measured: measured.total)
+            found = [curvature(grad, x, s, STEPS, noise.total, self.seed) for x, s in zip(points, lengths, strict=True)]
+        except Unexaminable:
+            advice = "it cannot be evaluated around this point; give x0 and y0 inside its domain"
+            yield Finding(f"domain of grad {self.name}", "everywhere", "this point alone", False, advice)
+            return
+        self.check.noise = NOISE * noise.total
         yield self._noise_finding(noise, max(norm(grad(x)) for x in points))
-        found = [curvature(grad, x, s, STEPS, noise, self.seed) for x, s in zip(points, lengths, strict=True)]
-        yield self._symmetric(points, lengths, found, noise)
+        yield self._symmetric(points, lengths, found, noise.total)
         yield from self._constants(points, lengths, found)
         yield from self._others(points, lengths)
 
@@ -157,7 +174,8 @@ class _Examined:
         what, given, grad = f"gradient of {self.name}", f"{x.shape[0]} numbers", self.function.grad
         away = x + length_scale(x, x, 1.0)
         points = [copied(x), copied(x), copied(away)]
-        p, again, other = (grad(point) for point in points)
+        p, again = (grad(point) for point in points[:2])
+        other = gradient_or_none(grad, points[2])  # None outside the domain of the gradient
         if not is_array(p) or p.shape != x.shape:
             shape = f"an array of shape {tuple(p.shape)}" if is_array(p) else f"a {type(p).__name__}"
             return Finding(what, given, shape, False, "return an array of the shape of the point")
@@ -165,27 +183,27 @@ class _Examined:
             return Finding(what, given, "NaN or infinity", False, "it must be finite everywhere")
         if any(differ(*pair) for pair in zip(points, (x, x, away), strict=True)):
             return Finding(what, given, "its argument changed", False, str(changed_argument(self.name)))
-        if p is other or p is again or _same_memory(p, other):
+        if p is other or p is again or _same_memory(p, again) or _same_memory(p, other):
             return Finding(what, given, "the same array twice", False, "return a new array at each call")
         return Finding(what, given, f"{x.shape[0]} numbers, {str(p.dtype).rpartition('.')[2]}", True)
 
-    def _noise(self, x: Array, length: float) -> float:
+    def _noise(self, x: Array, length: float) -> Noise:
         f = self.function
-        level: float = noise_level(f.grad, x, f.grad(x), length, f.L, self.seed)[0]
-        return level
+        return noise_level(f.grad, x, f.grad(x), length, f.L, self.seed)
 
-    def _noise_finding(self, noise: float, size: float) -> Finding:
+    def _noise_finding(self, noise: Noise, size: float) -> Finding:
+        level = noise.total
         advice = (
-            f"no certificate can be better than about {NOISE * noise:.1g}/mu; make the gradient exact, or raise tol"
+            f"no certificate can be better than about {NOISE * level:.1g}/mu; make the gradient exact, or raise tol"
         )
-        found = "none beyond rounding" if noise == 0.0 else f"{noise:.2g}, |gradient| {size:.2g}"
-        return Finding(f"noise of grad {self.name}", "none", found, noise == 0.0, advice)
+        found = f"{level:.2g}, |gradient| {size:.2g}" if noise.is_loud else "none beyond rounding"
+        return Finding(f"noise of grad {self.name}", "none", found, not noise.is_loud, advice)
 
     def _symmetric(self, points: list[Array], lengths: list[float], found: list[Curvature], noise: float) -> Finding:
         what, worst = f"symmetry of {self.name}", max(found, key=lambda local: local.skew)
         try:
             for x, length, local in zip(points, lengths, found, strict=True):
-                self.check.refuse_skew(x, length, noise, local)
+                self.check.refuse_skew(x, self.function.grad(x), length, noise, local)
         except AssumptionError as error:
             return Finding(what, "a gradient", f"skew {error.observed:.2g} of {worst.high:.2g}", False, str(error))
         return Finding(what, "a gradient", f"skew {worst.skew:.1g} of {worst.high:.2g}", True)
@@ -199,10 +217,12 @@ class _Examined:
         for x, length, local in zip(points, lengths, found, strict=True):
             for direction in (local.flat, local.unit, local.steep):
                 step = (ASIDE * length) * direction
+                pair = pair_around(self.function.grad, x, self.function.grad(x), step)
                 try:
-                    self.check.compare(x + step, self.function.grad(x + step), x - step, self.function.grad(x - step))
-                except AssumptionError as error:
-                    proven.setdefault(error.constant, error)
+                    if pair is not None:
+                        self.check.compare(*pair)
+                except AssumptionError as refuted:
+                    proven.setdefault(refuted.constant, refuted)
         for constant, value, seen in (
             ("mu", self.function.mu, f"<= {low:.6g}"),
             ("L", self.function.L, f">= {high:.6g}"),
@@ -218,14 +238,17 @@ class _Examined:
         f, name, at = self.function, self.name, list(zip(points, lengths, strict=True))
         tolerance = max(CLOSE, 10.0 * math.sqrt(eps_of(points[0])))
         if f.value is not None:
-            errors = [slope_error(f.grad, f.value, x, s, self.seed) for x, s in at]
-            wrong, error = max(errors, key=lambda pair: pair[0] - 10.0 * pair[1])
-            ok = wrong <= max(tolerance, 10.0 * error)
+            errors = []
+            for k, (x, s) in enumerate(at):
+                with suppress(ArithmeticError, ValueError):  # outside the domain of the function
+                    errors.append(slope_error(f.grad, f.value, x, s, self.seed + k))
+            wrong, error = max(errors, key=lambda pair: pair[0] - 10.0 * pair[1], default=(0.0, 0.0))
+            ok = not wrong > max(tolerance, 10.0 * error)
             yield Finding(
                 f"value of {name}", "its slope", f"{wrong:.1g} off", ok, "the gradient is not that of the value"
             )
         if f.has_prox:
-            wrong = max(self._prox_error(x, s) for x, s in at)
+            wrong = max(self._prox_errors(at))
             advice = "prox(v, t) must be the u with grad(u) + (u - v)/t = 0"
             yield Finding(f"prox of {name}", "its equation", f"{wrong:.1g} off", wrong <= tolerance, advice)
         if f.hessian is not None and self.f.space.is_numpy:
@@ -242,11 +265,22 @@ class _Examined:
         draw = np.random.default_rng(self.seed + 1).standard_normal(x.shape[0])
         return self.f.space.cast(draw * (length / np.linalg.norm(draw)))
 
-    def _prox_error(self, x: Array, length: float) -> float:
-        v, t = x + self._random(x, length), 1.0 / self.function.L
-        u = self.function.prox(v, t)
-        p = self.function.grad(u)
-        return norm(p + (u - v) * (1.0 / t)) / max(norm(p) + norm(u - v) / t, math.ulp(0.0))
+    def _prox_errors(self, at: list[tuple[Array, float]]) -> Iterator[float]:
+        """By how much grad(u) + (u - v)/t differs from 0 for u = prox(v, t), beside its terms, at many v and t."""
+        f = self.function
+        for x, length in at:
+            for reach in PROX_REACH:
+                v = x + self._random(x, reach * length)
+                for factor in PROX_STEPS:
+                    t = factor / f.L
+                    u = f.prox(v, t)
+                    p = gradient_or_none(f.grad, u)
+                    if p is None:
+                        yield math.inf
+                        continue
+                    wrong = norm(p + (u - v) * (1.0 / t)) - self.check.noise
+                    rounding = 32.0 * eps_of(x) * (norm(u) + norm(v)) * (1.0 / t + f.L)
+                    yield max(wrong - rounding, 0.0) / max(norm(p) + norm(u - v) / t, math.ulp(0.0))
 
     def _hessian_error(self, x: Array, length: float) -> float:
         assert self.function.hessian is not None
@@ -292,7 +326,7 @@ def _finding(what: str, given: str, found: str, test: Any) -> Finding:
     return Finding(what, given, found, True)
 
 
-def _same_memory(p: Array, other: Array) -> bool:
+def _same_memory(p: Array, other: Array | None) -> bool:
     return isinstance(p, np.ndarray) and isinstance(other, np.ndarray) and bool(np.may_share_memory(p, other))
 
 

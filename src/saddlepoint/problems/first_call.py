@@ -27,11 +27,7 @@ def check_gradient(name: str, function: Smooth, point: Array, space: Space) -> f
     began = time.perf_counter()
     gradient = function.grad(given)
     seconds = time.perf_counter() - began
-    if not is_array(gradient) or gradient.shape != point.shape:
-        raise ProblemError(
-            f"the gradient of {name} returned {_describe(gradient)} for a point of shape {point.shape}; "
-            "expected an array of the same shape"
-        )
+    check_shape(name, gradient, point)
     if differ(given, point):
         raise changed_argument(name)
     common_space({"the problem": space, f"the gradient of {name}": gradient})
@@ -40,6 +36,15 @@ def check_gradient(name: str, function: Smooth, point: Array, space: Space) -> f
     if not all_finite(gradient):
         raise ProblemError(f"the gradient of {name} is not finite at the start; start elsewhere or correct it")
     return seconds
+
+
+def check_shape(name: str, gradient: Any, point: Array) -> None:
+    """Raise ProblemError unless the gradient is an array of the shape of the point."""
+    if not is_array(gradient) or gradient.shape != point.shape:
+        raise ProblemError(
+            f"the gradient of {name} returned {_describe(gradient)} for a point of shape {tuple(point.shape)}; "
+            "expected an array of the same shape"
+        )
 
 
 def _describe(value: Any) -> str:

@@ -19,7 +19,7 @@ from saddlepoint.ground.linalg import inner
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck
+from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck, stated_error
 from saddlepoint.problems.saddle import Saddle
 
 ORACLES = ("grad_g", "grad_h", "A", "At")
@@ -117,7 +117,7 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
     """The same function, counted as ``name``; its gradients are compared with mu and L unless ``checked`` is False."""
     raw, oracle, charge, dtype = f.grad, f"grad_{name}", meter.charge, space.dtype
     test_finite = not space.is_sharded  # in shards the next A'x shows it without an extra round
-    check = None if f.trusted or not checked else GradientCheck(name, f.mu, f.L, raw, meter.note)
+    check = None if f.trusted or not checked else GradientCheck(name, f.mu, f.L, raw, meter.note, stated_error(f))
     if check is not None:
         meter.checks[name] = check
         raw = check.gradient

@@ -73,6 +73,7 @@ def _ending(run: Run) -> Ending:
         if constant != "L" or function not in run.f.estimated:
             what = "|A|" if constant == "norm" else f"{constant} of {function}"
             notes.append(f"{what} = {given:.6g} was refuted, and {used:.6g} used")
+    notes += monitor.audit.doubts
     if run.checkpointer.lost:
         notes.append(f"the last checkpoint was lost: {run.checkpointer.lost}")
     return Ending(

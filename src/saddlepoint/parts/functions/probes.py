@@ -1,7 +1,8 @@
 """Tests of a gradient by a few calls around a point: its noise, its curvature, and whether it is a gradient at all.
 
 Claimed constants are not used for conclusions. Points are moved by small random amounts, so that a kink at the point
-itself (the solution of a piecewise quadratic problem is often at one) does not disturb the measurement.
+itself (the solution of a piecewise quadratic problem is often at one) does not disturb the measurement. Where a
+gradient cannot be evaluated, because a point is outside its domain, the same test is made closer to the point.
 """
 
 from __future__ import annotations
@@ -14,15 +15,54 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from saddlepoint.ground.arrays import Array, copied, eps_of, namespace, space_of, to_host
+from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.functions.smooth import Gradient, Value
 
 LINE = 6  # number of points on a line from which noise is estimated
+FINER = 8.0  # factor by which the points of a line come closer to each other, from one line to the next
+LINES = 5  # most lines on which noise is estimated
+FALLS = 0.25  # factor by which an estimate of noise falls, from a line to a finer one, if it is bending and not noise
 ROUNDING = 1e3  # largest error, in units of rounding, of a gradient that does not count as noisy
+NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
 ASIDE = 1e-4  # distance by which points are moved before curvatures are measured, in units of ``length_scale``
 FURTHER = 0.03  # the same distance where noise is measured; it is larger because the lines are longer
+CLOSER = tuple(8.0**-k for k in range(8))  # factors of these distances, where the gradient cannot be evaluated further
+
+
+class Unexaminable(ArithmeticError):  # noqa: N818 - a signal to the caller, who says what it means
+    """The gradient raises or is not finite at all points around a point that were tried."""
+
+
+class Noise(NamedTuple):
+    """Errors of gradients around a point.
+
+    Attributes:
+        level: an estimate of the norm of the errors; of a batch, one for each block.
+        rounding: one unit of rounding of a gradient there.
+        calls: number of gradients that were evaluated.
+    """
+
+    level: Any
+    rounding: Any
+    calls: int
+
+    @property
+    def total(self) -> float:
+        """The norm of the errors of all blocks together."""
+        return float(np.linalg.norm(self.level))
+
+    @property
+    def is_loud(self) -> bool:
+        """Whether the errors are clearly larger than those of rounding."""
+        return bool(np.any(np.asarray(self.level) > ROUNDING * np.asarray(self.rounding)))
+
+    @property
+    def allowance(self) -> float:
+        """What a certificate has to allow for besides two units of rounding, in any block."""
+        most = NOISE * np.asarray(self.level)
+        return float(np.max(np.where(most > 2.0 * np.asarray(self.rounding), most, 0.0)))
 
 
 class Curvature(NamedTuple):
@@ -32,8 +72,10 @@ class Curvature(NamedTuple):
         low, high: the smallest and the largest curvature found; the true extremes may be smaller and larger.
         flat, steep: the directions, of length 1, in which they were found.
         unit: the coordinate direction that seems to be the flattest; a wrong sign in one entry may show only there.
-        skew: the largest |<J u, v> - <u, J v>| of the pairs of unit vectors u, v that were tried, where J is the
-            Jacobian of the gradient. It is zero if the gradient is that of a function.
+        skew: the largest |<J u, v> - <u, J v>| of the pairs of orthogonal unit vectors u, v, where J is the Jacobian of
+            the gradient. It is zero if the gradient is that of a function.
+        plane: the vectors u and v.
+        centre: the point at which J was taken.
         error: an estimate of the error of each of these numbers.
         calls: number of gradients that were evaluated.
     """
@@ -44,6 +86,8 @@ class Curvature(NamedTuple):
     steep: Array
     unit: Array
     skew: float
+    plane: tuple[Array, Array]
+    centre: Array
     error: float
     calls: int
 
@@ -60,10 +104,21 @@ def differ(a: Array, b: Array) -> bool:
     return hasattr(a, "__setitem__") and bool(namespace(a).any(a != b))
 
 
+def gradient_or_none(grad: Gradient, x: Array) -> Array | None:
+    """The gradient at x, or None if it raises an exception or is not a finite vector: x is outside its domain."""
+    try:
+        p = grad(x)
+        if not is_array(p) or p.shape != x.shape:
+            return None
+        return p if math.isfinite(inner(p, p)) or all_finite(p) else None
+    except Exception:  # whatever a gradient raises outside its domain
+        return None
+
+
 def writes_into_argument(grad: Gradient, x: Array) -> bool:
     """Whether grad changes the array that it is given; it is called once, with a copy of x."""
     given = copied(x)
-    grad(given)
+    gradient_or_none(grad, given)
     return differ(given, x)
 
 
@@ -82,39 +137,63 @@ def noise_level(
     L: float,
     seed: int = 0,
     sizes: Callable[[Array], Any] = norm,
-) -> tuple[Any, int]:
-    """Estimate the norm of the errors of gradients near x, where the gradient is p; return it and the calls it took.
+) -> Noise:
+    """Estimate the norm of the errors of gradients near x, where the gradient is p.
 
     The estimate comes from high-order differences along a line of nearby points: smooth variation cancels, noise does
-    not (J. More and S. Wild, Estimating computational noise, SIAM J. Sci. Comput. 2011). Noise above rounding must be
-    confirmed by a second line; less counts as none. With few variables some differences are small by chance, so the
-    result is the largest estimate that is not far from the smallest.
+    not (J. More and S. Wild, Estimating computational noise, SIAM J. Sci. Comput. 2011). An estimate above rounding is
+    repeated on finer and finer lines as long as it falls: what falls is bending of the function. With few variables
+    some differences are small by chance, so the result is the largest estimate of the last two lines that is not far
+    from the smallest.
 
     Where ``sizes`` returns the norms of the blocks of a vector instead of its norm, the result is the noise of each
-    block.
+    block. Raises Unexaminable where the gradient cannot be evaluated around x.
     """
     eps = max(eps_of(x), eps_of(p))
     size = sizes(p)
     # The points of the line are up to about ``length`` away, and each of n blocks has about 1/sqrt(n) of that.
-    rounding = ROUNDING * eps * (size + L * np.maximum(sizes(x), length / math.sqrt(np.size(size))))
+    rounding = eps * (size + L * np.maximum(sizes(x), length / math.sqrt(np.size(size))))
     step = length * eps ** (1.0 / 3.0)
-    levels = _noise_on_a_line(grad, x, length, step, seed, sizes)
-    if np.all(np.min(levels, axis=0) <= rounding):
-        return (np.zeros(np.shape(size)) if np.ndim(size) else 0.0), LINE
-    levels = np.concatenate([levels, _noise_on_a_line(grad, x, length, step, seed + 1, sizes)])
-    least = np.min(levels, axis=0)
-    noise = np.max(np.where(levels <= 10.0 * least, levels, 0.0), axis=0)
-    noise = np.where(least <= rounding, 0.0, noise)
-    return (noise if noise.ndim else float(noise)), 2 * LINE
+    calls = 0
+    last: Array | None = None
+    for k in range(LINES):
+        levels, taken = _noise_on_a_line(grad, x, length, step * FINER**-k, seed + k, sizes)
+        calls += taken
+        least = np.min(levels, axis=0)
+        both = levels if last is None else np.concatenate([last, levels])
+        if np.all(NOISE * least <= 2.0 * rounding):
+            return Noise(np.zeros(np.shape(size)) if np.ndim(size) else 0.0, rounding, calls)
+        falls = last is None or bool(np.any(least < FALLS * np.min(last, axis=0)))
+        last = levels
+        if not falls:
+            break
+    least = np.min(both, axis=0)
+    noise = np.max(np.where(both <= 10.0 * least, both, 0.0), axis=0)
+    return Noise(noise if noise.ndim else float(noise), rounding, calls)
 
 
 def _noise_on_a_line(
     grad: Gradient, x: Array, length: float, step: float, seed: int, sizes: Callable[[Array], Any]
-) -> Array:
-    """Estimates of the noise, one row for each order of differences from the third on."""
+) -> tuple[Array, int]:
+    """Estimates of the noise, one row for each order of differences from the third on; and the calls they took."""
     offset, direction = _directions(x, seed)
-    start = x + (FURTHER * length) * offset
-    table = [grad(start + (k * step) * direction) for k in range(LINE)]
+    calls = 0
+    for closer in CLOSER:
+        for sign in (1.0, -1.0):
+            start = x + (sign * closer * FURTHER * length) * offset
+            table = []
+            for k in range(LINE):
+                calls += 1
+                p = gradient_or_none(grad, start + (k * closer * step) * direction)
+                if p is None:
+                    break
+                table.append(p)
+            else:
+                return _levels(table, sizes), calls
+    raise Unexaminable
+
+
+def _levels(table: list[Array], sizes: Callable[[Array], Any]) -> Array:
     levels = []
     for order in range(1, LINE):
         table = [b - a for a, b in pairwise(table)]
@@ -127,26 +206,75 @@ def _noise_on_a_line(
     return np.array(levels)
 
 
-def curvature(grad: Gradient, x: Array, length: float, steps: int, noise: float = 0.0, seed: int = 0) -> Curvature:
-    """Arnoldi's method on differences of gradients around x, from a random start.
+def curvature(
+    grad: Gradient,
+    x: Array,
+    length: float,
+    steps: int,
+    noise: float = 0.0,
+    seed: int = 0,
+    towards: Array | None = None,
+) -> Curvature:
+    """Arnoldi's method on differences of gradients around x, from a random start or from one that leans ``towards``.
 
     Its Hessenberg matrix is symmetric up to ``error`` if the gradients are those of a function; the eigenvalues of its
-    symmetric part are curvatures. Raises FloatingPointError where gradients are not finite.
+    symmetric part are curvatures. Raises Unexaminable where the gradient cannot be evaluated around x.
     """
     offset, q = _directions(x, seed)
-    p = grad(x)
+    if towards is not None and 0.0 < norm(towards) < math.inf:
+        leaning = q + towards * (1.0 / norm(towards))
+        q = leaning * (1.0 / norm(leaning)) if norm(leaning) > 0.1 else q
+    p = gradient_or_none(grad, x)
+    if p is None:
+        raise Unexaminable
     size = max(norm(p), eps_of(p) * length)
     relative = max(eps_of(p), noise / size)
-    step = length * min(math.sqrt(relative), 0.1)
-    z = x + max(ASIDE * length, min(10.0 * step, 0.1 * length)) * offset
-    base = grad(z)
+    calls = 1
+    for closer in CLOSER:
+        for sign in (1.0, -1.0):
+            reach = closer * length
+            step = reach * min(math.sqrt(relative), 0.1)
+            z = x + (sign * max(ASIDE * reach, min(10.0 * step, 0.1 * reach))) * offset
+            found = _arnoldi(grad, z, q, step, steps, size * relative + noise, math.sqrt(relative))
+            calls += found.calls
+            if found.basis:
+                return _curvature(found, z, calls)
+    raise Unexaminable
+
+
+class _Arnoldi(NamedTuple):
+    basis: list[Array]
+    H: Array
+    diagonal: Array | None
+    error: float
+    calls: int
+
+
+def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong: float, relative: float) -> _Arnoldi:
+    """Arnoldi's method on (grad(z + step q) - grad(z))/step, or the difference to the other side.
+
+    The gradients have errors up to ``wrong``, and curvatures relative errors up to ``relative``. The basis is empty if
+    the gradient cannot be evaluated.
+    """
+    base = gradient_or_none(grad, z)
+    calls = 1
     basis: list[Array] = []
     H = np.zeros((steps, steps))
+    if base is None:
+        return _Arnoldi([], H, None, math.inf, calls)
     diagonal, weight = 0.0 * base, 0.0 * base  # Bekas, Kokiopoulou and Saad 2007: sums of q * J q and of q * q
-    for k in range(min(steps, x.shape[0])):
-        basis.append(q)
-        w = (grad(z + step * q) - base) * (1.0 / step)
+    error = math.inf
+    for k in range(min(steps, z.shape[0])):
+        for side in (step, -step):
+            calls += 1
+            p = gradient_or_none(grad, z + side * q)
+            if p is not None:
+                break
+        if p is None:
+            return _Arnoldi([], H, None, math.inf, calls)
+        w = (p - base) * (1.0 / side)
         diagonal, weight = diagonal + q * w, weight + q * q
+        basis.append(q)
         for _ in range(2):
             for i, b in enumerate(basis):
                 part = inner(b, w)
@@ -154,21 +282,54 @@ def curvature(grad: Gradient, x: Array, length: float, steps: int, noise: float 
                 w = w - part * b
         beta = norm(w)
         if not math.isfinite(beta):
-            raise FloatingPointError("the gradients around the point are not finite")
+            return _Arnoldi([], H, None, math.inf, calls)
         largest = float(np.abs(H[: k + 1, : k + 1]).max())
-        error = (size * relative + noise) / step + math.sqrt(relative) * largest
+        error = wrong / step + relative * largest
         if k + 1 == steps or not beta > 10.0 * error:
             break
         H[k + 1, k] = beta
         q = w * (1.0 / beta)
     found = len(basis)
-    H = H[:found, :found]
+    ratio = to_host(diagonal) / np.maximum(to_host(weight), 1e-300)
+    return _Arnoldi(basis, H[:found, :found], ratio, error, calls)
+
+
+def _curvature(found: _Arnoldi, z: Array, calls: int) -> Curvature:
+    basis, H = found.basis, found.H
     values, vectors = eigh(0.5 * (H + H.T))
     flat, steep = (_combined(basis, vectors[:, i]) for i in (0, -1))
-    skew = float(np.abs(H - H.T).max())
-    unit = np.zeros(x.shape[0])
-    unit[int(np.argmin(to_host(diagonal) / np.maximum(to_host(weight), 1e-300)))] = 1.0
-    return Curvature(float(values[0]), float(values[-1]), flat, steep, space_of(x).cast(unit), skew, error, found + 2)
+    left, sizes, right = np.linalg.svd(H - H.T)
+    unit = np.zeros(z.shape[0])
+    assert found.diagonal is not None
+    unit[int(np.argmin(found.diagonal))] = 1.0
+    return Curvature(
+        low=float(values[0]),
+        high=float(values[-1]),
+        flat=flat,
+        steep=steep,
+        unit=space_of(z).cast(unit),
+        skew=float(sizes[0]) if len(basis) > 1 else 0.0,
+        plane=(_combined(basis, left[:, 0]), _combined(basis, right[0])),
+        centre=z,
+        error=found.error,
+        calls=calls,
+    )
+
+
+def pair_around(grad: Gradient, x: Array, p: Array, step: Array) -> tuple[Array, Array, Array, Array] | None:
+    """The points x + step and x - step, each followed by its gradient.
+
+    Where one of them cannot be evaluated, x itself, where the gradient is p, takes its place; where neither can, the
+    step is made shorter. None if no gradient on this line can be evaluated.
+    """
+    for closer in CLOSER:
+        ends = [x + (sign * closer) * step for sign in (1.0, -1.0)]
+        slopes = [gradient_or_none(grad, end) for end in ends]
+        known = [(end, slope) for end, slope in zip(ends, slopes, strict=True) if slope is not None]
+        if known:
+            (a, pa), (b, pb) = known if len(known) == 2 else (known[0], (x, p))
+            return a, pa, b, pb
+    return None
 
 
 def slope_error(grad: Gradient, value: Value, x: Array, length: float, seed: int = 0) -> tuple[float, float]:
