@@ -47,9 +47,11 @@ UNITS = 32.0  # rounding errors of a gradient that are no violation, in units of
 PIECES = 8  # pieces into which the line between two points is divided when their gradients contradict mu and L
 LEVELS = 4  # how often the worst of these pieces is divided again
 DOUBTS = 8  # number of such lines without a proof, after which the differences of the run count as noise
-LONGER = 64.0  # length of the line on which a flat piece is examined for steps, in units of the piece
+FINEST = 1e3  # length down to which steps are searched for, in units of rounding of the point
+LONGER = 64.0  # factor from one length to the next at which a proof is examined again
 SKEW = 1e-4  # largest asymmetry of a Jacobian that counts as symmetric, in units of the largest curvature
-LOOPS = 1.0, 30.0, 900.0  # radii of the polygons that are to show an asymmetry, in units of ASIDE times the length
+LOOPS = tuple(0.1 * 30.0**-k for k in range(6))  # radii of the polygons that show an asymmetry, in units of the length
+SIZES = 3  # number of polygons that are to show it; the larger ones may be outside the domain of the gradient
 CORNERS = 12, 1024  # corners of these polygons, and most corners of the polygon that proves it
 AGREE = 1.25  # largest ratio of the asymmetries that two polygons show if they agree
 ADJOINT = 1e3  # largest accepted difference of <x, A y> and <A'x, y>, in units of rounding
@@ -112,6 +114,7 @@ class GradientCheck:
         flattest: the smallest curvature between two gradients of the run that is known beyond noise.
         flat: the difference of these two points, or None.
         move: the difference of the last two points, or None.
+        first: the first point and its gradient, or None.
         seems: what seems to be wrong and is not proven, in words; empty if nothing does.
     """
 
@@ -128,6 +131,7 @@ class GradientCheck:
         self.flattest = math.inf
         self.flat: Array | None = None
         self.move: Array | None = None
+        self.first: tuple[Array, Array] | None = None
         self.seems = ""
 
     def gradient(self, x: Array) -> Array:
@@ -160,6 +164,8 @@ class GradientCheck:
             return
         if p is self.p:
             raise ProblemError(f"the gradient of {self.name} returned the same array twice; return a new one each time")
+        if self.first is None:
+            self.first = x, p
         if self.x is not None and self.p is not None:
             self.compare(x, p, self.x, self.p)
         self.x, self.p = x, p
@@ -179,7 +185,7 @@ class GradientCheck:
     def compare(self, x: Array, p: Array, x0: Array, p0: Array) -> None:
         """Raise AssumptionError if these two gradients refute mu or L, beyond all errors that they may have."""
         pair = self._pair(x, p, x0, p0)
-        allowed = self._rounding(x, p, x0, p0) + 2.0 * self.noise
+        allowed = self._assumed(x, p, x0, p0) + 2.0 * self.noise
         if not math.isfinite(pair.length + pair.change + allowed):
             return
         if pair.length == 0.0:
@@ -189,32 +195,52 @@ class GradientCheck:
         self.move = x - x0
         if pair.cross < self.flattest and allowed < 0.1 * max(pair.change, self.mu * pair.length):
             self.flattest, self.flat = pair.cross, self.move
-        if not pair.error > allowed:
+        if not pair.error > allowed or not pair.error > self._rounding(x, p, x0, p0):
             return
         if writes_into_argument(self.grad, x):
             raise changed_argument(self.name)
         proof = self._proven(x0, p0, x, p)
-        if proof is not None:
-            raise self._refutation(proof, x, p)
+        if proof is None:
+            return
+        noise = self._measure(x, p)
+        if proof.error > 2.0 * NOISE * noise:
+            raise self._refutation(proof, x, p, noise)
 
     def _pair(self, x: Array, p: Array, x0: Array, p0: Array) -> Pair:
         return Pair.of(x - x0, p - p0, self.mu, self.L)
 
     def _rounding(self, x: Array, p: Array, x0: Array, p0: Array) -> float:
-        assumed = UNITS * eps_of(p) * (norm(p) + norm(p0) + self.L * (norm(x) + norm(x0)))
+        """A bound on the error of p - p0: what the caller has stated, or what is assumed."""
+        assumed = self._assumed(x, p, x0, p0)
         return assumed if self.stated is None else max(assumed, self.stated(x, p) + self.stated(x0, p0))
+
+    def _assumed(self, x: Array, p: Array, x0: Array, p0: Array) -> float:
+        return UNITS * eps_of(p) * (norm(p) + norm(p0) + self.L * (norm(x) + norm(x0)))
+
+    def ask_again(self) -> None:
+        """Raise AssumptionError if the gradient at the first point of the run is another one now."""
+        if self.first is not None:
+            x, before = self.first
+            p = gradient_or_none(self.grad, copied(x))
+            self.note(f"grad_{self.name}", 1)
+            if p is not None and norm(p - before) > self._rounding(x, p, x, before):
+                self._compare_answers(x, p, norm(p - before))
+
+    def _measure(self, x: Array, p: Array) -> float:
+        """The noise of gradients around x, where the gradient is p; it is remembered."""
+        try:
+            noise = noise_level(self.grad, x, p, length_scale(x, p, self.L), self.L)
+        except Unexaminable:
+            return 0.0
+        self.note(f"grad_{self.name}", noise.calls)
+        self.noise = max(self.noise, NOISE * noise.total)
+        return noise.total
 
     def _compare_answers(self, x: Array, p: Array, difference: float) -> None:
         """Raise AssumptionError if two gradients at one point differ by more than noise."""
         if writes_into_argument(self.grad, x):
             raise changed_argument(self.name)
-        try:
-            noise = noise_level(self.grad, x, p, length_scale(x, p, self.L), self.L)
-        except Unexaminable:
-            return
-        self.note(f"grad_{self.name}", 1 + noise.calls)
-        self.noise = max(self.noise, NOISE * noise.total)
-        if difference > 2.0 * self.noise:
+        if difference > 2.0 * NOISE * self._measure(x, p):
             raise two_answers(self.name, difference)
 
     # -- a proof that mu or L is wrong ---------------------------------------------------------------------------------
@@ -235,7 +261,7 @@ class GradientCheck:
             wobble = max(norm(q - p) for p, q in pairwise(changes))
             whole = self._pair(b, pb, a, pa)
             if whole.error > 2.0 * wobble + self._rounding(a, pa, b, pb):
-                return None if self._is_wave(a, b, whole) else whole
+                return None if self._is_wave(a, pa, b, pb, whole) else whole
             errors = [
                 Pair.of(points[k + 1] - points[k], change, self.mu, self.L).error for k, change in enumerate(changes)
             ]
@@ -256,27 +282,35 @@ class GradientCheck:
         self.note(f"grad_{self.name}", len(inner_slopes))
         return points, [slope for slope in (pa, *inner_slopes, pb) if slope is not None]
 
-    def _is_wave(self, a: Array, b: Array, pair: Pair) -> bool:
+    def _is_wave(self, a: Array, pa: Array, b: Array, pb: Array, pair: Pair) -> bool:
         """Whether the pair (a, b) may be part of a wave or of a staircase, which is what coarse noise looks like.
 
-        On a longer line such a pair does not contradict mu and L any more than on the short one. And it does not stand
+        On longer lines such a pair does not contradict mu and L any more than on the short one. And it does not stand
         alone: where one piece is too flat for mu, another one is too steep for L.
         """
-        middle, half = 0.5 * (a + b), (0.5 * LONGER) * (b - a)
-        a, b = middle - half, middle + half
-        pa, pb = (gradient_or_none(self.grad, end) for end in (a, b))
-        self.note(f"grad_{self.name}", 2)
-        if pa is None or pb is None:
-            return False
-        whole = self._pair(b, pb, a, pa)
-        if whole.error > 4.0 * pair.error:
-            return False
-        for _ in range(LEVELS):
+        middle, known = 0.5 * (a + b), pair
+        usual = ASIDE * max(norm(a), norm(b))
+        while True:
+            half = 0.5 * LONGER * (b - a)
+            left, right = (gradient_or_none(self.grad, end) for end in (middle - half, middle + half))
+            self.note(f"grad_{self.name}", 2)
+            if left is None or right is None:  # outside the domain
+                whole = known
+                break
+            a, pa, b, pb = middle - half, left, middle + half, right
+            whole = self._pair(b, pb, a, pa)
+            if not whole.error > 4.0 * known.error:
+                break
+            if whole.length >= usual:
+                return False
+            known = whole
+        finest = FINEST * eps_of(pa) * norm(middle)
+        while norm(b - a) > finest:
             points, slopes = self._along(a, pa, b, pb)
             if len(slopes) <= PIECES:
                 return False
             ends = list(pairwise(zip(points, slopes, strict=True)))
-            pieces = [self._pair(*right, *left) for left, right in ends]
+            pieces = [self._pair(*end, *start) for start, end in ends]
             if pair.cross < self.mu:
                 k = int(np.argmax([piece.change for piece in pieces]))
             else:
@@ -286,10 +320,10 @@ class GradientCheck:
         opposite = last.change > 2.0 * self.L * last.length if pair.cross < self.mu else last.cross < 0.5 * self.mu
         if not opposite or last.error <= self._rounding(a, pa, b, pb):
             return False
-        self.noise = max(self.noise, last.error, whole.error, pair.error)
+        self.noise = max(self.noise, last.error, whole.error, known.error)
         return True
 
-    def _refutation(self, pair: Pair, x: Array, p: Array) -> AssumptionError:
+    def _refutation(self, pair: Pair, x: Array, p: Array, noise: float) -> AssumptionError:
         """The error that names what is wrong: convexity, or the one of mu and L that is wrong by the larger factor.
 
         The pair shows that mu and L cannot both hold. The curvatures around x help to decide which of them is wrong.
@@ -298,13 +332,12 @@ class GradientCheck:
         length = length_scale(x, p, L)
         low, high, error = pair.cross, pair.steepness, 0.0
         try:
-            noise = noise_level(self.grad, x, p, length, L)
-            local = curvature(self.grad, x, length, STEPS, noise.total)
+            local = curvature(self.grad, x, length, STEPS, noise, L=L)
         except Unexaminable:
             pass
         else:
-            self.note(f"grad_{name}", noise.calls + local.calls)
-            self.refuse_skew(x, p, length, noise.total, local)
+            self.note(f"grad_{name}", local.calls)
+            self.refuse_skew(x, p, length, noise, local)
             low, high, error = local.low, local.high, local.error
         if low + error < 0.0:
             return mu_too_large(name, mu, min(low, pair.cross), low)
@@ -334,13 +367,12 @@ class GradientCheck:
             self.note(f"grad_{self.name}", corners + 1)
             return circulation(self.grad, local.centre, local.plane, radius, corners, (self.mu, self.L), wrong)
 
-        radii = [factor * ASIDE * length for factor in LOOPS]
-        loops = [around(radius, few) for radius in radii]
-        agreeing = [
-            (radius, loop)
-            for radius, loop, before in zip(radii[1:], loops[1:], loops, strict=False)
-            if loop is not None and before is not None and _agree(loop.skew, before.skew)
-        ]
+        loops: list[tuple[float, Circulation]] = []
+        for factor in LOOPS:
+            loop = around(factor * length, few)
+            if loop is not None and len(loops) < SIZES:
+                loops.append((factor * length, loop))
+        agreeing = [one for one, other in pairwise(loops) if _agree(one[1].skew, other[1].skew)]
         clear = [
             (radius, loop)
             for radius, loop in agreeing

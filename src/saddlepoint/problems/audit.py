@@ -172,15 +172,17 @@ class Audit:
         steps = max(STEPS, min(share, MEMORY // x.shape[0]))
         try:
             noise = noise_level(grad, x, p, length, f.L, sizes=self.f.block_norms)
-            local = curvature(grad, x, length, steps, noise.total, towards=F)
+            local = curvature(grad, x, length, steps, noise.total, towards=F, L=f.L)
         except Unexaminable:
             return UNEXAMINED
         self.meter.note(oracle, 1 + noise.calls + local.calls)
-        check = GradientCheck(name, f.mu, f.L, grad, self.meter.note, stated_error(f))  # which knows nothing of noise elsewhere
+        check = GradientCheck(
+            name, f.mu, f.L, grad, self.meter.note, stated_error(f)
+        )  # which knows nothing of noise elsewhere
         check.noise = quiet = NOISE * noise.total
         check.refuse_skew(x, p, length, noise.total, local)
         usual = length * max(ASIDE, min(math.sqrt(noise.total / (norm(p) + f.L * length)), 0.1))
-        certified = norm(F) / f.mu if f.mu > 0.0 else math.nan
+        certified = max(norm(F) / f.mu, 1e-3 * usual) if f.mu > 0.0 else math.nan
         blind = ""
         for direction, step in self._directions(name, x, F, local, usual, certified, thoroughly):
             pair = pair_around(grad, x, p, step * direction)
@@ -195,6 +197,7 @@ class Audit:
             self.loud.add(name)
         known = self.gradient_checks[name]
         known.noise, known.seems = max(known.noise, check.noise), check.seems
+        known.ask_again()
         self._compare_values(name, f, x, length)
         return blind
 
@@ -216,7 +219,7 @@ class Audit:
             size = math.nan if move is None else norm(move)
             if move is not None and 0.0 < size < math.inf:
                 yield space_of(x).cast(move) * (1.0 / size), usual
-        if 0.0 < certified < math.inf:
+        if 0.0 < certified < math.inf and norm(F) > 0.0:
             yield F * (1.0 / norm(F)), certified
 
     def _compare_values(self, name: str, f: Smooth, x: Array, length: float) -> None:

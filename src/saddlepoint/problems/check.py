@@ -158,7 +158,9 @@ class _Examined:
         try:
             noises = [self._noise(*at) for at in zip(points, lengths, strict=True)]
             noise = max(noises, key=lambda measured: measured.total)
-            found = [curvature(grad, x, s, STEPS, noise.total, self.seed) for x, s in zip(points, lengths, strict=True)]
+            found = [
+                curvature(grad, x, s, STEPS, noise.total, self.seed, L=L) for x, s in zip(points, lengths, strict=True)
+            ]
         except Unexaminable:
             advice = "it cannot be evaluated around this point; give x0 and y0 inside its domain"
             yield Finding(f"domain of grad {self.name}", "everywhere", "this point alone", False, advice)

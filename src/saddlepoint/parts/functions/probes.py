@@ -25,6 +25,7 @@ FINER = 8.0  # factor by which the points of a line come closer to each other, f
 LINES = 5  # most lines on which noise is estimated
 FALLS = 0.25  # factor by which an estimate of noise falls, from a line to a finer one, if it is bending and not noise
 ROUNDING = 1e3  # largest error, in units of rounding, of a gradient that does not count as noisy
+SINGLE = float(np.finfo(np.float32).eps)
 NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
 ASIDE = 1e-4  # distance by which points are moved before curvatures are measured, in units of ``length_scale``
 FURTHER = 0.03  # the same distance where noise is measured; it is larger because the lines are longer
@@ -146,6 +147,9 @@ def noise_level(
     some differences are small by chance, so the result is the largest estimate of the last two lines that is not far
     from the smallest.
 
+    A gradient in float64 whose entries are all numbers of float32 was computed in float32, and has at least its errors:
+    where it is flat, they are steps that are too long for a line to show.
+
     Where ``sizes`` returns the norms of the blocks of a vector instead of its norm, the result is the noise of each
     block. Raises Unexaminable where the gradient cannot be evaluated around x.
     """
@@ -157,7 +161,10 @@ def noise_level(
     calls = 0
     last: Array | None = None
     for k in range(LINES):
-        levels, taken = _noise_on_a_line(grad, x, length, step * FINER**-k, seed + k, sizes)
+        table, taken = _line(grad, x, length, step * FINER**-k, seed + k)
+        levels = _levels(table, sizes)
+        if all(map(_is_single, table)):
+            levels = np.maximum(levels, 0.3 * SINGLE * size)
         calls += taken
         least = np.min(levels, axis=0)
         both = levels if last is None else np.concatenate([last, levels])
@@ -172,10 +179,16 @@ def noise_level(
     return Noise(noise if noise.ndim else float(noise), rounding, calls)
 
 
-def _noise_on_a_line(
-    grad: Gradient, x: Array, length: float, step: float, seed: int, sizes: Callable[[Array], Any]
-) -> tuple[Array, int]:
-    """Estimates of the noise, one row for each order of differences from the third on; and the calls they took."""
+def _is_single(p: Array) -> bool:
+    """Whether all entries of p are numbers of float32, though p is in float64."""
+    if eps_of(p) >= SINGLE:
+        return False
+    xp = namespace(p)
+    return not bool(xp.any(xp.astype(xp.astype(p, xp.float32), p.dtype) != p))
+
+
+def _line(grad: Gradient, x: Array, length: float, step: float, seed: int) -> tuple[list[Array], int]:
+    """Gradients along a line near x, and the calls they took."""
     offset, direction = _directions(x, seed)
     calls = 0
     for closer in CLOSER:
@@ -189,11 +202,12 @@ def _noise_on_a_line(
                     break
                 table.append(p)
             else:
-                return _levels(table, sizes), calls
+                return table, calls
     raise Unexaminable
 
 
 def _levels(table: list[Array], sizes: Callable[[Array], Any]) -> Array:
+    """Estimates of the noise, one row for each order of differences from the third on."""
     levels = []
     for order in range(1, LINE):
         table = [b - a for a, b in pairwise(table)]
@@ -214,11 +228,13 @@ def curvature(
     noise: float = 0.0,
     seed: int = 0,
     towards: Array | None = None,
+    L: float = 0.0,
 ) -> Curvature:
     """Arnoldi's method on differences of gradients around x, from a random start or from one that leans ``towards``.
 
     Its Hessenberg matrix is symmetric up to ``error`` if the gradients are those of a function; the eigenvalues of its
-    symmetric part are curvatures. Raises Unexaminable where the gradient cannot be evaluated around x.
+    symmetric part are curvatures. Raises Unexaminable where the gradient cannot be evaluated around x. Where there is
+    noise, ``L`` helps to choose the length of the differences.
     """
     offset, q = _directions(x, seed)
     if towards is not None and 0.0 < norm(towards) < math.inf:
@@ -227,15 +243,15 @@ def curvature(
     p = gradient_or_none(grad, x)
     if p is None:
         raise Unexaminable
-    size = max(norm(p), eps_of(p) * length)
-    relative = max(eps_of(p), noise / size)
+    size = norm(p)
+    relative = max(eps_of(p), noise / (size + L * length) if noise > 0.0 else 0.0)
     calls = 1
     for closer in CLOSER:
         for sign in (1.0, -1.0):
             reach = closer * length
             step = reach * min(math.sqrt(relative), 0.1)
             z = x + (sign * max(ASIDE * reach, min(10.0 * step, 0.1 * reach))) * offset
-            found = _arnoldi(grad, z, q, step, steps, size * relative + noise, math.sqrt(relative))
+            found = _arnoldi(grad, z, q, step, steps, eps_of(p) * size + noise, math.sqrt(relative))
             calls += found.calls
             if found.basis:
                 return _curvature(found, z, calls)

@@ -1,0 +1,267 @@
+"""Who brings a true problem is never accused; a lie is found where it could make a certificate false."""
+
+import numpy as np
+import pytest
+from examination import KINDS, LIES, TELLABLE, Case
+
+import saddlepoint as sp
+from saddlepoint.parts.functions.circulation import circulation
+from saddlepoint.parts.functions.probes import Unexaminable, curvature, noise_level
+from saddlepoint.problems.assumptions import GradientCheck
+from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.oracle import Meter
+from saddlepoint.theory.smoothness import circulation_bound, least_error, smooth_lemma
+
+
+def silent(oracle, calls):
+    """Counts nothing."""
+
+
+# -- a slice of the campaign -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 15), marks=pytest.mark.slow)])
+def test_true_problems_are_not_accused(kind, seeds):
+    for seed in seeds:
+        end, words = Case(seed, kind).outcome()
+        assert end not in ("accused", "FALSE", "doubted"), (seed, words)
+
+
+@pytest.mark.parametrize("lie", ["large_mu", "small_L", "twisted", "one_sign"])
+def test_lies_are_found(lie):
+    ends = [Case(seed, TELLABLE[seed % 3], LIES[lie]).outcome()[0] for seed in range(5)]
+    assert "FALSE" not in ends
+    assert ends.count("accused") >= 4, ends
+
+
+# -- no false accusations ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_function_that_bends_is_a_gradient(seed):
+    """Lengths that are taken from the gradient are far longer than those on which tanh bends."""
+    rng, mu, n = np.random.default_rng(seed), 1e-4, 300
+    c = rng.standard_normal(n)
+    h = sp.Smooth(lambda y: mu * y - c + mu * np.tanh(y), mu=mu, L=2.0 * mu)
+    audit = Audit(sp.Saddle(sp.Quadratic(1.0), h, np.ones((1, n))), Meter())
+    audit.examine(np.zeros(1), 0.01 * rng.standard_normal(n), thoroughly=True)
+    assert audit.doubts == ()
+
+
+@pytest.mark.parametrize("grain", [1e-7, 1e-5, 1e-3])
+def test_coarse_rounding_is_noise_and_not_a_wrong_mu(grain):
+    """A staircase is flat, far flatter than mu, and jumps: with its steps the certificate is honest again."""
+    P = np.geomspace(0.1, 1.0, 5)
+    x = np.linspace(0.7, 1.3, 5)
+    g = sp.Smooth(lambda v: P * (grain * np.round(v / grain)) - P * x, mu=0.1, L=1.0)
+    f = sp.Saddle(g, sp.Quadratic(1.0), np.zeros((5, 1)))
+    result = sp.solve(f, x + 0.3 * grain, np.zeros(1), tol=1e-2 * grain)
+    assert not result.solved
+    assert "the gradient of g (about" in result.message
+    assert result.certificate.distance >= np.linalg.norm(result.x - x)
+
+
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_code_in_single_precision_is_noise_and_not_a_wrong_mu(n):
+    P, x = np.linspace(1e-4, 1e-2, n), np.full(n, 1.5)
+
+    def grad(v):
+        return (P * v - P * x - 0.3).astype(np.float32).astype(np.float64)
+
+    f = sp.Saddle(sp.Smooth(grad, mu=1e-4, L=1e-2), sp.Quadratic(1.0), np.full((n, 1), 0.1))
+    result = sp.solve(f, method="lpd-gs", tol=1e-9, max_calls=3000)
+    assert not result.solved
+    assert "seems noisy" in result.message
+
+
+def test_temperatures_are_not_noise():
+    """A softmax varies on the scale of its temperature, which may be far below the size of x."""
+    rng = np.random.default_rng(0)
+    D, tau = rng.standard_normal((12, 6)), 1e-5
+
+    def grad(x):
+        e = np.exp((D @ x - (D @ x).max()) / tau)
+        return x + D.T @ (e / e.sum())
+
+    x = rng.standard_normal(6)
+    L = 1.0 + np.linalg.norm(D, 2) ** 2 / tau
+    noise = noise_level(grad, x, grad(x), np.linalg.norm(x), L)
+    assert not noise.is_loud
+    assert noise.allowance <= 1e-11
+
+
+def test_noise_below_the_threshold_enters_the_certificate():
+    """Two hundred units of rounding are not called noise, but a certificate allows only for two by itself."""
+    rng = np.random.default_rng(0)
+    P, eps = np.linspace(1.0, 2.0, 20), np.finfo(float).eps
+    g = sp.Smooth(lambda x: P * x - 1.0 + 200.0 * eps * rng.standard_normal(20), mu=1.0, L=2.0)
+    f = sp.Saddle(g, sp.Quadratic(1.0), np.zeros((20, 3)))
+    result = sp.solve(f, method="lpd-gs", tol=1e-9)
+    assert result.solved
+    assert 2e-13 <= result.certificate.noise_x <= 1e-11
+    assert "noisy" not in result.message
+
+
+# -- what is found -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_field_shows_a_wrong_mu(seed):
+    """The start is where gradient descent stops: its error is along the flattest direction, and so is the field."""
+    rng, n = np.random.default_rng(seed), 200
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    P = (Q * np.geomspace(1e-3, 1.0, n)) @ Q.T
+    x = rng.standard_normal(n)
+    g = sp.Smooth(lambda v: P @ (v - x), mu=1e-2, L=1.0)
+    f = sp.Saddle(g, sp.Quadratic(1.0), np.zeros((n, 2)))
+    with pytest.raises(sp.AssumptionError, match="mu of g is too large"):
+        sp.solve(f, x + 3.7e-6 * Q[:, 0], np.zeros(2), tol=1e-6)
+
+
+@pytest.mark.parametrize("raises", [True, False])
+@pytest.mark.parametrize("small", [1e-1, 1e-4, 1e-8])
+def test_a_domain_does_not_hide_a_wrong_mu(raises, small):
+    x, P = np.array([small, 1.0]), np.array([1.0, 1.0 / 30.0])
+
+    def grad(v):
+        if (v > 0.0).all():
+            return P * (v - x)
+        if raises:
+            raise ValueError("outside the domain")
+        return np.full(2, np.nan)
+
+    f = sp.Saddle(sp.Smooth(grad, mu=1.0, L=1.0), sp.Quadratic(1.0), np.zeros((2, 1)))
+    with pytest.raises(sp.AssumptionError, match="mu of g is too large"):
+        sp.solve(f, x * (1.0 + 1e-7), np.zeros(1), tol=1e-5)
+
+
+def test_a_gradient_that_can_be_evaluated_at_one_point_only():
+    x = np.array([1.0, 2.0])
+
+    def grad(v):
+        return v - x if (v == x).all() else np.full(2, np.nan)
+
+    audit = Audit(sp.Saddle(sp.Smooth(grad, mu=1.0, L=3.0), sp.Quadratic(1.0), np.zeros((2, 1))), Meter())
+    assert audit.assumes() == ("mu = 1 of g is what was given; it was not examined",)
+    audit.examine(x, np.zeros(1))
+    (sentence,) = audit.assumes()
+    assert sentence.startswith("mu = 1 of g was given and could not be examined: the gradient is not finite around")
+    with pytest.raises(Unexaminable):
+        noise_level(grad, x, grad(x), 1.0, 3.0)
+    with pytest.raises(Unexaminable):
+        curvature(grad, x, 1.0, 5)
+
+
+def test_what_was_examined_is_said():
+    f = sp.Saddle(sp.Smooth(lambda x: 2.0 * x - 1.0, mu=0.3, L=2.0), sp.Quadratic(1.0), np.zeros((2, 1)))
+    audit = Audit(f, Meter())
+    audit.examine(np.full(2, 0.5), np.zeros(1))
+    agrees = "mu = 0.3 of g is what was given; the gradients that were examined around the point agree with it"
+    assert audit.assumes() == (agrees,)
+
+
+def test_a_gradient_that_changes_during_the_run():
+    """The first gradient is asked for again at the end."""
+    calls = [0]
+
+    def grad(x):
+        calls[0] += 1
+        return 2.0 * x - 1.0 + 1e-3 * (calls[0] > 5)
+
+    f = sp.Saddle(sp.Smooth(grad, mu=2.0, L=2.5), sp.Quadratic(1.0), 0.1 * np.ones((3, 2)))
+    with pytest.raises(sp.AssumptionError, match=r"gave two answers at one point|mu of g|L of g|cannot both hold"):
+        sp.solve(f, method="lpd-gs", tol=1e-9)
+
+
+@pytest.mark.parametrize("later", [None, np.zeros(2), "text"])
+def test_answers_of_another_kind_after_the_first(later):
+    calls = [0]
+
+    def grad(x):
+        calls[0] += 1
+        return x - 1.0 if calls[0] < 4 else later
+
+    f = sp.Saddle(sp.Smooth(grad, mu=1.0, L=2.0), sp.Quadratic(1.0), np.ones((3, 2)))
+    with pytest.raises(sp.ProblemError, match=r"the gradient of g returned .* for a point of shape \(3,\)"):
+        sp.solve(f, method="lpd-gs")
+
+
+def test_a_prox_that_is_right_near_zero_only():
+    def prox(v, t):
+        return v / (1.0 + t) if np.linalg.norm(v) < 5.0 else v / (1.0 + 2.0 * t)
+
+    g = sp.Smooth(lambda x: x, mu=1.0, L=1.0, prox=prox)
+    (wrong,) = sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.eye(2))).problems
+    assert wrong.what == "prox of g"
+
+
+def test_a_prox_that_is_right_for_one_step_only():
+    g = sp.Smooth(lambda x: 2.0 * x, mu=2.0, L=2.0, prox=lambda v, t: v / 2.0)  # t = 1/L
+    (wrong,) = sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.eye(2))).problems
+    assert wrong.what == "prox of g"
+
+
+def test_check_inside_a_domain():
+    x = np.array([1e-3, 2.0])
+    g = sp.Smooth(lambda v: np.where(v > 0.0, v, np.nan), mu=1.0, L=1.0)
+    assert sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.eye(2)), x).ok
+    alone = sp.Smooth(lambda v: v if (v == x).all() else v * np.nan, mu=1.0, L=1.0)
+    (finding,) = sp.check(sp.Saddle(alone, sp.Quadratic(1.0), np.eye(2)), x).problems
+    assert finding.what == "domain of grad g"
+
+
+def test_a_small_asymmetry_is_a_doubt_and_not_an_error():
+    """It would take thousands of gradients to prove it."""
+    P = np.array([[1.0, 2e-4, 0.0], [-2e-4, 0.5, 0.0], [0.0, 0.0, 0.1]])
+    f = sp.Saddle(sp.Smooth(lambda x: P @ x - 1.0, mu=0.05, L=1.5), sp.Quadratic(1.0), np.eye(3))
+    result = sp.solve(f, tol=1e-8)
+    assert result.solved
+    assert "the gradient of g seems not to be the gradient of a function" in result.message
+
+
+# -- theory ------------------------------------------------------------------------------------------------------------
+
+
+def test_least_error_is_the_distance_from_the_ball_of_the_lemma():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        mu, L = np.sort(10.0 ** rng.uniform(-2, 1, 2))
+        dx, dg = rng.standard_normal(3), rng.standard_normal(3)
+        middle = dg - 0.5 * (L + mu) * dx
+        error = least_error(np.linalg.norm(middle), np.linalg.norm(dx), mu, L)
+        slack = smooth_lemma(dg @ dx, dx @ dx, dg @ dg, mu, L)
+        assert (error > 0.0) == (slack < 0.0)
+        repaired = dg - error * middle / np.linalg.norm(middle)
+        assert smooth_lemma(repaired @ dx, dx @ dx, repaired @ repaired, mu, L) >= -1e-12
+
+
+@pytest.mark.parametrize("corners", [3, 5, 12])
+def test_the_circulation_bound_holds_and_is_reached(corners):
+    """For functions with kinks and for quadratic ones; a function that bends as it may comes close to the bound."""
+    rng = np.random.default_rng(corners)
+    plane = np.eye(2)[0], np.eye(2)[1]
+    for _ in range(50):
+        a, t = rng.standard_normal(2), rng.uniform(-1, 1)
+        L = 0.1 + a @ a
+
+        def grad(x, a=a, t=t):
+            return 0.1 * x + a * max(a @ x - t, 0.0)
+
+        loop = circulation(grad, rng.standard_normal(2), plane, 1.0, corners, (0.1, L), 0.0)
+        assert loop.skew <= loop.bound + 1e-12
+    twist = circulation(
+        lambda x: np.array([x[0] + x[1], x[1] - x[0]]), np.zeros(2), plane, 1.0, corners, (1.0, 1.0), 0.0
+    )
+    np.testing.assert_allclose(twist.skew, 2.0)
+    assert twist.is_proof
+    assert circulation_bound(1.0, 1.0, 3.0) == 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_a_twisted_gradient_is_refuted_at_any_scale(scale):
+    P = np.array([[2.0, 0.3], [-0.3, 1.0]])
+    check = GradientCheck("g", 0.5, 3.0, lambda x: P @ x, silent)
+    x = scale * np.ones(2)
+    with pytest.raises(sp.AssumptionError, match="not the gradient of any function"):
+        check.refuse_skew(x, P @ x, scale, 0.0, curvature(check.grad, x, scale, 5))
