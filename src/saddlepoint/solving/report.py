@@ -26,7 +26,7 @@ def make_result(run: Run, status: Status) -> Result:
     if status is not Status.RUNNING:
         x, y = copied(f.space.of_x.collected(x)), copied(y)
     else:
-        x, y = x if f.space.of_x.is_sharded else frozen_copy(x), frozen_copy(y)
+        x, y = frozen_copy(x), frozen_copy(y)
     return Result(
         x=x,
         y=y,
