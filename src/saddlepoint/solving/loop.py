@@ -229,8 +229,8 @@ class Run:
         Only what makes certificates weaker is taken over: a smaller mu, a larger L or norm, and noise. ``check_claims``
         has refused anything else.
         """
-        audit, state, cast = self.monitor.audit, self.state, self.f.space.of_x.cast
-        state.best, state.start = (cast(state.best[0]), state.best[1]), (cast(state.start[0]), state.start[1])
+        audit, state, space = self.monitor.audit, self.state, self.f.space
+        state.best, state.start = ((space.of_x.cast(x), space.of_y.cast(y)) for x, y in (state.best, state.start))
         for correction in state.learned.corrections.values():
             self.apply(correction)
         self.schedule.f = self.f

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, Space, is_array, space_of
+from saddlepoint.ground.arrays import Array, Space, is_array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import Rows
 from saddlepoint.methods.base import Method
@@ -162,8 +162,8 @@ def check_structure(value: Any, like: Any, sizes: tuple[int, ...], where: str) -
 
 
 def _alike(value: Array, like: Array) -> bool:
-    """Whether two arrays have the same dtype and library; a vector over shards may have been copied to this process."""
-    same = type(value) is type(like) or (isinstance(value, np.ndarray) and space_of(like).is_sharded)
+    """Whether two arrays have the same dtype and library; one of NumPy can be moved to the library of the other."""
+    same = type(value) is type(like) or isinstance(value, np.ndarray)
     return bool(same and getattr(value, "dtype", None) == getattr(like, "dtype", None))  # a buffer over shards has none
 
 
