@@ -9,7 +9,15 @@ from scipy import sparse
 
 import saddlepoint as sp
 from saddlepoint.ground import definite
-from saddlepoint.ground.definite import IndefiniteError, TooLargeError, eigenvalue_ends, gershgorin, symmetric_part
+from saddlepoint.ground.definite import (
+    IndefiniteError,
+    TooLargeError,
+    eigenvalue_ends,
+    gershgorin,
+    largest_eigenvalue_bound,
+    smallest_singular_value,
+    symmetric_part,
+)
 from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.fill_in import factor_work
 from saddlepoint.parts.functions.constants import eigenvalue_bounds, gram_bounds
@@ -18,21 +26,21 @@ SCALES = [1e-300, 1e-9, 1.0, 1e9, 1e290]
 
 
 def is_semidefinite(matrix, shift):
-    """Whether (P + P')/2 - shift I is positive semidefinite, by elimination in exact arithmetic."""
+    """Whether (P + P')/2 - shift I is positive semidefinite, in exact arithmetic."""
     n = len(matrix)
     P = [[Fraction(float(entry)) for entry in row] for row in matrix]
-    S = [[(P[i][j] + P[j][i]) / 2 - (Fraction(shift) if i == j else 0) for j in range(n)] for i in range(n)]
-    for k in range(n):
-        if S[k][k] < 0:
+    return eliminates([[(P[i][j] + P[j][i]) / 2 - Fraction(shift) * (i == j) for j in range(n)] for i in range(n)])
+
+
+def eliminates(S):
+    """Whether a symmetric matrix of fractions is positive semidefinite, by elimination."""
+    S = [list(row) for row in S]
+    for k in range(len(S)):
+        if S[k][k] < 0 or (S[k][k] == 0 and any(S[k][k:])):
             return False
-        if S[k][k] == 0:
-            if any(S[k][j] != 0 for j in range(k + 1, n)):
-                return False
-            continue
-        for i in range(k + 1, n):
+        for i in range(k + 1, len(S) if S[k][k] else 0):
             factor = S[i][k] / S[k][k]
-            for j in range(k + 1, n):
-                S[i][j] -= factor * S[k][j]
+            S[i] = [a - factor * b for a, b in zip(S[i], S[k], strict=True)]
     return True
 
 
@@ -179,25 +187,13 @@ def test_mu_of_least_squares_holds_exactly(scale):
         def above(shift, scaled=scaled, unit=unit):
             exact = [[entry - (Fraction(shift) / unit if i == j else 0) for j, entry in enumerate(row)]
                      for i, row in enumerate(scaled)]  # fmt: skip
-            return _pivots_are_positive(exact)
+            return eliminates(exact)
 
         assert low > 0.0
         assert above(low)
         assert not above(low * (1.0 + 1e-6))
         f = sp.LeastSquares(D, np.zeros(40))
         assert above(f.mu * 40 * (1.0 - 1e-15))
-
-
-def _pivots_are_positive(S):
-    S = [list(row) for row in S]
-    for k in range(len(S)):
-        if S[k][k] <= 0:
-            return False
-        for i in range(k + 1, len(S)):
-            factor = S[i][k] / S[k][k]
-            for j in range(k, len(S)):
-                S[i][j] -= factor * S[k][j]
-    return True
 
 
 def test_a_matrix_that_is_singular_has_a_mu_that_sums_allow_for():
@@ -245,3 +241,35 @@ def test_mu_of_sums_and_multiples_is_rounded_down():
     assert Fraction((f + g).mu) <= Fraction(0.1) + Fraction(0.2)
     assert Fraction((3.0 * f).mu) <= 3 * Fraction(0.1)
     assert (2.0 * f).mu == 0.2
+
+
+# -- singular values -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("seed", range(3))
+def test_smallest_singular_values_and_largest_eigenvalues_hold_exactly(scale, seed):
+    rng = np.random.default_rng(seed)
+    near = rng.standard_normal((3, 6))
+    near[2] = near[0] + 1e-8 * near[2]  # the square of the smallest singular value is lost in the rounding of E E'
+    for E in (rng.standard_normal((3, 6)), near, np.eye(3, 6), np.ones((1, 6))):
+        found = smallest_singular_value(scale * E)
+        rows = [[Fraction(float(entry)) for entry in row] for row in scale * E]
+        gram = [[sum(a * b for a, b in zip(r, s, strict=True)) for s in rows] for r in rows]
+
+        def below(sigma, gram=gram):
+            square = Fraction(sigma) ** 2
+            return eliminates([[v - square * (i == j) for j, v in enumerate(row)] for i, row in enumerate(gram)])
+
+        assert found > 0.0
+        assert below(found)
+        assert not below(found * (1.0 + 1e-6))
+    P = next(matrices(seed))[1]
+    high = largest_eigenvalue_bound(scale * P)
+    assert is_semidefinite(-(scale * P), -high)
+    assert not is_semidefinite(-(scale * P), -high * (1.0 - 1e-9))
+
+
+def test_singular_matrices_have_no_positive_bound():
+    assert smallest_singular_value(np.ones((2, 5))) <= 0.0
+    assert smallest_singular_value(np.zeros((2, 5))) == 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,12 @@ from scipy.linalg import lstsq, qr
 from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.definite import smallest_singular_value
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
+EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
 DEPENDENT = 1e-9  # relative distance to the span of other equations up to which an equation counts as dependent
 
 
@@ -27,8 +30,11 @@ class Equations(NamedTuple):
 
     @property
     def sigma(self) -> float:
-        """The smallest singular value of E."""
-        return float(np.linalg.svd(self.E, compute_uv=False)[-1]) if self.kept.size else 1.0
+        """A proven lower bound of the smallest singular value of the given rows, divided by their lengths.
+
+        The rows of E are rounded, by half a unit in each entry.
+        """
+        return max(0.0, smallest_singular_value(self.E) - EPS * math.sqrt(self.kept.size)) if self.kept.size else 1.0
 
     def nearest(self, w: Array) -> Array:
         """The point nearest to w where the equations hold."""

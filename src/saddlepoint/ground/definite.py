@@ -163,6 +163,56 @@ def _times(bound: float, unit: float) -> float:
     return product if abs(product) >= 2.0**-1000 else math.nextafter(product, -math.inf)
 
 
+def largest_eigenvalue_bound(matrix: Any, error: Array | None = None) -> float:
+    """A proven upper bound of the largest eigenvalue of a dense symmetric matrix, close to it; infinite if none is found.
+
+    Args:
+        matrix: a NumPy array with finite entries, not too large for all of its eigenvalues.
+        error: the bound is to hold for all matrices that differ from this one by a symmetric E <= diag(error).
+    """
+    with np.errstate(all="ignore"):
+        given = symmetric_part(-np.asarray(matrix), error)
+        low = float(eigvalsh(given.S, check_finite=False)[0])
+        loss = float(np.max(_cholesky_weights(given, low))) + 8.0 * len(given.S) * UNIT * abs(low)
+        found = next(
+            (s for s in (low - factor * loss for factor in (1.0, 4.0, 64.0)) if completes(given, s)), -math.inf
+        )
+    return -_times(max(found, gershgorin(given)), given.unit)
+
+
+def smallest_singular_value(E: Array) -> float:
+    """A proven lower bound of the smallest singular value of a dense matrix with no more rows than columns; 0 if none.
+
+    Let X be its computed pseudo-inverse. If |I - E X| <= a < 1, then |E'y| >= (1 - a) |y|/|X| for all y.
+
+    Example:
+        >>> import numpy as np
+        >>> from saddlepoint.ground.definite import smallest_singular_value
+        >>> 2.0 - 1e-9 < smallest_singular_value(np.array([[2.0, 0.0, 0.0], [0.0, 3.0, 0.0]])) <= 2.0
+        True
+    """
+    rows, columns = E.shape
+    largest = float(np.max(np.abs(E), initial=0.0))
+    if largest == 0.0 or not math.isfinite(largest):
+        return 0.0
+    exponent = math.frexp(largest)[1]
+    E = np.ldexp(E, -exponent)
+    with np.errstate(all="ignore"):
+        try:
+            X = np.linalg.pinv(E)
+        except np.linalg.LinAlgError:
+            return 0.0
+        growth = gamma(columns + 4, UNIT)
+        off = np.abs(np.eye(rows) - E @ X) + 2.0 * growth * (np.abs(E) @ np.abs(X)) + columns * TINY
+        a = 1.01 * math.sqrt(float(np.max(off.sum(axis=0))) * float(np.max(off.sum(axis=1))))
+        if not a < 1.0:
+            return 0.0
+        gram = X.T @ X
+        error = 2.0 * growth * rows * np.diag(gram)
+        length = math.sqrt(largest_eigenvalue_bound(gram, error)) * (1.0 + 4.0 * UNIT)
+    return _times((1.0 - a) / length * (1.0 - 8.0 * UNIT), math.ldexp(1.0, exponent)) if length < math.inf else 0.0
+
+
 # -- small matrices: all eigenvalues are computed --------------------------------------------------------------------
 
 
