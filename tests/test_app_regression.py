@@ -1,6 +1,8 @@
 """Constrained Huber regression and robust least squares: agreement with other solvers, and their certificates."""
 
 import pickle
+import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -578,3 +580,79 @@ class TestBoth:
         again = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         assert again.certificate_ == model.certificate_
+
+
+# -- exact arithmetic ------------------------------------------------------------------------------------------------
+
+
+def exact_huber(X, y, E, e, l2, delta, guess):
+    """The exact optimum w, in fractions: the conditions are linear once it is known which residuals are small."""
+    rows = [[Fraction(float(a)) for a in row] for row in X]
+    t, l2, delta = [Fraction(float(a)) for a in y], Fraction(l2), Fraction(delta)
+    E, e = [[Fraction(float(a)) for a in row] for row in E], [Fraction(float(a)) for a in e]
+    N, n, k = len(rows), len(rows[0]), len(E)
+    r = [sum(a * b for a, b in zip(row, guess[0], strict=True)) + guess[1] - c for row, c in zip(rows, t, strict=True)]
+    for _ in range(20):
+        side = [0 if abs(a) <= delta else 1 if a > 0 else -1 for a in r]
+        M = [[Fraction(0)] * (n + 1 + k) + [Fraction(0)] for _ in range(n + 1 + k)]
+        for row, c, s in zip(rows, t, side, strict=True):
+            wide = [*row, Fraction(1)]
+            for i in range(n + 1):
+                for j in range(n + 1):
+                    M[i][j] += wide[i] * wide[j] / N * (s == 0)
+                M[i][-1] += wide[i] / N * (c if s == 0 else -s * delta)
+        for i in range(n):
+            M[i][i] += l2
+            for j in range(k):
+                M[i][n + 1 + j] = M[n + 1 + j][i] = E[j][i]
+        for j in range(k):
+            M[n + 1 + j][-1] = e[j]
+        u = solved(M)
+        r = [sum(a * b for a, b in zip([*row, 1], u[: n + 1], strict=True)) - c for row, c in zip(rows, t, strict=True)]
+        if side == [0 if abs(a) <= delta else 1 if a > 0 else -1 for a in r]:
+            return u[:n]
+    raise AssertionError("the pattern of residuals did not settle")
+
+
+def solved(M):
+    for k in range(len(M)):
+        pivot = next(i for i in range(k, len(M)) if M[i][k] != 0)
+        M[k], M[pivot] = M[pivot], M[k]
+        M[k] = [a / M[k][k] for a in M[k]]
+        for i in range(len(M)):
+            if i != k:
+                M[i] = [a - M[i][k] * b for a, b in zip(M[i], M[k], strict=True)]
+    return [row[-1] for row in M]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("mean", [0.0, 1e4, 1e7])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_certificate_of_huber_regression_holds_exactly(kind, mean, scale):
+    rng = np.random.default_rng(0)
+    X, E, e = (
+        scale * (rng.standard_normal((9, 3)) + mean),
+        np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0 + 1e-6]]),
+        [1.0, 0.9],
+    )
+    y = X @ np.array([0.2, 0.1, 0.3]) / scale + rng.standard_normal(9)
+    l2 = 0.1 * scale**2
+    model = ConstrainedHuber((E, np.array(e) / scale), delta=0.8, l2=l2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(kind(X), y)
+    guess = [Fraction(float(a)) for a in model.coef_], Fraction(float(model.intercept_))
+    truth = exact_huber(X, y, E, np.array(e) / scale, l2, 0.8, guess)
+    square = sum((Fraction(float(a)) - b) ** 2 for a, b in zip(model.coef_, truth, strict=True))
+    assert square <= Fraction(model.certificate_.distance) ** 2
+
+
+def test_equations_that_are_nearly_dependent_are_an_assumption():
+    X, y = with_outliers()
+    first = np.eye(2, X.shape[1])
+    exact = ConstrainedHuber((np.vstack((first, first.sum(axis=0))), [1.0, 2.0, 3.0])).fit(X, y)
+    assert exact.certificate_.assumes == ()
+    near = np.vstack((first, first[0] + 1e-11 * first[1]))
+    found = ConstrainedHuber((near, [1.0, 2.0, 1.0])).fit(X, y)
+    assert len(found.independent_) == 2
+    assert "the equations 2 of E w = e follow from the others" in found.certificate_.assumes[0]

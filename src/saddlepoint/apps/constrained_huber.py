@@ -12,8 +12,8 @@ Constants:  The Hessian of g in w is l2 + D'C D/N. Without b, C is diagonal, 1 w
             of D do not matter. In v it lies between mu_x = l2/(l2 + lambda), lambda being the largest eigenvalue of
             D'D/N, and L_x = 1. A = Q has norm 1, and mu_y = L_y = weight = 1/1000: the dual function is
             1/L_x-strongly concave, so each exact step divides the error of z by 1001.
-Proof:      ``theory/equations.py``, in w, with mu = l2, L = l2 + lambda and sigma, the smallest singular value of E. In
-            the end w is moved to where E w = e.
+Proof:      ``theory/equations.py``, in w, with mu = l2, the trace of D'D/N in the place of lambda in L, and a proven
+            lower bound of sigma, the smallest singular value of E. In the end w is moved to where E w = e.
 Reference:  P. J. Huber, Robust estimation of a location parameter, Ann. Math. Statist. 1964; R. T. Rockafellar,
             Augmented Lagrangians and applications of the proximal point algorithm, Math. Oper. Res. 1976.
 """
@@ -37,6 +37,7 @@ from saddlepoint.apps.proximal import Outcome, proximal_point
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
@@ -49,7 +50,12 @@ from saddlepoint.theory.equations import EquationsCertificate, equations_certifi
 WEIGHT = 1e-3  # proximal weight
 STEPS = 25  # proximal steps at most; about five are usual
 ENTRIES = 30_000_000  # number of entries of D T up to which it is formed for a sparse D
-UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error that is allowed for
+EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
+UNIT = 8.0 * EPS  # relative size of rounding errors, by which the accuracy of the subproblems is chosen
+SMALLEST = float(np.finfo(np.float64).tiny)
+UP = 1.0 + 1e-6  # factor that exceeds the relative rounding of the bounds themselves
+LENGTH = 1e-9  # more than the relative rounding error of the length of a vector
+DOUBLINGS = 100  # largest number of doublings of an interval for the intercept
 
 
 class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -201,6 +207,27 @@ def balance(r: Array, delta: float) -> float:
     return b
 
 
+def _intercept_error(r: Array, off: Array, delta: float) -> float:
+    """A bound on how far the exact intercept is from b, for residuals r with that b that may be wrong by ``off``."""
+    inside = np.abs(r) <= delta
+    error = max(2.0 * float(off.sum()) / max(1, int(inside.sum())), float(np.max(off)), SMALLEST)
+    for _ in range(DOUBLINGS):
+        low = math.fsum(np.clip(r - error + off, -delta, delta).tolist())
+        high = math.fsum(np.clip(r + error - off, -delta, delta).tolist())
+        if low <= 0.0 <= high:
+            return error * UP
+        error *= 2.0
+    return math.inf
+
+
+def _product(A: Coupling, v: Array) -> tuple[Array, Array]:
+    """A v, and bounds on the errors of its entries."""
+    found = A.careful_mul(v)
+    assert found is not None  # D is an array or a sparse array
+    total = found.hi + found.lo
+    return total, found.error + EPS * np.abs(total)
+
+
 class Loss(NamedTuple):
     """w -> min_b (1/N) sum_i huber(d_i'w + b - t_i); b = 0 if it is not free."""
 
@@ -264,6 +291,35 @@ class Objective(Smooth):
         r = self.t - self.loss.D.mul(w)
         b = balance(r, self.loss.delta) if self.loss.free else 0.0
         return self.median + b - (0.0 if issparse(self.X) else inner(self.means, w))
+
+    @property
+    def proven_L(self) -> float:
+        """A proven bound on the smoothness: the trace of D'D/N is not below its largest eigenvalue."""
+        return UP * (self.mu + self.size_X**2)
+
+    def careful_gradient(self, w: Array) -> tuple[Array, float]:
+        """The gradient at w for the data as given, and a proven bound on its error.
+
+        Products are computed in about twice the digits. The residuals r then lie in intervals, because the entries of D
+        are rounded, and so does the intercept: at one end the sum of clip(r + b, -delta, delta) is surely not
+        positive, at the other it is surely not negative. So each slope lies in an interval too.
+        """
+        D, delta, rows = self.loss.D, self.loss.delta, self.loss.D.shape[0]
+        size = abs(D.matrix())
+        r, off = _product(D, w)
+        r = r - self.t
+        b = balance(-r, delta) if self.loss.free else 0.0
+        off = UP * (off + EPS * (size @ np.abs(w)) + 2.0 * EPS * (np.abs(self.t) + np.abs(r) + abs(b)))
+        r = r + b
+        if self.loss.free:
+            off = off + _intercept_error(r, off, delta)
+        slope = np.clip(r, -delta, delta)
+        wide = np.maximum(np.clip(r + off, -delta, delta) - slope, slope - np.clip(r - off, -delta, delta))
+        sums, error = _product(D.T, slope)
+        gradient = sums / rows + self.mu * w
+        errors = error + size.T @ (UP * wide + 2.0 * EPS * np.abs(slope)) * (1.0 + gamma(rows + 4, EPS))
+        errors = errors / rows + 4.0 * EPS * (np.abs(sums) / rows + self.mu * np.abs(w))
+        return gradient, UP * norm(errors)
 
     def rounding_estimate(self, w: Array) -> float:
         """An estimate of the rounding error of the gradient."""
@@ -342,11 +398,21 @@ def _scaled(g: Objective) -> tuple[Any, Smooth]:
 
 
 def certify(g: Objective, equations: Equations, w: Array, y: Array) -> EquationsCertificate:
-    """The certificate of w with multipliers y of the independent equations."""
-    r, q = norm(g.grad(w) + equations.E.T @ y), norm(equations.E @ w - equations.e)
-    slack_r = g.rounding_estimate(w) + UNIT * norm(y)
-    slack_q = UNIT * (math.sqrt(equations.kept.size) * norm(w) + norm(equations.e))
-    return equations_certificate(g.mu, g.L, equations.sigma, r, q, slack_r, slack_q)
+    """The certificate of w with multipliers y of the independent equations.
+
+    It is about the numbers in X, y, E and e as they were given: what rounding changes in them and in all products is
+    part of it, and mu, L and sigma are proven bounds.
+    """
+    E, e = equations.E, equations.e
+    gradient, error = g.careful_gradient(w)
+    growth_r, growth_q = gamma(E.shape[0] + 4, EPS), gamma(E.shape[1] + 4, EPS)
+    r, q = norm(gradient + E.T @ y), norm(E @ w - e)
+    slack_r = error + growth_r * norm(np.abs(E).T @ np.abs(y)) + EPS * norm(gradient)
+    slack_q = growth_q * norm(np.abs(E) @ np.abs(w) + np.abs(e))
+    found = equations_certificate(
+        g.mu, g.proven_L, equations.sigma, r, q, UP * slack_r + LENGTH * r, UP * slack_q + LENGTH * q
+    )
+    return found._replace(assumes=equations.assumes)
 
 
 def _positive(value: float, name: str) -> float:

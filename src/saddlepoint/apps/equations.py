@@ -16,6 +16,8 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
 EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
+PRIME = 2**61 - 1  # of the arithmetic in which equations are examined for dependence
+MOST_WORK = 10_000_000  # multiplications that this examination may take
 DEPENDENT = 1e-9  # relative distance to the span of other equations up to which an equation counts as dependent
 
 
@@ -27,6 +29,20 @@ class Equations(NamedTuple):
     lengths: Array  # lengths of these rows as they were given
     kept: Array  # their row numbers in the given E
     given: int  # number of rows of the given E
+    unsure: tuple[
+        int, ...
+    ] = ()  # row numbers that are left out, though they follow from others only up to ``DEPENDENT``
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What a certificate about w assumes of the equations."""
+        if not self.unsure:
+            return ()
+        rows = ", ".join(map(str, self.unsure[:5])) + (", ..." if len(self.unsure) > 5 else "")
+        return (
+            f"the equations {rows} of E w = e follow from the others: they do so up to a relative error of "
+            f"{DEPENDENT:g}, but not exactly",
+        )
 
     @property
     def sigma(self) -> float:
@@ -57,7 +73,7 @@ def read_equations(constraints: Any, features: int) -> Equations:
     rows, right = E / lengths[:, None], e / lengths
     R, order = qr(rows.T, mode="r", pivoting=True)
     kept = order[: min(R.shape)][np.abs(np.diag(R)) > DEPENDENT]
-    found = Equations(rows[kept], right[kept], lengths[kept], kept, len(e))
+    found = Equations(rows[kept], right[kept], lengths[kept], kept, len(e), _not_dependent(E, e, kept))
     w = found.nearest(np.zeros(features))
     if (np.abs(rows @ w - right) > DEPENDENT * (norm(w) + np.abs(right))).any():
         off = E @ lstsq(E, e)[0] - e
@@ -81,3 +97,32 @@ def _as_pair(constraints: Any, features: int) -> tuple[Array, Array]:
             "each feature"
         )
     return E.astype(np.float64), as_vector(e, "e of constraints", E.shape[0]).astype(np.float64)
+
+
+def _not_dependent(E: Array, e: Array, kept: Array) -> tuple[int, ...]:
+    """The row numbers of equations that are not exact combinations of those that are kept.
+
+    It is decided by elimination modulo a prime, which never calls a dependent row independent; the converse would take
+    a determinant that is a multiple of the prime. Where that would take too long, all rows that are left out count as
+    not dependent.
+    """
+    others = np.setdiff1d(np.arange(len(e)), kept)
+    others = others[(E[others] != 0.0).any(axis=1) | (e[others] != 0.0)]
+    if len(kept) ** 2 * E.shape[1] * max(1, len(others)) > MOST_WORK:
+        return tuple(others.tolist())
+    basis: list[tuple[int, Array]] = []  # a pivot's position, and a row with 1 there
+    for i in kept.tolist() if others.size else ():
+        row = _reduced(E[i], e[i], basis)
+        pivot = int(np.flatnonzero(row)[0]) if row.any() else -1
+        if pivot >= 0:
+            basis.append((pivot, row * pow(int(row[pivot]), -1, PRIME) % PRIME))
+    return tuple(i for i in others.tolist() if _reduced(E[i], e[i], basis).any())
+
+
+def _reduced(row: Array, right: float, basis: list[tuple[int, Array]]) -> Array:
+    """An equation modulo ``PRIME``, minus the multiples of rows of the basis that make its entries at pivots zero."""
+    ratios = [float(entry).as_integer_ratio() for entry in (*row.tolist(), right)]
+    found = np.array([top * pow(bottom, -1, PRIME) % PRIME for top, bottom in ratios], dtype=object)
+    for pivot, other in basis:
+        found = (found - int(found[pivot]) * other) % PRIME
+    return np.asarray(found)

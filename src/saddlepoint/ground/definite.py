@@ -164,7 +164,7 @@ def _times(bound: float, unit: float) -> float:
 
 
 def largest_eigenvalue_bound(matrix: Any, error: Array | None = None) -> float:
-    """A proven upper bound of the largest eigenvalue of a dense symmetric matrix, close to it; infinite if none is found.
+    """A proven upper bound of the largest eigenvalue of a dense symmetric matrix, and close to it.
 
     Args:
         matrix: a NumPy array with finite entries, not too large for all of its eigenvalues.

@@ -26,12 +26,14 @@ class EquationsCertificate(NamedTuple):
         rounding: the part of ``distance`` that allows for rounding.
         stationarity: |grad g(w) + E'y|, as computed.
         feasibility: |E w - e|, as computed.
+        assumes: sentences that say what the proof rests on beside arithmetic.
     """
 
     distance: float
     rounding: float
     stationarity: float
     feasibility: float
+    assumes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"EquationsCertificate(|w-w*| <= {self.distance:.3g})"
