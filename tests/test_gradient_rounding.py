@@ -489,3 +489,91 @@ def test_bounds_of_shards(shards):
     risk, twin = sp.Huber(A, x, 0.1), sp.Huber(SHIFTED, x, 0.1)
     bounds, _ = holds(risk, y, truth(twin, y))
     assert bounds <= 3.0 * np.linalg.norm(twin.rounding(y))
+
+
+# -- gradients in about twice the digits -------------------------------------------------------------------------------
+
+
+def holds_carefully(f, x, exact):
+    """Assert that the careful gradient is within its bounds; return the norm of the bounds."""
+    with np.errstate(all="ignore"):
+        hi, lo, error = (dec(to_host(part)) for part in f.careful(x))
+    wrong = [i for i in range(len(hi)) if not abs(hi[i] + lo[i] - exact[i]) <= error[i]]
+    assert not wrong, [(i, float(hi[i] + lo[i] - exact[i]), float(error[i])) for i in wrong[:5]]
+    return float(length(error))
+
+
+CAREFUL = [name for name, f in FUNCTIONS.items() if f.careful]
+EXACT_LOSS = ("quadratic", "least squares", "huber")  # no exponentials, whose errors remain
+
+
+def test_which_functions_have_more_digits():
+    assert set(FUNCTIONS) - set(CAREFUL) == {
+        "entropy", "group huber", "group huber, one group", "group huber, conjugate",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CAREFUL)
+@pytest.mark.parametrize("scale", [1.0, 1e-170, 1e-4, 30.0, 1e150])
+def test_careful_gradients(name, scale):
+    f, x = FUNCTIONS[name], draw(scale, 2)
+    careful = holds_carefully(f, x, truth(f, x))
+    with np.errstate(all="ignore"):
+        plain = float(length(dec(f.rounding(x))))
+    assert careful <= max(1.1 * plain, 1e-290)
+    if name.startswith(EXACT_LOSS) and scale > 1e-100:
+        assert careful <= 1e-3 * plain
+
+
+@pytest.mark.parametrize("name", [name for name, (f, _) in HARD.items() if f.careful])
+def test_careful_gradients_for_hard_data(name):
+    f, x = HARD[name]
+    holds_carefully(f, x, truth(f, x))
+    holds_carefully(f, x.astype(np.float32), truth(f, x.astype(np.float32)))
+
+
+def test_more_digits_help_where_data_have_a_large_mean():
+    f, x = HARD["LeastSquares, large mean"]
+    assert holds_carefully(f, x, truth(f, x)) <= 1e-6 * np.linalg.norm(f.rounding(x))
+    f, x = HARD["Logistic, large mean"]
+    assert holds_carefully(f, x, truth(f, x)) <= 0.1 * np.linalg.norm(f.rounding(x))
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1.0, 1e-3, 1e5]))
+@settings(max_examples=5)
+def test_careful_gradients_of_combinations(seed, size):
+    rng = np.random.default_rng(seed)
+    linear, centre, u = (size * rng.standard_normal(6) for _ in range(3))
+    for name in ("quadratic, dense", "entropy"):
+        f, g = FUNCTIONS[name], FUNCTIONS["least squares"]
+        whole = Combination(f, g, -4.0, np.zeros(6), 0.3, linear, 7.0, centre)
+        inside = 0.3 * affine(f, scale=-4.0)
+        function = anchored(affine(inside, linear=linear) + g, 7.0, centre)
+        careful = holds_carefully(function, u, whole.truth(u))
+        assert careful <= (1e-3 if name != "entropy" else 1.1) * np.linalg.norm(function.rounding(u))
+    assert affine(f, shift=u).careful is None  # the argument of f is rounded
+    assert (sp.Smooth(np.sin, mu=None, L=None) + g).careful is None
+
+
+@pytest.mark.parametrize("name", [name for name in STACKS if "LogSumExp" not in name and name != "Entropy"])
+def test_careful_gradients_of_batches(name):
+    functions = [STACKS[name](k) for k in range(3)]
+    X = np.stack([draw(scale, k) for k, scale in enumerate([1.0, 1e-100, 1e3])])
+    f = stacked(functions, 6, NUMPY64)
+    careful = holds_carefully(f, X.reshape(-1), stack_truth(functions, X))
+    assert careful <= (1e-3 if name != "Logistic" else 1.0) * np.linalg.norm(f.rounding(X.reshape(-1)))
+
+
+def test_careful_gradients_of_shards():
+    A = ShardedCoupling(LocalEngine(SHIFTED, 3))
+    x, local = SHIFTED @ BALANCED, sp.Huber(t=np.ones(30), l2=0.1)
+    g = sp.Saddle(local, sp.Quadratic(1.0), A).g
+    holds_carefully(g, A.library.asarray(x), truth(local, x))
+
+
+def test_careful_gradients_in_another_library():
+    xp = pytest.importorskip("array_api_strict")
+    wide, truths, *_ = twins(xp)
+    x = draw(1.0, 1)
+    for f, twin in zip(wide[:-1], truths[:-1], strict=True):
+        holds_carefully(f, xp.asarray(x), truth(twin, x))

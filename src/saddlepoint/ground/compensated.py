@@ -94,9 +94,9 @@ def dense_product(A: Array, y: Array) -> Sum:
     for i in range(0, m, rows):
         total = Accumulator(0.0 * _row_like(A, y, i, rows))
         for j in range(0, n, columns):
-            tile = xp.astype(A[..., i : i + rows, j : j + columns], y.dtype)
+            tile = xp.astype(A[..., i : min(i + rows, m), j : min(j + columns, n)], y.dtype)
             tile_down, tile_up = _powers(tile)
-            vectors = xp.stack([part[..., j : j + columns] for part in parts], axis=-1)
+            vectors = xp.stack([part[..., j : min(j + columns, n)] for part in parts], axis=-1)
             slices.add_products(total, tile * tile_down, vectors, up * tile_up[..., 0], _matmul)
         sums.append(total.total())
     if len(sums) == 1:
@@ -178,7 +178,7 @@ def _matmul(A: Array, vectors: Array) -> Array:
 
 def _row_like(A: Array, y: Array, first: int, rows: int) -> Array:
     """A vector with an entry for each of some rows of A, in the dtype of y."""
-    column: Array = namespace(A).astype(A[..., first : first + rows, 0], y.dtype)
+    column: Array = namespace(A).astype(A[..., first : min(first + rows, A.shape[-2]), 0], y.dtype)
     return column
 
 

@@ -59,9 +59,9 @@ def as_accuracy(accuracy: Any, name: str) -> tuple[float, Rounding | None]:
     return a, None
 
 
-def known_rounding(rounding: Rounding | None) -> dict[str, Any]:
+def known_rounding(rounding: Rounding | None = None, careful: Careful | None = None) -> dict[str, Any]:
     """The arguments of ``Smooth`` for bounds that cover the whole error of a gradient; none if there are no bounds."""
-    return {} if rounding is None else {"accuracy": 0.0, "rounding": rounding}
+    return {} if rounding is None else {"accuracy": 0.0, "rounding": rounding, "careful": careful}
 
 
 def gradient_error(f: Smooth, x: Array, p: Array, sizes: Callable[[Array], Any]) -> Any:

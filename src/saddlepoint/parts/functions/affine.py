@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import diags_array, issparse
 
-from saddlepoint.ground.arrays import Array, eps_of, is_array, namespace
+from saddlepoint.ground.arrays import Array, eps_of, is_array, namespace, space_of
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import mul_down
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
+from saddlepoint.parts.functions.careful import carefully, exactly, times, total, widened
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
@@ -59,6 +61,7 @@ def affine(
         trusted=f.trusted,
         accuracy=None if math.isnan(f.accuracy) else min(t.slope_ratio * f.accuracy * UP, 1.0),
         rounding=None if f.rounding is None and math.isnan(f.accuracy) else t.rounding,
+        careful=t.careful if f.careful is not None and f.accuracy == 0.0 and t.is_exact_inside else None,
     )
 
 
@@ -135,6 +138,26 @@ class Affine:
                 extra += a * (float(xp.max(s)) if is_array(s) else s) * f.L * norm(self.shift)
             bound = bound + extra * ones_like(bound)
         return bound
+
+    @property
+    def is_exact_inside(self) -> bool:
+        """Whether scale u + shift is computed without rounding, up to underflow."""
+        return self.shift is None and not is_array(self.scale) and (self.scale is None or is_power_of_two(self.scale))
+
+    def careful(self, u: Array) -> Sum:
+        """The gradient in about twice the digits, for an argument of f that is computed without rounding."""
+        wide = widened(u)
+        if wide is None:
+            p = self.grad(u)
+            return Sum(p, 0.0 * p, self.rounding(u))
+        z = self.inside(wide)
+        found = carefully(self.f, z)
+        off = self._error_inside(wide, z)
+        if off is not None:  # by underflow
+            found = found._replace(error=found.error + (self.f.L * norm(off)) * ones_like(off))
+        if self.slope is not None:
+            found = times(found, self.slope)
+        return found if self.linear is None else total(found, exactly(space_of(wide).cast(self.linear)))
 
     def _error_inside(self, u: Array, z: Array) -> Array | None:
         """Bounds on the errors of the entries of scale u + shift; None if they are exact."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,9 @@ class Detached:
         self.oracle = oracle
 
     def __call__(self, *arguments: Any) -> Any:
-        """The answer of the oracle, detached."""
-        return detached(self.oracle(*arguments))
+        """The answer of the oracle, detached; of several arrays, each of them."""
+        answer = self.oracle(*arguments)
+        return tuple(map(detached, answer)) if isinstance(answer, tuple) else detached(answer)
 
 
 def without_gradients(f: Smooth) -> Smooth:
@@ -33,7 +35,9 @@ def without_gradients(f: Smooth) -> Smooth:
         prox=Detached(f.prox) if f.has_prox else None,
         hessian=None if hessian is None else Detached(hessian),
         trusted=f.trusted,
-        **f.arithmetic | {"rounding": None if f.rounding is None else Detached(f.rounding)},
+        accuracy=None if math.isnan(f.accuracy) else f.accuracy,
+        rounding=None if f.rounding is None else Detached(f.rounding),
+        careful=None if f.careful is None else Detached(f.careful),
     )
 
 

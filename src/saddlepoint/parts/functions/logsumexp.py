@@ -9,13 +9,15 @@ import numpy as np
 from scipy.sparse import diags_array, issparse
 
 from saddlepoint.ground.arrays import Array, common_space, eps_of, is_array, namespace, smallest_of
-from saddlepoint.ground.elementwise import choose, clip
+from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.elementwise import cast_like, choose, clip
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, gamma, is_power_of_two
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import known_rounding
+from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.products import absolute, is_bounded, ridge_rounding
 from saddlepoint.parts.functions.smooth import Smooth, _constant, plus_identity
@@ -45,7 +47,7 @@ class LogSumExp(Smooth):
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
             space=common_space({"D of LogSumExp": self.D, "t of LogSumExp": self.t}),
             trusted=True,
-            **known_rounding(self._rounding if is_bounded(self.D) else None),
+            **known_rounding(*(self._rounding, self._careful) if is_bounded(self.D) else ()),
         )
 
     def _scores(self, x: Array) -> Array:
@@ -69,6 +71,19 @@ class LogSumExp(Smooth):
         if D is not None:
             p, bound = D.tmul(p), absolute(D.T).errors(p) + absolute(D.T).times(bound)
         return bound if self.l2 == 0.0 else bound + ridge_rounding(p, self.l2, x)
+
+    def _careful(self, x: Array) -> Sum:
+        """The gradient with sums in about twice the digits; the weights are as accurate as exp."""
+        wide, D = widened(x), self.D
+        r = None if wide is None else exactly(wide) if D is None else product(D, exactly(wide))
+        if r is not None and wide is not None:
+            scores = divided(r if self.t is None else total(r, exactly(-cast_like(self.t, wide))), self.tau)
+            high, e = rounded(scores)
+            p, error = weights(high), namespace(high).reshape(weight_errors(high[None, :], e[None, :]), (-1,))
+            found = Sum(p, 0.0 * p, error) if D is None else product(D.T, Sum(p, 0.0 * p, error))
+            if found is not None:
+                return total(found, two_product(wide, self.l2)) if self.l2 > 0.0 else found
+        return Sum(self._gradient(x), 0.0 * x, self._rounding(x))
 
     def _hessian(self, x: Array) -> Array:
         p = weights(self._scores(x))

@@ -10,12 +10,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array, common_space, eps_of, namespace
+from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.elementwise import cast_like
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions.accuracy import known_rounding
+from saddlepoint.parts.functions.careful import exactly, total, two_product, widened
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.parts.functions.products import AbsoluteMatrix, absolute, is_bounded, scaled_rounding
 from saddlepoint.parts.functions.smooth import Prox, Smooth, _constant
@@ -66,7 +69,7 @@ class Quadratic(Smooth):
             hessian=self._matrix if space is None or space.is_numpy else None,
             restrict=None if isinstance(self.P, Coupling) else self._restrict,
             trusted=trusted,
-            **known_rounding(self._rounding if is_bounded(self.P) else None),
+            **known_rounding(*(self._rounding, self._careful) if is_bounded(self.P) else ()),
         )
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
@@ -100,6 +103,21 @@ class Quadratic(Smooth):
         for skew in self._asymmetry():
             bound = bound + (0.5 + eps) * skew.times(xp.abs(x))
         return bound if self.b is None else bound + eps * xp.abs(self._gradient(x))
+
+    def _careful(self, x: Array) -> Sum:
+        """P x + b in about twice the digits; the ordinary gradient where there is no such product."""
+        wide, P = widened(x), self.P
+        product: Sum | None = None
+        if wide is not None and isinstance(P, Coupling):
+            product = P.careful_mul(wide)
+        elif wide is not None and not isinstance(P, Coupling):
+            product = two_product(wide, P if isinstance(P, float) else cast_like(P, wide))
+        if wide is None or product is None:
+            return Sum(self._gradient(x), 0.0 * x, self._rounding(x))
+        found = total(product, None if self.b is None else exactly(cast_like(self.b, wide)))
+        for skew in self._asymmetry() if isinstance(P, Coupling) else ():
+            found = found._replace(error=found.error + (0.5 + eps_of(wide)) * skew.times(abs(wide)))
+        return found
 
     def _asymmetry(self) -> tuple[AbsoluteMatrix] | tuple[()]:
         """|P - P'|, or nothing if P is symmetric."""

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import diags_array, issparse
 
 from saddlepoint.ground.arrays import NUMPY64, Array, common_space, eps_of, namespace
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.elementwise import cast_like, choose, clip, sigmoid, softplus, tanh
 from saddlepoint.ground.errors import ProblemError
@@ -20,7 +21,8 @@ from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, underflow
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
-from saddlepoint.parts.functions.accuracy import Rounding, known_rounding
+from saddlepoint.parts.functions.accuracy import Careful, Rounding, known_rounding
+from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.products import absolute, is_bounded, ridge_rounding
 from saddlepoint.parts.functions.smooth import Prox, Restrict, Smooth, _constant, plus_identity
@@ -80,7 +82,7 @@ class Risk(Smooth):
             restrict=restrict if self.D is None else None,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
             trusted=True,
-            **(known_rounding(self._known_rounding()) if elsewhere is None else elsewhere.arithmetic),
+            **(known_rounding(*self._known_rounding()) if elsewhere is None else elsewhere.arithmetic),
         )
 
     def _loss(self, r: Array) -> Array:
@@ -106,7 +108,7 @@ class Risk(Smooth):
         sliced = {name: held[name][rows] for name in ("t", "labels") if held.get(name) is not None}
         vars(own).update({**held, **sliced, "D": None, "l2": 0.0})
         return Smooth(
-            own._gradient, mu=0.0, L=self.curvature[1], value=own._value, **known_rounding(own._known_rounding())
+            own._gradient, mu=0.0, L=self.curvature[1], value=own._value, **known_rounding(*own._known_rounding())
         )
 
     def _residual(self, x: Array) -> Array:
@@ -122,8 +124,8 @@ class Risk(Smooth):
     def _bounds_slopes(self) -> bool:
         return type(self)._slope_error is not Risk._slope_error
 
-    def _known_rounding(self) -> Rounding | None:
-        return self._rounding if self._bounds_slopes() and is_bounded(self.D) else None
+    def _known_rounding(self) -> tuple[Rounding, Careful] | tuple[()]:
+        return (self._rounding, self._careful) if self._bounds_slopes() and is_bounded(self.D) else ()
 
     def _rounding(self, x: Array) -> Array:
         """Bounds on the errors of the entries of the gradient.
@@ -143,6 +145,24 @@ class Risk(Smooth):
             slope = D.tmul(slope) * scale
             bound = bound + 2.0 * eps * xp.abs(slope) + underflow(slope)
         return bound if self.l2 == 0.0 else bound + ridge_rounding(slope, self.l2, x)
+
+    def _careful(self, x: Array) -> Sum:
+        """The gradient with sums in about twice the digits; the ordinary one where D has no such products."""
+        wide, D = widened(x), self.D
+        r = None if wide is None else exactly(wide) if D is None else product(D, exactly(wide))
+        if r is not None and wide is not None:
+            slope = self._careful_slope(r if self.t is None else total(r, exactly(-cast_like(self.t, wide))))
+            found = slope if D is None else product(D.T, slope)
+            if found is not None:
+                found = found if D is None else divided(found, float(D.shape[0]))
+                return total(found, two_product(wide, self.l2)) if self.l2 > 0.0 else found
+        return Sum(self._gradient(x), 0.0 * x, self._rounding(x))
+
+    def _careful_slope(self, r: Sum) -> Sum:
+        """The slopes at the residuals r, as accurately as ``_slope`` computes them."""
+        high, error = rounded(r)
+        slope = self._slope(high)
+        return Sum(slope, 0.0 * slope, self._slope_error(high, error))
 
     def _hessian(self, x: Array) -> Any:
         bend = self._bend(self._residual(x))
@@ -174,6 +194,9 @@ class LeastSquares(Risk):
 
     def _slope_error(self, r: Array, e: Array) -> Array:
         return e
+
+    def _careful_slope(self, r: Sum) -> Sum:
+        return r
 
     def _bend(self, r: Array) -> Array:
         return np.ones_like(r)
@@ -293,6 +316,13 @@ class Huber(Risk):
         """Where the residual is surely beyond delta, only delta is rounded, to the dtype of r."""
         d = eps_of(r) * self.delta if eps_of(r) > NUMPY64.eps else 0.0
         return choose(_least(r, e) > self.delta + d, 0.0 * e + d, clip(e, 0.0, 2.0 * self.delta) + d)
+
+    def _careful_slope(self, r: Sum) -> Sum:
+        """The residuals themselves where they are surely within delta."""
+        high, error = rounded(r)
+        inside = abs(high) + error < self.delta
+        nothing, slope = 0.0 * high, self._slope(high)
+        return Sum(slope, choose(inside, r.lo, nothing), choose(inside, r.error, self._slope_error(high, error)))
 
     def _bend(self, r: Array) -> Array:
         return choose(abs(r) <= self.delta, 0.0 * r + 1.0, 0.0 * r)

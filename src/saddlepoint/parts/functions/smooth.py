@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import eye_array, issparse
 
-from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_of, namespace
+from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_of, namespace, space_of
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
@@ -29,6 +30,7 @@ from saddlepoint.parts.functions.accuracy import (
 )
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
+from saddlepoint.parts.functions.careful import careful_of_sum, carefully, exactly, times, total, widened
 
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
@@ -243,6 +245,7 @@ class Smooth:
             trusted=f.trusted and g.trusted,
             accuracy=known(accuracy_of_sum(f, g)),
             rounding=rounding_of_sum(f, g),
+            careful=careful_of_sum(f, g),
         )
 
     def __mul__(self, factor: float) -> Smooth:
@@ -293,6 +296,7 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         trusted=f.trusted,
         accuracy=known(f.accuracy),
         rounding=None if f.rounding is None and math.isnan(f.accuracy) else AnchoredRounding(f, weight, centre),
+        careful=None if f.careful is None or f.accuracy != 0.0 else AnchoredRounding(f, weight, centre).careful,
     )
 
 
@@ -306,6 +310,15 @@ class AnchoredRounding:
         """The bounds at x: those of a sum of two functions."""
         ball = Smooth(self._gradient, mu=0.0, L=self.weight, accuracy=0.0, rounding=self._bounds)
         return SumRounding(self.f, ball)(x)
+
+    def careful(self, x: Array) -> Sum:
+        """The gradient in about twice the digits."""
+        wide = widened(x)
+        if wide is None:
+            p = self.f.grad(x) + self._gradient(x)
+            return Sum(p, 0.0 * p, self(x))
+        step = total(exactly(wide), exactly(-space_of(wide).cast(self.centre)))
+        return total(carefully(self.f, x), times(step, self.weight))
 
     def _gradient(self, x: Array) -> Array:
         return self.weight * (x - self.centre)

@@ -136,6 +136,10 @@ def _prox(store: Store, _: Sequence[Array], function: int, v: int, t: float) -> 
     return np.asarray(store[function].prox(point, t), point.dtype)
 
 
+def _careful(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
+    return np.stack(store[function].careful(store[x]))
+
+
 def _rounding(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
     return np.asarray(store[function].rounding(store[x]))
 
@@ -145,6 +149,7 @@ STEPS: dict[str, Callable[..., Array]] = {
     "fill": _fill,  # a number, a dtype
     "grad": _grad,  # a function, a vector
     "prox": _prox,  # a function, a vector, a number
+    "careful": _careful,  # a function, a vector; three rows: hi, lo and error of the gradient in about twice the digits
     "rounding": _rounding,  # a function, a vector; the result bounds the errors of the gradient
     "mul": lambda store, given, y: store[MATRIX].mul(given[y]),  # the position of y in the broadcast
     "weighted": _weighted,  # pairs (factor, vector); the result is their sum

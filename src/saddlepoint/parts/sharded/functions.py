@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, eps_of
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import underflow
@@ -38,12 +39,18 @@ class ShardedFunction(Smooth):
             trusted=g.trusted,
             accuracy=known(g.accuracy),
             rounding=None if g.rounding is None else self._rounding,
+            careful=None if g.careful is None else self._careful,
         )
 
     @property
     def separable(self) -> bool:
         """True: g has ``restrict``."""
         return True
+
+    def _careful(self, x: Any) -> Sum:
+        whole = Sharded(self.library, self.library.float64, "careful", (self.number, self.library.asarray(x)))
+        parts: list[Any] = [Sharded(self.library, whole.dtype, "row", (whole, k)) for k in range(3)]
+        return Sum(*parts)
 
     def _rounding(self, x: Any) -> Any:
         return Sharded(self.library, self.library.float64, "rounding", (self.number, self.library.asarray(x)))

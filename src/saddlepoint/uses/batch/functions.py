@@ -13,11 +13,13 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, concat, eps_of, namespace
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.elementwise import cast_like
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
-from saddlepoint.parts.functions.accuracy import Rounding
+from saddlepoint.parts.functions.accuracy import Careful, Rounding
+from saddlepoint.parts.functions.careful import carefully, exactly, times, total, two_product, widened
 from saddlepoint.parts.functions.entropy import Entropy
 from saddlepoint.parts.functions.logsumexp import LogSumExp, score_errors, weight_errors
 from saddlepoint.parts.functions.products import absolute, ridge_rounding, scaled_rounding
@@ -36,6 +38,7 @@ class Parts(NamedTuple):
     grad: Gradient
     rounding: Rounding
     prox: BlockProx | None = None
+    careful: Careful | None = None
 
 
 def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | None:
@@ -57,6 +60,7 @@ def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | No
         trusted=all(f.trusted for f in functions),
         accuracy=0.0,
         rounding=parts.rounding,
+        careful=parts.careful,
     )
 
 
@@ -113,7 +117,14 @@ def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | No
             bound: Array = sizes.errors(x) + (0.5 + eps) * skew.times(xp.abs(x))
             return bound if b is None else bound + eps * xp.abs(product(x))
 
-        return Parts(product, product_rounding)
+        def careful_product(x: Array) -> Sum:
+            wide = widened(x)
+            if wide is None:
+                return Sum(product(x), 0.0 * x, product_rounding(x))
+            found = total(matrices.careful_mul(wide), None if b is None else exactly(cast_like(b, wide)))
+            return found._replace(error=found.error + (0.5 + eps_of(wide)) * skew.times(abs(wide)))
+
+        return Parts(product, product_rounding, careful=careful_product)
     P = _numbers([f.P for f in functions], size, space)
 
     def grad(x: Array) -> Array:
@@ -124,7 +135,16 @@ def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | No
         u: Array = (v if b is None else v - t * b) / (1.0 + t * _like(P, v))
         return u
 
-    return Parts(grad, lambda x: scaled_rounding(_like(P, x), b, x), prox)
+    def rounding(x: Array) -> Array:
+        return scaled_rounding(_like(P, x), b, x)
+
+    def careful(x: Array) -> Sum:
+        wide = widened(x)
+        if wide is None:
+            return Sum(grad(x), 0.0 * x, rounding(x))
+        return total(two_product(wide, _like(P, wide)), None if b is None else exactly(cast_like(b, wide)))
+
+    return Parts(grad, rounding, prox, careful)
 
 
 def _skew(matrices: Any) -> Any:
@@ -145,25 +165,31 @@ def _risks(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
     rows = size if first.D is None else first.D.shape[0]
     targets = [f.labels if hasattr(f, "labels") else f.t for f in functions]
     # The mean over the rows of all blocks is the sum of the blocks' means, divided by their number.
-    total: Risk = type(first)(None if D is None else D.bounded(), _joined(targets, rows, space), 0.0, **shape)
+    losses: Risk = type(first)(None if D is None else D.bounded(), _joined(targets, rows, space), 0.0, **shape)
     count = 1.0 if D is None else float(len(functions))
     l2 = _numbers([f.l2 for f in functions], size, space)
 
     def grad(x: Array) -> Array:
-        return count * total.grad(x) + _like(l2, x) * x
+        return count * losses.grad(x) + _like(l2, x) * x
 
     def prox(v: Array, t: Any) -> Array:
         shrink = 1.0 / (1.0 + t * _like(l2, v))
-        return total.prox(shrink * v, shrink * t)
+        return losses.prox(shrink * v, shrink * t)
 
     def rounding(x: Array) -> Array:
         """The bounds of the sum, times the number of blocks, and those of one more product and of l2 x."""
-        assert total.rounding is not None
-        eps, p = eps_of(x), count * total.grad(x)
-        own: Array = count * total.rounding(x) + eps * namespace(x).abs(p)
+        assert losses.rounding is not None
+        eps, p = eps_of(x), count * losses.grad(x)
+        own: Array = count * losses.rounding(x) + eps * namespace(x).abs(p)
         return own + ridge_rounding(p, _like(l2, x), x)
 
-    return Parts(grad, rounding, prox if total.has_prox else None)
+    def careful(x: Array) -> Sum:
+        wide = widened(x)
+        if wide is None:
+            return Sum(grad(x), 0.0 * x, rounding(x))
+        return total(times(carefully(losses, wide), count), two_product(wide, _like(l2, wide)))
+
+    return Parts(grad, rounding, prox if losses.has_prox else None, careful)
 
 
 def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
