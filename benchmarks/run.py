@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 # One BLAS thread where time is measured; all threads where calls are counted.
 SECTIONS = {
     "overhead": ("Meter and driver", "1"),
+    "certificate_cost": ("What a certificate costs", "1"),
     "table1": ("Table 1, measured", "1"),
     "applications": ("Applications", "1"),
     "fused_cpu": ("One pass over A on a CPU", str(os.cpu_count())),

@@ -45,6 +45,7 @@ class Coupling(ABC):
         trusted: whether products with A and A' are computed from the same entries, so that they agree.
         runtime: which processes hold A, and how they decide together.
         has_entries: whether products are computed from entries that are known, so that their errors can be bounded.
+        careful_entries: number of entries of A that products in about twice the digits have read.
         probes: products with A, and as many with A', that ``as_coupling`` used to examine A.
     """
 
@@ -54,6 +55,7 @@ class Coupling(ABC):
     fused_compiled: bool = False
     trusted: bool = False
     has_entries: bool = False
+    careful_entries: int = 0
     runtime: Runtime = LOCAL
     probes = 0
 

@@ -19,7 +19,7 @@ BLOCK = 1 << 18  # entries of A converted at a time for a product with a vector 
 FUSE_BYTES = 1 << 26  # least bytes of A; a smaller A may fit the cache, and loading Numba would take longer
 FUSE_SIDE_BYTES = 1 << 7  # least bytes of the shorter side, over which the access to the longer vector is amortised
 FUSE_ROW_BYTES = 1 << 21  # most bytes of a contiguous row: `through` needs eight rows in the cache at once
-CAREFUL_ENTRIES = 1 << 20  # entries of A from which Numba is loaded for a product in about twice the digits
+LOADING = 1 << 25  # entries of A of which products in about twice the digits take as long as loading Numba does
 FUSE_COLUMNS = 1000  # most contiguous columns: `through` needs a strip of rows across all of them in the cache
 
 
@@ -136,7 +136,7 @@ class DenseCoupling(Coupling):
 
     def careful_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, by compiled loops for a large A."""
-        if uses_kernels(self.A.size) and (self.A.flags.c_contiguous or self.A.flags.f_contiguous):
+        if (self.A.flags.c_contiguous or self.A.flags.f_contiguous) and uses_kernels(self, self.A.size):
             from saddlepoint.parts.coupling import dot2_kernels
 
             return dot2_kernels.dense(self.A, y)
@@ -147,9 +147,13 @@ class DenseCoupling(Coupling):
         return norm(self._column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.size))  # Frobenius; exact for rank one
 
 
-def uses_kernels(entries: int) -> bool:
-    """Whether a product in about twice the digits is computed by Numba: it is loaded already, or A is large."""
-    return ("numba" in sys.modules or entries >= CAREFUL_ENTRIES) and _compiled()
+def uses_kernels(A: Coupling, entries: int) -> bool:
+    """Whether Numba computes the next product of A in about twice the digits.
+
+    It does if it is loaded already, or once products without it have taken as long as loading it would take.
+    """
+    A.careful_entries += entries
+    return ("numba" in sys.modules or A.careful_entries >= LOADING) and _compiled()
 
 
 def _compiled() -> bool:

@@ -139,7 +139,7 @@ class SparseCoupling(Coupling):
 
     def careful_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, by compiled loops for a large A."""
-        if uses_kernels(self.A.nnz):
+        if uses_kernels(self, self.A.nnz):
             from saddlepoint.parts.coupling import dot2_kernels
 
             return dot2_kernels.sparse(self.A, y)
