@@ -641,3 +641,9 @@ def test_certificates_over_shards_are_those_of_numpy():
         assert sharded.distance == pytest.approx(own.distance, abs=2 * sharded.rounding)
         assert sharded.rounding <= 30 * own.rounding
     assert f.certificate(x, found.y).rounding < 0.5 * f.certificate(x, found.y, 1.0).rounding
+
+
+def test_a_claimed_mu_of_a_ready_function_in_parts_is_checked():
+    g = sp.Quadratic(np.geomspace(0.01, 1.0, M), B, mu=0.1)
+    with pytest.raises(sp.AssumptionError, match="mu of g is too large"):
+        sp.solve(sharded_problem(g)[0])

@@ -13,7 +13,7 @@ from wrong_assumptions import VIOLATIONS, Given, M, asymmetric, box, large_mu, n
 
 import saddlepoint as sp
 from saddlepoint.methods.registry import method_names
-from saddlepoint.parts.functions.probes import curvature
+from saddlepoint.parts.functions.probes import Unexaminable, curvature
 from saddlepoint.problems.assumptions import GradientCheck, L_too_small, mu_too_large
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 
@@ -275,3 +275,8 @@ def test_rounding_errors_of_large_terms_are_not_called_an_asymmetric_jacobian(of
     assert right.noise == 0.0
     with pytest.raises(sp.AssumptionError, match="not the gradient of any function"):
         wrong.refuse_skew(x, twisted(x), 1.0, 0.0, curvature(twisted, x, 1.0, 12))
+
+
+def test_curvatures_over_a_length_near_the_smallest_numbers_are_not_measured():
+    with pytest.raises(Unexaminable):
+        curvature(lambda x: 2.0 * x, np.zeros(3), 1e-308, 3)

@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 
 from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.linalg import inner, max_abs, norm
 from saddlepoint.parts.functions.smooth import Gradient, Value
 
 LINE = 6  # number of points on a line from which noise is estimated
@@ -26,6 +26,7 @@ LINES = 5  # most lines on which noise is estimated
 FALLS = 0.25  # factor by which an estimate of noise falls, from a line to a finer one, if it is bending and not noise
 ROUNDING = 1e3  # largest error, in units of rounding, of a gradient that does not count as noisy
 SINGLE = float(np.finfo(np.float32).eps)
+SHORTEST = 1e-300  # length of a step below which differences are not divided by it
 NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
 ASIDE = 1e-4  # distance by which points are moved before curvatures are measured, in units of ``length_scale``
 FURTHER = 0.03  # the same distance where noise is measured; it is larger because the lines are longer
@@ -184,7 +185,7 @@ def _is_single(p: Array) -> bool:
     if eps_of(p) >= SINGLE:
         return False
     xp = namespace(p)
-    return not bool(xp.any(xp.astype(xp.astype(p, xp.float32), p.dtype) != p))
+    return max_abs(xp.astype(xp.astype(p, xp.float32), p.dtype) - p) == 0.0
 
 
 def _line(grad: Gradient, x: Array, length: float, step: float, seed: int) -> tuple[list[Array], int]:
@@ -270,13 +271,13 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
     """Arnoldi's method on (grad(z + step q) - grad(z))/step, or the difference to the other side.
 
     The gradients have errors up to ``wrong``, and curvatures relative errors up to ``relative``. The basis is empty if
-    the gradient cannot be evaluated.
+    the gradient cannot be evaluated, or if the step is too short to divide by.
     """
     base = gradient_or_none(grad, z)
     calls = 1
     basis: list[Array] = []
     H = np.zeros((steps, steps))
-    if base is None:
+    if base is None or step < SHORTEST:
         return _Arnoldi([], H, None, math.inf, calls)
     diagonal, weight = 0.0 * base, 0.0 * base  # Bekas, Kokiopoulou and Saad 2007: sums of q * J q and of q * q
     error = math.inf
