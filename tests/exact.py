@@ -37,6 +37,12 @@ def weighted_gram(A: Matrix, weights: Vector, B: Matrix | None = None) -> Matrix
     return [[dot([w * u for w, u in zip(weights, a, strict=True)], b) for b in right] for a in left]
 
 
+def centred_columns(A: Matrix) -> Matrix:
+    """A minus the means of its columns."""
+    means = [mean(column) for column in zip(*A, strict=True)]
+    return [[v - m for v, m in zip(row, means, strict=True)] for row in A]
+
+
 def solved(A: Matrix, b: Vector) -> Vector:
     """The solution of A x = b, by elimination."""
     n = len(b)

@@ -4,10 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact import distance, exact, mean, solved, weighted_gram
+from exact import centred_columns, distance, dot, exact, mean, solved, times, transposed, weighted_gram
 from scipy import sparse
 
 from saddlepoint.apps import AUCClassifier, auc
+from saddlepoint.apps.risk import RiskRegressor
+from saddlepoint.apps.structure import Graph
 
 MEANS = [0.0, 1e4, 1e7, 1e10]
 CONTAINERS = {
@@ -70,3 +72,72 @@ def test_auc(centre, kind, small, monkeypatch):
         assert model.result_.solved
         if kind != "sparse":  # means of dense columns cost nothing
             assert model.certificate_.distance <= 1e-9 or scale < 1.0
+
+
+def regression(kind, centre, scale, seed=0):
+    """X as an array, X as it is given to an estimator, and targets, some of them far off."""
+    X, given, _ = samples(kind, centre, scale, seed)
+    rng = np.random.default_rng(seed)
+    y = (X - X.mean(axis=0)) @ [1.0, -0.5, 0.2] / scale + 0.1 * rng.standard_normal(len(X)) + 3.0 * centre
+    y[::5] += 20.0
+    return X, given, y
+
+
+def graph_truth(X, y, l2, strength):
+    """The saddle point (w, z) of squared loss with the graph of the edges (0, 1) and (1, 2)."""
+    D, t = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)]
+    N, K = len(D), [[1, -1, 0], [0, 1, -1]]
+    P = weighted_gram(D, [Fraction(1, N)] * N)
+    for j in range(3):
+        P[j][j] += Fraction(l2)
+    rows = [[*P[j], *(Fraction(k[j]) for k in K)] for j in range(3)]
+    rows += [
+        [*(-Fraction(v) for v in K[i]), *(Fraction(int(i == j)) / Fraction(strength) for j in range(2))]
+        for i in range(2)
+    ]
+    return solved(rows, [*(v / N for v in times(transposed(D), t)), Fraction(0), Fraction(0)])
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("centre", MEANS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_squared_loss(centre, kind):
+    for scale in (1e-8, 1.0, 1e8):
+        X, given, y = regression(kind, centre, scale)
+        l2 = 1e-3 * float(np.var(X, axis=0).max())
+        strength = 0.3 * l2
+        structure = Graph([(0, 1), (1, 2)], strength)
+        model = RiskRegressor(l2=l2, structure=structure, max_seconds=0.3).fit(given, y)
+        truth = graph_truth(X, y, l2, strength)
+        true = distance(model.result_.x, truth[:3]) + distance(model.result_.y, truth[3:])
+        assert true <= model.certificate_.distance
+        assert model.result_.solved or X.std() > 1e3  # then z is far larger than w
+
+
+def huber_truth(X, y, l2, delta, near):
+    """The minimiser (w, b) of Huber's loss with l2, from the residuals that are beyond delta at a point near it."""
+    D, t = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)]
+    D, N, delta = [[*row, Fraction(1)] for row in D], len(D), Fraction(delta)
+    n, r = len(D[0]), [dot(row, exact(near)) - v for row, v in zip(D, t, strict=True)]
+    inside = [Fraction(int(abs(v) <= delta), N) for v in r]
+    P = weighted_gram(D, inside)
+    for j in range(n):
+        P[j][j] += Fraction(l2)
+    pulls = [v if abs(u) <= delta else (-delta if u > 0 else delta) for u, v in zip(r, t, strict=True)]
+    w = solved(P, [v / N for v in times(transposed(D), pulls)])
+    after = [dot(row, w) - v for row, v in zip(D, t, strict=True)]
+    assert [u > delta for u in r] == [u > delta for u in after]  # otherwise w is not the minimiser
+    assert [u < -delta for u in r] == [u < -delta for u in after]
+    return w
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("centre", MEANS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_huber_loss(centre, kind):
+    X, given, y = regression(kind, centre, 1.0)
+    l2 = 1e-2 * max(1.0, float(np.var(X, axis=0).max()))
+    model = RiskRegressor("huber", l2, delta=1.0, max_seconds=0.5).fit(given, y)
+    truth = huber_truth(X, y, l2, 1.0, model.result_.x)
+    assert distance(model.result_.x, truth) <= model.certificate_.distance
+    assert model.result_.solved or X.std() > 1e3

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
@@ -27,10 +27,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
+from saddlepoint.apps.centred import Centred, centred
+from saddlepoint.apps.forming import EPS, UP, formed
 from saddlepoint.apps.structure import Structure, positive
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
@@ -103,7 +106,8 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     The docstring of this module has the saddle form and its constants. The intercept b is the weight of a feature of
     constant value and takes part in l2, as in liblinear, because a certificate needs strong convexity in all variables;
     a larger ``intercept_scaling`` makes this penalty smaller and the problem harder. The structure does not include it.
-    With more than two classes there is one problem for each class against the rest.
+    With more than two classes there is one problem for each class against the rest. The certificate is about the
+    numbers as they were given, which enter the problem unchanged.
 
     Args:
         loss: "logistic", log(1 + exp(-s)); or "hinge", max(0, 1 - s) rounded over ``width``.
@@ -211,10 +215,12 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
     """Linear regression: squared or Huber loss, l2, and a structure on the features.
 
     (1/N) sum_i loss(x_i'w + b - t_i) + l2/2 |w|^2 + phi(K w) is minimised; the docstring of this module has the saddle
-    form and its constants. With an intercept, features and targets are centred first. For the squared loss b is then
-    mean(t) - mean(x)'w, free of any penalty. For Huber's loss it is that plus a correction, the weight of a feature of
-    constant value. The correction takes part in l2, because a certificate needs strong convexity in all variables:
-    l2/2 (correction / intercept_scaling)^2 is added. The structure does not include the intercept.
+    form and its constants. With an intercept, features and targets are centred first. The certificate is about the
+    numbers as they were given and their exact means: what rounding changes when the data are centred is part of it, and
+    large means cost no accuracy. For the squared loss b is then mean(t) - mean(x)'w, free of any penalty. For Huber's
+    loss it is that plus a correction, the weight of a feature of constant value. The correction takes part in l2,
+    because a certificate needs strong convexity in all variables: l2/2 (correction / intercept_scaling)^2 is added. The
+    structure does not include the intercept.
 
     Args:
         loss: "squared", r^2/2; or "huber", r^2/2 where |r| <= delta and delta |r| - delta^2/2 beyond.
@@ -267,66 +273,89 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
     def problem(self, X: Any, y: Any) -> Saddle:
         """The saddle problem of these data."""
         X, y = check_X_y(X, y, **CHECKS, y_numeric=True)
-        D, t, _ = self._centred(X, y)
-        return self._saddle(self._risk(D, t), X.shape[1])
+        return self._saddle(self._risk(self._data(X, y)), X.shape[1])
 
     def fit(self, X: Any, y: Any) -> RiskRegressor:
         """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
         X, y = validate_data(self, X, y, **CHECKS, y_numeric=True)
-        D, t, centre = self._centred(X, y)
-        scale = norm(t) / math.sqrt(t.shape[0])
-        f = self._saddle(self._risk(D, t), X.shape[1])
-        self.result_ = self._solve(f, D, scale if scale > 0.0 else 1.0, "the problem")
+        data = self._data(X, y)
+        scale = norm(data.t) / math.sqrt(data.t.shape[0])
+        f = self._saddle(self._risk(data), X.shape[1])
+        self.result_ = self._solve(f, data.D, scale if scale > 0.0 else 1.0, "the problem")
         self.certificate_ = self.result_.certificate
         self.n_iter_ = self.result_.iterations
         self.coef_ = self.result_.x[: X.shape[1]]
-        correction = self.intercept_scaling * float(self.result_.x[-1]) if D.shape[1] > X.shape[1] else 0.0
-        self.intercept_ = float(y.mean()) - inner(centre, self.coef_) + correction if self.fit_intercept else 0.0
+        correction = self.intercept_scaling * float(self.result_.x[-1]) if data.D.shape[1] > X.shape[1] else 0.0
+        self.intercept_ = data.t_mean - inner(data.means, self.coef_) + correction if self.fit_intercept else 0.0
         return self
 
     def predict(self, X: Any) -> Array:
         """x'w + b of every sample."""
         return self._scores(X)
 
-    def _centred(self, X: Any, y: Array) -> tuple[Coupling, Array, Array]:
-        """The data as they enter the problem, and the means of the features."""
+    def _data(self, X: Any, y: Array) -> Data:
+        """The data as they enter the problem."""
+        y = y.astype(np.float64)
         if not self.fit_intercept:
-            return as_coupling(X), y.astype(np.float64), np.zeros(X.shape[1])
-        centre = np.asarray(X.mean(axis=0)).ravel()
-        D, shift = X, centre
-        if self.loss == "huber":  # the constant feature is not centred
-            D, shift = self._with_constant(X), np.append(centre, 0.0)
-        moved = Shifted(D, np.ones(D.shape[0]), shift) if issparse(D) else as_coupling(D - shift)
-        return moved, y - y.mean(), centre
+            return Data(as_coupling(X), y, np.zeros(X.shape[1]), 0.0)
+        constant = positive(self.intercept_scaling, "intercept_scaling") if self.loss == "huber" else None
+        features, targets = centred(X, constant=constant), centred(y[:, None])
+        t = targets.D.matrix()[:, 0]
+        return Data(features.D, t, features.means, float(targets.means[0]), features, targets)
 
-    def _risk(self, D: Coupling, t: Array) -> Smooth:
+    def _risk(self, data: Data) -> Smooth:
         if self.loss == "squared":
-            return LeastSquares(D, t)
-        if self.loss == "huber":
-            return Huber(D, t, delta=self.delta)
-        raise ProblemError(f"loss of RiskRegressor is {self.loss!r}; expected 'squared' or 'huber'")
+            risk: Smooth = LeastSquares(data.D, data.t)
+        elif self.loss == "huber":
+            risk = Huber(data.D, data.t, delta=self.delta)
+        else:
+            raise ProblemError(f"loss of RiskRegressor is {self.loss!r}; expected 'squared' or 'huber'")
+        return data.formed_risk(risk) if data.features is not None and data.targets is not None else risk
 
 
-class Shifted(Coupling):
-    """D - u v' for a sparse D, without making it dense: centred data if u = 1 and v has the means of the columns."""
+class Data(NamedTuple):
+    """Data as they enter a regression.
 
-    trusted = True
+    Attributes:
+        D, t: the features and targets, centred if there is an intercept.
+        means, t_mean: what was subtracted, rounded to float64; zero if there is no intercept.
+        features, targets: what is known of the rounding of D and t; None if they were not centred.
+    """
 
-    def __init__(self, D: Any, u: Array, v: Array) -> None:
-        self.D, self.u, self.v = D, u, v
-        self.shape = (D.shape[0], D.shape[1])
-        self.dtype = D.dtype
+    D: Coupling
+    t: Array
+    means: Array
+    t_mean: float
+    features: Centred | None = None
+    targets: Centred | None = None
 
-    def mul(self, y: Array) -> Array:
-        """D y - u v'y."""
-        return np.asarray(self.D @ y - inner(self.v, y) * self.u)
+    def formed_risk(self, risk: Smooth) -> Smooth:
+        """The risk of D and t, with bounds that refer to the exact means.
 
-    def tmul(self, x: Array) -> Array:
-        """D'x - v u'x."""
-        return self.T.mul(x)
+        The gradient is D's/N for slopes s of r = D x - t, where |s| <= |r|, and slopes change no more than r does. If
+        the columns of D have errors of the norms e_j, and t has one of norm e, then r has an error of at most
+        e'|x| + e, and entry j of the gradient one of (e_j |r| + |D_j| (e'|x| + e))/N.
+        """
+        assert self.features is not None
+        assert self.targets is not None
+        N, n = self.D.shape
+        sizes, errors = self.features.sizes, self.features.errors
+        t_size, t_error = float(self.targets.sizes[0]), float(self.targets.errors[0])
+        rows = columns = errors
+        if risk.rounding is None:  # D is not one matrix: its products are bounded here, too
+            rows, columns = errors + gamma(n + 8, EPS) * sizes, errors + gamma(N + 8, EPS) * sizes
+            t_error = t_error + EPS * t_size
 
-    def _transpose(self) -> Coupling:
-        return Shifted(self.D.T, self.v, self.u)
+        def error(x: Array) -> Array:
+            size = np.abs(x)
+            r = t_size + inner(sizes, size)
+            return np.asarray((UP / N) * (r * columns + (inner(rows, size) + t_error) * sizes))
+
+        if risk.rounding is None:
+            risk = risk.replace(accuracy=0.0, rounding=lambda x: 4.0 * EPS * np.abs(risk.grad(x)), trusted=True)
+        # The singular values of D are wrong by at most the Frobenius norm of its error.
+        least = max(math.sqrt(N * risk.mu) * (1.0 - 8.0 * EPS) - UP * norm(errors), 0.0)
+        return formed(risk, error, mu=least * least / N * (1.0 - 8.0 * EPS))
 
 
 def _classes(y: Array) -> Array:
