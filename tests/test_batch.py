@@ -124,7 +124,8 @@ def test_the_whole_certifies_the_worst_block(seed):
     x, y = batch.back(u, v)
     own = [f.certificate(*point) for f, *point in zip(fs, batch.split(x), batch.split(y), strict=True)]
     for found, expected in zip(batch.certificates(x, y), own, strict=True):
-        np.testing.assert_allclose(found[:-1], expected[:-1], rtol=1e-9)
+        assert found.rounding == pytest.approx(expected.rounding, rel=0.1)  # the functions of a batch bound it by block
+        np.testing.assert_allclose(found._replace(rounding=0.0)[:-1], expected._replace(rounding=0.0)[:-1], rtol=1e-9)
         assert found.assumes == expected.assumes
     worst = batch.problem.certificate(u, v)
     assert worst.distance == pytest.approx(max(c.distance for c in own), rel=1e-9)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sps
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64, space_of, to_host
@@ -558,7 +558,7 @@ def test_care_is_taken_only_where_rounding_decides():
 
 
 def test_certificates_say_what_they_rest_on():
-    ready = sp.Smooth(lambda x: 2.0 * x, mu=2.0, L=2.0, accuracy=0.0, trusted=True)
+    ready = sp.Smooth(lambda x: 2.0 * x, mu=2.0, L=2.0, accuracy=0.0, trusted=True, quadratic=True)
     black = sp.Smooth(lambda x: 2.0 * x, mu=2.0, L=2.0)
     stated = sp.Smooth(lambda x: 2.0 * x, mu=2.0, L=2.0, accuracy=1e-9)
     unknown = sp.Smooth(lambda x: 2.0 * x, mu=None, L=2.0)
@@ -573,3 +573,22 @@ def test_certificates_say_what_they_rest_on():
     assert "gradient of h is as accurate" in sentences
     assert "Products with A" in sentences
     assert "mu of h is unknown" in said(ready, unknown, np.eye(2))
+
+
+def test_errors_of_an_operator_are_measured():
+    """Products with terms that are far larger than A err by more than two units of rounding of |A| |y|."""
+    rng = np.random.default_rng(0)
+    A, large = rng.standard_normal((30, 20)), 1e7
+    shift = np.full((30, 1), large)
+    mul, tmul = (lambda y: (A + shift) @ y - shift[:, 0] * y.sum()), (lambda x: (A + shift).T @ x - large * x.sum())
+    operator = LinearOperator(A.shape, matvec=mul, rmatvec=tmul, dtype=np.float64)
+    g, h = sp.Quadratic(1.0, rng.standard_normal(30)), sp.Quadratic(1.0, rng.standard_normal(20))
+    found = sp.solve(sp.Saddle(g, h, operator), tol=1e-5)
+    assert found.solved
+    assert min(found.certificate.noise_x, found.certificate.noise_y) > 1e-10
+    error_x = np.linalg.norm(mul(found.y) - A @ found.y)
+    assert found.certificate.noise_x > error_x
+    plain = sp.solve(
+        sp.Saddle(g, h, LinearOperator(A.shape, matvec=A.dot, rmatvec=A.T.dot, dtype=np.float64)), tol=1e-5
+    )
+    assert plain.certificate.noise_x <= 1e-14

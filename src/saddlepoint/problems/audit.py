@@ -16,6 +16,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
 from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.coupling.adjoint import additivity_error
 from saddlepoint.parts.functions.probes import (
     ASIDE,
     NOISE,
@@ -34,13 +35,14 @@ from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck, stated_error
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
 from saddlepoint.problems.refutations import other_slope
-from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.saddle import Saddle, assumed_of_arithmetic, given_mu
 from saddlepoint.theory.certificate import Certificate, distance_bound
 
 STEPS = 10  # least number of steps of the search for curvatures
 SHARE = 0.05  # most steps of that search, as a share of the calls that the run has made
 MEMORY = 3_000_000  # most numbers that the search keeps in memory
 UNEXAMINED = "the gradient is not finite around the point, or raises an exception there"
+SPLITS = 0.5637, 0.8719  # shares of a vector that is split to measure the errors of products
 PAIRS = 2  # number of random pairs of vectors on which A' is compared with A
 
 
@@ -49,6 +51,7 @@ class Audit:
 
     Attributes:
         noise: bounds on the errors of gradients of g and of h, as far as they were measured; in a batch, for any block.
+        product_noise: bounds on the errors of A y and of A'x beyond rounding, as far as they were measured.
         loud: the functions of which this noise is clearly larger than rounding.
         outcome: for each function that was examined, why that could not be done; empty if it could.
     """
@@ -56,6 +59,7 @@ class Audit:
     def __init__(self, f: Saddle, meter: Meter) -> None:
         self.meter = meter
         self.noise = {"g": 0.0, "h": 0.0}
+        self.product_noise: tuple[float, ...] = (0.0, 0.0)
         self.loud: set[str] = set()
         self.outcome: dict[str, str] = {}
         self.of(f)
@@ -92,26 +96,23 @@ class Audit:
     def assumes(self) -> tuple[str, ...]:
         """What certificates rest on and nothing proves, one sentence each."""
         said = []
-        for name, check in self.gradient_checks.items():
-            given = f"mu = {check.mu:.6g} of {name}"
-            if math.isnan(getattr(self.f, name).mu):
-                continue
+        for name in self.gradient_checks:
             if name not in self.outcome:
-                said.append(f"{given} is what was given; it was not examined")
+                outcome = "it was not examined"
             elif self.outcome[name]:
-                said.append(f"{given} was given and could not be examined: {self.outcome[name]}")
+                outcome = f"it could not be examined: {self.outcome[name]}"
             else:
-                said.append(
-                    f"{given} is what was given; the gradients that were examined around the point agree with it"
-                )
+                outcome = "the gradients that were examined around the point agree with it"
+            said.append(f"{given_mu(name, getattr(self.f, name))}; {outcome}.")
             if self.noise[name] > 0.0:
                 said.append(
-                    f"the errors of the gradient of {name} are at most {self.noise[name]:.2g}, "
-                    f"which is {NOISE:g} times the noise that was measured"
+                    f"The errors of the gradient of {name} are at most {self.noise[name]:.2g}, "
+                    f"which is {NOISE:g} times the noise that was measured."
                 )
         if self.products is not None:
-            said.append("A.T is the transpose of A, as far as products with random vectors show")
-        return (*said, *self.doubts)
+            said.append("A.T is the transpose of A, as far as products with random vectors show.")
+        doubts = (f"{doubt[:1].upper()}{doubt[1:]}." for doubt in self.doubts)
+        return (*said, *assumed_of_arithmetic(self.f.g, self.f.h, self.f.A), *doubts)
 
     @property
     def checks(self) -> dict[str, GradientCheck | AdjointCheck]:
@@ -121,7 +122,7 @@ class Audit:
 
     def certificate(self, x: Array, y: Array, tol: float | None = None) -> Certificate:
         """The certificate of (x, y), which allows for the noise; its gradients and products are checked."""
-        self.seen.noise = self.noise["g"], self.noise["h"]
+        self.seen.noise = self.noise["g"] + self.product_noise[0], self.noise["h"] + self.product_noise[1]
         return self.seen.certificate(x, y, tol)
 
     def floor(self, x: Array, y: Array, certificate: Certificate) -> float:
@@ -151,7 +152,8 @@ class Audit:
                         self.outcome[name] = self._function(name, point, product, thoroughly)
             if self.products is not None:
                 self._coupling(self.products, thoroughly)
-        return any(self.noise[name] > before[name] for name in before)
+            worse = self._measure_products(x, y)
+        return worse or any(self.noise[name] > before[name] for name in before)
 
     def _function(self, name: str, kept: Array, product: Array, thoroughly: bool) -> str:
         """Examine one function at a point, where its field is the gradient plus ``product``.
@@ -249,6 +251,26 @@ class Audit:
             self.meter.note(name, PAIRS)
         if thoroughly and check.claimed:
             check.check_norm()
+
+    def _measure_products(self, x: Array, y: Array) -> bool:
+        """Measure the errors of A y and of A'x where the entries of A are not known; return whether they have grown.
+
+        What exceeds the rounding that certificates assume of such products becomes part of the noise.
+        """
+        A = self.f.A
+        if A.has_entries:
+            return False
+        Ay, Atx = A.both(x, y)
+        errors = additivity_error(A.mul, y, Ay, SPLITS), additivity_error(A.tmul, x, Atx, SPLITS)
+        for name in ("A", "At"):
+            self.meter.note(name, 1 + 2 * len(SPLITS))
+        assumed = A.product_error(y, eps_of(Ay)), A.T.product_error(x, eps_of(Atx))
+        before = self.product_noise
+        self.product_noise = tuple(
+            max(old, NOISE * error if NOISE * error > most else 0.0)
+            for old, error, most in zip(before, errors, assumed, strict=True)
+        )
+        return self.product_noise != before
 
     def _checked(self, f: Smooth, name: str) -> Smooth:
         if name not in self.gradient_checks:

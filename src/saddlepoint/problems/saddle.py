@@ -14,7 +14,7 @@ from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_
 from saddlepoint.ground.compensated import Accumulator, Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, squared_together
-from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.rounding import ELEMENTARY, gamma
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Entropy, GroupHuber, LogSumExp, Quadratic, Risk
@@ -198,7 +198,8 @@ class Saddle:
     @cached_property
     def assumes(self) -> tuple[str, ...]:
         """What certificates of this problem rest on beside arithmetic, in sentences."""
-        return assumptions(self.g, self.h, self.A)
+        claims = [f"{given_mu(name, f)}." for name, f in (("g", self.g), ("h", self.h)) if not f.trusted]
+        return (*claims, *assumed_of_arithmetic(self.g, self.h, self.A))
 
     def _certificate(self, residuals: tuple[Any, Any, Any, Any]) -> Certificate:
         return certificate_from_residuals(self.mu_x, self.mu_y, *residuals, *self.noise)
@@ -330,13 +331,15 @@ def _careful_sum(f: Smooth, x: Array, p: Array, product: Sum, sign: float = 1.0)
     return total.total()
 
 
-def assumptions(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
-    """What a certificate rests on beside the arithmetic of its query, in sentences."""
+def given_mu(name: str, f: Smooth) -> str:
+    """The beginning of a sentence about the mu of a function whose constants are claims of the caller."""
+    return f"The strong convexity mu of {name} is {'unknown' if math.isnan(f.mu) else f'{f.mu:.6g}, as given'}"
+
+
+def assumed_of_arithmetic(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
+    """What certificates assume about how gradients and products are computed, in sentences."""
     found = []
     for name, f in (("g", g), ("h", h)):
-        if not f.trusted:
-            mu = "unknown" if math.isnan(f.mu) else f"{f.mu:.6g}, as given"
-            found.append(f"The strong convexity mu of {name} is {mu}.")
         if math.isnan(f.accuracy):
             found.append(
                 f"The gradient of {name} is computed to within two units of rounding of its length plus L times the "
@@ -344,6 +347,13 @@ def assumptions(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
             )
         elif f.accuracy > 0.0 or isinstance(f.rounding, StatedBounds):
             found.append(f"The gradient of {name} is as accurate as was stated.")
+        elif f.trusted and not f.quadratic:
+            found.append(
+                f"The functions exp, log and tanh in the gradient of {name} err by at most {ELEMENTARY:g} eps."
+            )
     if not A.has_entries:
-        found.append("Products with A and with its transpose are right to two units of rounding of |A| |y|.")
+        found.append(
+            "Products with A and with its transpose are right to two units of rounding of |A| |y|, apart from the "
+            "errors that are found in them."
+        )
     return tuple(found)

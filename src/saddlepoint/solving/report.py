@@ -32,7 +32,7 @@ def make_result(run: Run, status: Status) -> Result:
         y=y,
         status=status,
         message=sentence(status, _ending(run)),
-        certificate=run.monitor.certificate,
+        certificate=run.monitor.certificate._replace(assumes=run.monitor.audit.assumes()),
         calls={name: count for name, count in state.counts.calls.items() if count or name not in PROXES},
         passes=state.counts.passes,
         iterations=state.iterations,

@@ -7,7 +7,7 @@ y1 + y2 = y exactly, and A y1 + A y2 - A y, which is zero for a linear A, shows 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner, norm
@@ -46,13 +46,13 @@ def wrong_transpose(mul: Product, tmul: Product, y: Array, Ay: Array, x: Array, 
     )
 
 
-def additivity_error(product: Product, v: Array, of_v: Array) -> float:
+def additivity_error(product: Product, v: Array, of_v: Array, shares: Iterable[float] = PARTS) -> float:
     """The largest |B(c v) + B(v - c v) - B v| for a few numbers c, where ``product`` computes B times a vector.
 
     c v is rounded, and for 1/2 <= c <= 1 the difference v - c v is exact.
     """
     worst = 0.0
-    for share in PARTS:
+    for share in shares:
         part = share * v
         worst = max(worst, norm(product(part) + product(v - part) - of_v))
     return worst

@@ -80,7 +80,8 @@ def solve_many(
 def _solve_batch(batch: Batch, tol: float, **options: Any) -> list[Result]:
     run = solve(batch.problem, tol=tol, **options)
     x, y = batch.back(run.x, run.y)
-    certificates = batch.certificates(x, y, (run.certificate.noise_x, run.certificate.noise_y))
+    noise, assumes = (run.certificate.noise_x, run.certificate.noise_y), run.certificate.assumes
+    certificates = [proof._replace(assumes=assumes) for proof in batch.certificates(x, y, noise, tol)]
     f = batch.problem
     # A run examines gradients that the caller gave just before it reports "solved", so it may have ended before that.
     examined = run.solved or (f.g.trusted and f.h.trusted)
