@@ -84,8 +84,8 @@ def product(D: Coupling, s: Sum) -> Sum | None:
         return None
     if float(namespace(s.lo).max(abs(s.lo) + s.error)) == 0.0:
         return high
-    low, size = D.mul(s.lo), absolute(D)
-    return total(high, Sum(low, 0.0 * low, size.errors(s.lo) + size.times(s.error)))
+    low = D.mul(s.lo)
+    return total(high, Sum(low, 0.0 * low, absolute(D).errors(s.lo, s.error)))
 
 
 def careful_of_sum(f: Smooth, g: Smooth) -> Careful | None:

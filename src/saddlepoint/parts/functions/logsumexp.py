@@ -69,7 +69,7 @@ class LogSumExp(Smooth):
         p = weights(scores)
         bound: Array = xp.reshape(weight_errors(scores[None, :], e[None, :]), (-1,))
         if D is not None:
-            p, bound = D.tmul(p), absolute(D.T).errors(p) + absolute(D.T).times(bound)
+            p, bound = D.tmul(p), absolute(D.T).errors(p, bound)
         return bound if self.l2 == 0.0 else bound + ridge_rounding(p, self.l2, x)
 
     def _careful(self, x: Array) -> Sum:

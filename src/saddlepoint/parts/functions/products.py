@@ -22,6 +22,9 @@ from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
 ENTRIES = 1 << 18, 1 << 24  # entries of D that are copied at a time: on NumPy, in another library
 
+HALF = 0.5625  # one half, and room for the rounding of a bound
+TAME = 1e-30  # sums of squares above it, of numbers up to 1, have lost no digits to underflow, also in float32
+
 
 class AbsoluteMatrix(ABC):
     """The matrix |D|, for bounds on products with it; D may be block-diagonal.
@@ -36,13 +39,21 @@ class AbsoluteMatrix(ABC):
 
     @abstractmethod
     def times(self, w: Array) -> Array:
-        """Bounds on the entries of |D| w, for a w without negative entries."""
+        """Bounds on the entries of |D| w, up to rounding, for a w without negative entries."""
 
-    def errors(self, x: Array, more: int = 0) -> Array:
-        """Bounds on the errors of the entries of D x, as computed in the dtype of x, and of ``more`` additions."""
+    def errors(self, x: Array, e: Array | None = None, more: int = 0) -> Array:
+        """Bounds on the errors of the entries of D x, as computed in the dtype of x.
+
+        Args:
+            x: the vector.
+            e: bounds on the errors of its entries, if it has any.
+            more: additions that follow.
+        """
         xp, least = namespace(x), smallest_of(x)
         w = xp.abs(x)
-        terms = self.times(w)
+        slack = gamma(self.length + 1 + more, eps_of(x))
+        # The factor allows for the rounding of the bound itself.
+        terms = (1.0 + 2.0 * slack) * self.times(slack * w if e is None else slack * w + e)
         # Underflow can change each term, and the bound too; other libraries may take subnormal operands for zero.
         lost = (self.length + 8.0) * least + 0.0 * terms
         top = xp.max(xp.reshape(w, (self.blocks, -1)), axis=1, keepdims=True)
@@ -50,7 +61,7 @@ class AbsoluteMatrix(ABC):
         if not isinstance(x, np.ndarray):
             rows = rows + least * (self.length * top + xp.reshape(self.times(ones_like(w)), (self.blocks, -1)))
         lost = xp.reshape(choose(top + 0.0 * rows > 0.0, rows, 0.0 * rows), (-1,))
-        bound: Array = gamma(self.length + 1 + more, eps_of(x)) * terms + lost
+        bound: Array = terms + lost
         return bound
 
 
@@ -82,11 +93,13 @@ class AbsoluteArray(AbsoluteMatrix):
         scale = choose(largest > 0.0, largest, 0.0 * largest + 1.0)
         sizes = []
         for part, where in self._parts():
-            scaled = part / (scale[where, ...] if len(A.shape) == 3 else scale)
-            sizes.append((norms(scaled, self._axis), xp.sum(scaled, axis=self._axis), xp.max(scaled, axis=self._axis)))
-        self.two, self.one, self.most = (
+            scaled, axis = part / (scale[where, ...] if len(A.shape) == 3 else scale), self._axis
+            sizes.append((xp.sum(scaled * scaled, axis=axis), xp.sum(scaled, axis=axis), xp.max(scaled, axis=axis)))
+        squares, self.one, self.most = (
             xp.reshape(_joined(xp, list(found)), (self.blocks, -1)) for found in zip(*sizes, strict=True)
         )
+        # Where squares have lost digits to underflow, the largest entry of the row gives a bound.
+        self.two = choose(squares > TAME, xp.sqrt(squares), math.sqrt(self.length) * self.most)
         del self._A
 
     def _parts(self) -> Any:
@@ -100,7 +113,7 @@ class AbsoluteArray(AbsoluteMatrix):
             yield space.xp.abs(space.wide.cast(part)), where
 
     def times(self, w: Array) -> Array:
-        """Bounds on the entries of |D| w."""
+        """Bounds on the entries of |D| w, up to rounding."""
         xp = namespace(w)
         v = self.columns * xp.reshape(w, (self.blocks, -1))
         bound = self.two * norms(v, 1)[:, None]
@@ -119,7 +132,7 @@ class AbsoluteSparse(AbsoluteMatrix):
         self.length = int(counts.max(initial=0))
 
     def times(self, w: Array) -> Array:
-        """The product |D| w, as computed: its relative error is below 1/2."""
+        """The product |D| w, as computed."""
         A = self.A
         return np.asarray(type(A)((np.abs(A.data), A.indices, A.indptr), shape=A.shape) @ w)
 

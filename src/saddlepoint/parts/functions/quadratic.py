@@ -20,7 +20,7 @@ from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.careful import exactly, total, two_product, widened
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
-from saddlepoint.parts.functions.products import AbsoluteMatrix, absolute, is_bounded, scaled_rounding
+from saddlepoint.parts.functions.products import HALF, AbsoluteMatrix, absolute, is_bounded, scaled_rounding
 from saddlepoint.parts.functions.smooth import Prox, Smooth, _constant
 
 
@@ -101,7 +101,7 @@ class Quadratic(Smooth):
             return scaled_rounding(self.P, self.b, x)
         bound = absolute(self.P).errors(x)
         for skew in self._asymmetry():
-            bound = bound + (0.5 + eps) * skew.times(xp.abs(x))
+            bound = bound + HALF * skew.times(xp.abs(x))
         return bound if self.b is None else bound + eps * xp.abs(self._gradient(x))
 
     def _careful(self, x: Array) -> Sum:
@@ -116,7 +116,7 @@ class Quadratic(Smooth):
             return Sum(self._gradient(x), 0.0 * x, self._rounding(x))
         found = total(product, None if self.b is None else exactly(cast_like(self.b, wide)))
         for skew in self._asymmetry() if isinstance(P, Coupling) else ():
-            found = found._replace(error=found.error + (0.5 + eps_of(wide)) * skew.times(abs(wide)))
+            found = found._replace(error=found.error + HALF * skew.times(abs(wide)))
         return found
 
     def _asymmetry(self) -> tuple[AbsoluteMatrix] | tuple[()]:

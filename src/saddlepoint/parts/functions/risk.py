@@ -141,7 +141,7 @@ class Risk(Smooth):
         slope, bound = self._slope(r), self._slope_error(r, e)
         if D is not None:
             scale, transpose = 1.0 / D.shape[0], absolute(D.T)
-            bound = scale * (transpose.errors(slope) + transpose.times(bound))
+            bound = scale * transpose.errors(slope, bound)
             slope = D.tmul(slope) * scale
             bound = bound + 2.0 * eps * xp.abs(slope) + underflow(slope)
         return bound if self.l2 == 0.0 else bound + ridge_rounding(slope, self.l2, x)

@@ -186,9 +186,9 @@ def _risk_rounding(store: Store, given: Sequence[Array], function: int, y: int, 
     The errors of A y change the slopes by at most L times as much. ``shards`` more additions follow.
     """
     A, loss, point = store[MATRIX], store[function], given[y]
-    t, transpose = A.mul(point), absolute(A.T)
+    t = A.mul(point)
     slope, error = loss.grad(t), loss.rounding(t) + loss.L * absolute(A).errors(point)
-    return None, transpose.errors(slope, shards) + transpose.times(error)
+    return None, absolute(A.T).errors(slope, error, shards)
 
 
 REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {

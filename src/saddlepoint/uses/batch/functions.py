@@ -22,7 +22,7 @@ from saddlepoint.parts.functions.accuracy import Careful, Rounding
 from saddlepoint.parts.functions.careful import carefully, exactly, times, total, two_product, widened
 from saddlepoint.parts.functions.entropy import Entropy
 from saddlepoint.parts.functions.logsumexp import LogSumExp, score_errors, weight_errors
-from saddlepoint.parts.functions.products import absolute, ridge_rounding, scaled_rounding
+from saddlepoint.parts.functions.products import HALF, absolute, ridge_rounding, scaled_rounding
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.risk import Huber, LeastSquares, LogCosh, Logistic, Risk, SmoothedHinge
 from saddlepoint.parts.functions.smooth import Gradient, Smooth
@@ -114,7 +114,7 @@ def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | No
 
         def product_rounding(x: Array) -> Array:
             xp, eps = namespace(x), eps_of(x)
-            bound: Array = sizes.errors(x) + (0.5 + eps) * skew.times(xp.abs(x))
+            bound: Array = sizes.errors(x) + HALF * skew.times(xp.abs(x))
             return bound if b is None else bound + eps * xp.abs(product(x))
 
         def careful_product(x: Array) -> Sum:
@@ -122,7 +122,7 @@ def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | No
             if wide is None:
                 return Sum(product(x), 0.0 * x, product_rounding(x))
             found = total(matrices.careful_mul(wide), None if b is None else exactly(cast_like(b, wide)))
-            return found._replace(error=found.error + (0.5 + eps_of(wide)) * skew.times(abs(wide)))
+            return found._replace(error=found.error + HALF * skew.times(abs(wide)))
 
         return Parts(product, product_rounding, careful=careful_product)
     P = _numbers([f.P for f in functions], size, space)
@@ -228,7 +228,7 @@ def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts |
         p = weights(z)
         bound: Array = xp.reshape(weight_errors(z, xp.reshape(e, (blocks, -1))), (-1,))
         if D is not None:
-            p, bound = D.tmul(p), absolute(D.T).errors(p) + absolute(D.T).times(bound)
+            p, bound = D.tmul(p), absolute(D.T).errors(p, bound)
         return bound + ridge_rounding(p, _like(l2, x), x)
 
     return Parts(grad, rounding)
