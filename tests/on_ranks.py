@@ -1,9 +1,14 @@
 """One rank of an MPI job; tests/test_mpi.py starts it with mpiexec.
 
 Usage: python on_ranks.py FOLDER cli ARGUMENTS...   the command line, with the pid of every rank in FOLDER
-       python on_ranks.py FOLDER SCENARIO           a scenario of this file; rank 0 prints its findings as JSON
+       python on_ranks.py FOLDER commands JSON      several command lines one after the other
+       python on_ranks.py FOLDER SCENARIO...        scenarios of this file, one after the other
+
+With the last two, rank 0 prints what was found as JSON: a list for the commands, a dictionary for the scenarios.
 """
 
+import contextlib
+import io
 import json
 import os
 import sys
@@ -67,8 +72,11 @@ def steps():
 
 
 def unordered():
-    mpi.ORDERED = 0
-    return solved() | {"norm": norm(problem()[0].space.of_x.cast(1e-200 * np.arange(M)))}
+    """The sums are taken in any order."""
+    ordered, mpi.ORDERED = mpi.ORDERED, 0
+    found = solved() | {"norm": norm(problem()[0].space.of_x.cast(1e-200 * np.arange(M)))}
+    mpi.ORDERED = ordered
+    return found
 
 
 def one_rank_fails():
@@ -100,21 +108,40 @@ def ranks_disagree():
 
 def clocks_differ():
     """Rank 1 believes that an hour has passed; rank 0 decides."""
+    clock = time.perf_counter
     if RANK == 1:
-        ahead = time.perf_counter
-        time.perf_counter = lambda: ahead() + 3600.0
-    return solved(max_seconds=100.0)
+        time.perf_counter = lambda: clock() + 3600.0
+    found = solved(max_seconds=100.0)
+    time.perf_counter = clock
+    return found
+
+
+def command(arguments):
+    """Run the command line, and return the exit code, the standard output and the standard error of every rank."""
+    from saddlepoint.commands import main as command_line
+
+    sys.argv = ["saddlepoint", *arguments]
+    out, err, code = io.StringIO(), io.StringIO(), None
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            command_line()
+        except SystemExit as end:
+            code = end.code
+    return COMM.allgather((code, out.getvalue(), err.getvalue()))
 
 
 def main():
-    folder, scenario, *arguments = sys.argv[1:]
-    if scenario == "cli":
+    folder, first, *arguments = sys.argv[1:]
+    if first == "cli":
         from saddlepoint.commands import main as command_line
 
         Path(folder, f"pid-{RANK}").write_text(str(os.getpid()))
         sys.argv = ["saddlepoint", *arguments]
         command_line()
-    found = globals()[scenario]()
+    if first == "commands":
+        found = [command(words) for words in json.loads(arguments[0])]
+    else:
+        found = {scenario: globals()[scenario]() for scenario in (first, *arguments)}
     if RANK == 0:
         print(json.dumps(found))
 
