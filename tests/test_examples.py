@@ -1,12 +1,12 @@
 """The gallery: its scripts run, their claims hold, they draw a picture, and they become pages and notebooks."""
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from forked import run_script
 
 import saddlepoint as sp
 
@@ -22,15 +22,17 @@ every_script = pytest.mark.parametrize("script", SCRIPTS, ids=[f"{path.parent.na
 @every_script
 def test_script(script, tmp_path):
     """In a process of its own, with warnings as errors. The time limit only ends what hangs."""
-    command = [sys.executable, "-W", "error", ROOT / "docs/applications/draw.py", script, "--out", tmp_path]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # small products are slower on two threads than on one
-    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120)
-    assert run.returncode == 0, run.stderr
-    assert PROOF.search(run.stdout), run.stdout
-    pictures = sorted(tmp_path.glob("*.png"))
+    folder, output = tmp_path / "folder", tmp_path / "output"
+    folder.mkdir()
+    output.mkdir()
+    draw = ROOT / "docs/applications/draw.py"
+    code, out, err = run_script(draw, script, "--out", folder, folder=folder, output=output, timeout=120)
+    assert code == 0, err
+    assert PROOF.search(out), out
+    pictures = sorted(folder.glob("*.png"))
     assert pictures
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
-    assert sorted(tmp_path.iterdir()) == pictures  # and nothing else is left behind
+    assert sorted(folder.iterdir()) == pictures  # and nothing else is left behind
 
 
 @every_script

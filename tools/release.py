@@ -159,8 +159,8 @@ def empty_environment(folder: Path) -> Path:
 
 
 def install(python: Path, what: str) -> None:
-    """Install a package into an environment."""
-    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", what)
+    """Install a package into an environment; Python compiles the modules when they are first imported."""
+    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-compile", what)
 
 
 def installed(python: Path) -> set[str]:

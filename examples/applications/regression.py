@@ -71,7 +71,7 @@ models = {
     "Huber": huber,
     "Huber, constrained": constrained,
 }
-shares, radii = np.arange(0.0, 0.31, 0.05), np.geomspace(0.01, 2.0, 25)
+shares, radii = np.arange(0.0, 0.31, 0.1), np.geomspace(0.01, 2.0, 15)
 errors = {name: [held_out_error(model, share) for share in shares] for name, model in models.items()}
 for name, found in errors.items():
     print(f"without and with 30 % outliers: {found[0]:.1f}, {found[-1]:.1f}  {name}")
