@@ -159,11 +159,13 @@ class PolicyEvaluation:
         self.b = np.asarray(self.phi.T @ self.rewards)
         self.states: Any = None
         self.formed = self.ridge_w == 0.0 or self._compact()
+        low, high = _eigenvalue_bounds(self.C) if self.formed else (0.0, np.inf)
+        if self.formed and max(low, self.ridge_w) == 0.0:
+            raise ProblemError(self._dependence())
+        if low < 0.5 * self.ridge_w:  # rounding hides the ridge in C, but not in products with the features
+            self.formed = False
         if self.formed:
-            low, high = _eigenvalue_bounds(self.C)
-            if max(low, self.ridge_w) == 0.0:
-                raise ProblemError(self._dependence())
-            self.h: Smooth = Quadratic(_as_diagonal(self.C), -self.b, mu=max(low, self.ridge_w), L=high)
+            self.h: Smooth = Quadratic(_as_diagonal(self.C), -self.b, mu=low, L=high).replace(trusted=True)
             self.A = as_coupling(-self.M.T)
         else:
             self.h = rows * LeastSquares(self.phi, self.rewards, self.ridge_w / rows)
@@ -261,13 +263,13 @@ class PolicyEvaluation:
         """The saddle problem; for ridge = 0 the equivalent one that is strongly convex (see the module)."""
         if self.ridge > 0.0:
             return Saddle(Quadratic(self.ridge), self.h, self.A)
-        low, high = self._gram_bounds
-        if low == 0.0:
+        if self._gram_bounds[0] == 0.0:
             raise ProblemError(NOT_UNIQUE if self.formed else "ridge is 0 and M is not formed; give a positive ridge")
         M, C, b, tau = self.M, self.C, self.b, 0.5 / self.h.L
-        mu, L = (c - tau * c * c for c in (self.h.mu, self.h.L))
-        g = Quadratic(_as_diagonal(tau * (M.T @ M)), -tau * (M.T @ b), mu=tau * low, L=tau * high)
-        h = Quadratic(_as_diagonal(C - tau * (C @ C)), tau * (C @ b) - b, mu=mu, L=L)
+        g = Quadratic(
+            _as_diagonal(tau * (M.T @ M)), -tau * (M.T @ b)
+        )  # what is formed is rounded, so mu is proven anew
+        h = Quadratic(_as_diagonal(C - tau * (C @ C)), tau * (C @ b) - b)
         return Saddle(g, h, tau * (M.T @ C) - M.T)
 
     def solve(

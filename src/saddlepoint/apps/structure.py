@@ -24,8 +24,11 @@ from sklearn.base import BaseEstimator
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic, Smooth
+
+EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
 
 
 class Structure(BaseEstimator, ABC):  # type: ignore[misc]
@@ -119,7 +122,8 @@ class Norms(Structure):
         if bound == 0.0:
             raise ProblemError("K of the structure is zero; expected a nonzero matrix, or structure=None")
         s = 0.5 * l2 / bound
-        ridge = Quadratic((l2 * eye_array(K.shape[1]) - s * (K.T @ K)).tocsr(), mu=0.5 * l2, L=l2)
+        P = (l2 * eye_array(K.shape[1]) - s * (K.T @ K)).tocsr()  # the eigenvalues are l2/2 at least, up to rounding
+        ridge = Quadratic(P, mu=(0.5 - 4.0 * gamma(sum(K.shape) + 8, EPS)) * l2, L=l2).replace(trusted=True)
         strength, width = positive(self.strength, "strength"), positive(self.width, "width of the structure")
         return ridge, GroupHuber(self._row_labels(K.shape[0]), strength, width, s).conjugate()
 
