@@ -266,9 +266,8 @@ class PolicyEvaluation:
         if self._gram_bounds[0] == 0.0:
             raise ProblemError(NOT_UNIQUE if self.formed else "ridge is 0 and M is not formed; give a positive ridge")
         M, C, b, tau = self.M, self.C, self.b, 0.5 / self.h.L
-        g = Quadratic(
-            _as_diagonal(tau * (M.T @ M)), -tau * (M.T @ b)
-        )  # what is formed is rounded, so mu is proven anew
+        # What is formed here is rounded, so that mu is proven anew.
+        g = Quadratic(_as_diagonal(tau * (M.T @ M)), -tau * (M.T @ b))
         h = Quadratic(_as_diagonal(C - tau * (C @ C)), tau * (C @ b) - b)
         return Saddle(g, h, tau * (M.T @ C) - M.T)
 
