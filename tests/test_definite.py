@@ -18,7 +18,7 @@ from saddlepoint.ground.definite import (
     smallest_singular_value,
     symmetric_part,
 )
-from saddlepoint.ground.directed import add_down, mul_down
+from saddlepoint.ground.directed import add_down, div_down, mul_down
 from saddlepoint.ground.fill_in import factor_work
 from saddlepoint.parts.functions.constants import eigenvalue_bounds, gram_bounds
 
@@ -232,6 +232,8 @@ def test_sums_and_products_are_rounded_down():
         assert Fraction(add_down(a, b)) >= Fraction(math.nextafter(a + b, -math.inf))
         assert Fraction(mul_down(a, b)) <= Fraction(a) * Fraction(b)
         assert Fraction(mul_down(a, b)) >= Fraction(math.nextafter(a * b, -math.inf))
+        assert Fraction(div_down(a, abs(b))) <= Fraction(a) / abs(Fraction(b))
+        assert Fraction(div_down(a, abs(b))) >= Fraction(math.nextafter(a / abs(b), -math.inf))
     assert math.isnan(add_down(math.nan, 1.0))
     assert math.isnan(mul_down(math.nan, 1.0))
 
@@ -241,6 +243,10 @@ def test_mu_of_sums_and_multiples_is_rounded_down():
     assert Fraction((f + g).mu) <= Fraction(0.1) + Fraction(0.2)
     assert Fraction((3.0 * f).mu) <= 3 * Fraction(0.1)
     assert (2.0 * f).mu == 0.2
+    for high in (3.0, 10.0, 49.0, 0.3):
+        assert Fraction(sp.Entropy(low=1e-3, high=high).mu) <= 1 / Fraction(high)
+        f = sp.GroupHuber([0, 1], weight=high, width=0.7, l2=0.1)
+        assert Fraction(f.conjugate().mu) <= 1 / Fraction(f.L)
 
 
 # -- singular values -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Smooth
@@ -93,7 +94,7 @@ class Penalised(Smooth):
 
         super().__init__(
             grad,
-            mu=a + (0.0 if cost is None else cost.mu),
+            mu=a if cost is None else add_down(a, cost.mu),
             L=a + r * (side.norm**2 + 1.0) + (0.0 if cost is None else cost.L),
             value=value if cost is None or cost.value else None,
             dim=centre.shape[0],

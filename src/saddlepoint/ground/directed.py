@@ -1,4 +1,4 @@
-"""Sums and products of two numbers, rounded down."""
+"""Sums, products and quotients of two numbers, rounded down."""
 
 from __future__ import annotations
 
@@ -35,3 +35,15 @@ def mul_down(a: float, b: float) -> float:
     if not math.isfinite(p):
         return p
     return math.nextafter(p, -math.inf) if Fraction(a) * Fraction(b) < Fraction(p) else p
+
+
+def div_down(a: float, b: float) -> float:
+    """The quotient a/b for b > 0, or the next number below if the computed quotient is above it.
+
+    Example:
+        >>> from saddlepoint.ground.directed import div_down
+        >>> div_down(1.0, 4.0), div_down(1.0, 10.0) < 0.1
+        (0.25, True)
+    """
+    q = a / b
+    return math.nextafter(q, -math.inf) if math.isfinite(q) and Fraction(q) * Fraction(b) > Fraction(a) else q

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, eps_of, namespace
+from saddlepoint.ground.directed import div_down
 from saddlepoint.ground.elementwise import clip, log
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import ELEMENTARY
@@ -36,7 +37,7 @@ class Entropy(Smooth):
             raise ProblemError(f"low = {self.low:g} and high = {self.high:g} of Entropy; expected 0 < low < high")
         super().__init__(
             self._gradient,
-            mu=1.0 / self.high,
+            mu=div_down(1.0, self.high),
             L=1.0 / self.low,
             value=self._value,
             hessian=self._hessian,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, eps_of, space_of
+from saddlepoint.ground.directed import div_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, power_of_two
 from saddlepoint.ground.rounding import gamma, underflow
@@ -105,7 +106,7 @@ class GroupHuberConjugate(Smooth):
         self._steep = of.L
         super().__init__(
             self._gradient,
-            mu=1.0 / of.L,
+            mu=div_down(1.0, of.L),
             L=1.0 / of.l2,
             value=self._value,
             dim=of.dim,
