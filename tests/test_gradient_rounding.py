@@ -323,6 +323,23 @@ def test_a_long_row_of_equal_entries(as_matrix):
         assert error > 100 * Decimal(2.0**-52) * Decimal(a) * n * Decimal(a * b)
 
 
+def test_a_certificate_of_data_with_a_long_row():
+    """The computed gradient is zero at x = b (1, ..., 1), but the minimiser is elsewhere."""
+    n, a, b = 200_000, 0.1, 1.0 / 3.0
+    row, x = sparse.csr_array(np.full((1, n), a)), np.full(n, b)
+    l2 = n * a * a
+    t = float((row @ x)[0]) + l2 * b / a
+    g = sp.LeastSquares(row, [t], l2)
+    f = sp.Saddle(g, sp.Quadratic(1.0), sparse.csr_array((n, 1)))
+    at = Decimal(a) * Decimal(t) / (n * Decimal(a) ** 2 + Decimal(l2))  # each entry of the minimiser
+    distance = Decimal(n).sqrt() * abs(Decimal(b) - at)
+    assert np.linalg.norm(g.grad(x)) < 1e-9
+    assert distance > 20 * Decimal(2.0**-52) * Decimal(np.linalg.norm(x))
+    for tol in (None, 1.0):  # in twice the digits, and by the ordinary bound
+        assert Decimal(f.certificate(x, np.zeros(1), tol).distance_x) >= distance
+    assert Decimal(f.certificate(x, np.zeros(1)).distance_x) <= 4 * distance
+
+
 def test_data_of_lower_precision_are_exact():
     narrow, x = D.astype(np.float32), draw(1.0, 4)
     f = sp.LeastSquares(narrow, T.astype(np.float32), 0.1)
