@@ -178,11 +178,15 @@ def test_one_extreme_number(extreme, method):
     + [("krylov", "kappa 1e12"), ("krylov", "kappa_x 1e12")],
 )
 def test_rounding_explains_where_a_run_stalls(method, extreme):
-    """At kappa = 1e12 an error of 1e-16 in the field is 1e-4 in the point, and the certificate says so."""
+    """At kappa = 1e12 an error of 1e-16 in the field is 1e-4 in the point: ordinary arithmetic allows no more.
+
+    The certificate itself is computed in about twice the digits, so that its own rounding is far smaller.
+    """
     f, x, y, rest = diagonal(**EXTREMES[extreme])
     result = sp.solve(f, method=method, **{"tol": 1e-12 * size(x, y)} | rest)
     check(result, x, y, {Status.STALLED})
-    assert result.certificate.distance <= 100.0 * result.certificate.rounding
+    assert result.certificate.distance <= 100.0 * f.precision(result.x, result.y)
+    assert result.certificate.rounding <= 0.01 * result.certificate.distance
     assert size(result.x - x, result.y - y) <= 1e-3 * size(x, y)
 
 
