@@ -21,7 +21,7 @@ def chromium():
 
 @pytest.fixture
 def page(chromium):
-    """A page that may not complain, nor ask for anything but the file itself."""
+    """A page. The test fails if it logs an error or a warning, or loads anything but files."""
     context = chromium.new_context(offline=True, viewport={"width": 1100, "height": 900})
     context.set_default_timeout(10_000)
     page = context.new_page()
@@ -35,7 +35,7 @@ def page(chromium):
 
 
 def accessible(page):
-    """Complain about what axe-core finds wrong."""
+    """Assert that axe-core finds no barrier for people with disabilities."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]

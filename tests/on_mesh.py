@@ -134,7 +134,7 @@ def products(split):
 
 
 def refusal(call):
-    """The complaint."""
+    """The message of the ProblemError that a call raises; None if it raises none."""
     try:
         call()
     except sp.ProblemError as error:
@@ -149,7 +149,7 @@ def on_fewer():
 
 
 def in_a_mesh():
-    """Within a context of JAX's that overrides ours."""
+    """A problem that is made inside ``jax.set_mesh``, which would override the mesh of A."""
     with jax.set_mesh(jax.make_mesh((8,), ("rows",))):
         problem("rows")
 
@@ -161,7 +161,7 @@ def without_a_name():
 
 
 def resumed():
-    """A run that was broken off and goes on."""
+    """A run that is stopped by its budget and continued from its checkpoint."""
     f = problem("rows")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run"

@@ -52,7 +52,7 @@ def solved(**options):
 
 
 def steps():
-    """What ten steps move."""
+    """Count what ten steps send between the ranks."""
     f, engine = problem()
     method = sp.make_method("lpd-gs")
     f.norm  # noqa: B018 - estimated before the steps
@@ -80,7 +80,7 @@ def unordered():
 
 
 def one_rank_fails():
-    """A gradient on rank 1 raises; all ranks leave."""
+    """A gradient on rank 1 raises; the run ends on all ranks."""
     calls = []
 
     def part(rows):
@@ -107,7 +107,7 @@ def ranks_disagree():
 
 
 def clocks_differ():
-    """Rank 1 believes that an hour has passed; rank 0 decides."""
+    """The clock of rank 1 is an hour ahead; the clock of rank 0 decides."""
     clock = time.perf_counter
     if RANK == 1:
         time.perf_counter = lambda: clock() + 3600.0

@@ -65,14 +65,14 @@ def test_functions_are_read_as_imports_of_their_modules():
 
 
 def test_no_method_knows_the_oracle_meter():
-    """Methods see a Saddle. Counting and budgets are none of their business."""
+    """Methods are given a Saddle; they neither count calls nor know of budgets."""
     for one in imports():
         if floor(one.module) == "methods":
             assert one.imported != "saddlepoint.problems.oracle", one.module
 
 
 def test_couplings_do_not_know_the_engines_of_shards():
-    """Not even inside a function: engines register the kinds of A that they take."""
+    """Imports inside functions count as well: engines register the kinds of A that they take."""
     folders = ("saddlepoint.parts.coupling", "saddlepoint.parts.functions")
     found = [one for one in imports() if one.module.startswith(folders)]
     assert not [one for one in found if one.imported.startswith("saddlepoint.parts.sharded")]

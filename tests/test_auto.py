@@ -107,7 +107,7 @@ def test_the_limit_on_calls_holds_even_if_there_is_progress():
     schedule.switch("fell behind", 100)
     assert schedule.method == sp.LPDGS()
     assert schedule.state.notes == ["ogda fell behind, then lpd-gs"]
-    schedule.check_progress(start, 10**9, 10**9)  # nothing is left to change to
+    schedule.check_progress(start, 10**9, 10**9)  # there is no other method to change to
 
 
 def test_auto_beats_the_single_methods_on_the_chain():

@@ -19,7 +19,7 @@ from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 
 class Mishap(Exception):
-    """What goes wrong."""
+    """The exception that oracles and callbacks raise in these tests."""
 
 
 def fragile(f, where, after, error):
@@ -97,7 +97,7 @@ def test_at_the_door_there_is_no_point_yet():
 
 
 class Closed(Exception):
-    """Takes no attributes but Python's own."""
+    """An exception on which no attribute can be set but Python's own."""
 
     def __setattr__(self, name, value):
         if not name.startswith("__"):
@@ -106,7 +106,7 @@ class Closed(Exception):
 
 
 class Taken(Exception):
-    """Has a result of its own."""
+    """An exception that has an attribute ``result`` already."""
 
     result = "mine"
 
@@ -166,7 +166,7 @@ def test_only_the_callback_ends_a_run_by_stopiteration():
 def overwrite(result):
     """A callback that writes into everything it is given."""
     for array in (result.x, result.y):
-        array.setflags(write=True)  # it is read-only, and this callback insists
+        array.setflags(write=True)  # it was read-only
         array[:] = 1e3
     for values in (result.calls, result.parameters, result.setup_calls, result.provenance):
         values.clear()
@@ -219,7 +219,7 @@ def test_a_gradient_that_writes_into_points_it_has_seen_cannot_alter_the_result(
     g = sp.Smooth(grad, mu=f.mu_x, L=f.L_x)
     try:
         result = sp.solve(sp.Saddle(g, f.h, f.A), method="lpd-gs", tol=1e-6)
-    except (sp.AssumptionError, sp.ProblemError) as error:  # found out
+    except (sp.AssumptionError, sp.ProblemError) as error:  # the change was detected
         result = error.result
     if result is not None and result.solved:
         assert f.certificate(result.x, result.y).distance <= 1e-6
@@ -376,7 +376,7 @@ def test_errors_can_be_sent():
 
 
 def answer(f):
-    """For a worker."""
+    """Solve a problem; a function that other processes can import."""
     return sp.solve(f, tol=1e-8)
 
 

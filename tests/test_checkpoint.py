@@ -41,7 +41,7 @@ SAMPLED = slow_except(METHODS, "auto", "catalyst-dippa", "lpd-gs", "anderson-lpd
 
 @pytest.fixture
 def no_fsync(monkeypatch):
-    """What reaches the disk when is the matter of tests/test_kill.py; here it would only take time."""
+    """Do without fsync, which takes time; tests/test_kill.py tests what is on the disk at which moment."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 

@@ -147,7 +147,7 @@ def test_table(run):
 
 
 def test_the_whole_table_when_there_is_no_time(run):
-    """Every method has its row, and its dashes."""
+    """Every method has a row, with dashes in the place of numbers that were not measured."""
     code, out, _ = run("table", "--quick", "--methods", "all", "--max-seconds", "1e-9")
     assert code == 0
     for name in (*chain_methods(), "lower bound"):

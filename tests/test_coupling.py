@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 import saddlepoint as sp
 from saddlepoint.ground.spectrum import lanczos_steps, largest_eigenvalue
 from saddlepoint.parts.coupling import kinds, register_coupling
+from saddlepoint.parts.coupling.adjoint import wrong_transpose
 from saddlepoint.parts.coupling.dense import BLOCK
 from saddlepoint.problems.assumptions import AdjointCheck
 from saddlepoint.problems.transforms import scaled_coupling
@@ -278,7 +279,9 @@ def test_an_operator_that_subtracts_large_terms_is_accepted(mean):
     f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), centred_operator(mean))
     y, x = (np.random.default_rng(1).standard_normal(k) for k in (30, 200))
     for scale in (1.0, 1e-9):
-        AdjointCheck(f.A, lambda name, products: None).compare(scale * y, f.A.mul(scale * y), x, f.A.tmul(x))
+        products = scale * y, f.A.mul(scale * y), x, f.A.tmul(x)
+        AdjointCheck(f.A, lambda name, products: None).compare(*products)
+        assert not wrong_transpose(f.A.mul, f.A.tmul, *products, f.A.norm)
 
 
 @pytest.mark.parametrize(("mean", "lie"), [(0.0, 1e-11), (1e4, 1e-4), (1e6, 1e-2)])

@@ -274,7 +274,7 @@ def test_sparse_size_and_columns_decide():
     assert not fused(near, 1 << 20).T.fused
     assert not fused(near[:-8], 1 << 20, -1).fused  # too few entries
     assert fused(rng.integers(0, 1 << 18, entries), 1 << 18).fused
-    assert not fused(rng.integers(0, 1 << 19, entries), 1 << 19).fused  # columns all over the place
+    assert not fused(rng.integers(0, 1 << 19, entries), 1 << 19).fused  # the columns of a row are far apart
 
 
 def test_without_numba_products_are_plain(anywhere, monkeypatch):

@@ -83,7 +83,7 @@ def files(tmp_path):
 
 @pytest.fixture(scope="module")
 def answer():
-    """What one process makes of it, with the same shards."""
+    """The result of one process with the same shards."""
     return sp.solve(sp.Saddle(*functions(), ShardedCoupling(LocalEngine(matrix(), 8))), method=METHOD, tol=TOL)
 
 
@@ -133,13 +133,13 @@ def _clusters():
     return [cluster for cluster in distributed.LocalCluster._instances if cluster.status.name == "running"]
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # that queue does not wait for the jobs it has ended,
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # this queue does not wait for jobs that it has ended
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_of_a_job_queue(files, answer, tmp_path):
-    """dask-jobqueue's own stand-in for a queue, which runs the job scripts here."""
+    """A substitute for a queue, from dask-jobqueue, which runs the job scripts on this machine."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     jobqueue = pytest.importorskip("dask_jobqueue.local")
-    for number, handler in handlers.items():  # which importing it has replaced
+    for number, handler in handlers.items():  # the import has replaced them
         signal.signal(number, handler)
     jobs = {"cores": 1, "memory": "1GiB", "processes": 1, "n_workers": 2, "log_directory": str(tmp_path)}
     with (
@@ -153,7 +153,7 @@ def test_a_cluster_of_a_job_queue(files, answer, tmp_path):
         A.engine.close()
     assert np.array_equal(result.x, answer.x)
     del cluster
-    gc.collect()  # which is to be noticed here, and not in the next test
+    gc.collect()  # so that warnings about leaks come here, and not in the next test
 
 
 def test_actors_in_a_chain_give_the_same_bits(client, files, answer):

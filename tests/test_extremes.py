@@ -52,7 +52,7 @@ def quadratic(P, Q, A, b, d):
 
 
 def scaled(f, x, y, dtype=np.float64):
-    """The tame problem with f in units of 2^-f, x of 2^-x and y of 2^-y, and its saddle point."""
+    """The ordinary problem with f in units of 2^-f, x of 2^-x and y of 2^-y, and its saddle point."""
     P, Q, A, b, d = tame(dtype)
     z = np.linalg.solve(np.block([[np.diag(P), A], [-A.T, np.diag(Q)]]).astype(np.float64), -np.r_[b, d])
     parts = zip((P, Q, A, b, d), (f - 2 * x, f - 2 * y, f - x - y, f - x, f - y), strict=True)

@@ -85,7 +85,7 @@ def test_graphs_make_the_same_steps(name, shape):
     state = method.step(view.problem, before)
     many = compiled(method, view.problem, before, state)
     assert many is not None
-    torch.randn(10_000_000, device="cuda")  # whatever was let go is overwritten
+    torch.randn(10_000_000, device="cuda")  # overwrites memory that has been freed
     found = many(state, 37)
     for _ in range(37):
         state = method.step(view.problem, state)

@@ -138,7 +138,7 @@ def documents(draw):
 @settings(max_examples=12 * EXAMPLES)
 @given(documents())
 def test_problem_files(text):
-    """What is read can be run, too: to a result, or to what the run has to say against the numbers."""
+    """A problem that can be read can also be solved: there is a result, or an error about its numbers."""
     path = FOLDER / "problem.toml"
     path.write_text(text)
 

@@ -64,7 +64,7 @@ def with_gradient(grad, L=1.0):
 
 
 class Odd:
-    """Neither an array nor a number, though it says so."""
+    """Has the methods of an array and of a number, which all raise an error."""
 
     shape = (2, 2)
     T = None
@@ -80,7 +80,7 @@ class Odd:
 
 
 class Product:
-    """Has products and a transpose, after a fashion."""
+    """An operator of a given shape that is its own transpose and whose products are all the same."""
 
     def __init__(self, shape, result):
         self.shape, self.result = shape, result

@@ -20,7 +20,7 @@ SPLITS = ("rows", "rows, explicit axes", "columns", "a grid")
 
 @pytest.fixture(scope="module")
 def report():
-    """What a process with eight devices found; a process has as many as it started with."""
+    """The findings of a process with eight devices; their number can only be set before JAX starts."""
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     script = Path(__file__).parent / "on_mesh.py"
     done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)

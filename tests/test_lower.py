@@ -61,7 +61,7 @@ def test_forced_rounds_are_the_least():
             k = theory.forced_rounds(kx, ky, c, reduction)
             assert q**k <= reduction * (1 + 1e-9)
             assert q ** (k - 1) > reduction
-    assert theory.forced_rounds(1, 1, 0, 1e-6) == 1  # one gradient tells all
+    assert theory.forced_rounds(1, 1, 0, 1e-6) == 1  # one gradient determines the solution
     assert theory.forced_rounds(100, 100, 1, 1.0) == 0
     assert [theory.forced_rounds(*case, 1e-5) for case in CASES] == [185, 346, 187, 626]
 

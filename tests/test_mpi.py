@@ -81,7 +81,7 @@ def test_the_command_line(problem):
     for ranks in (1, 3):
         done = run(ranks, problem, *SOLVE, "--max-calls", "200", "--out", f"{ranks}.npz", "--json")
         assert done.returncode == 1, done.stderr
-        assert json.loads(done.stdout)["status"] == "out of calls"  # and nobody else has printed anything
+        assert json.loads(done.stdout)["status"] == "out of calls"  # no other rank has printed anything
         answers.append(sp.load_result(problem / f"{ranks}.npz"))
     assert all((found.x == answers[0].x).all() and (found.y == answers[0].y).all() for found in answers)
     plain = sp.solve(load_problem(problem / "problem.toml").problem, method="lpd-gs", max_calls=200)

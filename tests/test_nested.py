@@ -103,8 +103,8 @@ def test_rhss_recursion_ends_within_k_levels(k, c):
         if eta == 0.0:
             break
         d, e = eta * (d + e + beta * d), eta * beta * e
-    assert eta == 0.0  # Richardson's step, and
-    assert c <= 0.5 * (d + e)  # for a reason
+    assert eta == 0.0  # Richardson's step is taken
+    assert c <= 0.5 * (d + e)  # because it is better
     assert max(contractions) < 1.0
     for sigma in contractions:
         assert theory.rhss_inexact_contraction(sigma, PROVEN * (1 - sigma)) <= 0.5 * (1 + sigma) + 1e-12
@@ -210,7 +210,7 @@ def test_pbr_with_the_papers_weights_solves(problem):
 
 @pytest.mark.slow
 def test_the_papers_weights_depend_on_the_scale():
-    """Why they are not the default."""
+    """This is why they are not the default."""
     f, *_ = case("L_x >> L_y")
     scaled, paper = (sp.solve(f, method=sp.PBR(betas), tol=1e-4) for betas in ("scaled", "paper"))
     assert scaled.solved

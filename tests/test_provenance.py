@@ -23,7 +23,7 @@ METHODS = {"auto": "auto", "newton": "newton"} | gradient_methods() | prox_metho
 
 
 def fingerprint(result):
-    """Of everything but the clock."""
+    """A hash of everything in a result but its times."""
     clock = sp.Record._fields.index("seconds")
     parts = [
         result.x.tobytes(),

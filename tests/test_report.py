@@ -38,7 +38,7 @@ def results():
 
 
 def odd_ones(result):
-    """Results as nobody wants them."""
+    """Unusual results: without a certificate, with an empty or a very long history, with texts of all kinds."""
     nothing = NO_CERTIFICATE._replace(Fx=math.nan, Fy=math.nan)
     unproven = NO_CERTIFICATE._replace(Fx=1e-7, Fy=2e-7)
     first = result.history[0]

@@ -89,7 +89,7 @@ def test_limits():
     assert scaling.round_seconds(TERABYTE, one).total == pytest.approx(50.0)
     many = replace(ORDINARY, workers=10**9)
     floor = 2 * many.depth * (many.latency + 2 * TERABYTE.vector / many.network)
-    assert scaling.round_seconds(TERABYTE, many).total == pytest.approx(floor, rel=1e-3)  # only talk is left
+    assert scaling.round_seconds(TERABYTE, many).total == pytest.approx(floor, rel=1e-3)  # only communication is left
     star = replace(ORDINARY, fan_in=10**6)
     assert scaling.tree_seconds(8e5, star) == pytest.approx(1e-4 + 100 * 8e5 / 1e9)
 

@@ -407,7 +407,7 @@ def test_problem_errors_are_value_errors():
 
 
 def test_the_clock_of_the_benchmarks():
-    """The stand for peers lets runs read CPU seconds, by names that only live in this package."""
+    """The comparison with other solvers makes runs read CPU seconds, by replacing names of this package."""
     code = """
 import numpy as np, saddlepoint as sp
 from benchmarks.peers import clock

@@ -21,7 +21,7 @@ from saddlepoint.parts.coupling.streamed import RawStore, Reading, StreamedCoupl
 from saddlepoint.problems.files import load_problem
 from saddlepoint.solving import progress
 
-pytestmark = pytest.mark.slow  # files that are larger than memory are not the heart of the library
+pytestmark = pytest.mark.slow  # `make check` leaves matrices on disk out
 
 m, n = 600, 40
 FORMATS = [

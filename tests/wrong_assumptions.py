@@ -149,7 +149,7 @@ def not_convex(q):
 
 
 def ripples(q):
-    """Convex here and there."""
+    """The gradient of a function that is convex in some places only."""
     return lambda x: q.grad(x) - 3.0 * q.mu * np.sin(x)
 
 

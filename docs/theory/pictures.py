@@ -61,9 +61,9 @@ def field(path):
     X, Y = np.meshgrid(grid, grid)
     a = f.norm
     parts = {
-        "of g and h: both players go down": (f.g.grad(X), f.h.grad(Y)),
-        "of the coupling: it only turns": (a * Y, -a * X),
-        "together: a spiral into the saddle point": (f.g.grad(X) + a * Y, f.h.grad(Y) - a * X),
+        "g and h alone: each player descends": (f.g.grad(X), f.h.grad(Y)),
+        "coupling alone: a rotation": (a * Y, -a * X),
+        "their sum: a spiral into the saddle point": (f.g.grad(X) + a * Y, f.h.grad(Y) - a * X),
     }
     with plt.rc_context(RC | {"axes.grid": False}):
         figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.3), constrained_layout=True, sharey=True)
@@ -77,7 +77,7 @@ def field(path):
 
 
 def two_steps(path):
-    """One step of DPPA: a reflection that shrinks, and a reflection that turns."""
+    """One step of DPPA: a reflection that contracts, and one that rotates."""
     plt, f, reach = pyplot(), one_by_one(), 2.1
     L, mu = f.L, f.mu
     alpha, r = theory.dppa_alpha(L, mu), math.sqrt(theory.dppa_contraction(L / mu))
@@ -109,7 +109,7 @@ def two_steps(path):
 
 
 def circle(axis, radius, colour, label, dashed=False):
-    """Around the solution."""
+    """A circle around the solution."""
     angle = np.linspace(0, 2 * np.pi, 200)
     axis.plot(
         radius * np.cos(angle), radius * np.sin(angle), color=colour, lw=1.0, ls="--" if dashed else "-", label=label
@@ -275,7 +275,7 @@ def _blocks(axis):
     arrow(axis, (6.1, 4.9), (7.4, 4.0), GREEN)
     axis.text(7.5, 6.3, "1. its rows\nof A y", color=RED, va="center", fontsize=10)
     axis.text(7.5, 3.9, "2. its share\nof A' x", color=GREEN, va="center", fontsize=10)
-    axis.text(3.7, 0.6, "then the next block: every byte of A comes once", ha="center", fontsize=10)
+    axis.text(3.7, 0.6, "then the next block: every byte of A is read once", ha="center", fontsize=10)
 
 
 def lower(path):
@@ -294,7 +294,7 @@ def lower(path):
         left.semilogy(np.arange(1, 201), abs(xs[:200]), color=BLUE, lw=1.8, label="|x*_i|")
         left.semilogy(np.arange(1, 201), abs(ys[:200]), color=RED, lw=1.8, ls="--", label="|y*_i|")
         left.axvspan(60, 200, color=GREY, alpha=0.2, lw=0)
-        left.text(66, abs(xs[3]), "still zero after 60 rounds\nof calls made together", fontsize=10, va="top")
+        left.text(66, abs(xs[3]), "still zero after 60 rounds\nof simultaneous calls", fontsize=10, va="top")
         left.set(xlabel="coordinate i", title="the solution of the chain decays like q^i")
         left.legend(loc="lower left")
         right.semilogy(
@@ -322,7 +322,7 @@ PICTURES = {
 
 
 def main(folder=HERE):
-    """Draw them all."""
+    """Draw all pictures."""
     for name, draw in PICTURES.items():
         draw(Path(folder) / name)
 

@@ -1,4 +1,4 @@
-"""What the list of others' problems consists of."""
+"""The classes of which the list of other projects' problems consists."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Outside(NamedTuple):
 
 
 def direct(g: sp.Smooth, h: sp.Smooth, A: Any, start: Any = None) -> Found:
-    """By ``solve`` itself."""
+    """Solve the problem by ``solve`` itself."""
     result = sp.solve(sp.Saddle(g, h, A), start, tol=1e-8)
     x, y = result.x, result.y
     return Found(x, y, g(x) + float(x @ (np.asarray(A) @ y)) - h(y), result.solved)

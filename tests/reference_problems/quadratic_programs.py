@@ -216,12 +216,12 @@ SCS_BASIC = program([0.0], [-1.0], low=0.0, high=1.0)
 
 
 def constant(value: float) -> Callable[[], float]:
-    """A number that is known."""
+    """A function that returns a known optimum."""
     return lambda: value
 
 
 def cases() -> Iterator[Case]:
-    """All that fit."""
+    """All programs of this file that the library can solve."""
     for name, problem, value, x in (
         ("HS21", HS21, -99.96, [2, 0]),
         ("HS35", HS35, 1 / 9, [4 / 3, 7 / 9, 4 / 9]),
@@ -304,7 +304,7 @@ def osqp_closed() -> tuple[np.ndarray, float]:
 
 
 def shape(problem: Program) -> str:
-    """In words."""
+    """Size, curvature and kinds of constraints of a program, in words."""
     m, n = problem.A.shape
     rank = np.linalg.matrix_rank(problem.P)
     curved = "strongly convex" if rank == n else f"rank {rank}" if rank else "linear"

@@ -192,7 +192,7 @@ def lagrangian() -> Found:
 
 
 def cases() -> Iterator[Case]:
-    """All that fit."""
+    """All problems of this file that the library can solve."""
     C, two = np.array([[1.0, 2.0], [3.0, 1.0]]), ([-1, -1], [1, 1])
     yield Case(
         "DSP README, test_semi_infinite_matrix, both solving tests of test_snippets",
@@ -345,7 +345,7 @@ def plus(found: Found, constant: float) -> Found:
 
 
 def negative(found: Found) -> Found:
-    """With the sign of the value turned."""
+    """With the opposite sign of the value."""
     return found._replace(value=-found.value)
 
 

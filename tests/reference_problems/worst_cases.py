@@ -119,17 +119,17 @@ class Example(NamedTuple):
 
     @property
     def mu(self) -> float:
-        """Of the class."""
+        """The mu of the class of functions."""
         return float(self.arguments["mu"])
 
     @property
     def L(self) -> float:
-        """Of the class."""
+        """The L of the class of functions."""
         return float(self.arguments["L"])
 
 
 def example(folder: str, name: str, quoted: float, mu: float = 0.1, L: float = 1.0, **rest: float) -> Example:
-    """With the constants that most are shown with."""
+    """An example; mu and L default to those that most examples of PEPit have."""
     return Example(folder, name, {"mu": mu, "L": L, **rest}, quoted)
 
 
