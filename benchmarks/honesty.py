@@ -148,7 +148,8 @@ def tasks(kinds: list[str], seed: int, tally: Tally) -> Iterator[tuple[str, int,
     turn = 0
     while True:
         for kind in kinds:
-            if kind in SLOW and turn % 10 and len(kinds) > 1:
+            rarely = 100 if kind == "JAX" else 10 if kind in SLOW else 1
+            if turn % rarely and len(kinds) > 1:
                 continue
             number = tally.next.get(kind, 0)
             tally.next[kind] = number + 1

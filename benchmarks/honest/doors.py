@@ -20,6 +20,7 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.sharded import LocalEngine, ShardedCoupling
+from saddlepoint.theory.certificate import NO_CERTIFICATE
 
 from .exact import Array, Exact
 from .lies import forge
@@ -97,7 +98,7 @@ def options(case: Case, rng: Generator) -> dict[str, Any]:
         start = tuple(far * unit * rng.standard_normal(k) for unit, k in zip(lengths, case.f.shape, strict=True))
     tol = 1e-300 if rng.random() < 0.02 else size * tight
     drawn: dict[str, Any] = {"tol": max(tol, 5e-324), "max_calls": CALLS, "max_seconds": SECONDS}
-    if start is not None:
+    if start is not None and case.f.space.is_numpy:
         drawn["x0"], drawn["y0"] = start
     return drawn | case.options
 
@@ -137,13 +138,36 @@ def solve(case: Case, rng: Generator) -> Iterator[Answer]:
             sp.Anderson(base, int(rng.integers(1, 8))),
             sp.Restarted(base),
             sp.Anderson(sp.Restarted(base), 3),
-        ][rng.integers(4)]
+            sp.Catalyst(sp.Anderson(base, 4)),
+            sp.Restarted(sp.Catalyst(base)),
+        ][rng.integers(6)]
         drawn = options(case, rng)
         if not missing(wrapped, case.f):
             yield from attempt("solve, wrapped", case.exact, partial(run, case, method=wrapped, **drawn))
     if rng.random() < 0.15:
         drawn = options(case, rng) | {"on_violation": "adapt"}
         yield from attempt("solve, adapt", case.exact, partial(run, case, **drawn))
+
+
+class FindingsError(Exception):
+    """What ``sp.check`` says is wrong."""
+
+
+def check(case: Case, rng: Generator) -> Iterator[Answer]:
+    """The examination without a run, near the solution or at zero; what it finds wrong is an accusation."""
+    start = rounded(case) if case.nearby and rng.random() < 0.5 else case.start or ()
+    exact = case.exact
+    try:
+        report = sp.check(problem(case), *start, seed=int(rng.integers(1000)))
+    except Exception as error:
+        yield Answer("check", exact, error=error)
+        return
+    found = [f"{f.what}: {f.advice}" for f in report.problems]
+    if found:
+        yield Answer("check", exact, error=FindingsError("; ".join(found)))
+        return
+    x, y = (np.zeros(k) for k in case.f.shape)
+    yield Answer("check", exact, x, y, NO_CERTIFICATE, solved=False)
 
 
 def storage(case: Case, rng: Generator) -> Iterator[Answer]:
@@ -304,6 +328,7 @@ DOORS: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] = 
     "stream": (streams, 0.25),
     "shards": (shards, 0.4),
     "checkpoint": (checkpoints, 0.3),
+    "check": (check, 0.15),
 }  # each with the share of the cases for which it is used
 
 WRONG: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] = {
@@ -312,5 +337,6 @@ WRONG: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] = 
     "stream": (streams, 0.1),
     "shards": (shards, 0.2),
     "checkpoint": (checkpoints, 0.2),
+    "check": (check, 0.2),
 }  # the same for problems about which something is wrong
 FORGED = {"forged checkpoint": (forged, 1.0)}

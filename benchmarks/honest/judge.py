@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import saddlepoint as sp
 
-from .doors import Answer
+from .doors import Answer, FindingsError
 from .problems import Case
 
 # Words of errors that say that the caller's problem is not what the caller says.
@@ -56,7 +56,7 @@ def judge(case: Case, answer: Answer, with_gap: bool) -> Verdict:
         words = f"{type(error).__name__}: {error}"
         if case.own_errors and isinstance(error, case.own_errors):
             return Verdict("own", words=words)
-        if isinstance(error, sp.AssumptionError):
+        if isinstance(error, sp.AssumptionError | FindingsError):
             return Verdict("accused", words=words)
         if isinstance(error, sp.ProblemError | MemoryError):
             return Verdict("accused" if any(w in words for w in ACCUSING) else "refused", words=words)

@@ -193,7 +193,8 @@ def noise(rng: Generator) -> Case:
         e = own.standard_normal(p.size) if drawn else np.sin(1e9 * x + 1e7 * np.roll(x, 1) + np.arange(p.size))
         return p + level * (p * e if relative else e * max(1.0, g.smooth.L))
 
-    return made(g.own(grad=noisy), h, A, lie="noise", noisy=True)
+    said = {} if rng.random() < 0.7 else {"accuracy": float(rng.choice([1e-16, 1e-12]))}
+    return made(g.own(grad=noisy, **said), h, A, lie="noise", noisy=True)
 
 
 def callbacks(rng: Generator) -> Case:

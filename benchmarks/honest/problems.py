@@ -578,6 +578,49 @@ class Embedded(Exact):
         return self.inner.size()
 
 
+def combinations(rng: Generator) -> Case:
+    """Multiples of sums of multiples, own and ready functions together, smaller constants than the true ones, -A'."""
+    m, n = sizes(rng, 6)
+
+    def combined(size: int) -> Part:
+        base, more = function(rng, size), function(rng, size)
+        if rng.random() < 0.4:
+            base = base.own()
+        inner = ex.Total([1.0, between(rng, -2, 2)], [base, more])
+        outer = ex.Total([between(rng, -3, 3), 1.0], [inner, quadratic(rng, size)])
+        if rng.random() < 0.3:
+            f = outer.smooth
+            return ex.As(outer, f.replace(mu=f.mu * rng.uniform(0.1, 1.0), L=f.L * (1.0 + rng.random())))
+        return outer
+
+    g, h, A = combined(m), combined(n), matrix(rng, m, n, between(rng, -2, 2))
+    return made(h, g, -A.T) if rng.random() < 0.3 else made(g, h, A)
+
+
+def jax(rng: Generator) -> Case:
+    """Arrays of JAX, in float64 and float32, in units of 1e-60 to 1e60."""
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
+    narrow = rng.random() < 0.3
+    dtype = np.float32 if narrow else np.float64
+    m, n = 4, 3
+    e = int(rng.integers(-8, 9) if narrow else rng.integers(-200, 201) * (rng.random() < 0.5))
+    unit = math.ldexp(1.0, e)
+    A = (unit * matrix(rng, m, n, between(rng, -1, 1))).astype(dtype)
+    P, Q, b, d = (unit * v for v in (rng.uniform(0.1, 1, m), rng.uniform(0.1, 1, n), *map(rng.standard_normal, (m, n))))
+    g = _on_jax(ex.Quadratic(P.astype(dtype), b.astype(dtype)), jnp)
+    h = _on_jax(ex.Quadratic(Q.astype(dtype), d.astype(dtype)), jnp)
+    case = Case(sp.Saddle(g.smooth, h.smooth, jnp.asarray(A)), Exact(g, h, A))
+    case.rows = None
+    return case
+
+
+def _on_jax(part: ex.Quadratic, jnp: Any) -> Part:
+    return ex.As(part, sp.Quadratic(jnp.asarray(part.P), jnp.asarray(part.b)))
+
+
 def together(rng: Generator) -> Case:
     """Several problems of one shape, with constants and units of their own, for batches."""
     m, n, count = int(rng.integers(1, 7)), int(rng.integers(1, 7)), int(rng.integers(2, 9))
@@ -637,4 +680,6 @@ TRUE: dict[str, Callable[[Generator], Case]] = {
     "bent gradients": bent,
     "flat direction": flat_direction,
     "batches": together,
+    "combinations": combinations,
+    "JAX": jax,
 }
