@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("--case", type=int, help="run one case of the kind and print every answer")
     parser.add_argument("--seconds", type=float, default=math.inf, help="end after this time")
     parser.add_argument("--out", type=Path, help="file for the counts")
-    parser.add_argument("--report", type=Path, help="file for the tables, as Markdown")
+    parser.add_argument("--report", type=Path, help="file for the page with all tables")
     parser.add_argument("--resume", action="store_true", help="add to the counts in the file")
     given = parser.parse_args()
     kinds = given.kind or list(KINDS)

@@ -56,6 +56,8 @@ def judge(case: Case, answer: Answer, with_gap: bool) -> Verdict:
         words = f"{type(error).__name__}: {error}"
         if case.own_errors and isinstance(error, case.own_errors):
             return Verdict("own", words=words)
+        if isinstance(error, FindingsError) and error.only_noise:
+            return Verdict("uncertified", words=words, suspected=True)
         if isinstance(error, sp.AssumptionError | FindingsError):
             return Verdict("accused", words=words)
         if isinstance(error, sp.ProblemError | MemoryError):

@@ -153,38 +153,50 @@ def by_door(tally: Tally) -> Iterable[list[Any]]:
         ]
 
 
+PAGE = """# Are the certificates true?
+
+Problems of many kinds are drawn at random and given to every way into the library: `solve` by `auto`, by named and by
+wrapped methods, certificates at given points, batches, copies of A in lower precision, A on disk, A in shards, stopped
+and continued runs, `sp.check`, and the applications. The solution of each problem is known in decimal arithmetic of 60
+digits, found by Newton's method and proven by its residual there. Every bound that comes back is compared with it.
+
+| column | what is counted |
+|---|---|
+| runs | answers: results, certificates, errors |
+| false solved | a run is reported as solved, and a bound (distance, gap, exploitability) is below the truth |
+| false | a bound is below the truth, solved or not |
+| accused | an error or message says that something is wrong with a true problem |
+| crashed | an exception that is not one of the library's own, or a bound that is NaN |
+| refused | a `ProblemError` without an accusation, such as a method that does not fit |
+| suspected | a run on exact gradients, or `sp.check`, says that they seem noisy |
+| undecided | cases that were left out because Newton's method did not find their solution |
+| found | of wrong problems: an error, or a run that is not solved |
+| harmless | of wrong problems: a solved run whose bounds are true all the same |
+| certified/true | the certified distance over the true one, which contains condition numbers and rounding |
+
+"""
+
+
 def report(tally: Tally, kinds: Iterable[str], seed: int, version: str) -> str:
-    """The tables as Markdown."""
+    """The page with all tables, as Markdown."""
     kinds = list(kinds)
     true, lies = [k for k in kinds if not is_lie(k)], [k for k in kinds if is_lie(k)]
+    doors = ["way in", "runs", "solved", "false solved", "false", "accused", "crashed", "lies", "lies: false solved"]
     lines = [
-        "### True problems",
+        "## True problems",
         "",
         *markdown(["kind", *TRUE, "certified/true: median", "90 %"], by_kind(tally, true, TRUE)),
         "",
-        "### Lies",
+        "## Lies",
         "",
         *markdown(["kind", *LIE], by_kind(tally, lies, LIE)),
         "",
-        "### Ways in",
+        "## Ways in",
         "",
-        *markdown(
-            [
-                "way in",
-                "runs",
-                "solved",
-                "false solved",
-                "false",
-                "accused",
-                "crashed",
-                "lies",
-                "of these false solved",
-            ],
-            by_door(tally),
-        ),
+        *markdown(doors, by_door(tally)),
         "",
-        f"By `python benchmarks/honesty.py --seed {seed}`: {tally.runs} runs in {tally.seconds / 3600:.2f} hours of "
+        f"By `python benchmarks/honesty.py --seed {seed} --runs {tally.runs}` in {tally.seconds / 3600:.1f} hours of "
         f"worker time, on saddlepoint {version}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"SciPy {scipy.__version__}.",
     ]
-    return "\n".join(lines)
+    return PAGE + "\n".join(lines)
