@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiers import slow_except
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -12,15 +13,8 @@ import honesty  # noqa: E402
 from honest.table import Tally, is_lie  # noqa: E402
 
 SEED = 16
-PENDING = {  # kinds with failures that are known and not yet mended
-    "extreme scales",
-    "float32 code",
-    "flat direction",
-    "application: regression",
-    "application: robust",
-    "application: constrained game",
-}
-KINDS = [kind for kind in honesty.KINDS if kind not in PENDING]
+PENDING = {"application: robust"}  # kinds with failures that are known and not yet mended
+KINDS = [kind for kind in honesty.KINDS if kind not in PENDING | {"JAX"}]  # JAX compiles for a minute
 
 
 def check(kind, cases):
@@ -33,7 +27,7 @@ def check(kind, cases):
     return tally
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_except(KINDS, *(kind for kind in KINDS if "long" not in kind)))
 def test_answers_are_true(kind):
     check(kind, [0])
 

@@ -196,3 +196,13 @@ def test_copies_of_matrices_of_extreme_scale_are_scaled(exponent, method):
 def test_a_run_that_ends_before_its_first_step_is_reported(calls):
     result = sp.solve(random_quadratic(5, 4, 10.0, 10.0, 5.0), method="lpd-gs", storage="float32", max_calls=calls)
     assert result.status == sp.Status.OUT_OF_CALLS
+
+
+@pytest.mark.parametrize("scale", [2.0**150, 2.0**450])
+def test_vectors_that_overflow_in_the_copy_are_left_to_A_itself(scale):
+    rng = np.random.default_rng(0)
+    b, d, A = scale * rng.standard_normal(4), scale * rng.standard_normal(3), rng.standard_normal((4, 3))
+    f = sp.Saddle(sp.Quadratic(np.ones(4), b), sp.Quadratic(np.ones(3), d), A)
+    for method in ("lpd-gs", "condat-vu", "auto"):
+        result = sp.solve(f, method=method, tol=1e-8 * scale, storage="float32")
+        assert result.solved, result

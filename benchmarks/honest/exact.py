@@ -735,7 +735,10 @@ def _minimise(part: Part, x: Decimals, linear: Decimals) -> Decimals | None:
             break
         H = sum(float(c / root**2) * M for c, M in part.hessian(x))
         most = max(abs(gradient))
-        step = decimals(np.linalg.solve(H, (gradient / most).astype(float))) * (most / root**2)
+        try:
+            step = decimals(np.linalg.solve(H, (gradient / most).astype(float))) * (most / root**2)
+        except (np.linalg.LinAlgError, ArithmeticError):
+            break
         t = ONE
         while t > Decimal("1e-3"):
             new = part.grad(x - t * step) + linear

@@ -93,6 +93,8 @@ class Refined(Wrapper):
             return s._replace(x=inner.x, y=inner.y, inner=inner, k=s.k + 1)
         low = self.correction(f, s)
         s = advanced(s, self.method.step(low, s.inner), 1)
+        if s.k <= FIRST_TEST and not math.isfinite(norm(s.x) + norm(s.y)):  # the copy cannot hold such vectors
+            return s._replace(x=s.x0, y=s.y0, inner=self.method.init(f, s.x0, s.y0), k=0, exact=True)
         if s.k < s.test:
             return s
         own = proven_distance(f, *low.field(s.inner.x, s.inner.y))
