@@ -56,6 +56,9 @@ FIRST_ACCURACY = 0.1  # certified error of the first step
 NEWTON_VARIABLES = 20_000  # number of variables up to which Newton's method is the default
 
 
+METHODS = ("best", "best_bound", "nearest", "rounding", "start", "violation")  # what Strategies have beside constraints
+
+
 class Strategies(Protocol):
     """A player's set of strategies {v >= 0 : E v = e}: a ``Polytope``, or a set with a cheaper best response."""
 
@@ -406,6 +409,12 @@ def _as_strategies(given: Any, name: str, size: int) -> Strategies:
         return Polytope(*given, name, size)
     if not hasattr(given, "constraints"):
         raise ProblemError(f"the constraints {name} are a {type(given).__name__}; expected a pair of matrix and vector")
+    missing = [method for method in METHODS if not hasattr(given, method)]
+    if missing:
+        raise ProblemError(
+            f"the constraints {name} are a {type(given).__name__} without {missing[0]}; expected a pair of matrix and "
+            "vector, or an object with the methods of Strategies"
+        )
     strategies: Strategies = given
     if strategies.constraints[0].shape[1] != size:
         raise ProblemError(f"{name} has {strategies.constraints[0].shape[1]} variables; expected {size}")

@@ -36,6 +36,7 @@ UNIT = 2.0**-53  # unit roundoff of float64
 TINY = 2.0**-1000  # more than underflow costs in any sum here, where the largest entry of S is from 1 to 2
 ALL_EIGENVALUES = 1500  # largest size of a matrix of which all eigenvalues are computed
 MOST_WORK = 3e12  # multiplications that a factorisation may take, by a rough estimate
+BLOCK = 256  # rows of a dense matrix that are copied at a time
 FULL = 0.1  # share of entries that are stored from which a sparse matrix is factorised as a dense one
 GOOD = 0.95  # part of an upper bound of lambda_min with which a cheap lower bound is accepted
 ESTIMATE = 1e-2  # relative accuracy of estimated eigenvalues of large matrices
@@ -126,12 +127,15 @@ def eigenvalue_ends(matrix: Any, error: Array | None = None) -> Ends:
 def gershgorin(given: Symmetric, v: Array | None = None) -> float:
     """The lower bound of lambda_min(S) by Gershgorin's theorem with weights v > 0; ones if left out."""
     n, diagonal = given.S.shape[0], given.diagonal
-    off = abs(given.S)
-    if issparse(off):
-        off = off - diags_array(abs(diagonal))
+    v = np.ones(n) if v is None else v
+    if issparse(given.S):
+        radius = (abs(given.S) - diags_array(abs(diagonal))) @ v / v
     else:
-        off[np.diag_indices(n)] = 0.0
-    radius = off @ np.ones(n) if v is None else (off @ v) / v
+        radius = np.empty(n)
+        for i in range(0, n, BLOCK):  # a copy of the whole matrix would take as much memory again
+            rows = np.abs(given.S[i : i + BLOCK])
+            rows[np.arange(len(rows)), np.arange(i, i + len(rows))] = 0.0
+            radius[i : i + BLOCK] = rows @ v / v[i : i + BLOCK]
     radius = (1.0 + 4.0 * gamma(n + 2, UNIT)) * (radius + given.error) + TINY
     bound = float(np.min(diagonal - radius - 4.0 * UNIT * (abs(diagonal) + radius)))
     return bound if math.isfinite(bound) else -math.inf
