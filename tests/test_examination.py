@@ -1,5 +1,7 @@
 """Who brings a true problem is never accused; a lie is found where it could make a certificate false."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from examination import KINDS, LIES, TELLABLE, Case
@@ -10,6 +12,7 @@ from saddlepoint.parts.functions.probes import Unexaminable, curvature, noise_le
 from saddlepoint.problems.assumptions import GradientCheck
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.oracle import Meter
+from saddlepoint.solving.monitor import NEAR_CHECKS, STALL_CHECKS, Monitor
 from saddlepoint.theory.smoothness import circulation_bound, least_error, smooth_lemma
 
 
@@ -73,6 +76,12 @@ def test_code_in_single_precision_is_noise_and_not_a_wrong_mu(n):
     result = sp.solve(f, method="lpd-gs", tol=1e-9, max_calls=3000)
     assert not result.solved
     assert "seems noisy" in result.message
+
+
+def test_scaled_code_in_single_precision_is_noise():
+    """Its gradient is flat on lengths far beyond the size of x, because the gradient is large there."""
+    end, words = Case(48, "single_precision").outcome()
+    assert end != "accused", words
 
 
 def test_temperatures_are_not_noise():
@@ -219,6 +228,43 @@ def test_a_small_asymmetry_is_a_doubt_and_not_an_error():
     result = sp.solve(f, tol=1e-8)
     assert result.solved
     assert "the gradient of g seems not to be the gradient of a function" in result.message
+
+
+def test_a_corrected_mu_is_examined_again():
+    """Each search finds a part of the spectrum only, so that the first correction is not the last one."""
+    rng, n = np.random.default_rng(0), 200
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    P, x = (Q * np.geomspace(1e-3, 1.0, n)) @ Q.T, rng.standard_normal(n)
+    g = sp.Smooth(lambda v: P @ (v - x), mu=1.0, L=1.0)
+    f = sp.Saddle(g, sp.Quadratic(1.0), np.zeros((n, 2)))
+    result = sp.solve(f, method="lpd-gs", tol=1e-6, on_violation="adapt")
+    assert result.solved
+    assert np.linalg.norm(result.x - x) <= result.certificate.distance
+    assert any("agree with it" in sentence for sentence in result.certificate.assumes)
+
+
+@pytest.mark.parametrize(
+    ("floors", "waited", "stalled", "at_floor"),
+    [
+        (3.0, STALL_CHECKS, True, True),
+        (30.0, STALL_CHECKS, False, False),
+        (30.0, NEAR_CHECKS, True, False),
+        (300.0, NEAR_CHECKS, False, False),
+    ],
+)
+def test_the_precision_is_blamed_only_where_it_is_reached(floors, waited, stalled, at_floor):
+    """Thirty times above it, another method may go on."""
+    run = SimpleNamespace(
+        state=SimpleNamespace(
+            monitor=SimpleNamespace(checks=waited, improved=(0, 0)), best=(0, 0), counts=SimpleNamespace(total=1)
+        ),
+        certificate=SimpleNamespace(distance=floors),
+        audit=SimpleNamespace(floor=lambda *of: 1.0),
+        mu_known=True,
+        diagnose=lambda: None,
+        at_rounding_floor=False,
+    )
+    assert (Monitor.stalled(run), run.at_rounding_floor) == (stalled, at_floor)
 
 
 # -- theory ------------------------------------------------------------------------------------------------------------

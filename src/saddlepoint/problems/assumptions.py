@@ -289,7 +289,7 @@ class GradientCheck:
         alone: where one piece is too flat for mu, another one is too steep for L.
         """
         middle, known = 0.5 * (a + b), pair
-        usual = ASIDE * max(norm(a), norm(b))
+        usual = ASIDE * length_scale(a, pa, self.L)
         while True:
             half = 0.5 * LONGER * (b - a)
             left, right = (gradient_or_none(self.grad, end) for end in (middle - half, middle + half))

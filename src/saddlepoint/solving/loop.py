@@ -201,6 +201,7 @@ class Run:
         """Put a corrected constant into the problem."""
         self.f = corrected(self.f, correction.function, correction.constant, correction.used)
         self.monitor.audit.of(self.f)
+        self.monitor.audited = not self.monitor.audit.needed  # with the other constant, it is examined again
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

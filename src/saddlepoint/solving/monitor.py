@@ -21,6 +21,9 @@ from saddlepoint.theory.certificate import NO_CERTIFICATE, Certificate
 CHECK_GROWTH = 1.05  # factor by which calls and steps grow between two certificates
 CHECK_LEAST = 16  # calls and steps between two certificates, at least: a certificate is four calls itself
 STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
+AT_FLOOR = 10.0  # certified distance up to which the arithmetic allows no more, in units of its precision
+NEAR_FLOOR = 100.0  # the same where the method may be to blame
+NEAR_CHECKS = 24  # certificates without progress that make a stall there
 LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that make a stall anywhere
 PROGRESS = 0.9  # factor by which the certified distance falls if a certificate shows progress
 
@@ -168,13 +171,16 @@ class Monitor:
         self.state.monitor.seconds += time.perf_counter() - began
 
     def stalled(self) -> bool:
-        """No progress for a while, at the precision of the arithmetic; or none at all for very long."""
+        """No progress for a while, at the precision of the arithmetic; for longer, near it; for very long, anywhere."""
         state, certificate = self.state.monitor, self.certificate
         check, calls = state.improved
         waited = state.checks - check
+        near_floor = False
         if waited >= STALL_CHECKS:
             self.diagnose()
-            floor = self.audit.floor(*self.state.best, certificate)
-            self.at_rounding_floor = self.mu_known and certificate.distance <= 100.0 * floor
+            floors = certificate.distance / max(self.audit.floor(*self.state.best, certificate), math.ulp(0.0))
+            self.at_rounding_floor = self.mu_known and floors <= AT_FLOOR
+            near_floor = self.mu_known and floors <= NEAR_FLOOR and waited >= NEAR_CHECKS
         checks, most = LONG_STALL
-        return self.at_rounding_floor or (waited >= checks and self.state.counts.total > 100 * calls + most)
+        for_long = waited >= checks and self.state.counts.total > 100 * calls + most
+        return self.at_rounding_floor or near_floor or for_long
