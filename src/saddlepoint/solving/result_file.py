@@ -26,6 +26,9 @@ TABLES = ("calls", "parameters", "setup_calls", "provenance")
 def load_result(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> Result:
     """The result that ``Result.save`` wrote to ``path``; its arrays are NumPy's.
 
+    A file proves nothing: what it says about a distance is the word of whoever wrote it. ``f.certificate(x, y)`` proves
+    it again from the problem.
+
     Args:
         path: the file.
         memory_limit: bytes that the file may have.
@@ -90,8 +93,29 @@ def _array(data: bytes, name: str, kind: str) -> Array:
 
 
 def _certificate(told: dict[str, Any]) -> Certificate:
-    numbers: dict[str, Any] = {name: float(told[name]) for name in Certificate._fields if name != "assumes"}
-    return Certificate(**numbers, assumes=tuple(map(str, told["assumes"])))
+    numbers: dict[str, Any] = {name: _bound(told[name], name) for name in Certificate._fields if name != "assumes"}
+    if not isinstance(told["assumes"], list):
+        raise ValueError(f"assumes is {short_repr(told['assumes'])}")
+    return Certificate(**numbers, assumes=tuple(_line(sentence, "assumes") for sentence in told["assumes"]))
+
+
+def _bound(value: Any, name: str) -> float:
+    """A number from 0 to infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not float(value) >= 0.0:
+        raise ValueError(f"{name} is {short_repr(value)}")
+    return float(value)
+
+
+def _count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name} is {short_repr(value)}")
+    return value
+
+
+def _line(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {short_repr(value)}")
+    return value
 
 
 def _result(arrays: dict[str, Array], told: dict[str, Any]) -> Result:
@@ -101,17 +125,32 @@ def _result(arrays: dict[str, Array], told: dict[str, Any]) -> Result:
     for name in TABLES:
         if not isinstance(told[name], dict):
             raise ValueError(f"{name} is {short_repr(told[name])}")
-    return Result(
+    for name in ("calls", "setup_calls"):
+        for oracle, count in told[name].items():
+            _count(count, f"{name} of {oracle}")
+    result = Result(
         x=x,
         y=y,
         status=Status(told["status"]),
-        message=str(told["message"]),
+        message=_line(told["message"], "message"),
         certificate=_certificate(told["certificate"]),
-        seconds=float(told["seconds"]),
-        method=str(told["method"]),
+        seconds=_bound(told["seconds"], "seconds"),
+        method=_line(told["method"], "method"),
         history=History.of(history),
-        passes=int(told["passes"]),
-        iterations=int(told["iterations"]),
-        monitor_calls=int(told["monitor_calls"]),
+        passes=_count(told["passes"], "passes"),
+        iterations=_count(told["iterations"], "iterations"),
+        monitor_calls=_count(told["monitor_calls"], "monitor_calls"),
         **{name: told[name] for name in TABLES},
     )
+    _check_proof(result)
+    return result
+
+
+def _check_proof(result: Result) -> None:
+    """Raise ValueError if the parts of a result contradict each other; whether they are true, a file cannot prove."""
+    proof, tol, least = result.certificate, result.provenance.get("tol"), 1.0 - 1e-12
+    finite = bool(np.isfinite(result.x).all() and np.isfinite(result.y).all())
+    if result.solved and not (finite and isinstance(tol, float) and proof.distance <= tol):
+        raise ValueError(f"it is solved, with a certified distance of {proof.distance:.3g} and tol {short_repr(tol)}")
+    if least * max(proof.distance_x, proof.distance_y) > proof.distance or (proof.distance < math.inf and not finite):
+        raise ValueError(f"its certified distance is {proof.distance:.3g}, which its other numbers contradict")
