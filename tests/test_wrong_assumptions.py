@@ -280,3 +280,15 @@ def test_rounding_errors_of_large_terms_are_not_called_an_asymmetric_jacobian(of
 def test_curvatures_over_a_length_near_the_smallest_numbers_are_not_measured():
     with pytest.raises(Unexaminable):
         curvature(lambda x: 2.0 * x, np.zeros(3), 1e-308, 3)
+
+
+def test_rounding_of_long_norms_refutes_nothing():
+    """Curvatures are mu and L exactly, so that Lemma `smooth` is an equality, and norms are sums of 200 000 terms."""
+    for seed in (3, 5, 7, 9):
+        rng = np.random.default_rng(seed)
+        q, b = 10.0 ** rng.uniform(-1, 1, 2), rng.standard_normal(2)
+        x, x0 = (np.repeat(rng.standard_normal(2), 100_000) for _ in range(2))
+        Q, c = np.repeat(q, 100_000), np.repeat(b, 100_000)
+        check = GradientCheck("h", q.min(), q.max(), lambda y, Q=Q, c=c: Q * y + c, lambda name, calls: None)
+        for scale in (1.0, 0.3, 0.03):
+            check.compare(x, Q * x + c, x + scale * (x0 - x), Q * (x + scale * (x0 - x)) + c)

@@ -66,7 +66,7 @@ class Pair(NamedTuple):
         length: |dx|.
         change: |dp|.
         cross: <dp, dx>/|dx|^2, the mean curvature between the points; 0 if the points are the same.
-        error: by how much dp must be wrong if mu and L are right.
+        error: by how much dp must be wrong if mu and L are right, beyond the rounding of norms.
     """
 
     length: float
@@ -80,7 +80,9 @@ class Pair(NamedTuple):
         length, change = norm(dx), norm(dp)
         if length == 0.0 or not math.isfinite(length + change):
             return cls(length, change, 0.0, change)
-        error = least_error(norm(dp - (0.5 * (L + mu)) * dx), length, mu, L)
+        away = norm(dp - (0.5 * (L + mu)) * dx)
+        rounding = dx.shape[0] * eps_of(dp) * (away + 0.5 * (L - mu) * length)  # of the two norms, which are long sums
+        error = least_error(away, length, mu, L) - rounding
         if change == 0.0:
             return cls(length, change, 0.0, error)
         small, large = min(length, change), max(length, change)
