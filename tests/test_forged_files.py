@@ -151,6 +151,7 @@ def test_games(every, tmp_path):
 def test_problems(every, tmp_path):
     """Each key of each problem file with each word; what is read can be solved, or refutes a constant."""
     np.save(tmp_path / "A.npy", np.eye(2))
+    np.savez(tmp_path / "P.npz", P=np.array([1.0, 3.0]))
     texts = [seed.decode().splitlines() for seed in problem_file.SEEDS]
     keys = [(k, i) for k, lines in enumerate(texts) for i, line in enumerate(lines) if "=" in line]
     refused = 0
