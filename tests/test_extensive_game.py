@@ -299,7 +299,7 @@ def test_a_long_chain_and_a_wide_fan():
     weights = np.random.default_rng(0).standard_normal(100_001)
     value, x = game.best_response("x", weights)
     assert value == pytest.approx(weights[0] + np.minimum(weights[1::2], weights[2::2]).sum())
-    assert game.exploitability(x, y) == 0.0
+    assert game.exploitability(x, y) <= 1e-10 * 1000.0  # the sum of 50 001 terms may be wrong by that much
 
 
 # -- OpenSpiel ---------------------------------------------------------------------------------------------------------
