@@ -82,6 +82,15 @@ def _sum(hi: Array, lo: Array, size: Array, terms: int) -> Sum:
 
 
 @_compiled
+def _added(a: float, b: float, s: float, c: float, w: float) -> tuple[float, float, float]:
+    """The sum s, its errors c and the sum w of absolute values, after the product a b was added."""
+    p = a * b
+    t = s + p
+    z = t - s
+    return t, c + (_fma(a, b, -p) + ((s - (t - z)) + (p - z))), w + abs(p)
+
+
+@_compiled
 def _rows(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
     m, n = A.shape
     s, c, w = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
@@ -92,32 +101,12 @@ def _rows(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
         w[:] = 0.0
         for j in range(0, whole, LANES):
             for k in range(LANES):
-                a, b = np.float64(A[i, j + k]), y[j + k]
-                p = a * b
-                e = _fma(a, b, -p)
-                t = s[k] + p
-                z = t - s[k]
-                c[k] += e + ((s[k] - (t - z)) + (p - z))
-                s[k] = t
-                w[k] += abs(p)
-        for j in range(whole, n):
-            k = j - whole
-            a, b = np.float64(A[i, j]), y[j]
-            p = a * b
-            e = _fma(a, b, -p)
-            t = s[k] + p
-            z = t - s[k]
-            c[k] += e + ((s[k] - (t - z)) + (p - z))
-            s[k] = t
-            w[k] += abs(p)
-        total, rest, weight = 0.0, 0.0, 0.0
+                s[k], c[k], w[k] = _added(np.float64(A[i, j + k]), y[j + k], s[k], c[k], w[k])
+        for k in range(n - whole):
+            s[k], c[k], w[k] = _added(np.float64(A[i, whole + k]), y[whole + k], s[k], c[k], w[k])
         for k in range(LANES):
-            t = total + s[k]
-            z = t - total
-            rest += c[k] + ((total - (t - z)) + (s[k] - z))
-            total = t
-            weight += w[k]
-        hi[i], lo[i], size[i] = total, rest, weight
+            hi[i], lo[i], size[i] = _added(s[k], 1.0, hi[i], lo[i] + c[k], size[i])
+        size[i] = w.sum()
 
 
 @_compiled
@@ -125,16 +114,8 @@ def _columns(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
     """A' y, row by row of A."""
     m, n = A.shape
     for i in range(m):
-        b = y[i]
         for j in range(n):
-            a = np.float64(A[i, j])
-            p = a * b
-            e = _fma(a, b, -p)
-            t = hi[j] + p
-            z = t - hi[j]
-            lo[j] += e + ((hi[j] - (t - z)) + (p - z))
-            hi[j] = t
-            size[j] += abs(p)
+            hi[j], lo[j], size[j] = _added(np.float64(A[i, j]), y[i], hi[j], lo[j], size[j])
 
 
 @_compiled
@@ -142,14 +123,7 @@ def _compressed_rows(data: Array, indices: Array, indptr: Array, y: Array, hi: A
     for i in range(len(hi)):
         s, c, w = 0.0, 0.0, 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            a, b = np.float64(data[k]), y[indices[k]]
-            p = a * b
-            e = _fma(a, b, -p)
-            t = s + p
-            z = t - s
-            c += e + ((s - (t - z)) + (p - z))
-            s = t
-            w += abs(p)
+            s, c, w = _added(np.float64(data[k]), y[indices[k]], s, c, w)
         hi[i], lo[i], size[i] = s, c, w
 
 
@@ -158,13 +132,6 @@ def _compressed_columns(
     data: Array, indices: Array, indptr: Array, y: Array, hi: Array, lo: Array, size: Array
 ) -> None:
     for j in range(len(y)):
-        b = y[j]
         for k in range(indptr[j], indptr[j + 1]):
-            a, i = np.float64(data[k]), indices[k]
-            p = a * b
-            e = _fma(a, b, -p)
-            t = hi[i] + p
-            z = t - hi[i]
-            lo[i] += e + ((hi[i] - (t - z)) + (p - z))
-            hi[i] = t
-            size[i] += abs(p)
+            i = indices[k]
+            hi[i], lo[i], size[i] = _added(np.float64(data[k]), y[j], hi[i], lo[i], size[i])
