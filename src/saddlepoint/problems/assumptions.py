@@ -22,7 +22,6 @@ from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.adjoint import PRODUCTS, wrong_transpose
 from saddlepoint.parts.functions.circulation import Circulation, circulation
 from saddlepoint.parts.functions.probes import (
-    ASIDE,
     NOISE,
     Curvature,
     Unexaminable,
@@ -48,6 +47,7 @@ PIECES = 8  # pieces into which the line between two points is divided when thei
 LEVELS = 4  # how often the worst of these pieces is divided again
 DOUBTS = 8  # number of such lines without a proof, after which the differences of the run count as noise
 FINEST = 1e3  # length down to which steps are searched for, in units of rounding of the point
+LONGEST = 0.1  # the last of these lengths, in units of the length of the point
 LONGER = 64.0  # factor from one length to the next at which a proof is examined again
 SKEW = 1e-4  # largest asymmetry of a Jacobian that counts as symmetric, in units of the largest curvature
 LOOPS = tuple(0.1 * 30.0**-k for k in range(6))  # radii of the polygons that show an asymmetry, in units of the length
@@ -291,7 +291,7 @@ class GradientCheck:
         alone: where one piece is too flat for mu, another one is too steep for L.
         """
         middle, known = 0.5 * (a + b), pair
-        usual = ASIDE * length_scale(a, pa, self.L)
+        longest = LONGEST * length_scale(a, pa, self.L)
         while True:
             half = 0.5 * LONGER * (b - a)
             left, right = (gradient_or_none(self.grad, end) for end in (middle - half, middle + half))
@@ -303,7 +303,7 @@ class GradientCheck:
             whole = self._pair(b, pb, a, pa)
             if not whole.error > 4.0 * known.error:
                 break
-            if whole.length >= usual:
+            if whole.length >= longest:
                 return False
             known = whole
         finest = FINEST * eps_of(pa) * norm(middle)
