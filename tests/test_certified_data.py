@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact import centred_columns, distance, dot, exact, mean, solved, times, transposed, weighted_gram
+from exact import centred_columns, distance, dot, exact, length, mean, solved, times, transposed, weighted_gram
 from scipy import sparse
 
 from saddlepoint.apps import AUCClassifier, auc
 from saddlepoint.apps.risk import RiskRegressor
+from saddlepoint.apps.robust_least_squares import RobustLeastSquares
 from saddlepoint.apps.structure import Graph
 
 MEANS = [0.0, 1e4, 1e7, 1e10]
@@ -141,3 +142,25 @@ def test_huber_loss(centre, kind):
     truth = huber_truth(X, y, l2, 1.0, model.result_.x)
     assert distance(model.result_.x, truth) <= model.certificate_.distance
     assert model.result_.solved or X.std() > 1e3
+
+
+def worst_case_error(X, y, radius, w):
+    """rms(x'w + b - y) + radius |w| with the best b."""
+    D, t = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)]
+    r = [dot(row, exact(w)) - v for row, v in zip(D, t, strict=True)]
+    return length(r) / np.sqrt(len(r)) + radius * length(exact(w))
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("centre", MEANS)
+def test_robust_least_squares(centre, kind):
+    X, given, y = regression(kind, centre, 1.0)
+    radius = 0.1 * float(X.std(axis=0).max())
+    model = RobustLeastSquares(radius).fit(given, y)
+    lower, upper = model.interval_
+    error = worst_case_error(X, y, radius, model.coef_)
+    assert lower <= error * (1.0 + 1e-14)
+    assert error <= upper * (1.0 + 1e-14)
+    assert upper - lower <= 1e-8 * upper
+    for step in 1e-9 * np.random.default_rng(0).standard_normal((5, 3)) * np.abs(model.coef_):
+        assert lower <= worst_case_error(X, y, radius, model.coef_ + step) * (1.0 + 1e-14)

@@ -81,6 +81,14 @@ def centred(X: Any, *, scale: float = 1.0, constant: float | None = None) -> Cen
     return Centred(CentredColumns(F, filled, csr_array(kept), rest, c, sizes), means, sizes, errors)
 
 
+def uncentred(X: Any, *, scale: float = 1.0) -> Centred:
+    """The same without centring, for data without an intercept: scale X."""
+    D = X if scale == 1.0 else scale * X
+    sizes = UP * _column_norms(D)
+    errors = (0.0 if scale == 1.0 else 3.0 * EPS) * sizes
+    return Centred(as_coupling(D, "X"), np.zeros(X.shape[1]), sizes + errors, errors)
+
+
 class CentredColumns(Coupling):
     """A matrix with some dense columns and some sparse ones, from each of which a number is subtracted.
 

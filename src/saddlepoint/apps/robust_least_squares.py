@@ -33,16 +33,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
+from saddlepoint.apps.centred import centred, uncentred
+from saddlepoint.apps.forming import EPS, UP
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.methods import Method
-from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import is_strong
@@ -57,8 +59,9 @@ THETA = 0.1  # factor of the squares that make the norms strongly convex
 TINY = 1e-14  # smallest factor by which Z and W may change in a round
 STRETCH = 50.0  # longest step of a secant, in units of the step without a secant
 LEAP = 3.0  # largest change of log W by a secant
+FLOOR = 3.0  # least accuracy of a round, in units of the rounding in the certificate of the round before
 SHARE = 0.1  # accuracy of a round, relative to the interval
-UNIT = 8.0 * float(np.finfo(np.float64).eps)  # relative rounding error that is allowed for
+UP_ONCE = 1.0 + 16.0 * EPS  # factor that exceeds the relative rounding of the formulas of the two ends
 
 
 class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -66,7 +69,10 @@ class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     In the worst case, the features have moved so that the mean of the squared lengths of all moves is radius^2. Then
     the error is rms(x_i'w + b - y_i) + radius |w|, which is minimised over w and b. The docstring of
-    this module has the saddle form, its constants and the proof of the interval.
+    this module has the saddle form, its constants and the proof of the interval. The interval is about the numbers as
+    they were given: means are computed in about twice the digits, and what rounding changes when the data are centred
+    and scaled, and in the bounds themselves, is part of it. ``certificate_`` is only about the problem of the last
+    round, as it was computed.
 
     Args:
         radius: root mean square of the moves, in the units of the features, which should therefore be scaled alike.
@@ -179,34 +185,39 @@ class Interval(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A = B' and s, which has length one: the targets are in units of their root mean square."""
+    """A = B' and s, which has about length one: the targets are in units of their root mean square.
+
+    Attributes:
+        A: B'.
+        s: the targets.
+        unit: the unit of the targets. It may be any number, so it is exact.
+        x_mean, y_mean: what was subtracted, rounded to float64.
+        sizes: bounds on the norms of the columns of B.
+        errors: bounds on the norms of the columns of B minus the exact matrix.
+        s_error: a bound on the norm of s minus the exact vector.
+    """
 
     A: Coupling
     s: Array
     unit: float
     x_mean: Array
     y_mean: float
+    sizes: Array
+    errors: Array
+    s_error: float
 
     @classmethod
     def of(cls, X: Any, y: Array, intercept: bool) -> Data:
-        """The data, centred if there is an intercept; a sparse X is centred by an operator, without making it dense."""
-        rows, features = X.shape
-        root = math.sqrt(rows)
-        x_mean = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(features)
-        y_mean = float(y.mean()) if intercept else 0.0
-        A: Any
-        if issparse(X) and intercept:
-            A = LinearOperator(
-                (features, rows),
-                matvec=lambda u: (X.T @ u - u.sum() * x_mean) / root,
-                rmatvec=lambda w: (X @ w - inner(x_mean, w)) / root,
-                dtype=np.float64,
-            )
-        else:
-            A = ((X if issparse(X) else X - x_mean) / root).T
-        s = (y - y_mean) / root
+        """The data, centred if there is an intercept; sparse columns with few entries stay sparse."""
+        scale = 1.0 / math.sqrt(X.shape[0])
+        y = y.astype(np.float64)
+        features = centred(X, scale=scale) if intercept else uncentred(X, scale=scale)
+        targets = centred(y[:, None], scale=scale) if intercept else uncentred(y[:, None], scale=scale)
+        s = targets.D.matrix()[:, 0]
         unit = norm(s) or 1.0
-        return cls(as_coupling(A, "X"), s / unit, unit, x_mean, y_mean)
+        s_error = UP * (float(targets.errors[0]) / unit + 2.0 * EPS * (norm(s) / unit))
+        A, (x_mean, y_mean) = features.D.T, (features.means, float(targets.means[0]))
+        return cls(A, s / unit, unit, x_mean, y_mean, features.sizes, features.errors, s_error)
 
     def residual(self, w: Array) -> Array:
         """z = B w - s."""
@@ -249,12 +260,25 @@ class Smoothing(NamedTuple):
 
 
 def bounds(data: Data, radius: float, w: Array, u: Array) -> Interval:
-    """Bounds on min F: F(w), and -s'v for multiples v of u and of z with |v| <= 1 and |B'v| <= radius."""
-    A, z = data.A, data.residual(w)
-    upper = norm_sum_upper(radius, norm(z), norm(w)) + UNIT * (norm(data.s) + A.T.rounding_scale(w))
-    products = [norm(A.mul(v)) + UNIT * A.rounding_scale(v) for v in (u, z)]
-    ends = [norm_sum_lower(radius, inner(data.s, v), norm(v), Btv) for v, Btv in zip((u, z), products, strict=True)]
-    return Interval(min(max(max(ends) - UNIT, 0.0), upper), upper)
+    """Bounds on min F: F(w), and -s'v for multiples v of u and of z with |v| <= 1 and |B'v| <= radius.
+
+    They hold for the data as they were given: products, sums and norms are rounded, and B and s have errors.
+    """
+    A, z, (n, N) = data.A, data.residual(w), data.A.shape
+    size, length = float(np.abs(w) @ data.sizes), 1.0 + gamma(max(n, N) + 8, EPS)
+    wrong = float(np.abs(w) @ data.errors) + gamma(n + 8, EPS) * (size + norm(data.s)) + data.s_error
+    upper = UP_ONCE * (norm_sum_upper(radius, length * norm(z), length * norm(w)) + length * wrong)
+    ends = []
+    for v in (u, z):
+        of_v, careful = length * norm(v), A.careful_mul(v)
+        if careful is None:
+            most = length * (norm(A.mul(v)) + gamma(N + 8, EPS) * norm(data.sizes) * of_v)
+        else:
+            most = length * (norm(careful.hi + careful.lo) + norm(careful.error))
+        most += length * norm(data.errors) * of_v
+        sv = inner(data.s, v) + (gamma(N + 8, EPS) * length + data.s_error) * of_v
+        ends.append(norm_sum_lower(radius, sv, of_v, most) / UP_ONCE)
+    return Interval(min(max(*ends, 0.0), upper), upper)
 
 
 class Answer(NamedTuple):
@@ -283,6 +307,8 @@ def minimise(data: Data, radius: float, tol: float, method: str | Method | None,
         f = smoothing.saddle(data, radius)
         accuracy = SHARE * max(1.0 if answer is None else interval.width, SHARE * tol) * min(smoothing.W, 1.0)
         left = None if max_seconds is None else max(max_seconds - (time.monotonic() - began), 1e-3)
+        if answer is not None:  # rounding may prevent a better certificate, and the interval needs none
+            accuracy = max(accuracy, FLOOR * answer.result.certificate.rounding)
         result = solve(f, w, u, method=method or method_for(f), tol=accuracy, max_seconds=left, history=False)
         w, u = result.x, result.y
         found = bounds(data, radius, w, u)
