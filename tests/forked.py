@@ -35,7 +35,7 @@ def run_script(script, *arguments, folder, output, timeout):
         arguments: what ``sys.argv`` holds after it.
         folder: the folder in which it runs.
         output: an empty folder, for what the script prints.
-        timeout: seconds after which it is ended.
+        timeout: seconds after which it is ended, with a TimeoutError.
 
     Returns:
         The exit code, the standard output and the standard error.
@@ -50,6 +50,7 @@ def run_script(script, *arguments, folder, output, timeout):
     if process.exitcode is None:
         process.kill()
         process.join()
+        raise TimeoutError(f"{script} had not ended after {timeout} seconds")
     return process.exitcode, (output / "out").read_text(), (output / "err").read_text()
 
 

@@ -26,7 +26,7 @@ def test_script(script, tmp_path):
     folder.mkdir()
     output.mkdir()
     draw = ROOT / "docs/applications/draw.py"
-    code, out, err = run_script(draw, script, "--out", folder, folder=folder, output=output, timeout=120)
+    code, out, err = run_script(draw, script, "--out", folder, folder=folder, output=output, timeout=300)
     assert code == 0, err
     assert PROOF.search(out), out
     pictures = sorted(folder.glob("*.png"))
