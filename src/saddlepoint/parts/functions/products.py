@@ -20,7 +20,7 @@ from saddlepoint.ground.rounding import gamma, ones_like, underflow
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, StreamedCoupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
-ENTRIES = 1 << 18, 1 << 24  # entries of D that are copied at a time: on NumPy, in another library
+ENTRIES = 1 << 16, 1 << 24  # entries of D that are copied at a time: on NumPy, in another library
 
 HALF = 0.5625  # one half, and room for the rounding of a bound
 TAME = 1e-30  # sums of squares above it, of numbers up to 1, have lost no digits to underflow, also in float32
