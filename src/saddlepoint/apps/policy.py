@@ -123,6 +123,10 @@ class PolicyEvaluation:
     M and C are formed where a round of products with them reads fewer numbers than one with the features, and where
     ridge_w = 0, for the smallest eigenvalue of C. Otherwise all products go through the features, and mu_y is ridge_w.
 
+    The certificate is about M, C and b as they were computed from the features in float64. Their rounding is not a part
+    of it yet: entries of M and C are wrong by about 1e-16 times the number of transitions and the squares of the
+    features, which matters where these are large beside the smallest eigenvalue of C: for features with large means.
+
     Example:
         >>> import numpy as np
         >>> from saddlepoint.apps import PolicyEvaluation
