@@ -168,3 +168,24 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     code, out = run()
     assert code == 1
     assert "mu of g: give mu <= 0.5" in out
+
+
+def test_a_hessian_with_jumps_is_not_called_wrong():
+    """The Hessian of Huber's function jumps at its kinks, which steps of differences may cross."""
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        h = sp.Huber(rng.standard_normal((30, 5)), 1e-3 * rng.standard_normal(30), delta=1e-3, l2=0.1)
+        report = sp.check(sp.Saddle(sp.Quadratic(1.0), h, np.zeros((2, 5))), seed=seed)
+        assert report.ok, report
+
+
+def test_a_wrong_hessian_is_found():
+    wrong = sp.Smooth(lambda y: 2.0 * y + np.tanh(y), mu=2.0, L=3.0, hessian=lambda y: np.diag(2.0 + np.tanh(y) ** 2))
+    report = sp.check(sp.Saddle(sp.Quadratic(1.0), wrong, np.zeros((2, 3))), y0=np.array([0.5, -0.3, 0.1]))
+    assert [finding.what for finding in report.problems] == ["Hessian of h"]
+
+
+def test_numbers_near_the_smallest_are_not_called_a_domain():
+    tiny = sp.Smooth(lambda x: x - 1e-307, mu=1.0, L=1.0)
+    report = sp.check(sp.Saddle(tiny, sp.Quadratic(1.0), np.zeros((2, 1))))
+    assert not any("domain" in finding.what for finding in report.problems), report

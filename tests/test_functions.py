@@ -194,7 +194,9 @@ def test_L_of_a_black_box_is_estimated(name):
     assert "L=?" in repr(black_box)  # the caller's function is left as it was
     result = sp.solve(saddle, tol=1e-6)
     assert result.solved
-    assert calls + 1 < result.setup_calls["grad_g"] <= calls + 61  # and what was examined before it was called solved
+    # The rest was examined before the run was called solved; an estimate that proved too small takes more gradients.
+    replaced = bool(result.provenance["corrections"])
+    assert calls + 1 < result.setup_calls["grad_g"] <= calls + (250 if replaced else 61)
 
 
 BAD = [

@@ -40,6 +40,7 @@ from saddlepoint.problems.assumptions import ADJOINT, AdjointCheck, GradientChec
 from saddlepoint.problems.saddle import Saddle
 
 STEPS = 30  # steps of the search for curvatures around a point
+HESSIAN_STEPS = 1.0, 2.0**-4, 2.0**-8  # lengths of steps on which a Hessian is compared, in units of the first
 CLOSE = 1e-4  # relative difference up to which a prox, a Hessian or a slope agrees with the gradient
 PROX_STEPS = 1e-3, 1.0, 1e3  # steps t with which a prox is compared with the gradient, in units of 1/L
 PROX_REACH = 1e-2, 1.0, 1e2  # how far from the points that is done, in units of their length
@@ -162,6 +163,9 @@ class _Examined:
                 curvature(grad, x, s, STEPS, noise.total, self.seed, L=L) for x, s in zip(points, lengths, strict=True)
             ]
         except Unexaminable:
+            if len(points) == len(around):
+                yield Finding(f"curvature of {self.name}", "", "not measured: the numbers are too small", True)
+                return
             advice = "it cannot be evaluated around this point; give x0 and y0 inside its domain"
             yield Finding(f"domain of grad {self.name}", "everywhere", "this point alone", False, advice)
             return
@@ -285,9 +289,17 @@ class _Examined:
                     yield max(wrong - rounding, 0.0) / max(norm(p) + norm(u - v) / t, math.ulp(0.0))
 
     def _hessian_error(self, x: Array, length: float) -> float:
+        """By how much the Hessian differs from the gradient's change, beside that; the least over several steps.
+
+        A step can cross a jump of the Hessian, as those of Huber's function. All of them hardly can.
+        """
+        reach = length * max(eps_of(x) ** (1.0 / 3.0), ASIDE if self.check.noise else 0.0)
+        return min(self._hessian_error_on(x, length, factor * reach) for factor in HESSIAN_STEPS)
+
+    def _hessian_error_on(self, x: Array, length: float, reach: float) -> float:
         assert self.function.hessian is not None
         z = x + self._random(x, ASIDE * length)
-        step = self._random(z, length * max(eps_of(x) ** (1.0 / 3.0), ASIDE if self.check.noise else 0.0))
+        step = self._random(z, reach)
         change = 0.5 * (self.function.grad(z + step) - self.function.grad(z - step))
         expected = self.function.hessian(z) @ step
         wrong = max(norm(change - expected) - 2.0 * self.check.noise, 0.0)
