@@ -7,7 +7,7 @@ import pytest
 from exact import centred_columns, distance, dot, exact, length, mean, solved, times, transposed, weighted_gram
 from scipy import sparse
 
-from saddlepoint.apps import AUCClassifier, auc
+from saddlepoint.apps import AUCClassifier, PolicyEvaluation, auc
 from saddlepoint.apps.risk import RiskRegressor
 from saddlepoint.apps.robust_least_squares import RobustLeastSquares
 from saddlepoint.apps.structure import Graph
@@ -164,3 +164,22 @@ def test_robust_least_squares(centre, kind):
     assert upper - lower <= 1e-8 * upper
     for step in 1e-9 * np.random.default_rng(0).standard_normal((5, 3)) * np.abs(model.coef_):
         assert lower <= worst_case_error(X, y, radius, model.coef_ + step) * (1.0 + 1e-14)
+
+
+@pytest.mark.parametrize("centre", [0.0, 1e2, 1e4])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_policy_evaluation(make, centre):
+    rng = np.random.default_rng(0)
+    p, q, r = rng.standard_normal((12, 2)) + centre, rng.standard_normal((12, 2)) + centre, rng.standard_normal(12)
+    task = PolicyEvaluation(make(p), make(q), r, 0.5, ridge=1.0, ridge_w=1.0)
+    value = task.solve(tol=1e-6, max_seconds=1.0)
+    rows, weights = exact(p), [Fraction(1, 12)] * 12
+    psi = [[u - v / 2 for u, v in zip(a, b, strict=True)] for a, b in zip(rows, exact(q), strict=True)]
+    M, C = weighted_gram(rows, weights, psi), weighted_gram(rows, weights)
+    b = [v / 12 for v in times(transposed(rows), exact(r))]
+    Mt = transposed(M)
+    K = [[Fraction(int(i == j)) for j in range(2)] + [-v for v in Mt[i]] for i in range(2)]
+    K += [[*M[i], *(C[i][j] + int(i == j) for j in range(2))] for i in range(2)]
+    truth = solved(K, [Fraction(0), Fraction(0), *b])
+    assert distance(value.theta, truth[:2]) + distance(value.w, truth[2:]) <= value.certificate.distance
+    assert value.solved or centre > 1e3

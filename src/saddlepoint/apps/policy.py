@@ -35,6 +35,7 @@ from scipy import linalg
 from scipy.sparse import block_array, csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, splu
 
+from saddlepoint.apps.forming import EPS, UP, FormedCoupling, formed
 from saddlepoint.apps.proximal import Outcome, proximal_point
 from saddlepoint.apps.transitions import (
     as_matrix,
@@ -47,9 +48,10 @@ from saddlepoint.apps.transitions import (
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods import Method
-from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.problems.saddle import Saddle
@@ -123,9 +125,9 @@ class PolicyEvaluation:
     M and C are formed where a round of products with them reads fewer numbers than one with the features, and where
     ridge_w = 0, for the smallest eigenvalue of C. Otherwise all products go through the features, and mu_y is ridge_w.
 
-    The certificate is about M, C and b as they were computed from the features in float64. Their rounding is not a part
-    of it yet: entries of M and C are wrong by about 1e-16 times the number of transitions and the squares of the
-    features, which matters where these are large beside the smallest eigenvalue of C: for features with large means.
+    For ridge > 0 and formed matrices, the certificate is about the transitions as they were given: what rounding
+    changes in M, C and b is part of it. Otherwise (LSTD, or products with the features) it is about M, C and b as they
+    are computed in float64, and for ``from_model`` with features it is about the product of P with them, as computed.
 
     Example:
         >>> import numpy as np
@@ -169,8 +171,21 @@ class PolicyEvaluation:
         if low < 0.5 * self.ridge_w:  # rounding hides the ridge in C, but not in products with the features
             self.formed = False
         if self.formed:
-            self.h: Smooth = Quadratic(_as_diagonal(self.C), -self.b, mu=low, L=high).replace(trusted=True)
-            self.A = as_coupling(-self.M.T)
+            h = Quadratic(_as_diagonal(self.C), -self.b, mu=low, L=high).replace(trusted=True)
+            # Sums over the transitions, and the roots of the weights in them, are rounded; psi is a difference.
+            # NumPy adds up the weights in pairs, with at most 60 roundings.
+            terms = int(np.bincount(self.phi.indices).max(initial=0)) if issparse(self.phi) else rows
+            relative = 2.0 * gamma(terms + 80, EPS)
+            sizes = scaled_rows(abs(now) + self.discount * abs(after), root)
+            C_error, M_error = relative * (abs(self.phi).T @ abs(self.phi)), relative * (sizes.T @ abs(self.phi))
+            b_error = relative * (abs(self.phi).T @ np.abs(self.rewards))
+            off = UP * float(np.max(C_error.sum(axis=1))) + 2.0 * EPS * self.ridge_w
+            self.h: Smooth = formed(
+                h,
+                lambda y: UP * (C_error @ np.abs(y) + b_error) + 4.0 * EPS * self.ridge_w * np.abs(y),
+                mu=max((low - off) * (1.0 - 8.0 * EPS), self.ridge_w),
+            )
+            self.A: Coupling = FormedCoupling(as_coupling(-self.M.T), M_error)
         else:
             self.h = rows * LeastSquares(self.phi, self.rewards, self.ridge_w / rows)
             self.A = as_coupling(-(aslinearoperator(self.psi.T) @ aslinearoperator(self.phi)))
