@@ -206,3 +206,11 @@ def test_vectors_that_overflow_in_the_copy_are_left_to_A_itself(scale):
     for method in ("lpd-gs", "condat-vu", "auto"):
         result = sp.solve(f, method=method, tol=1e-8 * scale, storage="float32")
         assert result.solved, result
+
+
+def test_variables_of_different_scale_that_overflow_in_the_copy():
+    """x is in units of 2^150, y in units of 2^-150: a gradient that is not finite ends the correction, not the run."""
+    s, A = 2.0**150, np.random.default_rng(0).standard_normal((4, 3))
+    f = sp.Saddle(sp.Quadratic(s**-2 * np.ones(4), np.ones(4) / s), sp.Quadratic(s**2 * np.ones(3), np.full(3, s)), A)
+    tol = 1e-8 * f.certificate(np.zeros(4), np.zeros(3)).distance
+    assert sp.solve(f, tol=tol, method="lpd-gs", storage="float32").solved

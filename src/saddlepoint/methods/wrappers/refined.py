@@ -29,6 +29,7 @@ from saddlepoint.methods.base import InnerRun, choice_option, float_option
 from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.parts.coupling.low_precision import ROUNDING, low_precision
 from saddlepoint.parts.functions.affine import affine
+from saddlepoint.problems.oracle import NotFinite
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import distance_bound
 from saddlepoint.theory.lower import chain_N
@@ -92,15 +93,22 @@ class Refined(Wrapper):
             inner = self.method.step(f, s.inner)
             return s._replace(x=inner.x, y=inner.y, inner=inner, k=s.k + 1)
         low = self.correction(f, s)
-        s = advanced(s, self.method.step(low, s.inner), 1)
-        if s.k <= FIRST_TEST and not math.isfinite(norm(s.x) + norm(s.y)):  # the copy cannot hold such vectors
-            return s._replace(x=s.x0, y=s.y0, inner=self.method.init(f, s.x0, s.y0), k=0, exact=True)
+        try:
+            s = advanced(s, self.method.step(low, s.inner), 1)
+        except NotFinite:  # the copy cannot hold such vectors
+            return self.exactly_from_start(f, s)
+        if s.k <= FIRST_TEST and not math.isfinite(norm(s.x) + norm(s.y)):
+            return self.exactly_from_start(f, s)
         if s.k < s.test:
             return s
         own = proven_distance(f, *low.field(s.inner.x, s.inner.y))
         if own > s.fall * s.start and s.k < most_steps(f):
             return s._replace(test=max(s.k + 1, math.ceil(TEST_GROWTH * s.k)))
         return self.correct(f, s)
+
+    def exactly_from_start(self, f: Saddle, s: RefinedState) -> RefinedState:
+        """The start of the method with A itself, where the last correction began."""
+        return s._replace(x=s.x0, y=s.y0, inner=self.method.init(f, s.x0, s.y0), k=0, exact=True)
 
     def correct(self, f: Saddle, s: RefinedState) -> RefinedState:
         """The start of the next correction, or of the method with A itself if this correction gained too little."""
