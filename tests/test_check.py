@@ -189,3 +189,12 @@ def test_numbers_near_the_smallest_are_not_called_a_domain():
     tiny = sp.Smooth(lambda x: x - 1e-307, mu=1.0, L=1.0)
     report = sp.check(sp.Saddle(tiny, sp.Quadratic(1.0), np.zeros((2, 1))))
     assert not any("domain" in finding.what for finding in report.problems), report
+
+
+def test_a_hessian_that_would_not_fit_the_memory_is_not_formed():
+    calls = []
+    g = sp.Smooth(lambda x: 2.0 * x, mu=2.0, L=2.0, hessian=lambda x: calls.append(len(x)) or 2.0 * np.eye(len(x)))
+    assert sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.ones((5000, 1)))).ok
+    assert not calls
+    assert sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.ones((5, 1)))).ok
+    assert calls

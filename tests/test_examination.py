@@ -312,3 +312,15 @@ def test_a_twisted_gradient_is_refuted_at_any_scale(scale):
     x = scale * np.ones(2)
     with pytest.raises(sp.AssumptionError, match="not the gradient of any function"):
         check.refuse_skew(x, P @ x, scale, 0.0, curvature(check.grad, x, scale, 5))
+
+
+def test_two_points_around_zero_are_examined_in_finite_time():
+    """The line between them was divided until its pieces were far below the rounding of its middle, which is 0."""
+    b = np.array([0.03, -0.11, 0.07])
+
+    def grad(x):
+        return 3.0 * x - 8.0 * np.tanh(x)  # not convex around 0, and convex far away
+
+    check = GradientCheck("g", 1.0, 10.0, grad, lambda oracle, calls: None)
+    with pytest.raises(sp.AssumptionError, match="g is not convex"):
+        check.compare(b, grad(b), -b, grad(-b))

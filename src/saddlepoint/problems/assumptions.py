@@ -47,6 +47,7 @@ PIECES = 8  # pieces into which the line between two points is divided when thei
 LEVELS = 4  # how often the worst of these pieces is divided again
 DOUBTS = 8  # number of such lines without a proof, after which the differences of the run count as noise
 FINEST = 1e3  # length down to which steps are searched for, in units of rounding of the point
+DIVISIONS = 40  # most divisions of such a line, each into PIECES; a line near 0 could be divided without end
 LONGEST = 0.1  # the last of these lengths, in units of the length of the point
 LONGER = 64.0  # factor from one length to the next at which a proof is examined again
 SKEW = 1e-4  # largest asymmetry of a Jacobian that counts as symmetric, in units of the largest curvature
@@ -307,7 +308,9 @@ class GradientCheck:
                 return False
             known = whole
         finest = FINEST * eps_of(pa) * norm(middle)
-        while norm(b - a) > finest:
+        for _ in range(DIVISIONS):
+            if not norm(b - a) > finest:
+                break
             points, slopes = self._along(a, pa, b, pb)
             if len(slopes) <= PIECES:
                 return False
