@@ -39,7 +39,7 @@ def answer(result):
     return {
         "solved": bool(result.solved),
         "points": [result.x.tobytes().hex(), result.y.tobytes().hex()],
-        "certificate": [number.hex() for number in result.certificate],
+        "certificate": [number.hex() for number in result.certificate[:-1]],
         "counts": [result.calls, result.passes, result.iterations, result.monitor_calls],
         "history": np.delete(result.history.array, sp.Record._fields.index("seconds"), axis=1).tolist(),
         "message": result.message,

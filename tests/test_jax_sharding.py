@@ -17,11 +17,14 @@ pytestmark = pytest.mark.cluster
 ONE_PASS = ("condat-vu", "lpd-gs", "lpd", "ogda", "apdg")
 SPLITS = ("rows", "rows, explicit axes", "columns", "a grid")
 
+# Eight devices share the cores of the tests: a thread of XLA that waits for the others must not give up.
+FLAGS = "--xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
+
 
 @pytest.fixture(scope="module")
 def report():
     """The findings of a process with eight devices; their number can only be set before JAX starts."""
-    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    environment = os.environ | {"XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}
     script = Path(__file__).parent / "on_mesh.py"
     done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

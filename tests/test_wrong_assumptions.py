@@ -292,3 +292,4 @@ def test_rounding_of_long_norms_refutes_nothing():
         check = GradientCheck("h", q.min(), q.max(), lambda y, Q=Q, c=c: Q * y + c, lambda name, calls: None)
         for scale in (1.0, 0.3, 0.03):
             check.compare(x, Q * x + c, x + scale * (x0 - x), Q * (x + scale * (x0 - x)) + c)
+        assert check.seems == ""

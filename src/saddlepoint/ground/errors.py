@@ -71,3 +71,7 @@ class AssumptionError(RuntimeError):
     def __reduce__(self) -> Any:
         parts = self.function, self.constant, self.given, self.observed, str(self), self.suggested
         return type(self), parts, {"result": self.result}
+
+
+class NotFinite(Exception):  # noqa: N818
+    """A gradient holds NaN or infinity."""

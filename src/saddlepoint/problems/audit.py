@@ -128,6 +128,8 @@ class Audit:
     def floor(self, x: Array, y: Array, certificate: Certificate) -> float:
         """An estimate of the part of a certified distance that is due to the arithmetic of the steps, and to noise."""
         f = self.f
+        for oracle in ("grad_g", "grad_h", "A", "At"):
+            self.meter.note(oracle, 1)
         noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)
         answers = [check.p for check in self.gradient_checks.values() if check.p is not None]
         narrow = max([f.space.wide.eps, *map(eps_of, answers)])  # a certificate counts this unit of rounding already

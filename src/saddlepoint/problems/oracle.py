@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, all_finite
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import NotFinite, ProblemError
 from saddlepoint.ground.linalg import inner
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
@@ -32,10 +32,6 @@ class OutOfCalls(Exception):  # noqa: N818 - a signal to the driver, not an erro
 
 class OutOfTime(Exception):  # noqa: N818
     """The time limit is reached."""
-
-
-class NotFinite(Exception):  # noqa: N818
-    """A gradient holds NaN or infinity."""
 
 
 @dataclass

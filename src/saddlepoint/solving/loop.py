@@ -7,11 +7,11 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from saddlepoint.ground.errors import AssumptionError, ProblemError, SingularError, Terminated
+from saddlepoint.ground.errors import AssumptionError, NotFinite, ProblemError, SingularError, Terminated
 from saddlepoint.parts.sharded.engine import ShardsLost
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.corrections import corrected
-from saddlepoint.problems.oracle import Meter, NotFinite, OutOfCalls, OutOfTime
+from saddlepoint.problems.oracle import Meter, OutOfCalls, OutOfTime
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import Units
 from saddlepoint.solving.checkpoint import Checkpointer, state_is_to_blame

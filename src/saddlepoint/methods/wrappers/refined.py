@@ -23,13 +23,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import NotFinite, ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.base import InnerRun, choice_option, float_option
 from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.parts.coupling.low_precision import ROUNDING, low_precision
 from saddlepoint.parts.functions.affine import affine
-from saddlepoint.problems.oracle import NotFinite
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import distance_bound
 from saddlepoint.theory.lower import chain_N

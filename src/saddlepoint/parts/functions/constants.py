@@ -56,7 +56,11 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
     """Bounds on the smallest and largest eigenvalue of D'D; the lower one is proven."""
     rows, columns = D.shape
     if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
-        ends = _gram_ends(*_gram(D, columns <= rows))
+        gram, terms = _gram(D, columns <= rows)
+        try:
+            ends = _gram_ends(_on_host(gram), terms)
+        except RuntimeError:  # a device that gives nothing away: only the trivial lower bound is proven
+            return 0.0, D.norm * D.norm
         return (max(ends.low, 0.0) if columns <= rows else 0.0), ends.high * (1 + ROUNDING)
     if D.space.of_x.is_sharded and columns <= DENSE:  # this takes one round, in which only the Gram matrix is sent
         unit = 1.0 if D.dtype == np.float64 else 2.0**29  # D'D was summed up in the dtype of D
@@ -66,7 +70,7 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
     return 0.0, D.norm * D.norm
 
 
-def _gram(D: Any, by_columns: bool) -> tuple[Array, int]:
+def _gram(D: Any, by_columns: bool) -> tuple[Any, int]:
     """D'D, or DD', in float64, and the number of roundings of an entry.
 
     Long sums are taken in parts, whose sums are then added up: the square root as many roundings are enough.
@@ -83,7 +87,7 @@ def _gram(D: Any, by_columns: bool) -> tuple[Array, int]:
             gram = gram + part.T @ part
     if not all_finite(gram):
         raise ProblemError("the entries of D are so large that D'D overflows; scale D (and x with it)")
-    return _on_host(gram), step + -(-terms // step)
+    return gram, step + -(-terms // step)
 
 
 def _gram_ends(gram: Array, terms: int) -> Ends:

@@ -55,6 +55,7 @@ class Quadratic(Smooth):
         L = None if L is None else _constant(L, "L of Quadratic")
         if mu is None or L is None:
             mu, L = self._bounds(mu, L)
+            mu = 0.0 if L == 0.0 else mu  # of P = 0, whatever the rounding of its bound
         P_space = None if isinstance(self.P, float) else self.P
         space = common_space({"P of Quadratic": P_space, "b of Quadratic": self.b})
         super().__init__(
