@@ -60,6 +60,7 @@ class Monitor:
         self.certificate: Certificate = NO_CERTIFICATE  # of the best point
         self.host_best: tuple[Point, Certificate] | None = None  # a copy here, where parts of the problem can be lost
         self.audited = self.diagnosed = not audit.needed  # examined by this session before "solved", and after a stall
+        self.floor: tuple[Certificate, float] | None = None  # precision at the best point, where it was needed
         self.at_rounding_floor = False  # the accuracy reached is that of the arithmetic
         self.started = time.perf_counter() - state.session.elapsed
 
@@ -178,7 +179,9 @@ class Monitor:
         near_floor = False
         if waited >= STALL_CHECKS:
             self.diagnose()
-            floors = certificate.distance / max(self.audit.floor(*self.state.best, certificate), math.ulp(0.0))
+            if self.floor is None or self.floor[0] is not certificate:
+                self.floor = certificate, max(self.audit.floor(*self.state.best, certificate), math.ulp(0.0))
+            floors = certificate.distance / self.floor[1]
             self.at_rounding_floor = self.mu_known and floors <= AT_FLOOR
             near_floor = self.mu_known and floors <= NEAR_FLOOR and waited >= NEAR_CHECKS
         checks, most = LONG_STALL
