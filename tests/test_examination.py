@@ -263,6 +263,7 @@ def test_the_precision_is_blamed_only_where_it_is_reached(floors, waited, stalle
         mu_known=True,
         diagnose=lambda: None,
         at_rounding_floor=False,
+        floor=None,
     )
     assert (Monitor.stalled(run), run.at_rounding_floor) == (stalled, at_floor)
 
