@@ -221,3 +221,21 @@ def test_a_slow_gradient_is_measured_by_itself():
     h = sp.Smooth(slow, mu=f.mu_y, L=f.L_y)
     result = sp.solve(sp.Saddle(f.g, h, f.A), tol=1e-2, max_seconds=30)
     assert "auto chose separated" in result.message
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_strong_coupling_of_own_functions_takes_no_more_calls_than_by_name(seed):
+    """Strides that were tuned on known problems made auto take hundreds of times the calls of the same method."""
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(10, 60, 2)
+    a, b = rng.standard_normal(m), rng.standard_normal(n)
+    mu_x, mu_y = 10.0 ** rng.uniform(-3.5, -1.0, 2)
+    g = sp.Smooth(lambda x: np.tanh(x - a) + mu_x * x, mu=mu_x, L=1.0 + mu_x)
+    h = sp.Smooth(lambda y: np.clip(y - b, -1.0, 1.0) + mu_y * y, mu=mu_y, L=1.0 + mu_y)
+    A = rng.standard_normal((m, n))
+    f = sp.Saddle(g, h, 10.0 ** rng.uniform(0.7, 2.0) * A / np.linalg.norm(A, 2))
+    tol = 1e-6 * f.certificate(np.zeros(m), np.zeros(n)).distance
+    auto, named = (sp.solve(f, tol=tol, method=method, max_calls=5000) for method in ("auto", "anderson-imex"))
+    assert auto.solved
+    assert named.solved
+    assert max(auto.calls.values()) <= 1.5 * max(named.calls.values())

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from saddlepoint.methods import (
     DIPPA,
-    IMEX,
     LPDGS,
     Anderson,
     CondatVu,
@@ -70,8 +69,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     kx, ky, c = f.numbers
     strength, dear = c / math.sqrt(kx) / math.sqrt(ky), gradient_cost(costs)
     window = int(min(100, max(LEAST, MEMORY / (2 * sum(f.shape)))))
-    uneven = math.sqrt(max(kx, ky) / min(kx, ky))
-    sweep, imex = Anderson(CondatVu(), window), Anderson(IMEX(stride_for(strength, uneven)), window)
+    sweep, imex = Anderson(CondatVu(), window), make_method("anderson-imex", window=window)
     quadratic = f.g.quadratic and f.h.quadratic
     small = f.space.is_numpy and f.g.hessian is not None and f.h.hessian is not None and max(f.shape) <= LARGE
     quick: tuple[Method, ...] = (Krylov(),) if quadratic else (Newton(),) if small else ()  # if the first falls behind
@@ -116,13 +114,6 @@ def is_strong(kx: float, ky: float, c: float) -> bool:
 def rounds(f: Saddle) -> float:
     """About the rounds of a good method for eight digits, if the problem is as hard as its constants."""
     return 9.0 * chain_N(*f.numbers)
-
-
-def stride_for(strength: float, uneven: float) -> float:
-    """IMEX's stride: short enough to be stable alone, unless solving for the coupling or one player is what costs."""
-    if strength >= 15.0 or uneven >= 3.0:
-        return 10.0
-    return 3.0 if strength >= 5.0 else 1.9
 
 
 def recommend(
