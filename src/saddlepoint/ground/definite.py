@@ -19,6 +19,7 @@ Numerical Algorithms, SIAM 2002, theorems 9.3 and 10.3.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -264,7 +265,7 @@ def _large(given: Symmetric) -> float:
     return max(bound, prover.bound())
 
 
-class _Prover:
+class _Prover(ABC):
     """An estimate of the smallest eigenvalue, and its proof by a second factorisation.
 
     A subclass has ``weights`` w, what the proof by a factorisation costs, ``factorise()`` for S + diag(w), where w is
@@ -279,14 +280,14 @@ class _Prover:
         if self.work() > MOST_WORK:
             raise TooLargeError
 
-    def work(self) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def work(self) -> float: ...
 
-    def proven(self, s: float) -> float | None:
-        raise NotImplementedError
+    @abstractmethod
+    def proven(self, s: float) -> float | None: ...
 
-    def solve(self, r: Array) -> Array:
-        raise NotImplementedError
+    @abstractmethod
+    def solve(self, r: Array) -> Array: ...
 
     def bound(self) -> float:
         """The proven lower bound."""
