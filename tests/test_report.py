@@ -459,6 +459,13 @@ def test_odd_results_in_a_browser(page, results, tmp_path):
 
 # -- the page of the benchmarks ---------------------------------------------------------------------------------------
 
+MEASURED = [*(ROOT / "benchmarks" / "results").glob("*.md"), ROOT / "benchmarks" / "peers" / "RESULTS.md"]
+
+
+@pytest.mark.parametrize("source", MEASURED, ids=lambda path: path.stem)
+def test_a_measured_page_names_the_command_that_made_it(source):
+    assert "\n\nBy `python " in source.read_text(encoding="utf-8")
+
 
 @pytest.fixture(scope="module")
 def bench_html(tmp_path_factory):
@@ -470,13 +477,12 @@ def bench_html(tmp_path_factory):
 
 def test_the_page_of_the_benchmarks(bench_html, page):
     page.goto(bench_html.as_uri())
-    sources = [*(ROOT / "benchmarks" / "results").glob("*.md"), ROOT / "benchmarks" / "peers" / "RESULTS.md"]
     measured = page.locator("details.measured")
-    assert measured.count() == len(sources)
+    assert measured.count() == len(MEASURED)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    for k in range(len(sources)):
+    for k in range(len(MEASURED)):
         assert measured.nth(k).locator("p").first.text_content().startswith("By python ")
-    lines = [line for source in sources for line in source.read_text().splitlines() if line.startswith("|")]
+    lines = [line for source in MEASURED for line in source.read_text().splitlines() if line.startswith("|")]
     rules = [line for line in lines if set(line) <= set("|-: ")]
     assert page.locator(".measured table.sortable tbody tr").count() == len(lines) - 2 * len(rules)
     table1 = measured.filter(has=page.locator("h3", has_text="Table 1, measured"))
