@@ -17,6 +17,7 @@ import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64, to_host
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.group import GroupHuberConjugate
+from saddlepoint.parts.functions.products import AbsoluteArray, AbsoluteSmall
 from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.parts.sharded import LocalEngine, ShardedCoupling
 from saddlepoint.uses.batch.functions import stacked, stretched_blocks
@@ -594,3 +595,23 @@ def test_careful_gradients_in_another_library():
     x = draw(1.0, 1)
     for f, twin in zip(wide[:-1], truths[:-1], strict=True):
         holds_carefully(f, xp.asarray(x), truth(twin, x))
+
+
+@given(st.integers(0, 2**32), st.sampled_from(["matrix", "stack"]), st.integers(-200, 150))
+def test_bounds_on_products_with_small_and_with_large_matrices(seed, shape, exponent):
+    rng = np.random.default_rng(seed)
+    D = rng.standard_normal((3, 4, 5) if shape == "stack" else (4, 5)) * 10.0 ** rng.integers(-9, 9, 5)
+    D *= 10.0**exponent
+    small, large = AbsoluteSmall(D), AbsoluteArray(D, NUMPY64)
+    assert (small.blocks, small.length) == (large.blocks, large.length)
+    x = rng.standard_normal(5 * small.blocks)
+    blocks = zip(D.reshape(-1, 4, 5), x.reshape(-1, 5), strict=True)
+    true = np.concatenate([[sum(abs(Decimal(d) * Decimal(v)) for d, v in zip(row, part, strict=True)) for row in block]
+                           for block, part in blocks])  # fmt: skip
+    for matrix in (small, large):
+        bound = matrix.times(np.abs(x))
+        assert all(Decimal(float(b)) * Decimal(1 + 1e-15) >= t for b, t in zip(bound, true, strict=True))
+        errors = matrix.errors(x)
+        assert all(Decimal(float(e)) >= 5 * Decimal(2.0**-53) * t for e, t in zip(errors, true, strict=True))
+    assert (small.times(np.abs(x)) <= (1 + 1e-14) * large.times(np.abs(x))).all()
+    assert not small.errors(0.0 * x).any()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,6 +18,8 @@ import numpy.typing as npt
 from saddlepoint.ground.errors import ProblemError
 
 Array: TypeAlias = npt.NDArray[Any]  # a NumPy array, or an array of another library
+
+FLOAT64 = np.dtype(np.float64)
 
 
 class Space(NamedTuple):
@@ -85,7 +88,9 @@ class Space(NamedTuple):
     @property
     def wide(self) -> Space:
         """The same space with the dtype float64, in which certificates are computed."""
-        return self._replace(dtype=np.dtype(np.float64) if self.is_numpy else self.xp.float64)
+        if self.is_numpy:
+            return self if self.dtype is FLOAT64 else self._replace(dtype=FLOAT64)
+        return self._replace(dtype=self.xp.float64)
 
     def zeros(self, n: int) -> Array:
         """A vector of n zeros."""
@@ -300,7 +305,7 @@ def _explicit(mesh: Any) -> bool:
 
 def eps_of(array: Array) -> float:
     """The machine epsilon of an array's dtype."""
-    return float(namespace(array).finfo(array.dtype).eps)
+    return _numpy_limits(array.dtype)[0] if isinstance(array, np.ndarray) else float(_limits(array).eps)
 
 
 def smallest_of(array: Array) -> float:
@@ -308,8 +313,20 @@ def smallest_of(array: Array) -> float:
 
     It is subnormal for NumPy. It is normal for other libraries, because they may replace subnormal numbers by zero.
     """
-    info = namespace(array).finfo(array.dtype)
-    return float(info.smallest_subnormal if isinstance(array, np.ndarray) else info.smallest_normal)
+    if isinstance(array, np.ndarray):
+        return _numpy_limits(array.dtype)[1]
+    return float(_limits(array).smallest_normal)
+
+
+@cache
+def _numpy_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The machine epsilon and the smallest positive number of a dtype of NumPy; kept, because `finfo` is slow."""
+    info = np.finfo(dtype)
+    return float(info.eps), float(info.smallest_subnormal)
+
+
+def _limits(array: Array) -> Any:
+    return namespace(array).finfo(array.dtype)
 
 
 def copied(array: Array) -> Array:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, namespace, rows_like, space_of
+from saddlepoint.ground.arrays import FLOAT64, Array, namespace, rows_like, space_of
 
 
 def inner(a: Array, b: Array) -> float:
@@ -19,7 +19,8 @@ def inner(a: Array, b: Array) -> float:
 def norm(a: Array) -> float:
     """|a|, the Euclidean norm; it is right even if its square overflows or underflows."""
     square = inner(a, a)
-    return math.sqrt(square) if 1e-30 < square < math.inf else _careful_norm(a, square)
+    least = 1e-280 if getattr(a, "dtype", None) is FLOAT64 else 1e-30  # smaller squares may have lost digits
+    return math.sqrt(square) if least < square < math.inf else _careful_norm(a, square)
 
 
 def _careful_norm(a: Array, square: float) -> float:

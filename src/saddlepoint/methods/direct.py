@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrs
 from scipy.sparse import block_array, issparse
 from scipy.sparse.linalg import splu
 
@@ -84,12 +85,15 @@ def _solver(P: Any, Q: Any, A: Any) -> Solver:
 
         return sparse
     P, Q, A = (M.toarray() if issparse(M) else M for M in (P, Q, A))
-    p = cho_factor(P)
-    s = cho_factor(Q + A.T @ cho_solve(p, A))
+    p, _ = cho_factor(P)
+    s, _ = cho_factor(Q + A.T @ cho_solve((p, False), A))
+    At = A.T
 
     def dense(u: Array, v: Array) -> tuple[Array, Array]:
-        y = cho_solve(s, v + A.T @ cho_solve(p, u, check_finite=False), check_finite=False)
-        return cho_solve(p, u - A @ y, check_finite=False).astype(u.dtype), y.astype(v.dtype)
+        # LAPACK is called directly: for small matrices, `cho_solve` takes several times as long.
+        y, _ = dpotrs(s, v + At @ dpotrs(p, u)[0])
+        x, _ = dpotrs(p, u - A @ y)
+        return np.asarray(x, dtype=u.dtype), np.asarray(y, dtype=v.dtype)
 
     return dense
 

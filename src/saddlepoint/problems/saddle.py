@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_of, is_array, is_foreign, smallest_of
+from saddlepoint.ground.arrays import (
+    FLOAT64,
+    Array,
+    Space,
+    common_space,
+    detached,
+    eps_of,
+    is_array,
+    is_foreign,
+    smallest_of,
+)
 from saddlepoint.ground.compensated import Accumulator, Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, squared_together
@@ -297,6 +307,8 @@ class Saddle:
 
     def _point(self, point: Any, name: str, size: int) -> Array:
         """The point as a vector of this size; a ProblemError if it cannot be one."""
+        if type(point) is np.ndarray and point.dtype is FLOAT64 and point.shape == (size,):
+            return point
         fits = is_array(point) and point.shape == (size,) and (is_foreign(point) or point.dtype.kind == "f")
         vector: Array = detached(point) if fits else as_vector(point, name, size)
         return vector

@@ -145,7 +145,8 @@ def rounding_decides(distance: Number, rounding: Number, tol: float | None = Non
         (True, False, True)
     """
     wanted = 0.0 if tol is None else tol
-    return bool(np.any((distance > wanted) & (wanted >= distance - 2.0 * rounding)))
+    could = (distance > wanted) & (wanted >= distance - 2.0 * rounding)
+    return could if isinstance(could, bool) else bool(np.any(could))
 
 
 def certificate_from_residuals(

@@ -78,15 +78,14 @@ def error_from_sizes(f: Smooth, L: Any, eps: float, rounding: Any, p: Any, x: An
         f: the function.
         L: its smoothness; in a batch, that of each block.
         eps: the machine epsilon of x or p, whichever is the larger.
-        rounding, p, x: the sizes; in a batch, those of each block.
+        rounding, p, x: the sizes; in a batch, those of each block. The caller silences warnings about overflow.
     """
-    with np.errstate(all="ignore"):
-        error = rounding
-        if f.accuracy != 0.0:  # NaN if nothing was said
-            a = ASSUMED * eps if math.isnan(f.accuracy) else f.accuracy
-            # From |p - grad| <= a (|grad| + L |x|) and |grad| <= |p| + |p - grad|; a = 1 says nothing.
-            error = error + (a / (1.0 - a) if a < 1.0 else math.inf) * (p + L * x)
-        return np.where(np.isnan(error), math.inf, error) if is_array(error) else unbounded_if_nan(float(error))
+    error = rounding
+    if f.accuracy != 0.0:  # NaN if nothing was said
+        a = ASSUMED * eps if math.isnan(f.accuracy) else f.accuracy
+        # From |p - grad| <= a (|grad| + L |x|) and |grad| <= |p| + |p - grad|; a = 1 says nothing.
+        error = error + (a / (1.0 - a) if a < 1.0 else math.inf) * (p + L * x)
+    return np.where(np.isnan(error), math.inf, error) if is_array(error) else unbounded_if_nan(float(error))
 
 
 def unbounded_if_nan(error: float) -> float:

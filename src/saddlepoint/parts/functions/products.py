@@ -21,6 +21,7 @@ from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, S
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
 ENTRIES = 1 << 16, 1 << 24  # entries of D that are copied at a time: on NumPy, in another library
+SMALL = 1 << 14  # most entries of a NumPy array D of which |D| is kept
 
 HALF = 0.5625  # one half, and room for the rounding of a bound
 TAME = 1e-30  # sums of squares above it, of numbers up to 1, have lost no digits to underflow, also in float32
@@ -55,6 +56,8 @@ class AbsoluteMatrix(ABC):
         # The factor allows for the rounding of the bound itself.
         terms = (1.0 + 2.0 * slack) * self.times(slack * w if e is None else slack * w + e)
         # Underflow can change each term, and the bound too; other libraries may take subnormal operands for zero.
+        if self.blocks == 1 and isinstance(x, np.ndarray):
+            return terms + (self.length + 8.0) * least if w.max() > 0.0 else terms
         lost = (self.length + 8.0) * least + 0.0 * terms
         top = xp.max(xp.reshape(w, (self.blocks, -1)), axis=1, keepdims=True)
         rows = xp.reshape(lost, (self.blocks, -1))
@@ -123,6 +126,21 @@ class AbsoluteArray(AbsoluteMatrix):
         return flat
 
 
+class AbsoluteSmall(AbsoluteMatrix):
+    """|D| of a small NumPy array, or of a small stack of arrays that are the blocks; it is kept as a matrix."""
+
+    def __init__(self, A: Array) -> None:
+        self.blocks = int(A.shape[0]) if A.ndim == 3 else 1
+        self.length = int(A.shape[-1])
+        self.A = np.abs(A, dtype=np.float64)
+
+    def times(self, w: Array) -> Array:
+        """The product |D| w, as computed."""
+        if self.A.ndim == 2:
+            return self.A @ w
+        return np.asarray(self.A @ w.reshape(self.blocks, -1, 1)).reshape(-1)
+
+
 class AbsoluteSparse(AbsoluteMatrix):
     """|D| of a SciPy sparse array in compressed rows or columns, whose arrays are only read."""
 
@@ -173,6 +191,8 @@ def _absolute(D: Any) -> AbsoluteMatrix:
         return AbsoluteByNorms(D.lengths.rows, D.lengths.columns)
     if isinstance(of, StreamedCoupling):
         return AbsoluteByNorms(of.lengths.columns, of.lengths.rows)
+    if of is None and isinstance(D.A, np.ndarray) and D.A.size <= SMALL:
+        return AbsoluteSmall(D.A)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return AbsoluteArray(D.A, D.space) if of is None else AbsoluteArray(of.A, of.space, by_columns=True)
 
