@@ -206,7 +206,7 @@ def solve_rows(quick: bool) -> Iterator[str]:
         for _ in range(2 if quick else 3):
             for way, f in problems.items():
                 results[way] = sp.solve(f, method=method, tol=1e-8)
-                seconds[way] = min(seconds[way], results[way].seconds)
+                seconds[way] = min(seconds[way], results[way].method_seconds)
         one, two = results["one"], results["two"]
         yield (
             f"| {m} x {n} | {one.method} | {one.iterations} | {two.passes} | {one.passes} | {seconds['two']:.2f} | "

@@ -11,12 +11,13 @@ from types import SimpleNamespace
 
 from saddlepoint.parts.coupling import runtime
 from saddlepoint.problems import oracle
-from saddlepoint.solving import loop, monitor, solve
+from saddlepoint.solving import clock as run_clock
+from saddlepoint.solving import options, solve
 
 now = time.process_time
 
 
 def use_for_ours() -> None:
     """Make `solve` and its meter use the same clock; time limits are then CPU seconds as well."""
-    for module in (loop, monitor, oracle, runtime, solve):
+    for module in (run_clock, options, oracle, runtime, solve):
         setattr(module, "time", SimpleNamespace(perf_counter=now, time=time.time))  # noqa: B010 - they do not export it

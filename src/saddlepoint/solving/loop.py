@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -52,9 +51,10 @@ class Run:
         self, f: Saddle, options: SolveOptions, state: RunState, checkpointer: Checkpointer, bar: Progress
     ) -> None:
         self.f, self.options, self.state, self.checkpointer, self.bar = f, options, state, checkpointer, bar
-        seconds = None if options.max_seconds is None else options.max_seconds - state.session.elapsed
+        began, deadline = options.times
+        seconds = None if deadline is None else deadline - f.clock() - state.session.elapsed
         self.meter = Meter(options.limits, seconds, bar.tick, f.clock, state.counts)
-        self.monitor = Monitor(Audit(f, self.meter), state, bar, self.result, options.callback)
+        self.monitor = Monitor(Audit(f, self.meter), state, bar, self.result, options.callback, began)
         self.schedule = Schedule(f, options.tol, state.schedule)
         self.exhausted = ""  # the oracle whose calls are used up
         self.signal = ""  # the signal that ended the run
@@ -63,7 +63,8 @@ class Run:
 
     def run_method(self) -> Status:
         """Take steps of the present method until the run is over; the status says why it is."""
-        stepper, status = self.start_method(), None
+        with self.monitor.clock:
+            stepper, status = self.start_method(), None
         try:
             self.save(stepper)
             while status is None:
@@ -98,7 +99,8 @@ class Run:
         """
         try:
             with self.f.space.exact_products():
-                self.restore()
+                with self.monitor.clock:
+                    self.restore()
                 return self.result(self.run_methods())
         except (KeyboardInterrupt, Terminated) as signal:  # between two methods
             status = self.ended_by(signal)
@@ -138,9 +140,8 @@ class Run:
 
     def last_check(self, stepper: Stepper, status: Status) -> Status:
         """Certify the last point if that was not done, and examine the problem if the run got nowhere."""
-        began = time.perf_counter()
-        self.checkpointer.write()
-        self.state.monitor.seconds += time.perf_counter() - began
+        with self.monitor.clock:
+            self.checkpointer.write()
         in_a_hurry = status is Status.INTERRUPTED and self.f.A.runtime.reading  # reading A once more takes long
         if stepper.unchecked and not in_a_hurry:
             certificate = self.monitor.certify(*stepper.point())
@@ -207,9 +208,8 @@ class Run:
 
     def save(self, stepper: Stepper) -> None:
         """Remember the run between two steps; perhaps write it to disk. The time is not the method's."""
-        began = time.perf_counter()
-        self.checkpointer.note(lambda: self.snapshot(stepper.factors))
-        self.state.monitor.seconds += time.perf_counter() - began
+        with self.monitor.clock:
+            self.checkpointer.note(lambda: self.snapshot(stepper.factors))
 
     def snapshot(self, factors: Factors = (None, None)) -> RunState:
         """A copy of the run as it is now."""
@@ -221,7 +221,7 @@ class Run:
             audit_checks={name: check.memory() for name, check in audit.checks.items()},
             factors=factors,
         )
-        session = replace(self.state.session, elapsed=time.perf_counter() - self.monitor.started)
+        session = replace(self.state.session, elapsed=self.monitor.clock.seconds)
         return self.state.snapshot(learned=learned, session=session)
 
     def restore(self) -> None:

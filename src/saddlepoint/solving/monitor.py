@@ -1,18 +1,19 @@
 """Certificates of a run: when they are taken, the best point, the history, and whether the run has stalled.
 
 Certificates do not change the run. They are taken on the problem itself, on a geometric grid of the method's calls, and
-their calls and seconds are counted apart from the method's.
+their calls and seconds are counted apart from the method's: a run knows its wall-clock time and the method's part of
+it.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 from saddlepoint.ground.arrays import Array, frozen_copy, to_host
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.clock import RunClock
 from saddlepoint.solving.progress import Progress
 from saddlepoint.solving.result import Record, Result, Status
 from saddlepoint.solving.state import Point, RunState
@@ -46,6 +47,7 @@ class Monitor:
         bar: shows the progress.
         report: makes a result of the run, for the callback.
         callback: what the user wants to be called at every certificate.
+        began: time.perf_counter() at which the call of ``solve`` began.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Monitor:
         bar: Progress,
         report: Callable[[Status], Result],
         callback: Callable[[Result], object] | None,
+        began: float,
     ) -> None:
         self.audit, self.state, self.bar, self.report, self.callback = audit, state, bar, report, callback
         self.certificate: Certificate = NO_CERTIFICATE  # of the best point
@@ -62,7 +65,7 @@ class Monitor:
         self.audited = self.diagnosed = not audit.needed  # examined by this session before "solved", and after a stall
         self.floor: tuple[Certificate, float] | None = None  # precision at the best point, where it was needed
         self.at_rounding_floor = False  # the accuracy reached is that of the arithmetic
-        self.started = time.perf_counter() - state.session.elapsed
+        self.clock = RunClock(state, began)
 
     @property
     def f(self) -> Saddle:
@@ -79,11 +82,6 @@ class Monitor:
         """The status of a run that reached its tolerance."""
         return Status.SOLVED if self.mu_known else Status.UNCERTIFIED
 
-    @property
-    def method_seconds(self) -> float:
-        """Time of the method alone."""
-        return time.perf_counter() - self.started - self.state.monitor.seconds
-
     def merit(self, certificate: Certificate) -> float:
         """What is to fall below tol: the certified distance, or the residual where mu is unknown."""
         return certificate.distance if self.mu_known else certificate.residual
@@ -94,12 +92,11 @@ class Monitor:
         state, work = self.state.monitor, self.state.work
         state.next_check = next_check(work)
         if self.callback is not None:
-            began = time.perf_counter()
             try:
-                self.callback(self.report(Status.RUNNING))
+                with self.clock:
+                    self.callback(self.report(Status.RUNNING))
             except StopIteration:  # of the callback only: in a gradient it is an error like any other
                 raise StoppedByCallback from None
-            state.seconds += time.perf_counter() - began
         if self.merit(certificate) <= self.state.tol and self.confirmed():
             return self.success
         if not math.isfinite(self.merit(certificate)):
@@ -110,24 +107,23 @@ class Monitor:
         """Take the certificate of (x, y), record it, and keep the point if it is the best."""
         space = self.f.space
         space.wait(x)  # until here the time is that of the steps
-        began = time.perf_counter()
-        point = frozen_copy(space.of_x.cast(x)), frozen_copy(space.of_y.cast(y))  # as they will be returned
-        certificate = self.audit.certificate(*point, self.state.tol)
-        state = self.state.monitor
-        state.checks += 1
-        if self.merit(certificate) < PROGRESS * self.merit(self.certificate):
-            self.note_progress()
-        if self.merit(certificate) < self.merit(self.certificate):
-            self.state.best, self.certificate = point, certificate
-            if self.f.A.runtime.fragile:
-                self.host_best = (to_host(point[0]), point[1]), certificate
-        state.seconds += time.perf_counter() - began
-        self.record(certificate)
+        with self.clock:
+            point = frozen_copy(space.of_x.cast(x)), frozen_copy(space.of_y.cast(y))  # as they will be returned
+            certificate = self.audit.certificate(*point, self.state.tol)
+            self.state.monitor.checks += 1
+            if self.merit(certificate) < PROGRESS * self.merit(self.certificate):
+                self.note_progress()
+            if self.merit(certificate) < self.merit(self.certificate):
+                self.state.best, self.certificate = point, certificate
+                if self.f.A.runtime.fragile:
+                    self.host_best = (to_host(point[0]), point[1]), certificate
+            self.record(certificate)
         return certificate
 
     def certify_best(self) -> None:
         """Take the certificate of the best point anew: it came from a file, or the constants are others now."""
-        self.certificate = self.audit.certificate(*self.state.best, self.state.tol)
+        with self.clock:
+            self.certificate = self.audit.certificate(*self.state.best, self.state.tol)
 
     def note_progress(self) -> None:
         """Progress was made, or a new method begins: a stall counts from here."""
@@ -143,7 +139,7 @@ class Monitor:
             calls["A"],
             calls["At"],
             self.state.counts.passes,
-            self.method_seconds,
+            self.clock.seconds,
             certificate.distance,
             certificate.gap,
         )
@@ -165,11 +161,10 @@ class Monitor:
 
     def examine(self, thoroughly: bool = False) -> None:
         """Examine the problem at the best point, and certify that again if the gradients prove noisy."""
-        began = time.perf_counter()
-        if self.certificate is not NO_CERTIFICATE and self.audit.examine(*self.state.best, thoroughly):
-            self.state.monitor.checks += 1
-            self.certify_best()
-        self.state.monitor.seconds += time.perf_counter() - began
+        with self.clock:
+            if self.certificate is not NO_CERTIFICATE and self.audit.examine(*self.state.best, thoroughly):
+                self.state.monitor.checks += 1
+                self.certify_best()
 
     def stalled(self) -> bool:
         """No progress for a while, at the precision of the arithmetic; for longer, near it; for very long, anywhere."""
@@ -180,7 +175,8 @@ class Monitor:
         if waited >= STALL_CHECKS:
             self.diagnose()
             if self.floor is None or self.floor[0] is not certificate:
-                self.floor = certificate, max(self.audit.floor(*self.state.best, certificate), math.ulp(0.0))
+                with self.clock:
+                    self.floor = certificate, max(self.audit.floor(*self.state.best, certificate), math.ulp(0.0))
             floors = certificate.distance / self.floor[1]
             self.at_rounding_floor = self.mu_known and floors <= AT_FLOOR
             near_floor = self.mu_known and floors <= NEAR_FLOOR and waited >= NEAR_CHECKS

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array, common_space, copied
 from saddlepoint.ground.errors import ProblemError
@@ -23,6 +24,13 @@ REACTIONS = ("raise", "adapt")  # to a constant that the run refutes
 EXTREME = 1e152  # condition numbers beyond this have squares that are no floating-point numbers
 
 
+class CallTimes(NamedTuple):
+    """When the call began, and when it is to end."""
+
+    began: float  # by time.perf_counter()
+    deadline: float | None  # by the clock of the problem; None without a limit
+
+
 @dataclass(frozen=True)
 class SolveOptions:
     """The arguments of `solve`, checked; `checked` makes them."""
@@ -31,7 +39,7 @@ class SolveOptions:
     method: Method | None  # None for auto
     costs: dict[str, float] | None  # of a call, by oracle; None to have them measured
     limits: dict[str, float]  # calls, by oracle
-    max_seconds: float | None
+    times: CallTimes
     callback: Callable[[Result], object] | None
     progress: bool
     history: bool
@@ -59,6 +67,7 @@ class SolveOptions:
         checkpoint_every: Any,
     ) -> SolveOptions:
         """The options, or a ProblemError that says what is wrong with one of them."""
+        began = time.perf_counter()
         if not isinstance(f, Saddle):
             raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
         if callback is not None and not callable(callback):
@@ -67,12 +76,13 @@ class SolveOptions:
             raise ProblemError(f"on_violation is {short_repr(on_violation)}; expected one of {', '.join(REACTIONS)}")
         if storage is not None:
             check_storage(f.A, storage)
+        limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
         return cls(
             tol=positive(tol, "tol"),
             method=None if isinstance(method, str) and method == "auto" else stored(as_method(method), storage),
             costs=None if costs is None else as_costs(costs),
             limits=call_limits(max_calls),
-            max_seconds=None if max_seconds is None else positive(max_seconds, "max_seconds"),
+            times=CallTimes(began, None if limit is None else f.clock() + limit),
             callback=callback,
             progress=bool(progress),
             history=bool(history),

@@ -35,7 +35,11 @@ class Status(StrEnum):
 
 
 class Record(NamedTuple):
-    """One line of the history, taken with each certificate."""
+    """One line of the history, taken with each certificate.
+
+    Its ``seconds`` are wall-clock time, as those of the result: from the beginning of the call on, with certificates
+    and with earlier sessions.
+    """
 
     iteration: int
     grad_g: int
@@ -43,7 +47,7 @@ class Record(NamedTuple):
     A: int
     At: int
     passes: int
-    seconds: float  # of the method alone, without the certificates
+    seconds: float
     distance: float
     gap: float
 
@@ -109,7 +113,9 @@ class Result:
         calls: what the method called, by oracle.
         passes: how often the method read A from end to end.
         iterations: steps of the method.
-        seconds: time of the method alone.
+        seconds: wall-clock time of the whole call: checks of the options, the estimate of |A|, the steps, certificates,
+            the examination of the problem, callbacks and checkpoints. With a checkpoint, all sessions are added up.
+        method_seconds: the part of it that the steps of the method took, with their gradients and products.
         method: its name; ``parameters`` are its constants as resolved by theory.
         history: one record a certificate.
         monitor_calls: certificates taken, each a query of all four oracles, kept apart from ``calls``.
@@ -131,6 +137,7 @@ class Result:
     seconds: float
     method: str
     parameters: dict[str, float]
+    method_seconds: float
     history: History = field(default_factory=History)
     monitor_calls: int = 0
     setup_calls: dict[str, int] = field(default_factory=dict)
@@ -167,6 +174,7 @@ class Result:
             "setup_calls": self.setup_calls,
             "iterations": self.iterations,
             "seconds": self.seconds,
+            "method_seconds": self.method_seconds,
             "provenance": self.provenance,
         }
         if arrays:

@@ -135,6 +135,7 @@ def _result(arrays: dict[str, Array], told: dict[str, Any]) -> Result:
         message=_line(told["message"], "message"),
         certificate=_certificate(told["certificate"]),
         seconds=_bound(told["seconds"], "seconds"),
+        method_seconds=_bound(told["method_seconds"], "method_seconds"),
         method=_line(told["method"], "method"),
         history=History.of(history),
         passes=_count(told["passes"], "passes"),

@@ -40,7 +40,7 @@ class MonitorState:
     checks: int = 0  # certificates taken
     next_check: int = 0  # calls and steps after which the next one is taken
     improved: tuple[int, int] = (0, 0)  # checks and calls at the last progress
-    seconds: float = 0.0  # spent on certificates, examinations, callbacks and checkpoints
+    seconds: float = 0.0  # spent on anything but steps: before them, and on certificates, callbacks and checkpoints
     records: list[Record] = field(default_factory=list)  # one for each certificate
 
 
@@ -71,7 +71,7 @@ class Session:
     """How often and how long the run was going on, and what was called before its first step."""
 
     began: float  # time.time() of the first start
-    elapsed: float = 0.0  # seconds, of earlier sessions too
+    elapsed: float = 0.0  # wall-clock seconds since the call began, with those of earlier sessions
     resumed: int = 0
     timed_products: int = 0  # products each way, made to measure their cost
     identity_calls: int = 0  # calls of each oracle, made to recognise the problem of a checkpoint

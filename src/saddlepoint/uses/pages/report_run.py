@@ -59,6 +59,7 @@ def _digest(result: Result) -> str:
 def _work(result: Result) -> Iterator[tuple[str, object]]:
     yield "iterations", result.iterations
     yield "seconds", result.seconds
+    yield "seconds of the method's steps", result.method_seconds
     yield "rounds", rounds(result)
     for key, count in calls(result).items():
         yield f"calls of {ORACLES[key]}", count

@@ -1,0 +1,75 @@
+"""The seconds of a result, measured with a clock that only gradients move: one second each."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import saddlepoint as sp
+from saddlepoint.parts.coupling import runtime
+from saddlepoint.problems import oracle
+from saddlepoint.solving import clock as run_clock
+from saddlepoint.solving import options, solve
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that shows how many gradients were evaluated."""
+    ticks = SimpleNamespace(now=0)
+    stand_in = SimpleNamespace(perf_counter=lambda: float(ticks.now), time=lambda: 0.0)
+    for module in (run_clock, options, oracle, runtime, solve):
+        monkeypatch.setattr(module, "time", stand_in)
+    return ticks
+
+
+def problem(clock):
+    """A problem with functions of one's own whose gradients move the clock."""
+
+    def grad(x):
+        clock.now += 1
+        return x + np.tanh(x - 1.0)
+
+    g, h = (sp.Smooth(grad, mu=1.0, L=2.0) for _ in range(2))
+    return sp.Saddle(g, h, np.arange(12.0).reshape(4, 3) / 10.0)
+
+
+def gradients(counts):
+    return counts["grad_g"] + counts["grad_h"]
+
+
+def test_seconds_are_those_of_the_whole_call_and_method_seconds_those_of_the_steps(clock):
+    f = problem(clock)
+    before = clock.now
+    result = sp.solve(f, method="lpd-gs", tol=1e-8)
+    assert result.solved
+    assert result.seconds == clock.now - before
+    assert result.seconds == gradients(result.calls) + 2 * result.monitor_calls + gradients(result.setup_calls)
+    assert result.method_seconds == gradients(result.calls)
+    assert result.to_dict()["method_seconds"] == result.method_seconds
+
+
+def test_the_time_axis_of_the_history_is_that_of_the_call(clock):
+    result = sp.solve(problem(clock), method="lpd-gs", tol=1e-8)
+    for number, record in enumerate(result.history, start=1):
+        assert record.seconds == 2 + record.grad_g + record.grad_h + 2 * number  # 2: the first gradients are looked at
+
+
+def test_the_seconds_of_sessions_add_up(clock, tmp_path):
+    total = 0
+    for budget in (5, 20, 10_000):
+        before = clock.now
+        result = sp.solve(problem(clock), method="lpd-gs", tol=1e-8, max_calls=budget, checkpoint=tmp_path / "run")
+        total += clock.now - before
+        assert (
+            0 <= total - result.seconds <= 10
+        )  # certificates after the last checkpoint are of no use to the next session
+        total = result.seconds
+        assert result.method_seconds == gradients(result.calls)
+    assert result.solved
+
+
+def test_the_time_limit_is_that_of_the_call(clock):
+    f = problem(clock)
+    result = sp.solve(f, method="lpd-gs", tol=1e-8, max_seconds=20.0)
+    assert result.status is sp.Status.OUT_OF_TIME
+    assert 20.0 < result.seconds <= 30.0  # the last certificate, and the gradient that noticed it, come after the limit
