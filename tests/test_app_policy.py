@@ -477,7 +477,8 @@ REFUSED = {
     "words": (lambda: PolicyEvaluation([["a"]], [["b"]], [1], 0.9), "features has dtype"),
     "dependent": (
         lambda: PolicyEvaluation(np.hstack((F, F)), np.hstack((G, G)), R, 0.9),
-        "the 4 features are linearly dependent on the transitions given; drop them, or give ridge_w > 0",
+        "the 4 features are linearly dependent on the transitions given, or so nearly that rounding hides it; "
+        "drop them, or give ridge_w > 0",
     ),
     "unseen": (
         lambda: PolicyEvaluation(F * [1, 0], G, R, 0.9),

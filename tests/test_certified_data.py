@@ -166,20 +166,98 @@ def test_robust_least_squares(centre, kind):
         assert lower <= worst_case_error(X, y, radius, model.coef_ + step) * (1.0 + 1e-14)
 
 
+def policy_truth(p, q, r, weights, discount, ridge, ridge_w):
+    """The saddle point (theta, w) of policy evaluation; all arguments are fractions, and the weights sum to one."""
+    psi = [[u - discount * v for u, v in zip(a, b, strict=True)] for a, b in zip(p, q, strict=True)]
+    M, C, n = weighted_gram(p, weights, psi), weighted_gram(p, weights), len(p[0])
+    b = times(transposed(p), [w * v for w, v in zip(weights, r, strict=True)])
+    Mt = transposed(M)
+    K = [[ridge * int(i == j) for j in range(n)] + [-v for v in Mt[i]] for i in range(n)]
+    K += [[*M[i], *(C[i][j] + ridge_w * int(i == j) for j in range(n))] for i in range(n)]
+    return solved(K, [Fraction(0)] * n + b)
+
+
+def policy_distance(value, truth):
+    n = len(value.theta)
+    return distance(value.theta, truth[:n]) + distance(value.w, truth[n:])
+
+
+RIDGES = {  # ridge, ridge_w, and whether M and C are formed
+    "both ridges": (1.0, 1.0, True),
+    "LSTD": (0.0, 0.0, True),
+    "LSTD with ridge_w": (0.0, 1.0, True),
+    "products only": (1.0, 1.0, False),
+}
+
+
+@pytest.mark.parametrize("ridges", RIDGES)
 @pytest.mark.parametrize("centre", [0.0, 1e2, 1e4])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_policy_evaluation(make, centre):
+def test_policy_evaluation(make, centre, ridges, monkeypatch):
+    ridge, ridge_w, formed = RIDGES[ridges]
+    monkeypatch.setattr(PolicyEvaluation, "_compact", lambda self: formed)
     rng = np.random.default_rng(0)
     p, q, r = rng.standard_normal((12, 2)) + centre, rng.standard_normal((12, 2)) + centre, rng.standard_normal(12)
-    task = PolicyEvaluation(make(p), make(q), r, 0.5, ridge=1.0, ridge_w=1.0)
-    value = task.solve(tol=1e-6, max_seconds=1.0)
-    rows, weights = exact(p), [Fraction(1, 12)] * 12
-    psi = [[u - v / 2 for u, v in zip(a, b, strict=True)] for a, b in zip(rows, exact(q), strict=True)]
-    M, C = weighted_gram(rows, weights, psi), weighted_gram(rows, weights)
-    b = [v / 12 for v in times(transposed(rows), exact(r))]
-    Mt = transposed(M)
-    K = [[Fraction(int(i == j)) for j in range(2)] + [-v for v in Mt[i]] for i in range(2)]
-    K += [[*M[i], *(C[i][j] + int(i == j) for j in range(2))] for i in range(2)]
-    truth = solved(K, [Fraction(0), Fraction(0), *b])
-    assert distance(value.theta, truth[:2]) + distance(value.w, truth[2:]) <= value.certificate.distance
-    assert value.solved or centre > 1e3
+    weights = rng.uniform(0.1, 3.0, 12)
+    task = PolicyEvaluation(make(p), make(q), r, 0.5, weights=weights, ridge=ridge, ridge_w=ridge_w)
+    assert task.formed is formed
+    value = task.solve(tol=1e-6, max_seconds=0.3)
+    shares = [v / sum(exact(weights)) for v in exact(weights)]
+    truth = policy_truth(exact(p), exact(q), exact(r), shares, Fraction(1, 2), Fraction(ridge), Fraction(ridge_w))
+    if value.certificate is None:  # rounding could make M singular
+        assert centre > 1e3
+    else:
+        assert policy_distance(value, truth) <= value.certificate.distance
+        assert value.certificate.assumes == ()
+        assert value.solved or centre > 1e3
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-3])
+@pytest.mark.parametrize("features", [False, True], ids=["tabular", "features"])
+def test_policy_of_a_model(features, ridge):
+    rng = np.random.default_rng(1)
+    P, r, weights = rng.uniform(0.1, 1.0, (6, 6)), 1e6 * rng.standard_normal(6), rng.uniform(0.5, 2.0, 6)
+    P /= P.sum(axis=1, keepdims=True)
+    F = rng.standard_normal((6, 3)) + 30.0 if features else None
+    task = PolicyEvaluation.from_model(P, r, 0.875, F, weights, terminal=[5], ridge=ridge)
+    value = task.solve(tol=1e-3, max_seconds=1.0)
+    states = [*(exact(F)[:5] if features else exact(np.eye(5))), [Fraction(0)] * (3 if features else 5)]
+    after = [times(transposed(states), row) for row in exact(P)[:5]]
+    shares = [v / sum(exact(weights)[:5]) for v in exact(weights)[:5]]
+    truth = policy_truth(states[:5], after, exact(r)[:5], shares, Fraction(7, 8), Fraction(ridge), Fraction(0))
+    assert policy_distance(value, truth) <= value.certificate.distance
+    assert value.certificate.assumes == ()
+    assert value.solved
+
+
+class Table:
+    """An environment with three actions in each of four states, and several ways to the same next state."""
+
+    def __init__(self, rng):
+        self.unwrapped, self.P = self, {}
+        for s in range(4):
+            chances = rng.dirichlet(np.ones(4), size=3)
+            self.P[s] = {
+                a: [(c, int(k), float(rng.standard_normal()), k == 3) for c, k in zip(row, (0, 1, 1, 3), strict=True)]
+                for a, row in enumerate(chances)
+            }
+
+
+@pytest.mark.parametrize("policy", [None, "given"])
+def test_policy_of_a_table(policy):
+    rng = np.random.default_rng(2)
+    env, chosen = Table(rng), None if policy is None else rng.dirichlet(np.ones(3), size=4)
+    value = PolicyEvaluation.from_gymnasium(env, 0.75, chosen).solve(tol=1e-9)
+    shares = [[Fraction(1, 3)] * 3] * 4 if chosen is None else exact(chosen)
+    after, r = [[Fraction(0)] * 3 for _ in range(3)], [Fraction(0)] * 3
+    for s in range(3):
+        for a, outcomes in env.P[s].items():
+            for chance, k, reward, _ in outcomes:
+                r[s] += shares[s][a] * Fraction(chance) * Fraction(reward)
+                if k < 3:
+                    after[s][k] += shares[s][a] * Fraction(chance)
+    eye = exact(np.eye(3))
+    truth = policy_truth(eye, after, r, [Fraction(1, 3)] * 3, Fraction(3, 4), Fraction(0), Fraction(0))
+    assert policy_distance(value, truth) <= value.certificate.distance
+    assert value.certificate.assumes == ()
+    assert value.solved

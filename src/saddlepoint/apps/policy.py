@@ -24,6 +24,7 @@ Reference:  S. Du, J. Chen, L. Li, L. Xiao and D. Zhou, Stochastic variance redu
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,10 +33,11 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse import block_array, csr_array, eye_array, issparse
-from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, splu
+from scipy.sparse import block_array, eye_array, issparse
+from scipy.sparse.linalg import LinearOperator, cg, splu
 
-from saddlepoint.apps.forming import EPS, UP, FormedCoupling, formed
+from saddlepoint.apps.forming import UP
+from saddlepoint.apps.moments import Moments, NextFeatures
 from saddlepoint.apps.proximal import Outcome, proximal_point
 from saddlepoint.apps.transitions import (
     as_matrix,
@@ -47,13 +49,10 @@ from saddlepoint.apps.transitions import (
 )
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner
-from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods import Method
-from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
-from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
-from saddlepoint.parts.functions.constants import eigenvalue_bounds
+from saddlepoint.parts.functions import Quadratic
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
@@ -61,8 +60,8 @@ from saddlepoint.theory.certificate import Certificate
 
 DENSE = 2500  # number of features up to which the closed form uses dense matrices
 FORMING = 16.0  # largest cost of forming sparse M and C, in rounds of products with the features
-SINGULAR = 1e-12  # ratio of the smallest to the largest eigenvalue below which a matrix counts as singular
 ANCHOR = 1e-2  # proximal weight of the first step, in units of |A|^2/L_y
+AIM = 1e-4  # least accuracy that is asked of a run of LSTD, in units of tol
 NOT_UNIQUE = "M is singular, so that theta is not unique; give a positive ridge"
 
 
@@ -125,9 +124,8 @@ class PolicyEvaluation:
     M and C are formed where a round of products with them reads fewer numbers than one with the features, and where
     ridge_w = 0, for the smallest eigenvalue of C. Otherwise all products go through the features, and mu_y is ridge_w.
 
-    For ridge > 0 and formed matrices, the certificate is about the transitions as they were given: what rounding
-    changes in M, C and b is part of it. Otherwise (LSTD, or products with the features) it is about M, C and b as they
-    are computed in float64, and for ``from_model`` with features it is about the product of P with them, as computed.
+    The certificate is about the transitions, the model or the table as they were given: what rounding changes in the
+    weights, in expected features and rewards, in M, C and b, and in products with the features, is part of it.
 
     Example:
         >>> import numpy as np
@@ -152,43 +150,21 @@ class PolicyEvaluation:
         if self.discount >= 1.0:
             raise ProblemError(f"discount is {self.discount:g}; expected 0 <= discount < 1")
         self.ridge, self.ridge_w = _number(ridge, "ridge"), _number(ridge_w, "ridge_w")
-        now, after = as_matrix(features, "features"), as_matrix(next_features, "next_features")
-        if now.shape != after.shape:
-            raise ProblemError(f"features are {now.shape} and next_features {after.shape}; expected the same shape")
-        if issparse(now) != issparse(after):
-            now, after = csr_array(now), csr_array(after)
+        now = as_matrix(features, "features")
+        after = next_features if isinstance(next_features, NextFeatures) else NextFeatures.given(next_features)
         rows, self.d = now.shape
-        # With the roots of the weights in the rows: M = phi'psi, C = phi'phi + ridge_w I, b = phi'rewards.
-        root = np.sqrt(as_weights(weights, rows, "weights"))
-        self.phi, self.psi = scaled_rows(now, root), scaled_rows(now - self.discount * after, root)
-        self.rewards = root * as_vector(rewards, "rewards", rows).astype(np.float64)
-        self.b = np.asarray(self.phi.T @ self.rewards)
+        shares = as_weights(weights, rows, "weights")
+        rewards = as_vector(rewards, "rewards", rows).astype(np.float64)
+        self.moments = Moments(now, after, rewards, shares, self.discount, self.ridge_w)
+        self.phi, self.psi = self.moments.phi, self.moments.psi
+        self.rewards, self.b = self.moments.rewards, self.moments.b
         self.states: Any = None
         self.formed = self.ridge_w == 0.0 or self._compact()
-        low, high = _eigenvalue_bounds(self.C) if self.formed else (0.0, np.inf)
-        if self.formed and max(low, self.ridge_w) == 0.0:
+        if self.formed and self.moments.least == 0.0:
             raise ProblemError(self._dependence())
-        if low < 0.5 * self.ridge_w:  # rounding hides the ridge in C, but not in products with the features
-            self.formed = False
-        if self.formed:
-            h = Quadratic(_as_diagonal(self.C), -self.b, mu=low, L=high).replace(trusted=True)
-            # Sums over the transitions, and the roots of the weights in them, are rounded; psi is a difference.
-            # NumPy adds up the weights in pairs, with at most 60 roundings.
-            terms = int(np.bincount(self.phi.indices).max(initial=0)) if issparse(self.phi) else rows
-            relative = 2.0 * gamma(terms + 80, EPS)
-            sizes = scaled_rows(abs(now) + self.discount * abs(after), root)
-            C_error, M_error = relative * (abs(self.phi).T @ abs(self.phi)), relative * (sizes.T @ abs(self.phi))
-            b_error = relative * (abs(self.phi).T @ np.abs(self.rewards))
-            off = UP * float(np.max(C_error.sum(axis=1))) + 2.0 * EPS * self.ridge_w
-            self.h: Smooth = formed(
-                h,
-                lambda y: UP * (C_error @ np.abs(y) + b_error) + 4.0 * EPS * self.ridge_w * np.abs(y),
-                mu=max((low - off) * (1.0 - 8.0 * EPS), self.ridge_w),
-            )
-            self.A: Coupling = FormedCoupling(as_coupling(-self.M.T), M_error)
-        else:
-            self.h = rows * LeastSquares(self.phi, self.rewards, self.ridge_w / rows)
-            self.A = as_coupling(-(aslinearoperator(self.psi.T) @ aslinearoperator(self.phi)))
+        if self.formed and self.moments.C_bounds[0] < 0.5 * self.ridge_w:
+            self.formed = False  # rounding hides the ridge in C, but not in products with the features
+        self.h, self.A = self.moments.formed_parts() if self.formed else self.moments.product_parts()
 
     @classmethod
     def from_model(
@@ -227,8 +203,8 @@ class PolicyEvaluation:
             states = scaled_rows(as_matrix(features, "features"), alive.astype(np.float64), "features")
         weights = as_weights(state_weights, S, "state_weights")[alive]
         rewards = as_vector(r, "r", S)[alive]
-        now, after = states[alive], (P @ states)[alive]
-        task = cls(now, after, rewards, discount, weights=weights, ridge=ridge, ridge_w=ridge_w)
+        after = NextFeatures.expected(P, None if features is None else states, alive)
+        task = cls(states[alive], after, rewards, discount, weights=weights, ridge=ridge, ridge_w=ridge_w)
         task.states = states
         return task
 
@@ -264,31 +240,27 @@ class PolicyEvaluation:
     @cached_property
     def M(self) -> Any:
         """sum_t c_t p_t (p_t - gamma q_t)', formed."""
-        return self.phi.T @ self.psi
+        return self.moments.M
 
     @cached_property
     def C(self) -> Any:
         """sum_t c_t p_t p_t' + ridge_w I, formed."""
-        gram = self.phi.T @ self.phi
-        return gram + self.ridge_w * (eye_array(self.d) if issparse(gram) else np.eye(self.d))
+        return self.moments.C
 
     @cached_property
-    def _gram_bounds(self) -> tuple[float, float]:
-        """Bounds on the eigenvalues of M'M; the lower one is 0 if M is singular or not formed."""
-        return _eigenvalue_bounds(self.M.T @ self.M) if self.formed else (0.0, np.inf)
-
-    @cached_property
-    def problem(self) -> Saddle:
-        """The saddle problem; for ridge = 0 the equivalent one that is strongly convex (see the module)."""
+    def _strongly_convex(self) -> Saddle | None:
+        """The saddle problem; for ridge = 0 the equivalent one, or None if M is singular or not formed."""
         if self.ridge > 0.0:
             return Saddle(Quadratic(self.ridge), self.h, self.A)
-        if self._gram_bounds[0] == 0.0:
+        parts = self.moments.lstd_parts_of_data() if self.formed else None
+        return None if parts is None else Saddle(*parts)
+
+    @property
+    def problem(self) -> Saddle:
+        """The saddle problem; for ridge = 0 the equivalent one that is strongly convex (see the module)."""
+        if self._strongly_convex is None:
             raise ProblemError(NOT_UNIQUE if self.formed else "ridge is 0 and M is not formed; give a positive ridge")
-        M, C, b, tau = self.M, self.C, self.b, 0.5 / self.h.L
-        # What is formed here is rounded, so that mu is proven anew.
-        g = Quadratic(_as_diagonal(tau * (M.T @ M)), -tau * (M.T @ b))
-        h = Quadratic(_as_diagonal(C - tau * (C @ C)), tau * (C @ b) - b)
-        return Saddle(g, h, tau * (M.T @ C) - M.T)
+        return self._strongly_convex
 
     def solve(
         self, *, tol: float = 1e-6, method: str | Method = "auto", max_seconds: float | None = None
@@ -302,16 +274,50 @@ class PolicyEvaluation:
             method: a method of ``sp.solve``.
             max_seconds: wall-clock limit.
         """
-        run: Result | Outcome
-        if self.ridge > 0.0 or self._gram_bounds[0] > 0.0:
-            run = solve(self.problem, method=method, tol=tol, max_seconds=max_seconds)
-            certificate, residual = run.certificate, run.certificate.residual
-        else:
+        if self._strongly_convex is None:
             g, weights = Quadratic(0.0), (ANCHOR * self.A.norm**2 / self.h.L, 0.0)
-            run = proximal_point(g, self.h, self.A, tol=tol, weights=weights, method=method, max_seconds=max_seconds)
-            certificate, residual = None, run.residual
-        mspbe = self.mspbe(run.x)
-        return PolicyValue(run.x, run.y, mspbe, residual, certificate, run.solved, run.message, run, self.states)
+            found = proximal_point(g, self.h, self.A, tol=tol, weights=weights, method=method, max_seconds=max_seconds)
+            return self._value(found, None, found.residual, found.solved, found.message)
+        if self.ridge == 0.0:
+            return self._solve_lstd(tol, method, max_seconds)
+        run = solve(self._strongly_convex, method=method, tol=tol, max_seconds=max_seconds)
+        return self._value(run, run.certificate, run.certificate.residual, run.solved, run.message)
+
+    def _solve_lstd(self, tol: float, method: str | Method, max_seconds: float | None) -> PolicyValue:
+        """LSTD: the problem as computed is solved more and more accurately, until the distance is proven for the data.
+
+        A run is about M, C and b as computed. What it returns is certified for the data (see ``lstd_distance``).
+        """
+        assert self._strongly_convex is not None
+        assert self.moments.lstd_parts is not None
+        f, start, aim = Saddle(*self.moments.lstd_parts), time.perf_counter(), tol
+        x = y = None
+        while True:
+            left = None if max_seconds is None else max(max_seconds - (time.perf_counter() - start), 1e-3)
+            run = solve(f, x, y, method=method, tol=aim, max_seconds=left)
+            proof = self._strongly_convex.certificate(run.x, run.y, tol)
+            (of_x, rounding), of_y = self.moments.lstd_distance(run.x), norm(run.y)  # w is 0 at the solution
+            if of_x + of_y < proof.distance:
+                proof = proof._replace(
+                    distance=UP * (of_x + of_y), distance_x=of_x, distance_y=UP * of_y, rounding=rounding
+                )
+            if proof.distance <= tol:
+                message = f"certified distance {proof.distance:.3g} <= tol {tol:.3g}"
+                return self._value(run, proof, proof.residual, True, message)
+            if not run.solved or rounding > 0.5 * tol or aim < AIM * tol:
+                break
+            x, y, aim = run.x, run.y, 0.1 * aim
+        message = (
+            run.message
+            if not run.solved
+            else (f"the certified distance is {proof.distance:.3g}, because M, C and b are rounded; raise tol")
+        )
+        return self._value(run, proof, proof.residual, False, message)
+
+    def _value(
+        self, run: Result | Outcome, certificate: Certificate | None, residual: float, solved: bool, message: str
+    ) -> PolicyValue:
+        return PolicyValue(run.x, run.y, self.mspbe(run.x), residual, certificate, solved, message, run, self.states)
 
     # -- by factorisation --------------------------------------------------------------------------------------------
 
@@ -373,33 +379,14 @@ class PolicyEvaluation:
                 f"{unseen.size} of {self.d} features are zero in all transitions ({some}): their states are never "
                 f"visited, or have no weight; {advice}"
             )
-        return f"the {self.d} features are linearly dependent on the transitions given; {advice}"
+        return (
+            f"the {self.d} features are linearly dependent on the transitions given, or so nearly that rounding hides "
+            f"it; {advice}"
+        )
 
 
 def _dense(matrix: Any) -> Array:
     return np.asarray(matrix.toarray() if issparse(matrix) else matrix)
-
-
-def _as_diagonal(matrix: Any) -> Any:
-    """The diagonal of a sparse matrix that is diagonal, such as C of one-hot features; otherwise the matrix itself."""
-    if issparse(matrix) and abs(matrix).sum() == abs(matrix.diagonal()).sum():
-        return matrix.diagonal()
-    return matrix
-
-
-def _eigenvalue_bounds(matrix: Any) -> tuple[float, float]:
-    """Bounds on the eigenvalues of a positive semidefinite matrix; the lower one is 0 if it is nearly singular."""
-    matrix = _as_diagonal(matrix)
-    if matrix.ndim == 1:
-        low, high = float(matrix.min()), float(matrix.max())
-    else:
-        coupling = as_coupling(matrix)
-        assert isinstance(coupling, DenseCoupling | SparseCoupling)
-        try:
-            low, high = eigenvalue_bounds(coupling)
-        except ProblemError:  # a pivot is not positive, because of rounding
-            low, high = 0.0, coupling.norm
-    return (low if low > SINGULAR * high else 0.0), high
 
 
 def _solved(matrix: Array, right: Array, kind: str) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,27 +15,35 @@ from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
 
 def transition_table(env: Any, policy: Any) -> tuple[Any, Array, list[int]]:
-    """The transition matrix, the expected rewards and the terminal states of ``env.unwrapped.P``."""
+    """The transition matrix, the expected rewards and the terminal states of ``env.unwrapped.P``.
+
+    Probabilities and rewards are added up as fractions, so that each number that is returned is rounded once. The
+    uniform policy, which stands for None, is exact.
+    """
     table = getattr(getattr(env, "unwrapped", env), "P", None)
     if not isinstance(table, dict):
         raise ProblemError(
             f"{env!r} has no transition table env.unwrapped.P; sample transitions and give them to PolicyEvaluation"
         )
     S, actions = len(table), len(table[0])
-    policy = np.full((S, actions), 1.0 / actions) if policy is None else as_matrix(policy, "policy")
-    if policy.shape != (S, actions):
-        raise ProblemError(f"policy has shape {policy.shape}; expected ({S}, {actions}), states by actions")
-    check_distributions(policy, "policy")
-    r, terminal, entries = np.zeros(S), set(), []
+    if policy is not None:
+        policy = as_matrix(policy, "policy")
+        if policy.shape != (S, actions):
+            raise ProblemError(f"policy has shape {policy.shape}; expected ({S}, {actions}), states by actions")
+        check_distributions(policy, "policy")
+    terminal, r = set(), [Fraction(0)] * S
+    entries: dict[tuple[int, int], Fraction] = {}
     for s, choices in table.items():
         for a, outcomes in choices.items():
+            choice = Fraction(1, actions) if policy is None else Fraction(float(policy[s, a]))
             for chance, after, reward, terminated in outcomes:
-                r[s] += policy[s, a] * chance * reward
-                entries.append((policy[s, a] * chance, s, after))
+                share = choice * Fraction(float(chance))
+                r[s] += share * Fraction(float(reward))
+                entries[s, after] = entries.get((s, after), Fraction(0)) + share
                 if terminated:
                     terminal.add(int(after))
-    p, before, after = zip(*entries, strict=True)
-    return csr_array((p, (before, after)), shape=(S, S)), r, sorted(terminal)
+    P = csr_array((list(map(float, entries.values())), tuple(zip(*entries, strict=True))), shape=(S, S))
+    return P, np.array(list(map(float, r))), sorted(terminal)
 
 
 def as_matrix(value: Any, name: str) -> Any:
@@ -50,11 +60,11 @@ def as_matrix(value: Any, name: str) -> Any:
 
 
 def as_weights(value: Any, size: int, name: str) -> Array:
-    """Weights >= 0 that sum to one; equal weights if None."""
+    """Weights >= 0 that sum to one; equal weights if None. Each of them has a relative error of a few units."""
     weights = np.ones(size) if value is None else as_vector(value, name, size).astype(np.float64)
     if weights.min() < 0.0 or weights.max() == 0.0:
         raise ProblemError(f"{name} are negative or all zero; expected numbers >= 0, at least one of them positive")
-    return np.asarray(weights / weights.sum())
+    return np.asarray(weights / math.fsum(weights))
 
 
 def nonterminal_states(terminal: Any, S: int) -> Array:
