@@ -44,6 +44,7 @@ def shape(text):
     [
         "docs/arrays.md",
         "docs/check.md",
+        "docs/repeated.md",
         "docs/trust.md",
         *(f"docs/scaling/{name}.md" for name in ("dask", "index", "jax", "streamed")),
         *sorted(f"docs/applications/{p.name}" for p in (ROOT / "docs/applications").glob("*.md")),
@@ -95,6 +96,7 @@ def test_pages_name_files_that_exist():
         "docs/game-file.md",
         "docs/arrays.md",
         "docs/check.md",
+        "docs/repeated.md",
         "docs/trust.md",
         *(f"docs/{room}/{p.name}" for room in ("applications", "scaling") for p in (ROOT / "docs" / room).glob("*.md")),
     ):

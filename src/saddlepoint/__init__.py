@@ -32,6 +32,7 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.batch import Batch, solve_many
 from saddlepoint.uses.prediction import Prediction, predict
+from saddlepoint.uses.prepared import Prepared, prepare
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ __all__ = [
     "Method",
     "Needs",
     "Prediction",
+    "Prepared",
     "ProblemError",
     "Quadratic",
     "Record",
@@ -71,6 +73,7 @@ __all__ = [
     "make_method",
     "methods",
     "predict",
+    "prepare",
     "register",
     "solve",
     "solve_many",

@@ -33,6 +33,7 @@ from saddlepoint.parts.functions.probes import (
 )
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck, stated_error
+from saddlepoint.problems.examined import Examined
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
 from saddlepoint.problems.refutations import other_slope
 from saddlepoint.problems.saddle import Saddle, assumed_of_arithmetic, given_mu
@@ -75,6 +76,10 @@ class Audit:
         }
         self.products = None if f.A.trusted else AdjointCheck(f.A, self.meter.note)
         A = f.A if self.products is None else MeteredCoupling(f.A, Meter(), check=self.products)
+        for name in self.gradient_checks:
+            memory: Examined | None = getattr(f, name).examined
+            if memory is not None:
+                self._recall(name, memory)
         self.seen = f.replace(g=self._checked(f.g, "g"), h=self._checked(f.h, "h"), A=A)
 
     @property
@@ -151,7 +156,11 @@ class Audit:
                     self.meter.note(name, 1)
                 for name, point, product in (("g", x, Ay), ("h", y, -1.0 * Atx)):
                     if name in self.gradient_checks:
-                        self.outcome[name] = self._function(name, point, product, thoroughly)
+                        memory: Examined | None = getattr(self.f, name).examined
+                        if memory is not None and memory.covers(point) and not thoroughly:
+                            self.outcome[name] = ""
+                        else:
+                            self.outcome[name] = self._function(name, point, product, thoroughly)
             if self.products is not None:
                 self._coupling(self.products, thoroughly)
             worse = self._measure_products(x, y)
@@ -203,7 +212,15 @@ class Audit:
         known.noise, known.seems = max(known.noise, check.noise), check.seems
         known.ask_again()
         self._compare_values(name, f, x, length)
+        if f.examined is not None and not blind and not check.seems:
+            f.examined.add(x, length, self.noise[name], name in self.loud)
         return blind
+
+    def _recall(self, name: str, memory: Examined) -> None:
+        """Allow for the noise that earlier examinations of a function have measured."""
+        self.noise[name] = max(self.noise[name], memory.noise)
+        if memory.is_loud:
+            self.loud.add(name)
 
     def _directions(
         self, name: str, x: Array, F: Array, local: Curvature, usual: float, certified: float, thoroughly: bool

@@ -1,5 +1,6 @@
 """Executable theory: one function for each theorem or lemma, named after it and used by the methods themselves."""
 
+from saddlepoint.theory.affine_field import AffineField
 from saddlepoint.theory.ag import ag_bound, ag_epoch, ag_epoch_bound, ag_eta
 from saddlepoint.theory.agd import agd_bound, agd_momentum, agd_proof_steps, agd_steps, step_gap
 from saddlepoint.theory.aipfb import (
@@ -126,6 +127,7 @@ from saddlepoint.theory.table1 import (
 
 __all__ = [
     "TABLE1",
+    "AffineField",
     "Complexity",
     "ag_bound",
     "ag_epoch",

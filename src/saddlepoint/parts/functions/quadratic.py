@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,21 @@ class Quadratic(Smooth):
             **known_rounding(*(self._rounding, self._careful) if is_bounded(self.P) else ()),
         )
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
+
+    def with_linear(self, b: Array) -> Quadratic:
+        """This function with another b, which is not checked; P and what was computed for it are shared.
+
+        Example:
+            >>> import numpy as np, saddlepoint as sp
+            >>> sp.Quadratic(2.0, [1.0, 0.0]).with_linear(np.array([3.0, 4.0])).grad(np.ones(2))
+            array([5., 6.])
+        """
+        other = copy(self)
+        other.b = b
+        for name, part in vars(self).items():
+            if isinstance(getattr(part, "__self__", None), Quadratic):  # oracles are methods of the object
+                setattr(other, name, MethodType(part.__func__, other))
+        return other
 
     def hessian_times(self, x: Array) -> Array:
         """The product P x."""

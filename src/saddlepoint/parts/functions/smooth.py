@@ -83,6 +83,7 @@ class Smooth:
     """
 
     __array_ufunc__ = None  # makes NumPy leave np.float64(3) * g to __rmul__
+    examined: Any = None  # where examinations are remembered for later runs, if they are (see ``problems.examined``)
 
     def __init__(
         self,
