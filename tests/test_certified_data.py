@@ -1,5 +1,6 @@
 """Applications certify the numbers that they were given: the truth is computed from them in rational arithmetic."""
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -7,10 +8,11 @@ import pytest
 from exact import centred_columns, distance, dot, exact, length, mean, solved, times, transposed, weighted_gram
 from scipy import sparse
 
+import saddlepoint as sp
 from saddlepoint.apps import AUCClassifier, PolicyEvaluation, auc
 from saddlepoint.apps.risk import RiskRegressor
 from saddlepoint.apps.robust_least_squares import RobustLeastSquares
-from saddlepoint.apps.structure import Graph
+from saddlepoint.apps.structure import Graph, Norms, Squares
 
 MEANS = [0.0, 1e4, 1e7, 1e10]
 CONTAINERS = {
@@ -113,6 +115,82 @@ def test_squared_loss(centre, kind):
         true = distance(model.result_.x, truth[:3]) + distance(model.result_.y, truth[3:])
         assert true <= model.certificate_.distance
         assert model.result_.solved or X.std() > 1e3  # then z is far larger than w
+
+
+def root(value):
+    """The square root of a positive number to 60 digits."""
+    with localcontext(prec=60):
+        return Fraction(Decimal(value).sqrt())
+
+
+def test_weights_of_a_graph():
+    """The rows of K are square roots of weights, which are irrational."""
+    X, given, y = regression("dense", 0.0, 1.0)
+    weights = [0.1, 0.7]
+    edges = sparse.coo_array((weights, ([0, 1], [1, 2])), shape=(3, 3))
+    l2, strength = 1e-3, 3.0
+    model = RiskRegressor(l2=l2, structure=Graph(edges + edges.T, strength), tol=1e-12, max_seconds=0.3)
+    result = model.fit(given, y).result_
+    D, t = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)]
+    roots = [root(v) for v in weights]
+    P = weighted_gram(D, [Fraction(1, len(D))] * len(D))
+    for j in range(3):
+        P[j][j] += Fraction(l2)
+    for edge, weight in enumerate(exact(weights)):
+        for i, j, sign in ((edge, edge, 1), (edge + 1, edge + 1, 1), (edge, edge + 1, -1), (edge + 1, edge, -1)):
+            P[i][j] += sign * Fraction(strength) * weight
+    w = solved(P, [v / len(D) for v in times(transposed(D), t)])
+    z = [Fraction(strength) * r * (w[i] - w[i + 1]) for i, r in enumerate(roots)]
+    assert distance(result.x, w) + distance(result.y, z) <= result.certificate.distance
+    assert result.certificate.distance <= 1e-11
+
+
+def test_norms_of_differences():
+    X, given, y = regression("dense", 0.0, 1.0)
+    K = np.array([[0.1, -0.1, 0.0], [0.0, 0.3, -0.3]])
+    l2, strength, width = 1e-3, 1e-3, 0.05
+    f = RiskRegressor(l2=l2, structure=Norms(K, strength, width)).problem(given, y)
+    result = sp.solve(f, tol=1e-11, max_seconds=0.5)
+    D, t, N = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)], Fraction(1, len(X))
+    slope, moved = Fraction(strength) / Fraction(width), Fraction(f.h.of.l2)  # moved: what h has of the ridge
+    near = times(exact(K), exact(result.x))
+    P, q = weighted_gram(D, [N] * len(D)), [v * N for v in times(transposed(D), t)]
+    for j in range(3):
+        P[j][j] += Fraction(l2)
+    for row, v in zip(exact(K), near, strict=True):
+        for i in range(3):
+            if abs(v) > Fraction(width):
+                q[i] -= Fraction(strength) * row[i] * (1 if v > 0 else -1)
+            for j in range(3) if abs(v) <= Fraction(width) else ():
+                P[i][j] += slope * row[i] * row[j]
+    w = solved(P, q)
+    found = times(exact(K), w)
+    assert [abs(u) > Fraction(width) for u in near] == [abs(u) > Fraction(width) for u in found]
+    z = [min(max(slope * v, -Fraction(strength)), Fraction(strength)) + moved * v for v in found]
+    assert distance(result.x, w) + distance(result.y, z) <= result.certificate.distance
+
+
+def off_bound(found, truth):
+    """Whether an entry of a sum of two vectors is farther from the truth than its bound."""
+    pairs = zip(exact(found[0]), exact(found[1]), exact(found[2]), truth, strict=True)
+    return any(abs(hi + lo - true) > error for hi, lo, error, true in pairs)
+
+
+def test_rounding_of_a_structure_is_bounded():
+    """The products in about twice the digits show what was lost before, when K and its functions were formed."""
+    x = np.array([1.0, 0.7, -0.4])
+    K = np.repeat([[0.1, -0.1, 0.0], [0.0, 0.3, -0.3]], 2000, axis=0)  # in K'K all rounding goes the same way
+    ridge, h = Norms(K, 1e-3, 0.05).split(sparse.csr_array(K), 1e-3)
+    gram = [[2000 * sum(row[i] * row[j] for row in exact(K[[0, 2000]])) for j in range(3)] for i in range(3)]
+    truth = [Fraction(1e-3) * u - Fraction(h.of.l2) * v for u, v in zip(exact(x), times(gram, exact(x)), strict=True)]
+    assert not off_bound(ridge.careful(x), truth)
+    _, squares = Squares(K, 0.3).split(sparse.csr_array(K), 1e-3)
+    assert not off_bound(squares.careful(x), [v / Fraction(0.3) for v in exact(x)])
+    assert Fraction(squares.mu) * Fraction(0.3) <= 1
+    graph = Graph(sparse.csr_array([[0.0, 0.7, 0.0], [0.7, 0.0, 0.1], [0.0, 0.1, 0.0]]))
+    product = graph.coupling(graph.matrix(3)).careful_mul(np.array([0.3, 0.5]))
+    first, second = root(0.7) * Fraction(0.3), root(0.1) * Fraction(0.5)
+    assert not off_bound(product, [first, second - first, -second])
 
 
 def huber_truth(X, y, l2, delta, near):

@@ -67,7 +67,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         K = self.structure.matrix(n_features)
         K.resize((K.shape[0], size))  # the structure does not include the constant
         ridge, h = self.structure.split(K, l2)
-        return Saddle(risk + ridge, h, K.T)
+        return Saddle(risk + ridge, h, self.structure.coupling(K))
 
     def _solve(self, f: Saddle, D: Coupling, scale: float, name: str) -> Result:
         """The solution with decision values that are, in root mean square, within tol times ``scale``."""

@@ -22,13 +22,13 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array, issparse
 from sklearn.base import BaseEstimator
 
+from saddlepoint.apps.forming import EPS, UP, FormedCoupling, formed
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.directed import div_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic, Smooth
-
-EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
 
 
 class Structure(BaseEstimator, ABC):  # type: ignore[misc]
@@ -44,6 +44,10 @@ class Structure(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def split(self, K: Any, l2: float) -> tuple[Smooth, Smooth]:
         """The part of l2/2 |w|^2 that remains in g, and h: the conjugate of phi plus the part that was moved."""
+
+    def coupling(self, K: Any) -> Coupling:
+        """K', with bounds on what rounding changed in its entries when they were computed."""
+        return as_coupling(K.T)
 
 
 class Squares(Structure):
@@ -64,7 +68,10 @@ class Squares(Structure):
 
     def split(self, K: Any, l2: float) -> tuple[Smooth, Smooth]:
         """l2/2 |w|^2 and |y|^2/(2 strength)."""
-        return Quadratic(l2), Quadratic(1.0 / positive(self.strength, "strength"))
+        strength = positive(self.strength, "strength")
+        rounded = Quadratic(1.0 / strength)
+        h = formed(rounded, lambda y: EPS / strength * np.abs(y), mu=div_down(1.0, strength), L=rounded.L)
+        return Quadratic(l2), h
 
 
 class Graph(Squares):
@@ -89,6 +96,10 @@ class Graph(Squares):
         rows, root = np.arange(i.size), np.sqrt(weight)
         entries = (np.concatenate((root, -root)), (np.concatenate((rows, rows)), np.concatenate((i, j))))
         return coo_array(entries, shape=(i.size, n_features)).tocsr()
+
+    def coupling(self, K: Any) -> Coupling:
+        """K', whose entries are square roots of weights, each of them rounded once."""
+        return as_coupling(K.T) if (abs(K).data == 1.0).all() else FormedCoupling(as_coupling(K.T), EPS * abs(K).T)
 
 
 class Norms(Structure):
@@ -121,9 +132,12 @@ class Norms(Structure):
         bound = float(size.sum(axis=0).max()) * float(size.sum(axis=1).max())
         if bound == 0.0:
             raise ProblemError("K of the structure is zero; expected a nonzero matrix, or structure=None")
-        s = 0.5 * l2 / bound
+        s = 0.5 * l2 / bound  # any number is right if it is the same in both functions
         P = (l2 * eye_array(K.shape[1]) - s * (K.T @ K)).tocsr()  # the eigenvalues are l2/2 at least, up to rounding
         ridge = Quadratic(P, mu=(0.5 - 4.0 * gamma(sum(K.shape) + 8, EPS)) * l2, L=l2).replace(trusted=True)
+        terms = int(np.bincount(K.indices).max(initial=0))
+        off = UP * gamma(terms + 3, EPS) * (s * (size.T @ size) + l2 * eye_array(K.shape[1]))
+        ridge = formed(ridge, lambda w: np.asarray(off @ np.abs(w)))
         strength, width = positive(self.strength, "strength"), positive(self.width, "width of the structure")
         return ridge, GroupHuber(self._row_labels(K.shape[0]), strength, width, s).conjugate()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, eps_of, space_of
+from saddlepoint.ground.arrays import NUMPY64, Array, eps_of, space_of
 from saddlepoint.ground.directed import div_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, power_of_two
@@ -106,7 +106,7 @@ class GroupHuberConjugate(Smooth):
         self._steep = of.L
         super().__init__(
             self._gradient,
-            mu=div_down(1.0, of.L),
+            mu=div_down(1.0, of.L * (1.0 + 4.0 * NUMPY64.eps)),  # the sum and the quotient in of.L are rounded
             L=1.0 / of.l2,
             value=self._value,
             dim=of.dim,
