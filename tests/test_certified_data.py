@@ -10,7 +10,7 @@ from scipy import sparse
 
 import saddlepoint as sp
 from saddlepoint.apps import AUCClassifier, PolicyEvaluation, auc
-from saddlepoint.apps.risk import RiskRegressor
+from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.robust_least_squares import RobustLeastSquares
 from saddlepoint.apps.structure import Graph, Norms, Squares
 
@@ -220,6 +220,59 @@ def test_huber_loss(centre, kind):
     truth = huber_truth(X, y, l2, 1.0, model.result_.x)
     assert distance(model.result_.x, truth) <= model.certificate_.distance
     assert model.result_.solved or X.std() > 1e3
+
+
+def slope_and_bend(loss, margin):
+    """The first two derivatives of the loss of a classifier at a margin: exact for hinge, to 60 digits for logistic."""
+    if loss == "hinge":
+        inside = 0 < 1 - margin < 1
+        return (margin - 1 if inside else Fraction(-int(margin <= 0))), Fraction(int(inside))
+    with localcontext(prec=60):
+        share = 1 / (1 + (Decimal(margin.numerator) / Decimal(margin.denominator)).exp())
+        return Fraction(-share), Fraction(share * (1 - share))
+
+
+def classifier_truth(loss, X, signs, l2, strength, near):
+    """The minimiser w of a loss with a constant feature, l2 and the graph of the edge (0, 1), and z = strength K w.
+
+    Newton's method starts at a point nearby. It is exact for the hinge, whose slope is piecewise linear.
+    """
+    D = [[s * v for v in [*row, Fraction(1)]] for row, s in zip(exact(X), signs, strict=True)]
+    n, w = len(D[0]), exact(near)
+    edge = [Fraction(1), Fraction(-1)] + [Fraction(0)] * (n - 2)
+    for _ in range(6):
+        slopes, bends = zip(*(slope_and_bend(loss, dot(row, w)) for row in D), strict=True)
+        P = weighted_gram(D, [v / len(D) for v in bends])
+        for i in range(n):
+            P[i][i] += Fraction(l2)
+            for j in range(n):
+                P[i][j] += Fraction(strength) * edge[i] * edge[j]
+        pull = times(transposed(D), [v / len(D) for v in slopes])
+        z = Fraction(strength) * dot(edge, w)
+        gradient = [u + Fraction(l2) * v + z * e for u, v, e in zip(pull, w, edge, strict=True)]
+        w = [u - v for u, v in zip(w, solved(P, gradient), strict=True)]
+        with localcontext(prec=60):
+            w = [Fraction(Decimal(v.numerator) / Decimal(v.denominator)) for v in w]
+    assert length(gradient) <= 1e-40 * l2 * length(w)  # otherwise w is not the minimiser
+    return w, [Fraction(strength) * dot(edge, w)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("centre", [0.0, 1e7])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_classifier(centre, kind, loss):
+    for scale in (1e-8, 1.0, 1e8):
+        X, given, positive = samples(kind, centre, scale)
+        l2 = 1e-3 * max(1.0, float(np.abs(X).max()) ** 2)
+        easy = centre == 0.0 and scale == 1.0  # elsewhere z and w have different sizes, and the run may be slow
+        structure = Graph([(0, 1)], 0.3 * l2)
+        model = RiskClassifier(loss, l2, structure=structure, tol=1e-8, max_seconds=None if easy else 0.1)
+        result = model.fit(given, positive).result_
+        w, z = classifier_truth(loss, X, [1 if v else -1 for v in positive], l2, 0.3 * l2, result.x)
+        assert distance(result.x, w) + distance(result.y, z) <= result.certificate.distance
+        assert result.solved or not easy
 
 
 def worst_case_error(X, y, radius, w):

@@ -16,6 +16,7 @@ from saddlepoint.apps import AUCClassifier, ConstrainedGame, PolicyEvaluation
 from saddlepoint.apps.constrained_huber import ConstrainedHuber
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.robust_least_squares import RobustLeastSquares
+from saddlepoint.apps.structure import Graph
 
 from . import exact as ex
 from .exact import Array, Decimals, Exact, decimals, eliminate, length
@@ -131,20 +132,34 @@ def regressor(rng: Generator) -> Iterator[Claim]:
 
 
 def classifier(rng: Generator) -> Iterator[Claim]:
-    """Logistic regression without a structure: the weights."""
+    """Logistic regression or a smoothed hinge, perhaps with the graph of a chain: the weights, and the dual ones."""
     X, given, _ = samples(rng, 4)
     labels = np.where(np.arange(len(X)) < 3, 1.0, np.where(rng.random(len(X)) < 0.5, 1.0, -1.0))
     labels[-1] = -1.0
-    l2, intercept = between(rng, -2, 1), bool(rng.random() < 0.7)
-    model = RiskClassifier("logistic", l2, fit_intercept=intercept, tol=between(rng, -8, -2), max_seconds=SECONDS)
-    model.fit(given, labels)
+    l2, intercept, hinge = between(rng, -2, 1), bool(rng.random() < 0.7), rng.random() < 0.5
+    n, strength = X.shape[1], 2.0 ** int(rng.integers(-6, 7))  # 1/strength is a float
+    chain = [(i, i + 1) for i in range(n - 1)] if rng.random() < 0.5 else []
+    model = RiskClassifier(
+        "hinge" if hinge else "logistic",
+        l2,
+        structure=Graph(chain, strength) if chain else None,
+        fit_intercept=intercept,
+        tol=between(rng, -8, -2),
+        max_seconds=SECONDS,
+    ).fit(given, labels)
     D = np.column_stack([X, np.ones(len(X))]) if intercept else X
-    g = ex.Risk(ex.LOGISTIC, sp.Logistic(D, labels, l2), D, None, l2, labels)
-    truth = Exact(g, ex.Quadratic(np.ones(1), np.zeros(1)), np.zeros((D.shape[1], 1)))
-    found = model.result_
+    smooth = sp.SmoothedHinge(D, labels, l2) if hinge else sp.Logistic(D, labels, l2)
+    g = ex.Risk(ex.hinge(1.0) if hinge else ex.LOGISTIC, smooth, D, None, l2, labels)
+    A = np.zeros((D.shape[1], max(len(chain), 1)))
+    for edge, (i, j) in enumerate(chain):
+        A[i, edge], A[j, edge] = 1.0, -1.0
+    h = ex.Quadratic(np.full(A.shape[1], 1.0 / strength if chain else 1.0), np.zeros(A.shape[1]))
+    truth, found = Exact(g, h, A), model.result_
     truth.ask = lambda: iter([(found.x, found.y)])
-    dx, _ = truth.errors(found.x, found.y)
-    yield Claim("RiskClassifier", "|w - w*|", found.certificate.distance_x, dx, found.solved, found.message)
+    dx, dy = truth.errors(found.x, found.y)
+    proof = found.certificate
+    yield Claim("RiskClassifier", "|w - w*|", proof.distance_x, dx, found.solved, found.message)
+    yield Claim("RiskClassifier", "|z - z*|", proof.distance_y, dy, found.solved, found.message)
 
 
 def minimiser(
