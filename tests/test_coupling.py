@@ -149,10 +149,13 @@ def test_norm_is_an_upper_bound(m, n, seed, spectrum):
     U, V = np.linalg.qr(rng.standard_normal((m, k)))[0], np.linalg.qr(rng.standard_normal((n, k)))[0]
     A = U * values @ V.T
     for kind in ("array", "csr", "operator"):
-        norm = sp.as_coupling(KINDS[kind](A)).norm_estimate
+        coupling = sp.as_coupling(KINDS[kind](A))
+        norm = coupling.estimated_norm()
         assert norm.lower <= 1 + 1e-9
         assert 1 - 1e-9 <= norm.upper <= 1.03
         assert norm.failure <= 1e-8
+        assert coupling.norm_estimate.lower <= 1 + 1e-9
+        assert 0.99 <= coupling.norm <= 1.03
 
 
 def test_norm_is_estimated_once_and_its_products_are_known():
@@ -187,6 +190,23 @@ def test_the_lanczos_margin_is_large_enough():
         assert found.products == lanczos_steps(n, 0.3, 1e-3)
         short += found.lower < 0.99
     assert short > 0
+
+
+@pytest.mark.parametrize("kind", ["random", "chain", "sparse", "decaying", "one large value"])
+def test_a_few_products_estimate_the_norm(kind):
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((n, 200)))[0] for n in (300, 200))
+    A = {
+        "random": lambda: rng.standard_normal((300, 200)),
+        "chain": lambda: np.eye(300, 200) - np.eye(300, 200, k=1),
+        "sparse": lambda: (rng.random((300, 200)) < 0.02) * rng.standard_normal((300, 200)),
+        "decaying": lambda: U * np.logspace(0, -3, 200) @ V.T,
+        "one large value": lambda: U * np.r_[2.0, np.linspace(1.0, 0.5, 199)] @ V.T,
+    }[kind]()
+    found, exact = sp.as_coupling(A).norm_estimate, np.linalg.norm(A, 2)
+    assert found.products <= 12 < lanczos_steps(200)
+    assert found.lower <= exact * (1 + 1e-12)
+    assert 0.99 * exact <= found.upper <= 1.03 * exact
 
 
 def test_zero_and_rank_one_norms_are_exact():

@@ -15,6 +15,7 @@ from cases import case
 from reference import distance
 
 import saddlepoint as sp
+from saddlepoint.ground.spectrum import UNPROVEN
 from saddlepoint.parts.coupling import Norm
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 from saddlepoint.solving.result import Record
@@ -314,6 +315,29 @@ WRONG_CONSTANTS = {
     "mu of g": lambda f: claimed(f, mu=5 * f.mu_x),
     "|A|": lambda f: claimed(f, norm=f.norm / 20),
 }
+
+
+@pytest.mark.parametrize("method", ["auto", "condat-vu", "dippa", "lpd-gs", "extragradient", "ogda"])
+def test_an_estimate_of_the_norm_that_is_too_small_is_corrected_on_the_way(method, tmp_path):
+    f, xs, ys = case("mu_x < mu_y")
+
+    def problem():
+        A = sp.as_coupling(f.A.matrix())
+        A.__dict__["norm_estimate"] = Norm(0.0, f.norm / 20, UNPROVEN, 6)
+        return sp.Saddle(f.g, f.h, A)
+
+    result = sp.solve(problem(), method=method, tol=1e-6)
+    assert result.solved, result
+    assert distance(result.x, result.y, xs, ys) <= result.certificate.distance <= 1e-6
+    if method != "auto":  # which may choose a method that does not depend on |A|
+        assert [correction["constant"] for correction in result.provenance["corrections"]] == ["norm"]
+        assert result.provenance["constants"]["norm"]["upper"] >= np.linalg.norm(f.A.matrix(), 2)
+    assert "refuted" not in result.message  # nobody had claimed it
+    for budget in (10, 40, 200):
+        sp.solve(problem(), method=method, tol=1e-6, max_calls=budget, checkpoint=tmp_path / "run")
+    again = sp.solve(problem(), method=method, tol=1e-6, checkpoint=tmp_path / "run")
+    assert again.x.tobytes() == result.x.tobytes()
+    assert (again.calls, again.message) == (result.calls, result.message)
 
 
 @pytest.mark.parametrize("method", ["auto", "dippa", "lpd-gs", "catalyst-aipfb"])

@@ -275,7 +275,11 @@ class Objective(Smooth):
             float(np.median(np.abs(self.t))) or self.size_t or 1.0
         )  # typical size of the targets, not affected by outliers
         self.spectrum = self._spectrum()
-        top = self.loss.D.norm**2 / rows if self.spectrum is None else self.spectrum[0][-1] * (1.0 + ROUNDING)
+        top = (
+            self.loss.D.estimated_norm().upper ** 2 / rows
+            if self.spectrum is None
+            else self.spectrum[0][-1] * (1.0 + ROUNDING)
+        )
         super().__init__(
             lambda w: self.loss.grad(w) + l2 * w,
             mu=l2,

@@ -38,7 +38,7 @@ class Side:
         self.e, self.v = self.w * e, start / self.d
         self.Et = csr_array(self.E.T)
         self.EtE = csr_array(self.Et @ self.E)
-        self.norm = as_coupling(self.E).norm
+        self.norm = as_coupling(self.E).estimated_norm().upper
         self.multiplier, self.bound_multiplier = np.zeros(E.shape[0]), np.zeros(E.shape[1])
 
     def set_cost(self, cost: Smooth | None, unit: float) -> None:

@@ -55,6 +55,7 @@ LOOPS = tuple(0.1 * 30.0**-k for k in range(6))  # radii of the polygons that sh
 SIZES = 3  # number of polygons that are to show it; the larger ones may be outside the domain of the gradient
 CORNERS = 12, 1024  # corners of these polygons, and most corners of the polygon that proves it
 AGREE = 1.25  # largest ratio of the asymmetries that two polygons show if they agree
+SLACK = 1.01  # factor by which |A| may exceed its quick estimate; steps of methods have as much room
 ADJOINT = 1e3  # largest accepted difference of <x, A y> and <A'x, y>, in units of rounding
 
 Note = Callable[[str, int], None]  # (oracle, calls): counts gradients and products that a test took
@@ -471,6 +472,23 @@ class AdjointCheck:
             f"give {estimate.upper:.6g}, an upper estimate, or leave it out to have it estimated",
             estimate.upper,
         )
+
+
+def check_estimate(A: Coupling, v: Array, product: Array, note: Note) -> None:
+    """Raise AssumptionError if a product with v, by A or A', shows that |A| is larger than it was estimated."""
+    if norm(product) > SLACK * A.norm * norm(v):
+        raise larger_norm(A, norm(product) / norm(v), note)
+
+
+def larger_norm(A: Coupling, seen: float, note: Note) -> AssumptionError:
+    """The error that replaces a quick estimate of |A|, which is at least ``seen``, by a careful one."""
+    careful = A.estimated_norm()
+    for name in ("A", "At"):
+        note(name, careful.products)
+    value = max(careful.upper, SLACK * seen)
+    return AssumptionError(
+        "A", "norm", A.norm, seen, f"|A| was estimated as {A.norm:.6g}, and products show |A| >= {seen:.6g}", value
+    )
 
 
 def _skew(local: Curvature, noise: float) -> bool:

@@ -32,7 +32,7 @@ from saddlepoint.parts.functions.probes import (
     slope_error,
 )
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck, stated_error
+from saddlepoint.problems.assumptions import SLACK, AdjointCheck, GradientCheck, larger_norm, stated_error
 from saddlepoint.problems.examined import Examined
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
 from saddlepoint.problems.refutations import other_slope
@@ -163,6 +163,8 @@ class Audit:
                             self.outcome[name] = self._function(name, point, product, thoroughly)
             if self.products is not None:
                 self._coupling(self.products, thoroughly)
+            if thoroughly and self.f.A.norm_estimate.is_quick:
+                self._check_estimate()
             worse = self._measure_products(x, y)
         return worse or any(self.noise[name] > before[name] for name in before)
 
@@ -270,6 +272,14 @@ class Audit:
             self.meter.note(name, PAIRS)
         if thoroughly and check.claimed:
             check.check_norm()
+
+    def _check_estimate(self) -> None:
+        """Raise AssumptionError if |A|, on which the speed of a run depends, is larger than its quick estimate."""
+        careful = self.f.A.estimated_norm()
+        for name in ("A", "At"):
+            self.meter.note(name, careful.products)
+        if careful.lower > SLACK * self.f.A.norm:
+            raise larger_norm(self.f.A, careful.lower, self.meter.note)
 
     def _measure_products(self, x: Array, y: Array) -> bool:
         """Measure the errors of A y and of A'x where the entries of A are not known; return whether they have grown.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from saddlepoint.ground.spectrum import FAILURE
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.smooth import Smooth
@@ -17,6 +18,16 @@ def corrected(f: Saddle, function: str, constant: str, value: float) -> Saddle:
     return f.replace(g=new) if function == "g" else f.replace(h=new)
 
 
+def was_estimated(f: Saddle, function: str, constant: str) -> bool:
+    """Whether a constant that ``corrected`` has replaced was an estimate, and nobody's claim."""
+    if constant != "norm":
+        return constant == "L" and function in f.estimated
+    A = f.A
+    while isinstance(A, WithNorm):
+        A = A.A
+    return A.norm_estimate.is_quick
+
+
 class WithNorm(ForwardingCoupling):
     """A with another bound on its norm."""
 
@@ -26,8 +37,9 @@ class WithNorm(ForwardingCoupling):
 
     @property
     def norm_estimate(self) -> Norm:
-        """The norm estimate of A with the other upper bound."""
-        return self.A.norm_estimate._replace(upper=self.upper)
+        """The norm estimate of A with the other upper bound, which is no quick estimate any more."""
+        found = self.A.norm_estimate
+        return found._replace(upper=self.upper, failure=min(found.failure, FAILURE))
 
     def _transpose(self) -> Coupling:
         return WithNorm(self.A.T, self.upper)

@@ -19,11 +19,12 @@ from saddlepoint.ground.linalg import inner
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck, stated_error
+from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck, check_estimate, stated_error
 from saddlepoint.problems.saddle import Saddle
 
 ORACLES = ("grad_g", "grad_h", "A", "At")
 PROXES = ("prox_g", "prox_h")
+LOOK = 8  # every so many products, their length is compared with an estimate of |A|
 
 
 class OutOfCalls(Exception):  # noqa: N818 - a signal to the driver, not an error
@@ -167,8 +168,7 @@ class MeteredCoupling(ForwardingCoupling):
         self.meter.charge(self.names[0])
         self.meter.counts.passes += 1
         Ay = self.A.mul(y)
-        if self.check is not None:
-            self.check.see(self.names[0], y, Ay)
+        self._see(self.names[0], y, Ay)
         return Ay
 
     def tmul(self, x: Array) -> Array:
@@ -176,9 +176,15 @@ class MeteredCoupling(ForwardingCoupling):
         self.meter.charge(self.names[1])
         self.meter.counts.passes += 1
         Atx = self.A.tmul(x)
-        if self.check is not None:
-            self.check.see(self.names[1], x, Atx)
+        self._see(self.names[1], x, Atx)
         return Atx
+
+    def _see(self, name: str, v: Array, product: Array) -> None:
+        """Have a product of A ("A") or A' ("At") with v checked."""
+        if self.check is not None:
+            self.check.see(name, v, product)
+        if self.meter.calls[name] % LOOK == 0 and self.norm_estimate.is_quick:
+            check_estimate(self.A, v, product, self.meter.note)
 
     def _charge_pair(self, times: int = 1) -> None:
         for name in self.names:
@@ -189,17 +195,16 @@ class MeteredCoupling(ForwardingCoupling):
         """The products (A y, A' x): two products, and one pass if the coupling fuses them."""
         self._charge_pair()
         Ay, Atx = self.A.both(x, y)
-        if self.check is not None:
-            self.check.see(self.names[0], y, Ay)
-            self.check.see(self.names[1], x, Atx)
+        self._see(self.names[0], y, Ay)
+        self._see(self.names[1], x, Atx)
         return Ay, Atx
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
         """The pair (t, A'(s t + e)) with t = A y: two products, and one pass if the coupling fuses them."""
         self._charge_pair()
         t, u = self.A.through(y, s, e)
+        self._see(self.names[0], y, t)
         if self.check is not None:
-            self.check.see(self.names[0], y, t)
             self.check.see(self.names[1], s * t if e is None else s * t + e, u)
         return t, u
 

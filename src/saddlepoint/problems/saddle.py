@@ -145,7 +145,7 @@ class Saddle:
 
     @property
     def norm(self) -> float:
-        """An upper bound on |A| (see ``A.norm_estimate``)."""
+        """The upper bound or estimate of |A| (see ``A.norm_estimate``)."""
         return self.A.norm
 
     @property

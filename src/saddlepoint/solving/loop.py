@@ -178,6 +178,7 @@ class Run:
     def correct(self, error: AssumptionError) -> None:
         """Go on with another constant in the place of a refuted one, if that is wished or it was only estimated."""
         estimated = error.constant == "L" and error.function in self.f.estimated
+        estimated = estimated or (error.constant == "norm" and self.f.A.norm_estimate.is_quick)
         value = error.suggested
         own_proof = type(self.f).certificate is not Saddle.certificate  # which knows its own mu
         of_another_run = error.result is not None  # a callback or a gradient that solves a problem itself

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from saddlepoint.ground.arrays import copied, frozen_copy
 from saddlepoint.methods.wrappers.refined import Refined
+from saddlepoint.problems.corrections import was_estimated
 from saddlepoint.problems.oracle import PROXES
 from saddlepoint.solving.messages import Ending, sentence
 from saddlepoint.solving.provenance import provenance
@@ -71,7 +72,7 @@ def _ending(run: Run) -> Ending:
     state, monitor = run.state, run.monitor
     notes = [*state.schedule.notes, run.schedule.method.note(state.method_state)]
     for function, constant, given, used in state.learned.corrections.values():
-        if constant != "L" or function not in run.f.estimated:
+        if not was_estimated(run.f, function, constant):
             what = "|A|" if constant == "norm" else f"{constant} of {function}"
             notes.append(f"{what} = {given:.6g} was refuted, and {used:.6g} used")
     notes += monitor.audit.doubts

@@ -16,7 +16,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.ground.spectrum import Eigenvalue, largest_eigenvalue
+from saddlepoint.ground.spectrum import UNPROVEN, Eigenvalue, largest_eigenvalue
 from saddlepoint.parts.coupling.runtime import LOCAL, Runtime
 
 # A factorisation, copies of A and the sizes of its rows, which are made anew where needed:
@@ -24,12 +24,20 @@ NOT_PICKLED = ("_kept", "_low_precision", "_absolute")
 
 
 class Norm(NamedTuple):
-    """Bounds on |A|: ``lower`` always holds, ``upper`` with probability at least ``1 - failure``."""
+    """Bounds on |A|: ``lower`` always holds, ``upper`` with probability at least ``1 - failure``.
+
+    With ``failure`` = 1, ``upper`` is a quick estimate, which a run corrects if its products refute it.
+    """
 
     lower: float
     upper: float
     failure: float
     products: int  # products with A, and as many with A', used by the estimate
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the upper bound is an estimate of which nothing is proven."""
+        return self.failure >= UNPROVEN
 
 
 class Coupling(ABC):
@@ -102,14 +110,20 @@ class Coupling(ABC):
 
     @cached_property
     def norm_estimate(self) -> Norm:
-        """Bounds on |A| by Lanczos on the smaller Gram matrix; the upper one may come from a cheap certain bound."""
-        return self.T.norm_estimate if "norm_estimate" in self.T.__dict__ else self.estimated_norm()
+        """A lower bound and an estimate of |A|, by a few steps of Lanczos' method on the smaller Gram matrix.
 
-    def estimated_norm(self) -> Norm:
-        """A new estimate, whatever ``norm_estimate`` has stored."""
+        Steps of methods depend on |A|, and no certificate does. A run that finds a larger |A| corrects it.
+        """
+        return self.T.norm_estimate if "norm_estimate" in self.T.__dict__ else self.estimated_norm(quick=True)
+
+    def estimated_norm(self, quick: bool = False) -> Norm:
+        """New bounds on |A|, whatever ``norm_estimate`` has stored; the upper one may come from a cheap certain bound.
+
+        Unless they are to be ``quick``, the upper one holds with a probability of 1 - 1e-8.
+        """
         small = self if self.shape[1] <= self.shape[0] else self.T
         with np.errstate(all="ignore"):
-            unit, found = small._gram_eigenvalue()
+            unit, found = small._gram_eigenvalue(quick)
             ceiling = self.norm_ceiling()
         if math.isnan(found.lower):
             raise ProblemError("products with A are not finite; check the entries (or the operator) of A")
@@ -118,13 +132,13 @@ class Coupling(ABC):
             upper, failure = ceiling, 0.0
         return Norm(min(unit * math.sqrt(found.lower), upper), upper, failure, found.products)
 
-    def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
+    def _gram_eigenvalue(self, quick: bool = False) -> tuple[float, Eigenvalue]:
         """A unit, and bounds on the largest eigenvalue of A'A/unit^2.
 
         The unit is 1, unless squares of entries overflow or underflow.
         """
         n, space = self.shape[1], self.space.of_y
-        found = largest_eigenvalue(lambda v: self.through(v)[1], n, space=space)
+        found = largest_eigenvalue(lambda v: self.through(v)[1], n, space=space, quick=quick)
         tame = space.largest**0.4
         if 1.0 / tame <= found.lower <= tame:
             return 1.0, found
@@ -135,12 +149,12 @@ class Coupling(ABC):
         if not 0.0 < size < math.inf:  # A = 0, or it is not finite
             return 1.0, found._replace(products=products)
         unit = power_of_two(size, space.exponent)
-        found = largest_eigenvalue(lambda v: self.through((1.0 / unit) * v, 1.0 / unit)[1], n, space=space)
+        found = largest_eigenvalue(lambda v: self.through((1.0 / unit) * v, 1.0 / unit)[1], n, space=space, quick=quick)
         return unit, found._replace(products=found.products + products)
 
     @property
     def norm(self) -> float:
-        """An upper bound on |A|, the largest singular value (see ``norm_estimate``)."""
+        """The upper bound or estimate of |A|, the largest singular value (see ``norm_estimate``)."""
         return self.norm_estimate.upper
 
     def norm_ceiling(self) -> float:

@@ -47,7 +47,7 @@ class TransposeByProducts(Coupling):
         found: Norm = self.of.norm_estimate
         return found
 
-    def estimated_norm(self) -> Norm:
-        """A new estimate for A."""
-        found: Norm = self.of.estimated_norm()
+    def estimated_norm(self, quick: bool = False) -> Norm:
+        """New bounds for A."""
+        found: Norm = self.of.estimated_norm(quick)
         return found

@@ -60,14 +60,14 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
         try:
             ends = _gram_ends(_on_host(gram), terms)
         except RuntimeError:  # a device that gives nothing away: only the trivial lower bound is proven
-            return 0.0, D.norm * D.norm
+            return 0.0, D.estimated_norm().upper ** 2
         return (max(ends.low, 0.0) if columns <= rows else 0.0), ends.high * (1 + ROUNDING)
     if D.space.of_x.is_sharded and columns <= DENSE:  # this takes one round, in which only the Gram matrix is sent
         unit = 1.0 if D.dtype == np.float64 else 2.0**29  # D'D was summed up in the dtype of D
         terms = int(min(rows * unit, 2.0**60))
         ends = _gram_ends(_on_host(D.gram()), terms)
         return max(ends.low, 0.0), ends.high * (1.0 + terms * ROUNDING)
-    return 0.0, D.norm * D.norm
+    return 0.0, D.estimated_norm().upper ** 2
 
 
 def _gram(D: Any, by_columns: bool) -> tuple[Any, int]:

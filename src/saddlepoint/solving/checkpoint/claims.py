@@ -114,7 +114,9 @@ def _check_corrections(run: RunState, f: Saddle) -> None:
         weaker = type(used) is float and (0.0 < used < given if constant == "mu" else given < used < math.inf)
         own_proof = constant == "mu" and type(f).certificate is not Saddle.certificate  # which knows its own mu
         name = "|A|" if function == "A" else f"{constant} of {function}"
-        if key != f"{function}.{constant}" or not weaker or part.trusted or own_proof:
+        estimated = constant == "norm" and f.A.norm_estimate.is_quick
+        trusted = part.trusted and not estimated
+        if key != f"{function}.{constant}" or not weaker or trusted or own_proof:
             raise ValueError(f"it replaces {name} = {given:.6g} by {used!r}, which no run does")
         run.learned.corrections[key] = correction._replace(given=given)
 

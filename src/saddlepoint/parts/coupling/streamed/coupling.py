@@ -173,7 +173,7 @@ class StreamedCoupling(Coupling):
         """The bound of the caller, or bounds by Lanczos from several starts at once, in about a dozen passes."""
         return self.estimated_norm() if self.given_norm is None else Norm(0.0, self.given_norm, 0.0, 0)
 
-    def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
+    def _gram_eigenvalue(self, quick: bool = False) -> tuple[float, Eigenvalue]:
         size, space = norm(self.lengths.columns), self.space
         tame = space.largest**0.2
         unit = 1.0 if 1.0 / tame <= size <= tame or size == 0.0 else power_of_two(size, space.exponent)
@@ -276,8 +276,8 @@ class StreamedTranspose(TransposeByProducts):
 
     of: StreamedCoupling
 
-    def _gram_eigenvalue(self) -> tuple[float, Eigenvalue]:
-        return self.of._gram_eigenvalue()
+    def _gram_eigenvalue(self, quick: bool = False) -> tuple[float, Eigenvalue]:
+        return self.of._gram_eigenvalue(quick)
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the rows of A."""
