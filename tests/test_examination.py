@@ -1,5 +1,6 @@
 """Who brings a true problem is never accused; a lie is found where it could make a certificate false."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -264,6 +265,7 @@ def test_the_precision_is_blamed_only_where_it_is_reached(floors, waited, stalle
         diagnose=lambda: None,
         at_rounding_floor=False,
         floor=None,
+        clock=nullcontext(),
     )
     assert (Monitor.stalled(run), run.at_rounding_floor) == (stalled, at_floor)
 

@@ -174,6 +174,12 @@ class GradientCheck:
             self.compare(x, p, self.x, self.p)
         self.x, self.p = x, p
 
+    def known(self, x: Array) -> Array | None:
+        """The gradient at x if it is the one that was compared last; None if it is not known."""
+        if self.x is None or not hasattr(x, "__setitem__") or differ(self.x, x):  # sharded vectors are not compared
+            return None
+        return self.p
+
     def memory(self) -> dict[str, Any]:
         """How many gradients were seen and where the last comparison was made, for a checkpoint."""
         return {"seen": {"x": self.seen}, "last": {} if self.x is None else {"x": self.x}}
@@ -338,7 +344,7 @@ class GradientCheck:
         length = length_scale(x, p, L)
         low, high, error = pair.cross, pair.steepness, 0.0
         try:
-            local = curvature(self.grad, x, length, STEPS, noise, L=L)
+            local = curvature(self.grad, x, length, STEPS, noise, L=L, p=p)
         except Unexaminable:
             pass
         else:

@@ -230,8 +230,11 @@ def curvature(
     seed: int = 0,
     towards: Array | None = None,
     L: float = 0.0,
+    p: Array | None = None,
 ) -> Curvature:
     """Arnoldi's method on differences of gradients around x, from a random start or from one that leans ``towards``.
+
+    The gradient at x is p; without it, it is evaluated.
 
     Its Hessenberg matrix is symmetric up to ``error`` if the gradients are those of a function; the eigenvalues of its
     symmetric part are curvatures. Raises Unexaminable where the gradient cannot be evaluated around x. Where there is
@@ -241,12 +244,13 @@ def curvature(
     if towards is not None and 0.0 < norm(towards) < math.inf:
         leaning = q + towards * (1.0 / norm(towards))
         q = leaning * (1.0 / norm(leaning)) if norm(leaning) > 0.1 else q
-    p = gradient_or_none(grad, x)
+    calls = 0
     if p is None:
-        raise Unexaminable
+        p, calls = gradient_or_none(grad, x), 1
+        if p is None:
+            raise Unexaminable
     size = norm(p)
     relative = max(eps_of(p), noise / (size + L * length) if noise > 0.0 else 0.0)
-    calls = 1
     for closer in CLOSER:
         for sign in (1.0, -1.0):
             reach = closer * length
@@ -292,11 +296,7 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
         w = (p - base) * (1.0 / side)
         diagonal, weight = diagonal + q * w, weight + q * q
         basis.append(q)
-        for _ in range(2):
-            for i, b in enumerate(basis):
-                part = inner(b, w)
-                H[i, k] += part
-                w = w - part * b
+        w = _orthogonal(w, basis, H[:, k])
         beta = norm(w)
         if not math.isfinite(beta):
             return _Arnoldi([], H, None, math.inf, calls)
@@ -309,6 +309,23 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
     found = len(basis)
     ratio = to_host(diagonal) / np.maximum(to_host(weight), 1e-300)
     return _Arnoldi(basis, H[:found, :found], ratio, error, calls)
+
+
+def _orthogonal(w: Array, basis: list[Array], parts: Array) -> Array:
+    """The vector w minus its parts in the basis, which are added to ``parts``; done twice, because of rounding."""
+    if isinstance(w, np.ndarray) and w.dtype == np.float64:
+        Q = np.array(basis)
+        for _ in range(2):
+            found = Q @ w
+            parts[: len(basis)] += found
+            w = w - found @ Q
+        return w
+    for _ in range(2):
+        for i, b in enumerate(basis):
+            part = inner(b, w)
+            parts[i] += part
+            w = w - part * b
+    return w
 
 
 def _curvature(found: _Arnoldi, z: Array, calls: int) -> Curvature:
@@ -346,6 +363,21 @@ def pair_around(grad: Gradient, x: Array, p: Array, step: Array) -> tuple[Array,
         if known:
             (a, pa), (b, pb) = known if len(known) == 2 else (known[0], (x, p))
             return a, pa, b, pb
+    return None
+
+
+def pair_from(grad: Gradient, x: Array, p: Array, step: Array) -> tuple[Array, Array, Array, Array] | None:
+    """The points x + step and x, where the gradient is p, each followed by its gradient.
+
+    Where the first one cannot be evaluated, x - step takes its place, or a shorter step. None if no gradient on this
+    line can be evaluated.
+    """
+    for closer in CLOSER:
+        for sign in (1.0, -1.0):
+            end = x + (sign * closer) * step
+            slope = gradient_or_none(grad, end)
+            if slope is not None:
+                return end, slope, x, p
     return None
 
 
