@@ -106,8 +106,18 @@ class Rows:
         """Whether there is no room for another row."""
         return bool(self.count == self.buffer.shape[0])
 
+    def start_row(self, row: Array) -> Array:
+        """A copy of ``row`` to compute the next row in; with NumPy it is in the buffer, where ``append`` leaves it."""
+        if not isinstance(self.buffer, np.ndarray):
+            return 1.0 * row
+        started: Array = self.buffer[self.count]
+        started[:] = row
+        return started
+
     def append(self, row: Array) -> Rows:
         """The matrix with one more row."""
+        if getattr(row, "base", None) is self.buffer:  # it was computed in its place
+            return Rows(self.buffer, self.count + 1)
         if hasattr(self.buffer, "at"):  # arrays of JAX are immutable
             return Rows(self.buffer.at[self.count, :].set(row), self.count + 1)
         self.buffer[self.count, :] = row

@@ -19,17 +19,17 @@ def arrays(state: Any) -> Iterator[Array]:
 
 def with_arrays(state: Any, new: Iterable[Array]) -> Any:
     """The state with other arrays in the same places and everything else unchanged."""
-    supply = iter(new)
+    return _rebuilt(state, iter(new))
 
-    def rebuilt(part: Any) -> Any:
-        if is_array(part):
-            return next(supply)
-        if isinstance(part, tuple):
-            fields = map(rebuilt, part)
-            return type(part)(*fields) if hasattr(part, "_fields") else tuple(fields)
-        return part
 
-    return rebuilt(state)
+def _rebuilt(part: Any, supply: Iterator[Array]) -> Any:
+    # A nested function that calls itself would keep the arrays until the garbage collector finds the cycle.
+    if is_array(part):
+        return next(supply)
+    if isinstance(part, tuple):
+        fields = (_rebuilt(field, supply) for field in part)
+        return type(part)(*fields) if hasattr(part, "_fields") else tuple(fields)
+    return part
 
 
 def static_part(state: Any) -> Any:

@@ -91,7 +91,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
 
 
 def on_shards(f: Saddle) -> Plan:
-    """The methods where x is spread over shards: a step of LPD-GS is one round, and Anderson adds seven to a sweep.
+    """The methods where x is spread over shards: a step of LPD-GS is one round, and Anderson adds four to a sweep.
 
     These are worth it where reading A takes longer than the rounds. That depends on nothing but A and the kind of
     engine, so the choice repeats. Anderson's memory takes no more than half the room of A.

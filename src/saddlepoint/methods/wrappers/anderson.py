@@ -8,6 +8,9 @@ Recursion:  r_k = T(z_k) - z_k,   z_{k+1} = T(z_k) - sum_i c_i (T(z_{i+1}) - T(z
 Safeguard:  When |r_k| is twice the smallest so far, or has not halved for long, the run goes back to its best state,
             drops all columns, and takes plain steps: 1 the first time, then 2, 4, 8, ... So it converges wherever
             the wrapped method does, from every start, at a linear rate.
+Memory:     The columns q_i of Q are all that is kept. The moves z_{i+1} - z_i are combinations of them and of
+            p_k = r_k - Q Q'r_k, the part of the residual that they do not reach; only the coefficients are kept.
+            So the memory is ``window`` states, and a step reads it three times.
 Reference:  D. Anderson, Iterative procedures for nonlinear integral equations, J. ACM 1965; H. Walker and P. Ni,
             Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 2011; J. Zhang, B. O'Donoghue and
             S. Boyd, Globally convergent type-I Anderson acceleration for nonsmooth fixed-point iterations, SIAM J.
@@ -17,17 +20,16 @@ Reference:  D. Anderson, Iterative procedures for nonlinear integral equations, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from saddlepoint.ground.arrays import Array, concat, is_array, space_of, split_like, to_host
+from saddlepoint.ground.arrays import Array, concat, eps_of, space_of, split_like, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import Rows, norm
+from saddlepoint.ground.linalg import Rows, inner, norm
 from saddlepoint.ground.states import arrays, with_arrays
 from saddlepoint.methods.base import int_option
 from saddlepoint.methods.condat_vu import CondatVu
@@ -39,17 +41,74 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import IMPLICIT, lpd_gs_order, scaled_gradient_order
 
-DEPENDENT = 1e-10  # a difference is left out if its relative distance from the span of the others is below this
+DEPENDENT = 1e-10  # all columns are dropped if the relative distance of a new one from their span is below this
 
 
 class Memory(NamedTuple):
-    """The last T(z) and residual, the differences of T(z), and a QR factorisation of those of the residuals."""
+    """The last residual, a QR factorisation of the differences of residuals, and the moves between them.
 
-    T: Array
+    A move z_{i+1} - z_i is a combination of the rows of Q and of p = r - Q'(Q r); its coefficients are a row of
+    ``moves``, with that of p at the end. The last row is the last move, whose difference of residuals is not known yet.
+    Without a residual, ``factor`` and ``moves`` have no rows.
+    """
+
     r: Array
-    dT: Rows
-    Q: Rows
-    factor: Array  # upper triangular: dR = factor' Q
+    Q: Rows  # orthonormal in the first entries, those that have a weight
+    factor: Array  # of the differences and of r: triangular, with the products of r with the rows of Q at the end
+    moves: Array
+
+    @classmethod
+    def empty(cls, window: int, r: Array) -> Memory:
+        """No residuals; they will be vectors like r."""
+        return cls(r, Rows.empty(window, r), np.empty((0, 0)), np.empty((0, 0)))
+
+    @property
+    def Qr(self) -> Array:
+        """The products of the rows of Q with r."""
+        return self.factor[:-1, -1]
+
+    def with_residual(self, r: Array, size: int, length: float) -> Memory | None:
+        """The memory with the next residual, for a plain step from it. The first ``size`` entries have a weight.
+
+        ``length`` is their norm. None if there is no room, or if the change of the residual depends on earlier ones.
+        """
+        k, Q, factor, moves = self.Q.count, self.Q, self.factor, self.moves
+        if not len(factor):
+            return Memory(r, Q, np.zeros((1, 1)), np.ones((1, 1)))
+        if Q.full:
+            return None
+        rows = Q.matrix[:, :size]
+        Qr = on_host(rows @ r[:size]) if k else self.Qr
+        h = Qr - self.Qr
+        q = Q.start_row(r)
+        q -= self.r
+        q = subtracted(q, h, Q)
+        distance = norm(q[:size])
+        if k and distance < eps_of(q) ** 0.25 * max(norm(h), length):  # rounding errors count: once more
+            more = on_host(rows @ q[:size])
+            h, q = h + more, subtracted(q, more, Q)
+            distance = norm(q[:size])
+        if not distance > DEPENDENT * math.hypot(distance, norm(h)):
+            return None
+        q *= 1.0 / distance
+        qr = inner(q[:size], r[:size])
+        triangle, table = np.zeros((k + 2, k + 2)), np.empty((k + 2, k + 2))
+        triangle[:k, :k], triangle[:k, k], triangle[:k, k + 1] = factor[:k, :k], h, Qr
+        triangle[k, k:] = distance, qr
+        table[: k + 1, :k], table[: k + 1, k + 1] = moves[:, :k], moves[:, k]
+        table[: k + 1, k] = (qr - distance) * moves[:, k]  # the p of before is the new p plus (qr - distance) q
+        table[k + 1, :k], table[k + 1, k:] = Qr, (qr, 1.0)
+        return Memory(r, Q.append(q), triangle, table)
+
+    def mixed(self) -> tuple[Array, Memory]:
+        """The step -dT c, where c minimises |r - dR c|, and the memory with this move in the place of the plain one."""
+        c = solve_upper(self.factor[:-1, :-1], self.Qr)
+        moves = self.moves.copy()
+        moves[-1] = -(c @ moves[:-1])
+        along = float(moves[-1, -1])
+        step = subtracted(along * self.r, (1.0 + along) * self.Qr - moves[-1, :-1], self.Q)
+        moves[-1, -1] += 1.0
+        return step, self._replace(moves=moves)
 
 
 class AndersonState(NamedTuple):
@@ -58,8 +117,8 @@ class AndersonState(NamedTuple):
     x: Array
     y: Array
     inner: Any
-    scale: Array  # the weight of every entry of the flat state
-    memory: Memory | None
+    weights: tuple[float, ...]  # of the arrays of the inner state; 0 for those that lengths ignore
+    memory: Memory
     best: Any  # the state after T of the z with the smallest residual
     smallest: float
     halved: float  # |r| when it had last halved
@@ -83,56 +142,35 @@ class Anderson(Wrapper):
 
     def init(self, f: Saddle, x: Array, y: Array) -> AndersonState:
         """The start of the inner method."""
-        inner = self.method.init(f, x, y)
-        return AndersonState(inner.x, inner.y, inner, self.scale(f, inner), None, inner, math.inf, math.inf, 0, 0, 0)
+        inner, given = self.method.init(f, x, y), self.method.weights(f)
+        fields = zip(inner._fields, inner, strict=True)
+        weights = tuple(given.get(name, 0.0) for name, field in fields for _ in arrays(field))
+        memory = Memory.empty(self.window, difference(inner, inner, weights)[0])
+        return AndersonState(inner.x, inner.y, inner, weights, memory, inner, math.inf, math.inf, 0, 0, 0)
 
     def step(self, f: Saddle, s: AndersonState) -> AndersonState:
         """The state after one step of the inner method, combined with the steps before it."""
         after = self.method.step(f, s.inner)
-        T = flat(after)
-        r = s.scale * (T - flat(s.inner))
-        length = norm(r)
+        r, size = difference(after, s.inner, s.weights)
+        length = norm(r[:size])
         best, smallest = (after, length) if length < s.smallest else (s.best, s.smallest)
         halved, waited = (length, 0) if length <= 0.5 * s.halved else (s.halved, s.waited + 1)
         failed = s.plain == 0 and (length > 2.0 * smallest or waited > (4 * self.window + 40) * 2**s.failures)
         if failed or not math.isfinite(length):
+            empty = Memory.empty(self.window, r)
             return AndersonState(
-                best.x, best.y, best, s.scale, None, best, smallest, smallest, 0, 2**s.failures, s.failures + 1
+                best.x, best.y, best, s.weights, empty, best, smallest, smallest, 0, 2**s.failures, s.failures + 1
             )
-        memory = self.remember(s.memory, T, r)
         z = after
-        if s.plain == 0 and memory.Q.count > 0:
-            c = solve_upper(memory.factor, on_host(memory.Q.matrix @ r))
-            z = unflat(T - space_of(T).cast(c) @ memory.dT.matrix, after)
+        memory = s.memory.with_residual(r, size, length)
+        if memory is None:
+            memory = Memory.empty(self.window, r).with_residual(r, size, length)
+            assert memory is not None
+        elif s.plain == 0 and memory.Q.count > 0:
+            step, memory = memory.mixed()
+            z = added(after, step, s.weights)
         return AndersonState(
-            z.x, z.y, z, s.scale, memory, best, smallest, halved, waited, max(s.plain - 1, 0), s.failures
-        )
-
-    def remember(self, memory: Memory | None, T: Array, r: Array) -> Memory:
-        """The memory with the latest difference added."""
-        if memory is None or memory.Q.full:
-            return Memory(T, r, Rows.empty(self.window, T), Rows.empty(self.window, r), np.empty((0, 0)))
-        dr = q = r - memory.r
-        for _ in range(2):  # the second pass removes what rounding left in the first
-            q = q - (memory.Q.matrix @ q) @ memory.Q.matrix
-        length = norm(q)
-        if length <= DEPENDENT * norm(dr):
-            return memory._replace(T=T, r=r)
-        q = q / length
-        k = memory.Q.count
-        Q = memory.Q.append(q)
-        factor = np.zeros((k + 1, k + 1))
-        factor[:k, :k] = memory.factor
-        factor[:, k] = on_host(Q.matrix @ dr)
-        return Memory(T, r, memory.dT.append(T - memory.T), Q, factor)
-
-    def scale(self, f: Saddle, state: Any) -> Array:
-        """The weight of every entry of the flat state."""
-        weights = self.method.weights(f)
-        return concat(
-            space_of(array).full(array.shape[0], weights.get(name, 0.0))
-            for name, field in named(state)
-            for array in arrays(field)
+            z.x, z.y, z, s.weights, memory, best, smallest, halved, waited, max(s.plain - 1, 0), s.failures
         )
 
 
@@ -156,26 +194,46 @@ def solve_upper(factor: Array, b: Array) -> Array:
     return np.asarray(dtrtrs(factor.T, b, lower=1, trans=1)[0])
 
 
+def subtracted(a: Array, c: Array, Q: Rows) -> Array:
+    """a minus the sum of the rows of Q with the coefficients c; a is overwritten where its library allows that."""
+    if Q.count:
+        a -= space_of(a).cast(c) @ Q.matrix
+    return a
+
+
 def on_host(short: Array) -> Array:
     """A short vector as a NumPy array in float64, for the small triangular system."""
     return to_host(short).astype(np.float64)
 
 
-def named(state: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a state that hold arrays, with their names."""
-    for name, field in zip(state._fields, state, strict=True):
-        if isinstance(field, tuple) or is_array(field):
-            yield name, field
+@cache
+def order(weights: tuple[float, ...]) -> list[int]:
+    """The places of the arrays of a state in the flat vector: first those that have a weight."""
+    return sorted(range(len(weights)), key=lambda place: weights[place] == 0.0)
 
 
-def flat(state: Any) -> Array:
-    """The arrays of a state in one vector."""
-    return concat(arrays(state))
+def difference(new: Any, old: Any, weights: tuple[float, ...]) -> tuple[Array, int]:
+    """The difference of two states times the weights as one vector, and the number of entries that have a weight.
+
+    The entries without a weight are at the end, unchanged.
+    """
+    pieces = [a - b for a, b in zip(arrays(new), arrays(old), strict=True)]
+    size = 0
+    for k, weight in enumerate(weights):
+        if weight:
+            size += pieces[k].shape[0]
+            if weight != 1.0:
+                pieces[k] *= weight
+    return concat(pieces[k] for k in order(weights)), size
 
 
-def unflat(vector: Array, like: Any) -> Any:
-    """The state that has the arrays of ``vector``, and everything else from ``like``."""
-    old = list(arrays(like))
-    ends = [0, *accumulate(array.shape[0] for array in old)]
-    new = (vector[start:end] for start, end in pairwise(ends))
-    return with_arrays(like, map(split_like, new, old))
+def added(state: Any, step: Array, weights: tuple[float, ...]) -> Any:
+    """The state plus a vector like those of ``difference``."""
+    new, end = list(arrays(state)), 0
+    for k in order(weights):
+        start, end = end, end + new[k].shape[0]
+        piece = step[start:end]
+        if weights[k] not in (0.0, 1.0):
+            piece = piece * (1.0 / weights[k])
+        new[k] = split_like(new[k] + piece, new[k])
+    return with_arrays(state, new)

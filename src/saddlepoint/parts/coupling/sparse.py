@@ -23,6 +23,7 @@ FUSE_WINDOW = (
     1 << 18
 )  # most columns that these may span on average, so that their parts of y and A' x stay in the cache
 SHORT_ROW = 6  # mean entries of a row up to which rows are handled one by one
+SAFE = 1e-10, 1e150  # largest entries between which squares of entries lose no more than `_lost` says
 SHORT_NEAR_ROW, NEAR = 16, 1 << 15  # the same, if the entries of a stretch span at most NEAR columns
 
 
@@ -36,7 +37,8 @@ class SparseCoupling(Coupling):
     trusted = True
     has_entries = True
 
-    def __init__(self, A: Any) -> None:
+    def __init__(self, A: Any, shared: dict[str, float] | None = None) -> None:
+        self._shared = {} if shared is None else shared  # numbers that A and its transpose have in common
         self.A = A if A.format in ("csr", "csc") else A.tocsr()
         self.shape = (A.shape[0], A.shape[1])
         self.dtype = A.dtype
@@ -54,7 +56,7 @@ class SparseCoupling(Coupling):
         return self.T.mul(x)
 
     def _transpose(self) -> Coupling:
-        return SparseCoupling(self.A.T)
+        return SparseCoupling(self.A.T, self._shared)
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
         """(A y, A' x)."""
@@ -104,11 +106,12 @@ class SparseCoupling(Coupling):
 
     @cached_property
     def _column_norms(self) -> Array:
-        largest = abs(self.A).max()
-        unit = power_of_two(largest) if largest > 0.0 else 1.0
-        wide = self.A.astype(np.float64) * (1.0 / unit)
-        squares: Array = np.asarray(wide.multiply(wide).sum(axis=0)).ravel()
-        return unit * np.sqrt(squares)
+        entries = self._entries.astype(np.float64)
+        unit = 1.0 if SAFE[0] < self._largest < SAFE[1] or self._largest == 0.0 else power_of_two(self._largest)
+        if unit != 1.0:
+            entries *= 1.0 / unit
+        entries *= entries
+        return unit * np.sqrt(self._sums(entries, 0))
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms c of the columns of A, or from its largest sums of absolute values in rows and in columns.
@@ -119,17 +122,37 @@ class SparseCoupling(Coupling):
         by_columns = math.sqrt(self.shape[1]) * norm(self._column_norms * y) + self._lost * size
         return UP * min(by_columns, self._mean_sum * size)
 
-    @cached_property
+    @property
     def _mean_sum(self) -> float:
         """The geometric mean of the largest row sum and the largest column sum of |A|, which bounds the norm of |A|."""
-        sizes = abs(self.A).astype(np.float64)
-        rows, columns = (float(np.asarray(sizes.sum(axis=axis)).max(initial=0.0)) for axis in (1, 0))
-        return math.sqrt(rows) * math.sqrt(columns)
+        if "mean_sum" not in self._shared:
+            sizes = np.abs(self._entries).astype(np.float64, copy=False)
+            rows, columns = (float(self._sums(sizes, axis).max(initial=0.0)) for axis in (1, 0))
+            self._shared["mean_sum"] = math.sqrt(rows) * math.sqrt(columns)
+        return self._shared["mean_sum"]
 
-    @cached_property
+    @property
     def _lost(self) -> float:
         """A bound on the entries whose squares underflow in the norms of the columns."""
-        return 1e-150 * float(abs(self.A).max()) * math.sqrt(self.A.nnz)
+        return 1e-150 * self._largest * math.sqrt(self.A.nnz)
+
+    @property
+    def _largest(self) -> float:
+        """The largest absolute value of an entry."""
+        if "largest" not in self._shared:
+            entries = self._entries
+            self._shared["largest"] = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
+        return self._shared["largest"]
+
+    @property
+    def _entries(self) -> Array:
+        """The stored entries of A."""
+        return np.asarray(self.A.data[: self.A.indptr[-1]])
+
+    def _sums(self, entries: Array, axis: int) -> Array:
+        """The sums along an axis of the matrix that has these entries in the places of those of A."""
+        other = type(self.A)((entries, self.A.indices[: len(entries)], self.A.indptr), shape=self.shape)
+        return np.asarray(other.T @ np.ones(self.shape[0]) if axis == 0 else other @ np.ones(self.shape[1]))
 
     @cached_property
     def sum_length(self) -> int:

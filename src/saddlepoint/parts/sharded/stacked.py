@@ -99,9 +99,13 @@ class StackedRows:
         """The number of rows, and their length."""
         return len(self.rows), self.rows[0].shape[0] if self.rows else 0
 
-    def __matmul__(self, vector: Stacked) -> Array:
-        """The inner products with the rows, in one round."""
-        return inner_products(self.rows, vector)
+    def __getitem__(self, key: tuple[slice, slice]) -> StackedRows:
+        """Some of the rows, between two ends of blocks."""
+        return StackedRows(tuple(_stacked(row[key[1]]) for row in self.rows[key[0]]))
+
+    def __matmul__(self, vector: Any) -> Array:
+        """The inner products with the rows, in one round; in none if no block is over the shards."""
+        return inner_products(self.rows, _stacked(vector))
 
     def __rmatmul__(self, weights: Array) -> Any:
         """The weighted sum of the rows; 0 if there are none."""
@@ -169,6 +173,11 @@ class StackedLibrary:
     def max(self, vector: Stacked) -> float:
         """The largest entry of a vector of absolute values."""
         return max(map(max_abs, vector.blocks))
+
+
+def _stacked(vector: Any) -> Stacked:
+    """The vector as a concatenation, perhaps of one block."""
+    return vector if isinstance(vector, Stacked) else Stacked((vector,))
 
 
 def inner_products(rows: Sequence[Stacked], vector: Stacked) -> Array:
