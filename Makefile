@@ -10,6 +10,10 @@ JOBS ?= 2
 # One BLAS thread a process: the tests and the benchmarks bring their own parallelism.
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
+# What JAX has compiled is kept for the other processes of a run and for the next run.
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/$(VENV)/jax
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"

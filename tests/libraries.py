@@ -78,6 +78,19 @@ def xp(request):
     return load_library(request.param)
 
 
+def in_every_library(name, values, few, quick=()):
+    """Parametrise ``xp`` and another argument: with JAX, which compiles each operation, it takes only a few values.
+
+    Values that are not quick are marked slow.
+    """
+    pairs = []
+    for library in LIBRARIES:
+        for value in few if library == "jax" else values:
+            slow = [] if value in quick else [pytest.mark.slow]
+            pairs.append(pytest.param(library, value, marks=[*marks(library), *slow]))
+    return pytest.mark.parametrize(("xp", name), pairs, indirect=["xp"])
+
+
 def in_library(f, xp, dtype="float64"):
     """The same problem with arrays of another library."""
     kind = getattr(xp, dtype)

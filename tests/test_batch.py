@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from libraries import in_library, jax
+from libraries import in_every_library, in_library, jax
 from reference import distance, saddle_point
 from scipy import sparse
 
@@ -278,9 +278,10 @@ def test_the_matrix_of_a_batched_coupling():
 # -- other libraries --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["number or diagonal", "matrix", "logistic", "hinge", "huber", "separable huber",
-                                  "log-cosh", "log-sum-exp"])  # fmt: skip
+KINDS = ["number or diagonal", "matrix", "logistic", "hinge", "huber", "separable huber", "log-cosh", "log-sum-exp"]
+
+
+@in_every_library("kind", KINDS, ["matrix", "logistic", "log-sum-exp"])
 def test_every_library(kind, xp):
     fs = problems(kind, count=4)
     results = solve_many([in_library_with_width(f, xp) for f in fs], tol=1e-5, method="lpd-gs")

@@ -14,7 +14,7 @@ from cases import case
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from tiers import slow_except
+from tiers import slow_except, thinned
 
 import saddlepoint as sp
 from saddlepoint.ground.linalg import norm
@@ -26,7 +26,7 @@ from saddlepoint.theory import lpd_gs_calls
 from saddlepoint.theory.counts import MOST, countable
 
 METHODS = [*method_names(), "auto"]
-SAMPLED = slow_except(METHODS, "lpd-gs", "auto")
+QUICK = ("lpd-gs", "auto")
 POSSIBLE = {Status.SOLVED, Status.STALLED, Status.OUT_OF_CALLS}
 E150 = 498  # 2^498 is about 1e150
 M, N = 7, 5
@@ -93,15 +93,15 @@ SCALES = {
 }
 
 
-@pytest.mark.parametrize("method", SAMPLED)
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(("scale", "method"), thinned(SCALES, METHODS, QUICK))
 def test_scales_from_1e_150_to_1e150(scale, method):
     f, x, y = scaled(*SCALES[scale])
     check(sp.solve(f, method=method, tol=1e-7 * size(x, y)), x, y, {Status.SOLVED})
 
 
-@pytest.mark.parametrize("method", SAMPLED)
-@pytest.mark.parametrize("scale", [(0, 0, 0), (100, 0, 0), (0, 50, -50), (-100, -100, -100)])
+@pytest.mark.parametrize(
+    ("scale", "method"), thinned([(0, 0, 0), (100, 0, 0), (0, 50, -50), (-100, -100, -100)], METHODS, QUICK, every=2)
+)
 def test_float32_at_its_floor(scale, method):
     f, x, y = scaled(*scale, dtype=np.float32)
     check(sp.solve(f, method=method, tol=1e-3 * size(x, y)), x, y, {Status.SOLVED})
@@ -158,8 +158,7 @@ def diagonal(P=P0, Q=Q0, A=A0, b=B0, d=D0, **rest):
     return quadratic(P, Q, np.diag(A), b, d), np.array(x), np.array(y), rest
 
 
-@pytest.mark.parametrize("method", SAMPLED)
-@pytest.mark.parametrize("extreme", EXTREMES)
+@pytest.mark.parametrize(("extreme", "method"), thinned(EXTREMES, METHODS, QUICK))
 def test_one_extreme_number(extreme, method):
     f, x, y, rest = diagonal(**EXTREMES[extreme])
     options = {"tol": 1e-6 * size(x, y), "max_calls": 2500} | rest
@@ -239,7 +238,7 @@ def test_the_residual_stops_a_run_without_mu(method, scale):
 # -- sizes -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", SAMPLED)
+@pytest.mark.parametrize("method", slow_except(METHODS, *QUICK))
 @pytest.mark.parametrize("e", [0, E150])
 def test_one_dimension(e, method):
     f = quadratic(*(np.ldexp(part, e) for part in ([2.0], [3.0], [[5.0]], [1.0], [1.0])))

@@ -8,7 +8,7 @@ from cases import CASES, case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import dense, distance, saddle_point
-from tiers import slow_except
+from tiers import slow_except, thinned
 from wrong_assumptions import VIOLATIONS, Given, M, asymmetric, box, large_mu, noisy, one_sign, problem, wrong_gradient
 
 import saddlepoint as sp
@@ -66,8 +66,7 @@ def check_violation(violation, name, method):
         assert names_the_violation(violation, end.message), end
 
 
-@pytest.mark.parametrize("method", slow_except(METHODS, "lpd-gs", "auto"))
-@pytest.mark.parametrize("violation", VIOLATIONS)
+@pytest.mark.parametrize(("violation", "method"), thinned(VIOLATIONS, METHODS, ["lpd-gs", "auto"], every=2))
 def test_every_method_with_every_violation(violation, method):
     check_violation(violation, "quadratic", method)
 

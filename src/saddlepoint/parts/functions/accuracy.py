@@ -16,6 +16,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, eps_of, is_array, namespace
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.jax_program import JaxProgram
 from saddlepoint.ground.validation import as_number, short_repr
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class StatedBounds:
         if bool(namespace(found).any(found < 0.0)):
             raise ProblemError(f"accuracy of {self.name} returned a negative bound; expected numbers >= 0")
         return found
+
+
+def as_program(bounds: Rounding | None) -> Rounding | None:
+    """Bounds that are proven, as one program of JAX; those that a caller stated are not touched."""
+    return bounds if bounds is None or isinstance(bounds, StatedBounds | JaxProgram) else JaxProgram(bounds)
 
 
 def as_accuracy(accuracy: Any, name: str) -> tuple[float, Rounding | None]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, concat, eps_of, is_array, namespace, smallest_of
 from saddlepoint.ground.elementwise import choose
+from saddlepoint.ground.jax_program import outside_of_programs
 from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.ground.rounding import gamma, ones_like, underflow
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, StreamedCoupling
@@ -178,7 +179,8 @@ def absolute(D: Coupling) -> AbsoluteMatrix:
     """|D| of a coupling for which ``is_bounded`` is true; the coupling keeps it for the next call."""
     kept: dict[str, Any] = D.__dict__
     if "_absolute" not in kept:
-        kept["_absolute"] = _absolute(D)
+        with outside_of_programs():
+            kept["_absolute"] = _absolute(D)
     found: AbsoluteMatrix = kept["_absolute"]
     return found
 

@@ -25,6 +25,7 @@ from saddlepoint.parts.functions.accuracy import (
     SumRounding,
     accuracy_of_sum,
     as_accuracy,
+    as_program,
     gradient_error,
     rounding_of_sum,
 )
@@ -135,7 +136,7 @@ class Smooth:
         self.accuracy, bounds = as_accuracy(accuracy, name)
         if bounds is not None and rounding is not None:
             raise ProblemError(f"{name} was given both rounding and a function as accuracy; expected one of them")
-        self.rounding: Rounding | None = rounding if bounds is None else bounds
+        self.rounding: Rounding | None = as_program(rounding) if bounds is None else bounds
         self.careful = careful
 
     @classmethod
