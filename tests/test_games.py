@@ -113,7 +113,7 @@ def test_constrained_games_have_the_value_of_the_linear_program(seed, m, n, scal
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([None, "auto", "anderson-condat-vu"]))
 def test_multipliers_prove_the_equilibrium(seed, method):
     """The prices are feasible for the dual programs of both players and attain their values."""
