@@ -10,6 +10,7 @@ from scipy import sparse
 
 import saddlepoint as sp
 from saddlepoint.apps import AUCClassifier, PolicyEvaluation, auc
+from saddlepoint.apps.constrained_huber import ConstrainedHuber
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.robust_least_squares import RobustLeastSquares
 from saddlepoint.apps.structure import Graph, Norms, Squares
@@ -273,6 +274,41 @@ def test_classifier(centre, kind, loss):
         w, z = classifier_truth(loss, X, [1 if v else -1 for v in positive], l2, 0.3 * l2, result.x)
         assert distance(result.x, w) + distance(result.y, z) <= result.certificate.distance
         assert result.solved or not easy
+
+
+def constrained_truth(X, y, l2, delta, E, e, near):
+    """The w of Huber's loss with a free intercept and E w = e, from the residuals beyond delta near the solution."""
+    D, t, N, delta = [[*row, Fraction(1)] for row in exact(X)], exact(y), len(X), Fraction(delta)
+    n, k = len(D[0]), len(E)
+    sides = [(v > delta) - (v < -delta) for v in (dot(row, exact(near)) - u for row, u in zip(D, t, strict=True))]
+    P = weighted_gram(D, [Fraction(int(s == 0), N) for s in sides])
+    pulls = [-s * delta if s else u for s, u in zip(sides, t, strict=True)]
+    for j in range(n - 1):
+        P[j][j] += Fraction(l2)
+    rows = [[*row, Fraction(0)] for row in exact(E)]
+    K = [[*P[i], *(row[i] for row in rows)] for i in range(n)] + [[*row, *[Fraction(0)] * k] for row in rows]
+    w = solved(K, [v / N for v in times(transposed(D), pulls)] + exact(e))[:n]
+    found = [dot(row, w) - u for row, u in zip(D, t, strict=True)]
+    assert sides == [(v > delta) - (v < -delta) for v in found]  # otherwise w is not the solution
+    return w[:-1]
+
+
+@pytest.mark.parametrize("apart", [1.0, 1e-6], ids=["equations", "nearly dependent equations"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_equations(scale, kind, dtype, apart):
+    rng = np.random.default_rng(0)
+    X, given, y = regression(kind, 0.0, scale)
+    X, given, y = X.astype(dtype), given.astype(dtype), (y + 0.1 * rng.standard_normal(len(y))).astype(dtype)
+    l2, delta = 1e-2 * float(np.var(X, axis=0).max()), 0.3
+    E = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0 + apart]])
+    e = np.array([0.5, 0.5]) / scale
+    model = ConstrainedHuber((E, e), delta=delta, l2=l2, tol=1e-7).fit(given, y)
+    truth = constrained_truth(X, y, l2, delta, E, e, np.append(model.coef_, model.intercept_))
+    assert distance(model.coef_, truth) <= model.certificate_.distance
+    assert model.certificate_.assumes == ()
 
 
 def worst_case_error(X, y, radius, w):

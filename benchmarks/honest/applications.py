@@ -38,7 +38,7 @@ class Claim(NamedTuple):
 
 
 def samples(rng: Generator, most: int = 5) -> tuple[Array, Any, Array]:
-    """Data with a mean of 0 to 1e8 and a scale of 1e-3 to 1e3: as an array, as given, and targets."""
+    """Data with a mean of 0 to 1e8 and a scale of 1e-3 to 1e3, perhaps float32: as an array, as given, and targets."""
     n = int(rng.integers(1, most + 1))
     rows = int(rng.integers(n + 4, 40))
     scale = between(rng, -3, 3) if rng.random() < 0.3 else 1.0
@@ -46,8 +46,11 @@ def samples(rng: Generator, most: int = 5) -> tuple[Array, Any, Array]:
     X = scale * rng.standard_normal((rows, n)) + mean * rng.choice([-1.0, 0.3, 1.0], n)
     if rng.random() < 0.3:
         X = np.where(rng.random(X.shape) < 0.6, X, 0.0)
+    t = scale * rng.standard_normal(rows)
+    if rng.random() < 0.2:
+        X, t = X.astype(np.float32), t.astype(np.float32)
     given = sparse.csr_matrix(X) if rng.random() < 0.4 else X
-    return X, given, scale * rng.standard_normal(rows)
+    return X, given, t
 
 
 def columns_mean(X: Decimals) -> Decimals:

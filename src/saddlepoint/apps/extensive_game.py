@@ -18,6 +18,7 @@ References: D. Koller, N. Megiddo, B. von Stengel, Fast algorithms for finding r
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -54,7 +55,7 @@ class ExtensiveGame:
             empty one; the actions of the information sets follow, set by set. The parent is the sequence that leads to
             the set, and is listed before it.
         payoffs: triples (second's sequence, first's sequence, probability of chance times payoff to the first player);
-            those of equal sequences add up.
+            those of equal sequences add up. Their sum is rounded once, so that what is proven is about the triples.
         title: a name for the game.
 
     Attributes:
@@ -104,8 +105,7 @@ class ExtensiveGame:
         self.sequences_x.check_reached(rows)
         self.sequences_y.check_reached(columns)
         values = as_vector(values, "the list of payoffs").astype(np.float64)
-        with np.errstate(over="ignore"):
-            matrix = csr_array((values, (rows, columns)), shape=self.shape)
+        matrix = _summed(values, np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64), self.shape)
         finite(matrix.data, "the sum of payoffs")
         return matrix
 
@@ -235,3 +235,20 @@ class ExtensiveGame:
     def __repr__(self) -> str:
         sets = f"{len(self.sequences_x.sets)} and {len(self.sequences_y.sets)} information sets"
         return f"ExtensiveGame({self.title!r}, {self.shape[0]} x {self.shape[1]} sequences, {sets})"
+
+
+def _summed(values: Array, rows: Array, columns: Array, shape: tuple[int, int]) -> csr_array:
+    """The sparse array of these entries. Entries at the same place are added up, and their sum is rounded once."""
+    places = rows * shape[1] + columns
+    order = np.argsort(places, kind="stable")
+    places, values = places[order], values[order]
+    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+    ends = np.append(starts[1:], len(places))
+    sums = values[starts]
+    for k in np.flatnonzero(ends - starts > 1).tolist():
+        try:
+            sums[k] = math.fsum(values[starts[k] : ends[k]].tolist())
+        except OverflowError:
+            sums[k] = math.inf
+    kept = places[starts]
+    return csr_array((sums, (kept // shape[1], kept % shape[1])), shape=shape)

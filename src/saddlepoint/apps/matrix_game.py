@@ -40,7 +40,8 @@ class MatrixGameResult:
     Attributes:
         row: the probabilities with which the row player, who maximises, chooses the rows.
         column: the probabilities with which the column player, who minimises, chooses the columns.
-        value: row' A column. The value of the game is no further away than ``exploitability``.
+        value: row' A column, rounded. The value of the game is no further from the exact row' A column than
+            ``exploitability``.
         exploitability: a proven bound on max_i (A column)_i - min_j (A' row)_j, which best responses gain together.
         solved: whether the exploitability is at most the tolerance.
         message: how the run ended, in a sentence.
