@@ -28,6 +28,7 @@ from saddlepoint.parts.functions.probes import (
     changed_argument,
     curvature,
     differ,
+    eps_of_code,
     gradient_or_none,
     length_scale,
     noise_level,
@@ -115,6 +116,7 @@ class GradientCheck:
 
     Attributes:
         noise: bound on the error of a gradient, as far as it was measured.
+        eps: the machine epsilon of the precision in which the gradient is computed, once there was a suspicion.
         flattest: the smallest curvature between two gradients of the run that is known beyond noise.
         flat: the difference of these two points, or None.
         move: the difference of the last two points, or None.
@@ -128,6 +130,7 @@ class GradientCheck:
         self.name, self.mu, self.L = name, 0.0 if math.isnan(mu) else mu, L
         self.grad, self.note, self.stated = grad, note, stated
         self.noise = 0.0
+        self.eps = math.nan
         self.seen = 0
         self.doubts = 0
         self.x: Array | None = None
@@ -221,20 +224,32 @@ class GradientCheck:
 
     def _rounding(self, x: Array, p: Array, x0: Array, p0: Array) -> float:
         """A bound on the error of p - p0: what the caller has stated, or what is assumed."""
-        assumed = self._assumed(x, p, x0, p0)
+        if math.isnan(self.eps):
+            self.eps = eps_of_code(self._counted, x, p)
+        assumed = max(self.eps / eps_of(p), 1.0) * self._assumed(x, p, x0, p0)
         return assumed if self.stated is None else max(assumed, self.stated(x, p) + self.stated(x0, p0))
+
+    def _counted(self, x: Array) -> Array:
+        """The gradient at x, counted as one that a test takes."""
+        self.note(f"grad_{self.name}", 1)
+        return self.grad(x)
 
     def _assumed(self, x: Array, p: Array, x0: Array, p0: Array) -> float:
         return UNITS * eps_of(p) * (norm(p) + norm(p0) + self.L * (norm(x) + norm(x0)))
 
-    def ask_again(self) -> None:
-        """Raise AssumptionError if the gradient at the first point of the run is another one now."""
-        if self.first is not None:
-            x, before = self.first
-            p = gradient_or_none(self.grad, copied(x))
-            self.note(f"grad_{self.name}", 1)
-            if p is not None and norm(p - before) > self._rounding(x, p, x, before):
-                self._compare_answers(x, p, norm(p - before))
+    def first_again(self) -> tuple[Array, Array] | None:
+        """The gradient at the first point of the run as it is now, and as it was; None if there is none."""
+        if self.first is None:
+            return None
+        x, before = self.first
+        p = gradient_or_none(self.grad, copied(x))
+        self.note(f"grad_{self.name}", 1)
+        return None if p is None else (p, before)
+
+    def refuse_two_answers(self, p: Array, before: Array) -> None:
+        """Raise AssumptionError if the gradient at the first point, p as ``first_again`` says, was another one."""
+        if self.first is not None and norm(p - before) > self._rounding(self.first[0], p, self.first[0], before):
+            self._compare_answers(self.first[0], p, norm(p - before))
 
     def _measure(self, x: Array, p: Array) -> float:
         """The noise of gradients around x, where the gradient is p; it is remembered."""

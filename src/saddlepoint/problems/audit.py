@@ -4,7 +4,8 @@ A certificate depends on claims: that the gradients are gradients and exact, tha
 During a run the claims are compared with the gradients and products that the method evaluates. Here they are examined
 at the point that is about to be returned: around it, along the field F there, along the last steps of the run, and
 along the flattest direction that the run has seen. Parts of the problem that are correct by construction are not
-examined.
+examined. Where a run ends unsolved, only the noise of its gradients and products is measured, so that its certificate
+allows for that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from saddlepoint.parts.functions.probes import (
     ASIDE,
     NOISE,
     Curvature,
+    Noise,
     Unexaminable,
     changed_argument,
     curvature,
@@ -56,6 +58,13 @@ class Audit:
         product_noise: bounds on the errors of A y and of A'x beyond rounding, as far as they were measured.
         loud: the functions of which this noise is clearly larger than rounding.
         outcome: for each function that was examined, why that could not be done; empty if it could.
+        measured: whether the noise was measured at the best point, as far as it could be.
+        unmeasured: for each function whose noise could not be measured, why.
+        asked: how many gradients of g and h certificates have evaluated.
+        queried: the gradients that the last certificate was made from, of functions that are not trusted.
+        kept: the same of the certificate of the best point.
+        stale: whether that certificate has to be made again, because the noise is larger than was known or a gradient
+            is another one now.
     """
 
     def __init__(self, f: Saddle, meter: Meter) -> None:
@@ -64,6 +73,12 @@ class Audit:
         self.product_noise: tuple[float, ...] = (0.0, 0.0)
         self.loud: set[str] = set()
         self.outcome: dict[str, str] = {}
+        self.measured = False
+        self.unmeasured: dict[str, str] = {}
+        self.asked = {"g": 0, "h": 0}
+        self.queried: dict[str, Array] = {}
+        self.kept: dict[str, Array] = {}
+        self.stale = False
         self.of(f)
 
     def of(self, f: Saddle) -> None:
@@ -99,8 +114,13 @@ class Audit:
         """What seems to be wrong and could not be proven, one sentence each."""
         return tuple(check.seems for check in self.gradient_checks.values() if check.seems)
 
+    def keep(self, another: bool = False) -> None:
+        """Remember the gradients of the last certificate, which is that of the best point; perhaps another point."""
+        self.kept, self.stale = dict(self.queried), False
+        self.measured = self.measured and not another
+
     def assumes(self) -> tuple[str, ...]:
-        """What certificates rest on and nothing proves, one sentence each."""
+        """What the certificate of the best point rests on and nothing proves, one sentence each."""
         said = []
         for name in self.gradient_checks:
             if name not in self.outcome:
@@ -115,6 +135,9 @@ class Audit:
                     f"The errors of the gradient of {name} are at most {self.noise[name]:.2g}, "
                     f"which is {NOISE:g} times the noise that was measured."
                 )
+            why = self.unmeasured.get(name, "") if self.measured else "the run had not come to its end"
+            if why and math.isnan(getattr(self.f, name).accuracy):
+                said.append(f"The noise of the gradient of {name} at the point was not measured: {why}.")
         if self.products is not None:
             said.append("A.T is the transpose of A, as far as products with random vectors show.")
         doubts = (f"{doubt[:1].upper()}{doubt[1:]}." for doubt in self.doubts)
@@ -129,7 +152,11 @@ class Audit:
     def certificate(self, x: Array, y: Array, tol: float | None = None) -> Certificate:
         """The certificate of (x, y), which allows for the noise; its gradients and products are checked."""
         self.seen.noise = self.noise["g"] + self.product_noise[0], self.noise["h"] + self.product_noise[1]
-        return self.seen.certificate(x, y, tol)
+        self.queried, before = {}, dict(self.asked)
+        certificate = self.seen.certificate(x, y, tol)
+        for name, calls in self.asked.items():  # the first gradient is part of every certificate
+            self.meter.note(f"grad_{name}", max(calls - before[name] - 1, 0))
+        return certificate
 
     def floor(self, x: Array, y: Array, certificate: Certificate) -> float:
         """An estimate of the part of a certified distance that is due to the arithmetic of the steps, and to noise."""
@@ -141,17 +168,14 @@ class Audit:
         narrow = max([f.space.wide.eps, *map(eps_of, answers)])  # a certificate counts this unit of rounding already
         return noise + max(f.space.eps / narrow, 1.0) * f.precision(x, y)
 
-    def examine(self, x: Array, y: Array, thoroughly: bool = False) -> bool:
+    def examine(self, x: Array, y: Array, thoroughly: bool = False) -> None:
         """Examine what a certificate at (x, y) depends on; thoroughly, also what only the speed of a run depends on.
 
-        Raises AssumptionError if something is wrong. Returns whether the gradients are noisier than was known.
+        Raises AssumptionError if something is wrong.
         """
-        before = dict(self.noise)
         with np.errstate(all="ignore"):
             if self.gradient_checks:
-                wide = self.f.space.wide
-                if self.f.space.is_numpy:  # in the precision of a certificate
-                    x, y = wide.of_x.cast(x), wide.of_y.cast(y)
+                x, y = self._in_full_precision(x, y)
                 Ay, Atx = self.f.A.both(x, y)
                 for name in ("A", "At"):
                     self.meter.note(name, 1)
@@ -166,8 +190,75 @@ class Audit:
                 self._coupling(self.products, thoroughly)
             if thoroughly and self.f.A.norm_estimate.is_quick:
                 self._check_estimate()
-            worse = self._measure_products(x, y)
-        return worse or any(self.noise[name] > before[name] for name in before)
+            self._measure_products(x, y)
+        self.measured = True
+
+    def measure(self, x: Array, y: Array) -> None:
+        """Measure the noise of gradients and products at (x, y), and nothing else."""
+        with np.errstate(all="ignore"):
+            x, y = self._in_full_precision(x, y)
+            for name, point in (("g", x), ("h", y)):
+                memory: Examined | None = getattr(self.f, name).examined
+                if name in self.gradient_checks and not (memory is not None and memory.covers(point)):
+                    p = self._gradient(name, point)
+                    noise = None if p is None else self._noise(name, point, p)
+                    if noise is not None:
+                        self._allow(name, noise)
+            self._measure_products(x, y)
+        self.measured = True
+
+    def _in_full_precision(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The point in the precision of a certificate."""
+        wide = self.f.space.wide
+        return (wide.of_x.cast(x), wide.of_y.cast(y)) if self.f.space.is_numpy else (x, y)
+
+    def _gradient(self, name: str, x: Array) -> Array | None:
+        """The gradient at x: that of the last certificate if it was taken there, a new one if not; None for NaN."""
+        p = self.gradient_checks[name].known(x)
+        if p is None:
+            given = copied(x)  # the point of a run is read-only, and some gradients need an array to write into
+            p = gradient_or_none(getattr(self.f, name).grad, given)
+            self.meter.note(f"grad_{name}", 1)
+            if differ(given, x):
+                raise changed_argument(name)
+        return p
+
+    def _noise(self, name: str, x: Array, p: Array, refuse: bool = False) -> Noise | None:
+        """Measure the noise of the gradient around x, where it is p; None if that cannot be done.
+
+        Differences along lines do not show errors that depend on the number of calls, as those of a gradient that
+        remembers something. Such errors show where a point is asked for again: this point after the lines, the same
+        point as its certificate was made, and the first point of the run. If ``refuse`` is set and the last of these
+        cannot be noise, an AssumptionError is raised.
+        """
+        f: Smooth = getattr(self.f, name)
+        sizes, check = self.f.block_norms, self.gradient_checks[name]
+        try:
+            noise = noise_level(f.grad, x, p, length_scale(x, p, f.L), f.L, sizes=sizes)
+        except Unexaminable:
+            self.unmeasured[name] = UNEXAMINED
+            return None
+        self.unmeasured.pop(name, None)
+        again, first = gradient_or_none(f.grad, copied(x)), check.first_again()
+        self.meter.note(f"grad_{name}", 1 + noise.calls)
+        if refuse and first is not None:
+            check.refuse_two_answers(*first)
+        kept = self.kept.get(name, p)
+        self.stale = self.stale or again is None or differ(again, kept)
+        pairs = [(again, p), (again, kept), first or (None, None)]
+        apart = [sizes(a - b) / math.sqrt(2.0) for a, b in pairs if a is not None and b is not None]
+        level = np.maximum.reduce([noise.level, *apart])
+        return noise._replace(level=level if np.ndim(level) else float(level))
+
+    def _allow(self, name: str, noise: Noise, coarse: float = 0.0) -> None:
+        """Let certificates allow for this noise, and for errors of the size ``coarse``."""
+        most = max(self.noise[name], noise.allowance, coarse)
+        self.stale = self.stale or most > self.noise[name]
+        self.noise[name] = most
+        check = self.gradient_checks[name]
+        check.noise = max(check.noise, NOISE * noise.total)
+        if noise.is_loud or coarse:
+            self.loud.add(name)
 
     def _function(self, name: str, kept: Array, product: Array, thoroughly: bool) -> str:
         """Examine one function at a point, where its field is the gradient plus ``product``.
@@ -177,24 +268,21 @@ class Audit:
         f: Smooth = getattr(self.f, name)
         grad, oracle = f.grad, f"grad_{name}"
         x = copied(kept)  # the point of a run is read-only, and some gradients need an array that can be written into
-        p = self.gradient_checks[name].known(x)  # of the certificate
-        if p is None:
-            p = gradient_or_none(grad, x)
-            self.meter.note(oracle, 1)
-        if differ(x, kept):
-            raise changed_argument(name)
+        p = self._gradient(name, x)
         if p is None:
             return "the gradient cannot be evaluated at the point"
         length = length_scale(x, p, f.L)
         F = p + product
         share = int(SHARE * max(self.meter.calls.values()))
         steps = max(STEPS, min(share, MEMORY // x.shape[0]))
+        noise = self._noise(name, x, p, refuse=True)
+        if noise is None:
+            return UNEXAMINED
         try:
-            noise = noise_level(grad, x, p, length, f.L, sizes=self.f.block_norms)
             local = curvature(grad, x, length, steps, noise.total, towards=F, L=f.L, p=p)
         except Unexaminable:
             return UNEXAMINED
-        self.meter.note(oracle, noise.calls + local.calls)
+        self.meter.note(oracle, local.calls)
         check = GradientCheck(
             name, f.mu, f.L, grad, self.meter.note, stated_error(f)
         )  # which knows nothing of noise elsewhere
@@ -212,12 +300,9 @@ class Audit:
             else:
                 check.compare(*pair)
         coarse = check.noise if check.noise > quiet else 0.0  # with longer waves than those that were measured
-        self.noise[name] = max(self.noise[name], noise.allowance, coarse)
-        if noise.is_loud or coarse:
-            self.loud.add(name)
+        self._allow(name, noise, coarse)
         known = self.gradient_checks[name]
         known.noise, known.seems = max(known.noise, check.noise), check.seems
-        known.ask_again()
         self._compare_values(name, f, x, length)
         if f.examined is not None and not blind and not check.seems:
             f.examined.add(x, length, self.noise[name], name in self.loud)
@@ -290,14 +375,14 @@ class Audit:
         if careful.lower > SLACK * self.f.A.norm:
             raise larger_norm(self.f.A, careful.lower, self.meter.note)
 
-    def _measure_products(self, x: Array, y: Array) -> bool:
-        """Measure the errors of A y and of A'x where the entries of A are not known; return whether they have grown.
+    def _measure_products(self, x: Array, y: Array) -> None:
+        """Measure the errors of A y and of A'x where the entries of A are not known.
 
         What exceeds the rounding that certificates assume of such products becomes part of the noise.
         """
         A = self.f.A
         if A.has_entries:
-            return False
+            return
         Ay, Atx = A.both(x, y)
         errors = additivity_error(A.mul, y, Ay, SPLITS), additivity_error(A.tmul, x, Atx, SPLITS)
         for name in ("A", "At"):
@@ -308,7 +393,7 @@ class Audit:
             max(old, NOISE * error if NOISE * error > most else 0.0)
             for old, error, most in zip(before, errors, assumed, strict=True)
         )
-        return self.product_noise != before
+        self.stale = self.stale or self.product_noise != before
 
     def _checked(self, f: Smooth, name: str) -> Smooth:
         if name not in self.gradient_checks:
@@ -318,6 +403,8 @@ class Audit:
         def grad(x: Array) -> Array:
             p = check.gradient(x)
             check.see(x, p)
+            self.asked[name] += 1
+            self.queried.setdefault(name, p)
             return p
 
         return f.replace(grad=grad, trusted=f.trusted, **f.arithmetic)

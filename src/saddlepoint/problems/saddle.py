@@ -31,6 +31,7 @@ from saddlepoint.parts.functions import Entropy, GroupHuber, LogSumExp, Quadrati
 from saddlepoint.parts.functions.accuracy import StatedBounds, error_from_sizes
 from saddlepoint.parts.functions.autodiff import without_gradients
 from saddlepoint.parts.functions.constants import estimate_smoothness
+from saddlepoint.parts.functions.probes import eps_of_code
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals, distance_bound, rounding_decides
 
@@ -275,7 +276,8 @@ class Saddle:
         ):
             known = careful and f.careful is not None
             rounding = entries[0] if entries and not known else 0.0 * size
-            errors.append(error_from_sizes(f, L, max(eps_of(at), eps_of(p)), rounding, size, length))
+            eps = max(eps_of(at), eps_of_code(f.grad, at, p) if math.isnan(f.accuracy) else eps_of(p))
+            errors.append(error_from_sizes(f, L, eps, rounding, size, length))
         return errors[0], errors[1]
 
     def _norm_error(self, side: int, eps: float) -> float:

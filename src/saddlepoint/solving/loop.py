@@ -83,6 +83,8 @@ class Run:
             try:
                 status = self.run_method()
                 if self.monitor.at_rounding_floor or not self.schedule.can_replace(status):
+                    if status is not Status.INTERRUPTED:
+                        self.monitor.measure()
                     return status
                 self.switch("broke down")
             except SwitchMethod:

@@ -115,6 +115,7 @@ class Monitor:
                 self.note_progress()
             if self.merit(certificate) < self.merit(self.certificate):
                 self.state.best, self.certificate = point, certificate
+                self.audit.keep(another=True)
                 if self.f.A.runtime.fragile:
                     self.host_best = (to_host(point[0]), point[1]), certificate
             self.record(certificate)
@@ -124,6 +125,7 @@ class Monitor:
         """Take the certificate of the best point anew: it came from a file, or the constants are others now."""
         with self.clock:
             self.certificate = self.audit.certificate(*self.state.best, self.state.tol)
+            self.audit.keep()
 
     def note_progress(self) -> None:
         """Progress was made, or a new method begins: a stall counts from here."""
@@ -147,10 +149,14 @@ class Monitor:
         self.bar.update(record)
 
     def confirmed(self) -> bool:
-        """Whether the best point is still within tol after what its certificate rests on was examined."""
+        """Whether the best point is still within tol after what its certificate rests on was examined.
+
+        Once in a session, everything is examined. Later on, the noise is measured, which may be another one elsewhere.
+        """
         if not self.audited:
             self.examine()
             self.audited = True
+        self.measure()
         return self.merit(self.certificate) <= self.state.tol
 
     def diagnose(self) -> None:
@@ -162,9 +168,22 @@ class Monitor:
     def examine(self, thoroughly: bool = False) -> None:
         """Examine the problem at the best point, and certify that again if the gradients prove noisy."""
         with self.clock:
-            if self.certificate is not NO_CERTIFICATE and self.audit.examine(*self.state.best, thoroughly):
-                self.state.monitor.checks += 1
-                self.certify_best()
+            if self.certificate is not NO_CERTIFICATE:
+                self.audit.examine(*self.state.best, thoroughly)
+                self.certify_if_stale()
+
+    def measure(self) -> None:
+        """Measure the noise at the best point, unless that was done, and certify the point again if there is some."""
+        with self.clock:
+            if self.certificate is not NO_CERTIFICATE and not self.audit.measured:
+                self.audit.measure(*self.state.best)
+                self.certify_if_stale()
+
+    def certify_if_stale(self) -> None:
+        """Certify the best point again if its certificate does not allow for what was found there."""
+        if self.audit.stale:
+            self.state.monitor.checks += 1
+            self.certify_best()
 
     def stalled(self) -> bool:
         """No progress for a while, at the precision of the arithmetic; for longer, near it; for very long, anywhere."""

@@ -112,7 +112,7 @@ class Refined(Wrapper):
     def correct(self, f: Saddle, s: RefinedState) -> RefinedState:
         """The start of the next correction, or of the method with A itself if this correction gained too little."""
         Ay, Atx, end = query(f, s.x, s.y)
-        if end <= REQUIRED_GAIN * s.start:
+        if end <= REQUIRED_GAIN * s.start and s.start > 0.0:
             return self.begin(f, s.x, s.y, Ay, Atx, end, max(self.fall, min(0.5 * end / s.start, 0.3)))
         x, y = (s.x, s.y) if end < s.start else (s.x0, s.y0)
         return s._replace(x=x, y=y, inner=self.method.init(f, x, y), k=0, exact=True)

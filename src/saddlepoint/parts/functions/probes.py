@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 
 from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner, max_abs, norm
+from saddlepoint.ground.linalg import inner, max_abs, norm, power_of_two
 from saddlepoint.parts.functions.smooth import Gradient, Value
 
 LINE = 6  # number of points on a line from which noise is estimated
@@ -25,7 +25,7 @@ FINER = 8.0  # factor by which the points of a line come closer to each other, f
 LINES = 5  # most lines on which noise is estimated
 FALLS = 0.25  # factor by which an estimate of noise falls, from a line to a finer one, if it is bending and not noise
 ROUNDING = 1e3  # largest error, in units of rounding, of a gradient that does not count as noisy
-SINGLE = float(np.finfo(np.float32).eps)
+COARSE = 2.0**-23, 2.0**-10, 2.0**-7  # the machine epsilons of float32, float16 and bfloat16
 SHORTEST = 1e-300  # length of a step below which differences are not divided by it
 NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
 ASIDE = 1e-4  # distance by which points are moved before curvatures are measured, in units of ``length_scale``
@@ -148,8 +148,8 @@ def noise_level(
     some differences are small by chance, so the result is the largest estimate of the last two lines that is not far
     from the smallest.
 
-    A gradient in float64 whose entries are all numbers of float32 was computed in float32, and has at least its errors:
-    where it is flat, they are steps that are too long for a line to show.
+    A gradient in float64 whose entries are all numbers of float32 was computed in float32 (or an even lower precision),
+    and has at least its errors: where it is flat, they are steps that are too long for a line to show.
 
     Where ``sizes`` returns the norms of the blocks of a vector instead of its norm, the result is the noise of each
     block. Raises Unexaminable where the gradient cannot be evaluated around x.
@@ -164,8 +164,9 @@ def noise_level(
     for k in range(LINES):
         table, taken = _line(grad, x, length, step * FINER**-k, seed + k)
         levels = _levels(table, sizes)
-        if all(map(_is_single, table)):
-            levels = np.maximum(levels, 0.3 * SINGLE * size)
+        coarse = min(map(eps_of_entries, table))
+        if coarse > eps:
+            levels = np.maximum(levels, 0.3 * coarse * size)
         calls += taken
         least = np.min(levels, axis=0)
         both = levels if last is None else np.concatenate([last, levels])
@@ -180,12 +181,35 @@ def noise_level(
     return Noise(noise if noise.ndim else float(noise), rounding, calls)
 
 
-def _is_single(p: Array) -> bool:
-    """Whether all entries of p are numbers of float32, though p is in float64."""
-    if eps_of(p) >= SINGLE:
-        return False
-    xp = namespace(p)
-    return max_abs(xp.astype(xp.astype(p, xp.float32), p.dtype) - p) == 0.0
+def eps_of_entries(p: Array) -> float:
+    """The machine epsilon of the lowest precision of which all entries of p are numbers; at least that of its dtype."""
+    own, size = eps_of(p), max_abs(p)
+    if not 0.0 < size < math.inf:
+        return COARSE[-1] if size == 0.0 else own
+    q = p * (1.0 / power_of_two(size))
+    found = own
+    for eps in COARSE:
+        large = (eps / own + 1.0) * q  # large - (large - q) is q in the lower precision (T. J. Dekker 1971)
+        if eps <= own or max_abs((large - (large - q)) - q) != 0.0:
+            break
+        found = eps
+    return found
+
+
+def eps_of_code(grad: Gradient, x: Array, p: Array) -> float:
+    """The machine epsilon of the precision in which a gradient seems to be computed; p is the gradient at x.
+
+    Its entries tell if they are numbers of a lower precision than their dtype, here and at a point nearby: at one point
+    alone, integers for example do not tell. This takes a further gradient only if those at x are such numbers.
+    """
+    coarse = eps_of_entries(p)
+    if coarse == eps_of(p):
+        return coarse
+    offset, _ = _directions(x, 0)
+    away = (FURTHER * max(norm(x), 1.0)) * offset
+    nearby = (gradient_or_none(grad, x + sign * away) for sign in (1.0, -1.0))
+    found = next((q for q in nearby if q is not None), None)
+    return eps_of(p) if found is None else min(coarse, eps_of_entries(found))
 
 
 def _line(grad: Gradient, x: Array, length: float, step: float, seed: int) -> tuple[list[Array], int]:

@@ -1,0 +1,162 @@
+"""Errors of gradients that the caller did not state: certificates allow for them, whatever ended the run."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import saddlepoint as sp
+from saddlepoint.methods.registry import make_method
+from saddlepoint.methods.wrappers.refined import Refined
+from saddlepoint.parts.functions.probes import eps_of_code, eps_of_entries
+from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.oracle import Meter
+
+P, B = np.array([0.1, 0.5, 1.0]), np.array([1.0, -2.0, 0.3])
+SOLUTION = -B / P
+
+
+def in_float32(x):
+    """The gradient of 1/2 x'Px + B'x, by code in float32."""
+    return (P.astype(np.float32) * x.astype(np.float32) + B.astype(np.float32)).astype(float)
+
+
+def problem(grad, **said):
+    """A problem whose x is found by itself."""
+    return sp.Saddle(sp.Smooth(grad, mu=0.1, L=1.0, **said), sp.Quadratic(1.0), np.zeros((3, 1)))
+
+
+# -- the end of a run --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", [{"max_calls": 60}, {"callback": lambda result: stop_late(result)}])
+def test_noise_is_measured_where_a_run_ends_unsolved(end):
+    """Before it is measured, the certified distance is below the true one: the float32 gradient is zero."""
+    result = sp.solve(problem(in_float32), method="extragradient", tol=1e-300, **end)
+    true = np.linalg.norm(result.x - SOLUTION)
+    assert not result.solved
+    assert result.certificate.noise_x > 0.0
+    assert result.certificate.distance >= true
+    assert not any("was not measured" in sentence for sentence in result.certificate.assumes)
+
+
+def stop_late(result):
+    """A callback that ends the run."""
+    if result.iterations >= 25:
+        raise StopIteration
+
+
+def test_gradients_that_measure_noise_are_counted():
+    calls = []
+
+    def grad(x):
+        calls.append(1)
+        return P * x + B
+
+    result = sp.solve(problem(grad), method="extragradient", tol=1e-300, max_calls=5)
+    assert result.calls["grad_g"] + result.setup_calls["grad_g"] + result.monitor_calls == len(calls)
+
+
+def test_an_interrupted_run_says_that_noise_was_not_measured():
+    def interrupt(result):
+        raise KeyboardInterrupt
+
+    result = sp.solve(problem(in_float32), method="extragradient", tol=1e-9, callback=interrupt)
+    assert result.status == sp.Status.INTERRUPTED
+    assert any("The noise of the gradient of g at the point was not measured" in s for s in result.certificate.assumes)
+
+
+def test_noise_that_cannot_be_measured_is_a_sentence():
+    def grad(x):
+        return P * x + B if np.all(x == 1.0) else np.full(3, np.nan)
+
+    audit = Audit(problem(grad), Meter())
+    audit.measure(np.ones(3), np.zeros(1))
+    assert any("was not measured: the gradient is not finite around" in sentence for sentence in audit.assumes())
+
+
+# -- gradients that remember something ---------------------------------------------------------------------------------
+
+
+def drifting(size, pace):
+    """A gradient whose error grows with the number of calls."""
+    calls = [0]
+
+    def grad(x):
+        calls[0] += 1
+        return P * x + B + size * np.sin(calls[0] / pace) * np.array([0.0, 0.6, 0.8])
+
+    return grad
+
+
+@pytest.mark.parametrize("pace", [30.0, 300.0, 3000.0])
+@pytest.mark.parametrize("calls", [20, 60, 200])
+def test_an_error_that_changes_with_the_calls_is_noise(pace, calls):
+    """Differences along a line cancel it; a point that is asked for again shows it."""
+    with contextlib.suppress(sp.AssumptionError):  # which says that the gradient gave two answers at one point
+        result = sp.solve(problem(drifting(1e-4, pace)), method="extragradient", tol=1e-7, max_calls=calls)
+        assert result.certificate.distance >= np.linalg.norm(result.x - SOLUTION)
+
+
+def test_the_certificate_is_made_again_if_the_gradient_is_another_one_now():
+    """The best certificate of a noisy gradient is the one in which the noise has helped most."""
+    state = {"helps": True}
+
+    def grad(x):
+        return P * x + B + (0.0 if state["helps"] else 1e-3)
+
+    audit = Audit(problem(grad), Meter())
+    x, y = SOLUTION.copy(), np.zeros(1)
+    assert audit.certificate(x, y).distance < 1e-12
+    audit.keep(another=True)
+    state["helps"] = False
+    audit.measure(x, y)
+    assert audit.stale
+    assert audit.noise["g"] > 1e-3
+
+
+# -- code in a lower precision -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "eps"), [(np.float16, 2.0**-10), (np.float32, 2.0**-23), (np.float64, 2.0**-52)])
+@pytest.mark.parametrize("scale", [1.0, 2.0**-300, 2.0**900])
+def test_the_precision_of_entries_is_seen(dtype, eps, scale):
+    p = np.random.default_rng(1).standard_normal(20).astype(dtype).astype(float)
+    assert eps_of_entries(scale * p) == eps
+
+
+def test_integers_are_no_sign_of_a_low_precision():
+    """At the point (1, 1, 1) the gradient has integer entries; nearby it has not."""
+    assert eps_of_code(lambda x: 3.0 * x, np.ones(3), np.full(3, 3.0)) == 2.0**-52
+    assert eps_of_code(lambda x: (3.0 * x).astype(np.float32).astype(float), np.ones(3), np.full(3, 3.0)) == 2.0**-23
+
+
+def test_a_certificate_without_a_run_allows_for_code_in_float32():
+    """The residual is zero as computed, and the point is not the solution."""
+    x = SOLUTION.astype(np.float32).astype(float) * (1.0 + 1e-8)
+    found = problem(lambda v: in_float32(v) - in_float32(x)).certificate(x, np.zeros(1))
+    assert found.Fx == 0.0
+    assert found.distance > 1e-7
+
+
+def test_code_in_float32_is_not_reported_as_a_wrong_L():
+    """The gradients of such code contradict L, by the rounding of float32."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        H = rng.standard_normal((4, 4))
+        H = (H @ H.T + np.eye(4)).astype(np.float32).astype(float)
+        mu, L = np.linalg.eigvalsh(H)[[0, -1]]
+
+        def grad(x, H=H):
+            return (H.astype(np.float32) @ x.astype(np.float32) - 1.0).astype(float)
+
+        g = sp.Smooth(grad, mu=mu * (1 - 1e-12), L=L * (1 + 1e-12))
+        sp.solve(sp.Saddle(g, sp.Quadratic(1.0), rng.standard_normal((4, 2))), max_calls=60, tol=1e-12)
+
+
+def test_a_correction_from_a_point_without_residual_goes_on_with_A_itself():
+    """Code in float32 returns a field of zero where the solution is not."""
+    method, f = Refined(make_method("lpd-gs"), "float32"), problem(in_float32)
+    start = method.init(f, SOLUTION, np.zeros(1))
+    assert start.start == 0.0
+    assert method.correct(f, start).exact
