@@ -172,9 +172,7 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _parts(self, X: Any, y: Array) -> tuple[Objective, Equations]:
         delta, l2 = _positive(self.delta, "delta"), _positive(self.l2, "l2")
-        y = y.astype(
-            np.float64
-        )  # targets in float32 are exact in float64; differences of them are not exact in float32
+        y = y.astype(np.float64)  # because differences of float32 numbers are rounded to float32
         return Objective(X, y, l2, delta, bool(self.fit_intercept)), read_equations(self.constraints, X.shape[1])
 
     def __sklearn_tags__(self) -> Any:

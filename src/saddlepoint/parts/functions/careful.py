@@ -60,18 +60,19 @@ def _halves(a: Any) -> tuple[Any, Any]:
     return high, a - high
 
 
-def times(s: Sum, factor: Any, rest: float = 0.0) -> Sum:
-    """The sum s multiplied by factor + rest, where the number ``rest`` is far smaller than ``factor``."""
+def times(s: Sum, factor: Any, rest: Any = 0.0) -> Sum:
+    """The sum s multiplied by factor + rest, where ``rest`` is far smaller than ``factor``; both may be vectors."""
     low = s.lo * factor + s.hi * rest
     error = abs(factor) * (1.0 + 4.0 * EPS) * s.error
     error = error + 2.0 * EPS * (abs(s.lo * factor) + abs(s.hi * rest)) + abs(rest) * (abs(s.lo) + s.error)
     return total(two_product(s.hi, factor), Sum(low, 0.0 * low, error))
 
 
-def divided(s: Sum, number: float) -> Sum:
-    """The sum s divided by a number."""
+def divided(s: Sum, number: Any) -> Sum:
+    """The sum s divided by a number, or by one for each entry."""
     inverse = 1.0 / number
-    high, low, _ = (float(part[0]) for part in two_product(np.array([inverse]), number))
+    parts: Any = two_product(np.array([inverse]) if isinstance(number, float) else inverse, number)
+    high, low = (float(part[0]) if isinstance(number, float) else part for part in parts[:2])
     rest = ((1.0 - high) - low) / number  # 1/number = inverse + rest up to eps rest
     found = times(s, inverse, rest)
     return found._replace(error=found.error + 4.0 * EPS * abs(rest) * abs(s.hi))

@@ -58,7 +58,8 @@ class Entropy(Smooth):
         """Bounds on the errors of the entries of 1 + log(t) + (x - t)/t.
 
         The errors are ELEMENTARY eps of log(t), eps of each of the two sums, and 2 eps of (x - t)/t. In float32 the
-        ends of the range are rounded too, which changes the gradient by at most eps |x - t|/t.
+        ends of the range are rounded too, which changes the gradient by at most eps |x - t|/t. There is no gradient in
+        more digits: each entry has a few terms and an error of a few eps of them, and log has no more digits.
         """
         xp, eps, t = namespace(x), eps_of(x), clip(x, self.low, self.high)
         logs, beyond = log(t), xp.abs(x - t) / t

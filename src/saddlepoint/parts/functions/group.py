@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import NUMPY64, Array, eps_of, space_of
+from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import div_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, power_of_two
@@ -54,6 +55,7 @@ class GroupHuber(Smooth):
             trusted=True,
             accuracy=0.0,
             rounding=self._rounding,
+            careful=self._careful,
         )
 
     def conjugate(self) -> GroupHuberConjugate:
@@ -63,14 +65,23 @@ class GroupHuber(Smooth):
     def _gradient(self, x: Array) -> Array:
         return self._along(x, self._slope)
 
+    def _careful(self, x: Array) -> Sum:
+        """The gradient with the sums of squares in more digits, which matters for large groups."""
+        wide = np.asarray(x, dtype=np.float64)
+        norms = CarefulGroupNorms(wide, self.labels)
+        p = scaled(wide, norms, self._slope)
+        return Sum(p, 0.0 * p, self._errors(wide, norms, np.abs(p)))
+
     def _rounding(self, x: Array) -> Array:
         """Bounds on the errors of the entries of the gradient.
 
         They are x_i times slope(r)/r, a sum of positive terms that is computed by less than ten operations and changes
         by at most the relative error of r. Where r is lost to underflow, an entry and its error are at most L |x_i|.
         """
-        r = GroupNorms(x, self.labels)
-        p, eps = np.abs(self._gradient(x)), eps_of(x)
+        return self._errors(x, GroupNorms(x, self.labels), np.abs(self._gradient(x)))
+
+    def _errors(self, x: Array, r: GroupNorms, p: Array) -> Array:
+        eps = eps_of(x)
         bound = p * r.spread(r.error + 10.0 * eps) + underflow(x)
         return np.where(r.spread(r.lost), self.L * np.abs(x) * (1.0 + eps) + p, bound)
 
@@ -113,6 +124,7 @@ class GroupHuberConjugate(Smooth):
             trusted=True,
             accuracy=0.0,
             rounding=self._rounding,
+            careful=self._careful,
         )
 
     def _radius(self, s: Array) -> Array:
@@ -121,15 +133,23 @@ class GroupHuberConjugate(Smooth):
     def _gradient(self, y: Array) -> Array:
         return along(y, self.of.labels, self._radius)
 
+    def _careful(self, y: Array) -> Sum:
+        """The gradient with the sums of squares in more digits."""
+        wide = np.asarray(y, dtype=np.float64)
+        norms = CarefulGroupNorms(wide, self.of.labels)
+        p = scaled(wide, norms, self._radius)
+        return Sum(p, 0.0 * p, self._errors(wide, norms, np.abs(p)))
+
     def _rounding(self, y: Array) -> Array:
         """Bounds on the errors of the entries of the gradient, y_i times radius(s)/s.
 
         The two terms of the radius have errors from those of s and from a few operations; the one that is surely
         smaller does not count. Where s is lost to underflow, an entry and its error are at most L |y_i|.
         """
-        of, eps = self.of, eps_of(y)
-        norms = GroupNorms(y, of.labels)
-        s, p = norms.sizes, np.abs(self._gradient(y))
+        return self._errors(y, GroupNorms(y, self.of.labels), np.abs(self._gradient(y)))
+
+    def _errors(self, y: Array, norms: GroupNorms, p: Array) -> Array:
+        of, eps, s = self.of, eps_of(y), norms.sizes
         inner_, outer = s / self._steep, (s - of.weight) / of.l2
         e_inner = (norms.error + 6.0 * eps) * inner_
         e_outer = (norms.error * s + eps * of.weight) / of.l2 + 3.0 * eps * np.abs(outer)
@@ -185,9 +205,37 @@ class GroupNorms:
         return np.asarray(values[0] if self.labels is None else values[self.labels])
 
 
+class CarefulGroupNorms(GroupNorms):
+    """The same norms, in which sums of squares are rounded once, whatever the sizes of the groups."""
+
+    def _sums(self, x: Array) -> Array:
+        if self.labels is None:
+            return np.array([_rounded_sum(x * x)])
+        order = np.argsort(self.labels, kind="stable")
+        ends = np.cumsum(np.bincount(self.labels))[:-1]
+        return np.array([_rounded_sum(part) for part in np.split((x * x)[order], ends)])
+
+    @property
+    def error(self) -> Array:
+        """Bounds on the relative errors: each square, their sum and its root are rounded once."""
+        return np.full(self.sizes.shape, gamma(3, float(self.info.eps)))
+
+
+def _rounded_sum(squares: Array) -> float:
+    """The sum, rounded once; infinity or NaN if it is not finite."""
+    try:
+        return math.fsum(squares.tolist())
+    except (OverflowError, ValueError):
+        return float(squares.sum())
+
+
 def along(x: Array, labels: Array | None, radial: Any) -> Array:
     """The vector x, rescaled so that the norm r of each group becomes radial(r)."""
-    norms = GroupNorms(x, labels)
+    return scaled(x, GroupNorms(x, labels), radial)
+
+
+def scaled(x: Array, norms: GroupNorms, radial: Any) -> Array:
+    """The same, for norms that are known."""
     r = norms.sizes
     return np.asarray(x * norms.spread(np.divide(radial(r), r, out=np.zeros_like(r), where=r > 0.0)))
 

@@ -67,7 +67,7 @@ class Risk(Smooth):
                 value=self._value,
                 quadratic=quadratic,
                 restrict=self._losses,
-                **known_rounding(self._rounding if self._bounds_slopes() else None),
+                **known_rounding(*(self._rounding, self._careful) if self._bounds_slopes() else ()),
             )
             elsewhere = self.D.of_rows(of_Dx, scale=scale, l2=l2, curvature=curvature, gram=gram)
         super().__init__(

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import added
+from saddlepoint.ground.compensated import EPS, Sum, added
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.coupling.runtime import Runtime
+from saddlepoint.parts.functions import careful
 from saddlepoint.parts.functions.products import absolute
 
 MATRIX = 0  # the name of the rows of A, a ``Coupling``, in the store of every shard
@@ -83,6 +84,7 @@ REDUCTIONS = {
     "max": "max",
     "frobenius": "max",
     "risk_rounding": "sum",
+    "risk_careful": "careful",
 }
 
 
@@ -191,6 +193,26 @@ def _risk_rounding(store: Store, given: Sequence[Array], function: int, y: int, 
     return None, absolute(A.T).errors(slope, error, shards)
 
 
+def _risk_careful(
+    store: Store, given: Sequence[Array], function: int, y: int, curvature: float | None
+) -> tuple[None, Array]:
+    """The rows hi, lo and error of A' grad loss(A y) in about twice the digits, where A are the rows of this shard.
+
+    ``curvature`` is the second derivative of the loss if that is a number: then the low digits of A y change the slopes
+    by as many times as much. Otherwise they become part of the error, times L.
+    """
+    A, loss = store[MATRIX], store[function]
+    r = A.careful_mul(np.asarray(given[y], np.float64))
+    slope = Sum(*loss.careful(r.hi))
+    if curvature is None:
+        slope = slope._replace(error=slope.error + loss.L * (1.0 + EPS) * (np.abs(r.lo) + r.error))
+    else:
+        slope = careful.total(slope, careful.times(Sum(r.lo, 0.0 * r.lo, r.error), curvature))
+    found = careful.product(A.T, slope)
+    assert found is not None  # the rows of a shard are an array or a sparse array
+    return None, np.ravel(found)
+
+
 REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "through": _through,  # the position of y, a number s, a vector e or None: t = A y, and A'(s t + e)
     "both": _both,  # a vector x, the position of y: A y, and A'x
@@ -199,6 +221,7 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "gram": _gram,
     "frobenius": lambda store, _: (None, store[MATRIX].norm_ceiling()),  # a bound on the Frobenius norm of the rows
     "risk_rounding": _risk_rounding,  # a function of A y, the position of y, the number of shards
+    "risk_careful": _risk_careful,  # a function of A y, the position of y, the curvature of the loss or None
     "dot": lambda store, _, a, b: (None, store[a].dot(store[b])),
     "max": lambda store, _, a: (None, store[a].max()),
     "value": lambda store, _, function, x: (None, float(store[function](store[x]))),

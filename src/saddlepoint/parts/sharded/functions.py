@@ -12,6 +12,7 @@ from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.functions.accuracy import known_rounding
+from saddlepoint.parts.functions.careful import times, total, two_product
 from saddlepoint.parts.functions.products import ridge_rounding
 from saddlepoint.parts.functions.smooth import Smooth, known
 from saddlepoint.parts.sharded.vectors import Library, Sharded
@@ -106,6 +107,7 @@ class ShardedRisk(Smooth):
         gram: tuple[float, float],
     ) -> None:
         self.library, self.number, self.scale, self.l2 = library, scatter_function(loss, library), scale, l2
+        self.curvature = curvature[0] if curvature[0] == curvature[1] else None
         mu = add_down(l2, mul_down(scale, mul_down(curvature[0], gram[0])))
         L = l2 + scale * curvature[1] * gram[1]
         super().__init__(
@@ -117,7 +119,9 @@ class ShardedRisk(Smooth):
             dtype=library.engine.dtype,
             quadratic=loss.quadratic,
             trusted=True,
-            **known_rounding(None if loss.rounding is None else self._rounding),
+            **known_rounding(
+                None if loss.rounding is None else self._rounding, None if loss.careful is None else self._careful
+            ),
         )
 
     def _rounding(self, y: Array) -> Array:
@@ -127,6 +131,14 @@ class ShardedRisk(Smooth):
         p = self.scale * p
         bound = self.scale * bound + 2.0 * eps_of(y) * np.abs(p) + underflow(p)
         return np.asarray(bound + ridge_rounding(p, self.l2, y))
+
+    def _careful(self, y: Array) -> Sum:
+        """The gradient in about twice the digits, in one round; the factor ``scale`` may have been rounded."""
+        wide = np.array(y, np.float64)
+        answer = self.library.run([("risk_careful", None, (self.number, wide, self.curvature))])[0]
+        p = times(Sum(*answer.reshape(3, -1)), self.scale)
+        p = p._replace(error=p.error + eps_of(wide) * np.abs(p.hi))
+        return total(p, two_product(wide, self.l2)) if self.l2 > 0.0 else p
 
     def _slope(self, y: Array) -> Sharded:
         t = Sharded(self.library, y.dtype, "mul", (y.copy(),))

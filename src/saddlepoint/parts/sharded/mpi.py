@@ -300,6 +300,6 @@ def _pieces(first: int, last: int, shards: int) -> Sequence[Piece]:
 
 def _sizes(program: Program, columns: int) -> list[int]:
     """The number of numbers in each answer."""
-    numbers = dict.fromkeys(("through", "both", "tmul"), columns)
-    numbers |= {"gram": columns * columns, "careful_tmul": 3 * columns}
+    numbers = dict.fromkeys(("through", "both", "tmul", "risk_rounding"), columns)
+    numbers |= {"gram": columns * columns, "careful_tmul": 3 * columns, "risk_careful": 3 * columns}
     return [numbers.get(step.op, 1) for step in program.steps if step.op in REDUCTIONS]

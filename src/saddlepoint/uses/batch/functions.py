@@ -19,7 +19,17 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.accuracy import Careful, Rounding
-from saddlepoint.parts.functions.careful import carefully, exactly, times, total, two_product, widened
+from saddlepoint.parts.functions.careful import (
+    carefully,
+    divided,
+    exactly,
+    rounded,
+    times,
+    total,
+    two_product,
+    widened,
+)
+from saddlepoint.parts.functions.careful import product as times_sum
 from saddlepoint.parts.functions.entropy import Entropy
 from saddlepoint.parts.functions.logsumexp import LogSumExp, score_errors, weight_errors
 from saddlepoint.parts.functions.products import HALF, absolute, ridge_rounding, scaled_rounding
@@ -66,7 +76,8 @@ def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | No
 
 def _has_own_bounds(f: Smooth) -> bool:
     """Whether the bounds on the errors of the gradient are those of its class, and not what a caller has said."""
-    return f.accuracy == 0.0 and getattr(f.rounding, "__func__", None) is getattr(type(f), "_rounding", None)
+    bounds = getattr(f.rounding, "function", f.rounding)  # within a JaxProgram
+    return f.accuracy == 0.0 and getattr(bounds, "__func__", None) is getattr(type(f), "_rounding", None)
 
 
 def stretched_blocks(f: Smooth, a: Array, weight: Array, L: float) -> Smooth:
@@ -201,10 +212,9 @@ def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts |
         return None
     rows = size if first.D is None else first.D.shape[0]
     t = _joined([f.t for f in functions], rows, space)
-    l2, rate = (
-        _numbers([f.l2 for f in functions], size, space),
-        _numbers([1.0 / f.tau for f in functions], rows, space),
-    )
+    l2 = _numbers([f.l2 for f in functions], size, space)
+    tau = _numbers([f.tau for f in functions], rows, space)
+    rate = _numbers([1.0 / f.tau for f in functions], rows, space)
     xp = space.xp
 
     def scores(x: Array) -> Array:
@@ -231,7 +241,22 @@ def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts |
             p, bound = D.tmul(p), absolute(D.T).errors(p, bound)
         return bound + ridge_rounding(p, _like(l2, x), x)
 
-    return Parts(grad, rounding)
+    def careful(x: Array) -> Sum:
+        """As for one ``LogSumExp``, block by block."""
+        wide = widened(x)
+        r = None if wide is None else exactly(wide) if D is None else times_sum(D, exactly(wide))
+        if r is None or wide is None:
+            return Sum(grad(x), 0.0 * x, rounding(x))
+        r = divided(r if t is None else total(r, exactly(-cast_like(t, wide))), _like(tau, wide))
+        high, e = (xp.reshape(part, (blocks, -1)) for part in rounded(r))
+        p = weights(high)
+        found = Sum(p, 0.0 * p, xp.reshape(weight_errors(high, e), (-1,)))
+        product = found if D is None else times_sum(D.T, found)
+        if product is None:
+            return Sum(grad(x), 0.0 * x, rounding(x))
+        return total(product, two_product(wide, _like(l2, wide)))
+
+    return Parts(grad, rounding, careful=careful)
 
 
 def _entropies(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
