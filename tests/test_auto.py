@@ -171,6 +171,7 @@ def weighted(result, costs):
 
 
 @pytest.mark.parametrize(("expensive", "kx", "ky"), [("grad_h", 1e4, 4.0), ("A", 1e4, 30.0), ("A", 30.0, 3000.0)])
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12])
 def test_auto_takes_separated_where_that_is_cheaper(expensive, kx, ky, seed):
     f, costs = random_logistic(120, 90, kx, ky, 1.0, seed=seed), EXPENSIVE[expensive]

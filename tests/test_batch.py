@@ -278,10 +278,10 @@ def test_the_matrix_of_a_batched_coupling():
 # -- other libraries --------------------------------------------------------------------------------------------------
 
 
-KINDS = ["number or diagonal", "matrix", "logistic", "hinge", "huber", "separable huber", "log-cosh", "log-sum-exp"]
+STACKED = ["number or diagonal", "matrix", "logistic", "hinge", "huber", "separable huber", "log-cosh", "log-sum-exp"]
 
 
-@in_every_library("kind", KINDS, ["matrix", "logistic", "log-sum-exp"])
+@in_every_library("kind", STACKED, ["matrix", "logistic", "log-sum-exp"])
 def test_every_library(kind, xp):
     fs = problems(kind, count=4)
     results = solve_many([in_library_with_width(f, xp) for f in fs], tol=1e-5, method="lpd-gs")

@@ -23,7 +23,7 @@ def test_the_methods_with_a_theorem_say_so():
     assert named | {"sliding", "imex"} <= set(BOUNDED)
 
 
-@pytest.mark.parametrize("name", slow_except(BOUNDED, "lpd-gs", "condat-vu", "extragradient", "apdg", "imex"))
+@pytest.mark.parametrize("name", slow_except(BOUNDED, "lpd-gs", "condat-vu"))
 @given(problem=saddles())
 def test_the_bound_holds_at_every_step(name, problem):
     method = METHODS[name]

@@ -61,6 +61,7 @@ def test_the_error_is_within_its_bound(kind, seed, n, spread, e):
             assert bound <= 2.0**-48 / n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_long_row_of_equal_entries_is_added_up_almost_exactly(kind):
     if kind.startswith("loop") and not cpu_kernels.AVAILABLE:

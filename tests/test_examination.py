@@ -25,7 +25,7 @@ def silent(oracle, calls):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 8), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 8), marks=pytest.mark.slow)])
 def test_true_problems_are_not_accused(kind, seeds):
     for seed in seeds:
         end, words = Case(seed, kind).outcome()

@@ -219,7 +219,9 @@ def logistic(f, x, y, mu=True):
 
 
 @pytest.mark.parametrize("scale", ["1/f", "x and 1/y", "all", "1/x and 1/y"])
-@pytest.mark.parametrize("method", ["auto", "dippa", "catalyst-aipfb", "lpd-slide", "anderson-imex", "pbr", "agraal"])
+@pytest.mark.parametrize(
+    "method", slow_except(["auto", "dippa", "catalyst-aipfb", "lpd-slide", "anderson-imex", "pbr", "agraal"], "auto")
+)
 def test_black_boxes_at_extreme_scales(method, scale):
     f, x, y = logistic(*SCALES[scale])
     check(sp.solve(f, method=method, tol=1e-6 * size(x, y)), x, y, {Status.SOLVED})

@@ -183,6 +183,7 @@ def test_exploitability_is_in_units_of_the_payoff(scale):
     assert_solved(scale * RANDOM, found, 1e-10 * scale)
 
 
+@pytest.mark.slow
 def test_a_tolerance_below_rounding_is_not_called_solved():
     found = MatrixGame([[2.0, -1.0], [-1.0, 1.0]]).solve(tol=1e-30)
     assert not found.solved

@@ -16,7 +16,7 @@ from saddlepoint.problems.oracle import Meter, metered
 GRADIENT = gradient_methods()
 PROX = prox_methods()
 QUADRATIC = quadratic_methods()
-QUICK = ("L_x >> L_y", "logistic")  # the cases that `make check` runs with every method
+QUICK = ("logistic",)  # the case that `make check` runs with every method
 
 
 @pytest.mark.parametrize(("method", "problem"), thinned(GRADIENT, CASES, QUICK))

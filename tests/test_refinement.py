@@ -7,6 +7,7 @@ import pytest
 from cases import case
 from libraries import in_library, load_library
 from reference import distance, saddle_point
+from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint.parts.coupling.low_precision import low_precision
@@ -15,7 +16,9 @@ from saddlepoint.problems.oracle import Meter, metered
 from saddlepoint.problems.transforms import scaled_coupling
 
 
-@pytest.mark.parametrize("method", ["auto", "lpd-gs", "condat-vu", "dippa", "anderson-imex", "extragradient"])
+@pytest.mark.parametrize(
+    "method", slow_except(["auto", "lpd-gs", "condat-vu", "dippa", "anderson-imex", "extragradient"], "auto", "lpd-gs")
+)
 @pytest.mark.parametrize("make", [random_quadratic, random_logistic])
 def test_float32_storage_reaches_what_float64_reaches(method, make):
     f = make(30, 20, 100, 50, 30, seed=3)
@@ -131,6 +134,7 @@ def test_a_copy_that_gains_nothing_is_given_up_for_A_itself():
     assert sp.Refined(sp.CondatVu()).note(state) == "A in float32 gained no more, then A itself"
 
 
+@pytest.mark.slow
 def test_a_copy_that_was_given_up_is_in_the_provenance():
     f = random_quadratic(12, 10, 10, 10, 1e9, seed=1)
     result = sp.solve(f, tol=1e-3, method="direct", storage="float32")

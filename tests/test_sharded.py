@@ -14,6 +14,7 @@ from cases import CASES
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tiers import slow_except
 from typer.testing import CliRunner
 
 import saddlepoint as sp
@@ -341,7 +342,7 @@ def test_a_risk_over_shards():
 # -- runs that are interrupted and continued ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["lpd-gs", "anderson-condat-vu", "krylov", "catalyst-dippa"])
+@pytest.mark.parametrize("name", slow_except(["lpd-gs", "anderson-condat-vu", "krylov", "catalyst-dippa"], "lpd-gs"))
 def test_a_run_goes_on_to_the_same_bits(name, tmp_path):
     file = tmp_path / "run"
     through = sp.solve(sharded_problem()[0], method=name, tol=1e-9)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_problems import ROUNDING, in_normal_form, saddles, weighted_error
 from reference import dense, squared
+from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint import theory
@@ -128,7 +129,7 @@ def test_theorem_dppa_and_corollary(problem):
 # -- DIPPA ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("coupling", ["apfb", "cg", "factor"])
+@pytest.mark.parametrize("coupling", slow_except(["apfb", "cg", "factor"], "apfb"))
 @pytest.mark.parametrize("inner", ["paper", "certified"])
 @given(problem=saddles())
 def test_theorem_dippa_out(inner, coupling, problem):
