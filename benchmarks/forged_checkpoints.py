@@ -8,19 +8,19 @@ hour) and prints how they ended; `--quick` tries a part of them. The exit code i
 from __future__ import annotations
 
 import copy
-import signal
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
+from time_limit import TooLongError, time_limit
 
 import saddlepoint as sp
 from saddlepoint.parts.sharded.coupling import ShardedCoupling
@@ -247,33 +247,13 @@ def changes(content: store.Content) -> Iterator[tuple[str, store.Content]]:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-class Endless(BaseException):
-    """A run took longer than PATIENCE."""
-
-
-@contextmanager
-def watched(seconds: int) -> Iterator[None]:
-    """Raise Endless after so many seconds."""
-
-    def late(number: int, frame: Any) -> None:
-        raise Endless
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def outcome(case: Case, problem: Problem, what: str, content: store.Content, file: Path) -> Outcome:
     """How the run of a case ends that goes on from a file of this content."""
     store.older(file).unlink(missing_ok=True)
     store.write(file, content, 1 << 30)
     limit = WRITTEN + MORE
     try:
-        with watched(PATIENCE), warnings.catch_warnings():
+        with time_limit(PATIENCE), warnings.catch_warnings():
             warnings.simplefilter("error")
             result = sp.solve(
                 problem.f, method=case.method, tol=TOL, max_calls=limit, max_seconds=PATIENCE / 2, checkpoint=file,
@@ -284,7 +264,7 @@ def outcome(case: Case, problem: Problem, what: str, content: store.Content, fil
         return Outcome("refused" if one_line else "refused in several lines", what, str(error))
     except sp.AssumptionError as error:
         return Outcome("accused", what, str(error))
-    except Endless:
+    except TooLongError:
         return Outcome("endless", what, "")
     except Exception as error:
         return Outcome(type(error).__name__, what, str(error))

@@ -34,10 +34,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from honest.applications import APPLICATIONS, Claim, ratio
 from honest.doors import DOORS, FORGED, WRONG
+from honest.draws import Case
 from honest.exact import NoSolutionError
 from honest.judge import ACCUSING, judge
 from honest.lies import LIES
-from honest.problems import TRUE, Case, ordinary, own
+from honest.problems import TRUE, ordinary, own
 from honest.table import Tally, is_lie, report
 
 import saddlepoint as sp

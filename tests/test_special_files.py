@@ -1,9 +1,9 @@
 """Pipes, sockets and devices in the place of files are refused before anything waits for them."""
 
 import os
-import signal
 import socket
-from contextlib import contextmanager
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,28 +12,16 @@ import saddlepoint as sp
 from saddlepoint.problems.files import load_problem
 from saddlepoint.problems.files.arrays import read_array
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from time_limit import time_limit
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 REFUSAL = r"not a (regular )?file"
 
 
-@contextmanager
-def within(seconds):
-    """Raise TimeoutError in code that takes longer, such as one that waits for a pipe."""
-
-    def late(number, frame):
-        raise TimeoutError(f"it took more than {seconds} seconds")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def refused(action, match=REFUSAL):
-    with within(20), pytest.raises(sp.ProblemError, match=match) as caught:
+    with time_limit(20), pytest.raises(sp.ProblemError, match=match) as caught:
         action()
     assert "\n" not in str(caught.value)
 

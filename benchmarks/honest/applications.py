@@ -18,9 +18,10 @@ from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.robust_least_squares import RobustLeastSquares
 from saddlepoint.apps.structure import Graph
 
-from . import exact as ex
-from .exact import Array, Decimals, Exact, decimals, eliminate, length
-from .problems import between, function, matrix, sizes
+from . import functions, losses, numbers
+from .draws import between, function, matrix, sizes
+from .exact import Exact
+from .numbers import Array, Decimals, decimals, eliminate, length
 
 SECONDS = 3.0  # most seconds of a fit
 NEWTON = 200  # most steps of Newton's method
@@ -152,11 +153,11 @@ def classifier(rng: Generator) -> Iterator[Claim]:
     ).fit(given, labels)
     D = np.column_stack([X, np.ones(len(X))]) if intercept else X
     smooth = sp.SmoothedHinge(D, labels, l2) if hinge else sp.Logistic(D, labels, l2)
-    g = ex.Risk(ex.hinge(1.0) if hinge else ex.LOGISTIC, smooth, D, None, l2, labels)
+    g = functions.Risk(losses.hinge(1.0) if hinge else losses.LOGISTIC, smooth, D, None, l2, labels)
     A = np.zeros((D.shape[1], max(len(chain), 1)))
     for edge, (i, j) in enumerate(chain):
         A[i, edge], A[j, edge] = 1.0, -1.0
-    h = ex.Quadratic(np.full(A.shape[1], 1.0 / strength if chain else 1.0), np.zeros(A.shape[1]))
+    h = functions.Quadratic(np.full(A.shape[1], 1.0 / strength if chain else 1.0), np.zeros(A.shape[1]))
     truth, found = Exact(g, h, A), model.result_
     truth.ask = lambda: iter([(found.x, found.y)])
     dx, dy = truth.errors(found.x, found.y)
@@ -177,7 +178,7 @@ def minimiser(
 
     def residual(w: Decimals, y: Decimals) -> Decimals:
         r = D @ w - t
-        slope = r if delta is None else ex.apply(lambda v: ex.clip(v, -delta, delta), r)
+        slope = r if delta is None else numbers.apply(lambda v: numbers.clip(v, -delta, delta), r)
         return np.concatenate([D.T @ slope / N + l2 * w + E.T @ y, E @ w - e])
 
     F = residual(w, y)
@@ -185,7 +186,7 @@ def minimiser(
         if length(F) == 0 or length(F) <= Decimal("1e-40") * l2 * length(w):
             return w
         r = D @ w - t
-        bend = decimals(np.ones(rows)) if delta is None else ex.apply(lambda v: Decimal(int(abs(v) <= delta)), r)
+        bend = decimals(np.ones(rows)) if delta is None else numbers.apply(lambda v: Decimal(int(abs(v) <= delta)), r)
         J = decimals(np.zeros((n + k, n + k)))
         J[:n, :n] = (D.T * bend) @ D / N + l2 * decimals(np.eye(n))
         J[:n, n:], J[n:, :n] = E.T, E

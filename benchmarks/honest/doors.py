@@ -22,9 +22,10 @@ from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.sharded import LocalEngine, ShardedCoupling
 from saddlepoint.theory.certificate import NO_CERTIFICATE
 
-from .exact import Array, Exact
+from .draws import Case, between
+from .exact import Exact
 from .lies import forge
-from .problems import Case, between
+from .numbers import Array
 
 CALLS = 60  # most calls of each oracle in a run
 SECONDS = 4.0  # most seconds of a run

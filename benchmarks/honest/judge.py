@@ -9,7 +9,7 @@ from typing import NamedTuple
 import saddlepoint as sp
 
 from .doors import Answer, FindingsError
-from .problems import Case
+from .draws import Case
 
 # Words of errors that say that the caller's problem is not what the caller says.
 ACCUSING = (

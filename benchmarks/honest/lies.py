@@ -13,9 +13,12 @@ from numpy.random import Generator
 import saddlepoint as sp
 from saddlepoint.solving.checkpoint.file import Content, read, write
 
-from . import exact as ex
-from .exact import Array, Exact, Part
-from .problems import Case, Product, between, function, made, matrix, quadratic, separable, sizes
+from . import functions
+from .draws import Case, between, function, made, matrix, quadratic, separable, sizes
+from .exact import Exact
+from .functions import Part
+from .numbers import Array
+from .presented import Product
 
 LIMIT = 1 << 30  # bytes of a checkpoint
 
@@ -55,7 +58,7 @@ def mu_slow(rng: Generator) -> Case:
     """A mu ten times too large, and a start on the slowest direction: only along it the curvature is small."""
     m = int(rng.integers(2, 12))
     spectrum = np.geomspace(between(rng, -5, -1), 1.0, m)
-    base = ex.Quadratic(spectrum, rng.standard_normal(m))
+    base = functions.Quadratic(spectrum, rng.standard_normal(m))
     factor = min(between(rng, 0.5, 2), 1.0 / spectrum[0])
     g = base.own(mu=factor * spectrum[0])
     h = quadratic(rng, int(rng.integers(1, 4)), 3.0)
@@ -74,7 +77,7 @@ def mu_of_quadratic(rng: Generator) -> Case:
     base, h = quadratic(rng, m, between(rng, 0.5, 3)), quadratic(rng, n)
     factor = min(between(rng, 0.1, 2), base.smooth.L / base.smooth.mu)
     smooth = sp.Quadratic(base.P, base.b, mu=factor * base.smooth.mu)  # type: ignore[attr-defined]
-    return warm(made(ex.As(base, smooth), h, matrix(rng, m, n, between(rng, -2, 1)), lie="mu"), rng)
+    return warm(made(functions.As(base, smooth), h, matrix(rng, m, n, between(rng, -2, 1)), lie="mu"), rng)
 
 
 def mu_in_domain(rng: Generator) -> Case:
@@ -82,7 +85,7 @@ def mu_in_domain(rng: Generator) -> Case:
     m, n = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     spectrum = np.geomspace(between(rng, -3, -1), 1.0, m)
     raises = rng.random() < 0.5
-    base = ex.Quadratic(spectrum, -spectrum * (1.0 + rng.random(m)))
+    base = functions.Quadratic(spectrum, -spectrum * (1.0 + rng.random(m)))
 
     def grad(x: Array) -> Array:
         if (x <= 0.0).any():
@@ -226,7 +229,7 @@ def prox(rng: Generator) -> Case:
     else:
         wrong = sp.Smooth(f.grad, mu=f.mu, L=f.L, quadratic=True)
         h = quadratic(rng, n)
-    return made(ex.As(g, wrong), h, matrix(rng, m, n, between(rng, -1, 1)), lie="prox")
+    return made(functions.As(g, wrong), h, matrix(rng, m, n, between(rng, -1, 1)), lie="prox")
 
 
 LIES: dict[str, Callable[[Generator], Case]] = {

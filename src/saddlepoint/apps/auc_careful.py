@@ -19,11 +19,10 @@ from saddlepoint.apps.centred import EPS, UP, column_sums
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import Accumulator, Sum, dense_product, sparse_product, two_sum
 from saddlepoint.ground.rounding import gamma
+from saddlepoint.parts.functions.careful import two_product
 
 if TYPE_CHECKING:
     from saddlepoint.apps.auc import Pairs
-
-SPLIT = 2.0**27 + 1.0  # splits a number into two halves of its digits
 
 
 def careful_gradient(pairs: Pairs, x: Array) -> Sum:
@@ -109,25 +108,12 @@ def times_sum(factor: Sum, v: Array | Sum) -> Sum:
     """A vector times a factor, which is a vector of one entry."""
     if not isinstance(v, Sum):
         v = Sum(v, np.zeros_like(v), np.zeros_like(v))
-    p, e = two_product(v.hi, factor.hi)
+    p, e, lost = two_product(v.hi, factor.hi)
     lo = e + (v.hi * factor.lo + v.lo * factor.hi)
     f = np.abs(factor.hi) + np.abs(factor.lo)
     size = np.abs(e) + np.abs(v.hi * factor.lo) + np.abs(v.lo * factor.hi) + np.abs(v.lo * factor.lo) / EPS
     error = (np.abs(v.hi) + np.abs(v.lo)) * factor.error + v.error * (f + factor.error) + 4.0 * EPS * size
-    return Sum(p, lo, UP * error + np.where(v.hi != 0.0, 1e-290, 0.0))
-
-
-def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The pair (p, e) with p = fl(a b) and p + e = a b exactly, unless something overflows or underflows (Dekker)."""
-    p = a * b
-    (a1, a2), (b1, b2) = _halves(a), _halves(b)
-    return p, a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
-
-
-def _halves(a: Array) -> tuple[Array, Array]:
-    c = SPLIT * a
-    high = c - (c - a)
-    return high, a - high
+    return Sum(p, lo, UP * error + lost + np.where(v.hi != 0.0, 1e-290, 0.0))
 
 
 def _one(number: float) -> Sum:

@@ -56,10 +56,8 @@ def not_both(name: str, mu: float, L: float, cross: float, dx2: float, dp2: floa
 
 def no_gradient(name: str, skew: float, high: float) -> AssumptionError:
     """The error for a gradient whose Jacobian is not symmetric."""
-    return AssumptionError(
+    return _wrong_gradient(
         name,
-        "gradient",
-        0.0,
         skew,
         f"the gradient of {name} is not the gradient of any function: its Jacobian J is not symmetric, "
         f"|<J u, v> - <u, J v>| = {skew:.3g} for two unit vectors, beside curvatures up to {high:.3g}, and no function "
@@ -70,10 +68,8 @@ def no_gradient(name: str, skew: float, high: float) -> AssumptionError:
 
 def two_answers(name: str, difference: float) -> AssumptionError:
     """The error for two gradients at one point that differ by more than noise."""
-    return AssumptionError(
+    return _wrong_gradient(
         name,
-        "gradient",
-        0.0,
         difference,
         f"the gradient of {name} gave two answers at one point, {difference:.3g} apart; it must depend on the point "
         "alone, return a new array and leave its argument alone",
@@ -82,11 +78,14 @@ def two_answers(name: str, difference: float) -> AssumptionError:
 
 def other_slope(name: str, wrong: float) -> AssumptionError:
     """The error for a function whose values do not change as its gradient says."""
-    return AssumptionError(
+    return _wrong_gradient(
         name,
-        "gradient",
-        0.0,
         wrong,
         f"the gradient of {name} is not that of its value: along a random line they differ by {wrong:.2g} of the "
         f"gradient; check both (sp.check examines the problem)",
     )
+
+
+def _wrong_gradient(name: str, by: float, sentence: str) -> AssumptionError:
+    """The error for a gradient that is wrong by this number, which should be 0."""
+    return AssumptionError(name, "gradient", 0.0, by, sentence)

@@ -163,17 +163,26 @@ def _skew(matrices: Any) -> Any:
     return matrices - (np.swapaxes(matrices, 1, 2) if isinstance(matrices, np.ndarray) else matrices.mT)
 
 
+def _stacked_data(functions: Sequence[Any], size: int, space: Space) -> tuple[BatchedCoupling | None, int] | None:
+    """The data D of all functions, None if they have none, and the rows of each; None if the D cannot be stacked."""
+    first = functions[0]
+    if any((f.D is None) != (first.D is None) for f in functions):
+        return None
+    if first.D is None:
+        return None, size
+    D = stacked_couplings([f.D for f in functions], space)
+    return None if D is None else (D, first.D.shape[0])
+
+
 def _risks(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
     first = functions[0]
     shape = {name: getattr(first, name) for name in ("delta", "width") if hasattr(first, name)}
     if any(getattr(f, name) != value for f in functions for name, value in shape.items()):
         return None
-    if any((f.D is None) != (first.D is None) for f in functions):
+    data = _stacked_data(functions, size, space)
+    if data is None:
         return None
-    D = None if first.D is None else stacked_couplings([f.D for f in functions], space)
-    if D is None and first.D is not None:
-        return None
-    rows = size if first.D is None else first.D.shape[0]
+    D, rows = data
     targets = [f.labels if hasattr(f, "labels") else f.t for f in functions]
     # The mean over the rows of all blocks is the sum of the blocks' means, divided by their number.
     losses: Risk = type(first)(None if D is None else D.bounded(), _joined(targets, rows, space), 0.0, **shape)
@@ -204,13 +213,11 @@ def _risks(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
 
 
 def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
-    blocks, first = len(functions), functions[0]
-    if any((f.D is None) != (first.D is None) for f in functions):
+    blocks = len(functions)
+    data = _stacked_data(functions, size, space)
+    if data is None:
         return None
-    D = None if first.D is None else stacked_couplings([f.D for f in functions], space)
-    if D is None and first.D is not None:
-        return None
-    rows = size if first.D is None else first.D.shape[0]
+    D, rows = data
     t = _joined([f.t for f in functions], rows, space)
     l2 = _numbers([f.l2 for f in functions], size, space)
     tau = _numbers([f.tau for f in functions], rows, space)

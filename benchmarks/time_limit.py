@@ -1,0 +1,28 @@
+"""A limit on the seconds that some code may take, by SIGALRM."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class TooLongError(BaseException):
+    """The code took longer than it was allowed to. It is no ``Exception``, so that the code does not catch it."""
+
+
+@contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Raise TooLongError in code that takes longer, such as one that waits for a pipe."""
+
+    def late(number: int, frame: Any) -> None:
+        raise TooLongError(f"it took more than {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
