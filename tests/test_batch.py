@@ -12,7 +12,7 @@ import saddlepoint as sp
 from saddlepoint.ground.arrays import is_foreign, to_host
 from saddlepoint.problems.generators import random_quadratic
 from saddlepoint.solving import stepper
-from saddlepoint.uses.batch import Batch, solve_many
+from saddlepoint.uses.batch import Batch, direct, solve_many
 from saddlepoint.uses.batch.coupling import BatchedCoupling
 
 M, N, ROWS = 6, 4, 9
@@ -194,8 +194,77 @@ def test_functions_of_one_kind_that_differ_are_not_stacked(first, second):
     assert all(result.solved for result in solve_many(fs))
 
 
-@pytest.mark.parametrize(("method", "kind"), [("auto", "matrix"), ("direct", "matrix"), ("newton", "logistic"),
-                                              ("apfb", "matrix")])  # fmt: skip
+DIRECT = ["number", "no b", "number or diagonal", "matrix"]
+
+
+def turned(f):
+    """The same problem with the roles of x and y exchanged, so that y has more variables than x."""
+    return sp.Saddle(f.h, f.g, -f.A.matrix().T)
+
+
+@pytest.mark.parametrize("kind", DIRECT)
+@pytest.mark.parametrize("method", ["auto", "direct"])
+@pytest.mark.parametrize("turn", [False, True])
+def test_small_quadratic_problems_are_factorised_together(kind, method, turn, monkeypatch):
+    monkeypatch.setattr(direct, "CHUNK", 2 * M * N)
+    fs = [turned(f) if turn else f for f in problems(kind)]
+    results = solve_many(fs, tol=1e-8, method=method)
+    check(fs, results, 1e-8)
+    columns = fs[0].shape
+    assert results[0].calls == {"grad_g": columns[0] + 1, "grad_h": columns[1] + 1, "A": columns[1] + 1, "At": 1}
+    assert len(results[0].history) == 0
+    assert len(solve_many(fs, history=True)[0].history) == 1
+
+
+def test_problems_that_the_factorisation_does_not_solve_are_solved_by_themselves():
+    fs = problems("matrix")
+    fs[2] = sp.Saddle(fs[2].g, sp.Quadratic(1e-9, 1e-9 * np.ones(N)), 1e-6 * fs[2].A.matrix())  # badly conditioned
+    results = solve_many(fs, tol=1e-11)
+    fresh = sp.solve(fs[2], tol=1e-11)
+    assert [TOGETHER in result.message for result in results] == [True, True, False, True, True]
+    assert results[2].status is fresh.status
+    assert results[2].certificate.distance == pytest.approx(fresh.certificate.distance)
+
+
+def test_a_singular_matrix_among_others_is_left_to_a_run(monkeypatch):
+    fs = problems("matrix", count=4)
+    exact, A = np.linalg.solve, fs[1].A.matrix()
+    singular = fs[1].g.P.matrix() + A / fs[1].h.P @ A.T
+
+    def solve(matrices, right):
+        if any(np.allclose(matrix, singular) for matrix in matrices):
+            raise np.linalg.LinAlgError
+        return exact(matrices, right)
+
+    monkeypatch.setattr(np.linalg, "solve", solve)
+    monkeypatch.setattr(direct, "CHUNK", M * N)
+    results = solve_many(fs, tol=1e-8)
+    assert [TOGETHER in result.message for result in results] == [True, False, True, True]
+    assert all(result.solved for result in results)
+
+
+def test_float32_problems_are_factorised_together():
+    fs = []
+    for f in problems("matrix"):
+        P, b, q, A = (part.astype(np.float32) for part in (f.g.P.matrix(), f.g.b, f.h.P, f.A.matrix()))
+        fs.append(sp.Saddle(sp.Quadratic(P, b), sp.Quadratic(q), A))
+    results = solve_many(fs, tol=1e-3)
+    assert all(result.x.dtype == np.float32 for result in results)
+    check(fs, results, 1e-3)
+
+
+def test_claims_and_limits_are_left_to_runs():
+    fs = problems("matrix")
+    claimed = [sp.Saddle(sp.Quadratic(f.g.P.matrix(), f.g.b, mu=f.mu_x, L=f.L_x), f.h, f.A) for f in fs]
+    check(claimed, solve_many(claimed, tol=1e-8, method="direct"), 1e-8, together=False)
+    assert all(result.status is sp.Status.OUT_OF_CALLS for result in solve_many(fs, max_calls=1, method="direct"))
+    assert {result.status for result in solve_many(fs, max_seconds=1e-9)} == {sp.Status.OUT_OF_TIME}
+    for wrong in ({"tol": 0.0}, {"max_seconds": -1.0}):
+        with pytest.raises(sp.ProblemError, match=next(iter(wrong))):
+            solve_many(fs, **wrong)
+
+
+@pytest.mark.parametrize(("method", "kind"), [("newton", "logistic"), ("apfb", "matrix")])
 def test_methods_that_need_whole_matrices_are_run_one_by_one(method, kind):
     fs = [sp.Saddle(f.g, sp.Quadratic(1.0, np.ones(N)), f.A) for f in problems(kind, count=3)]
     check(fs, solve_many(fs, tol=1e-8, method=method), 1e-8, together=False)

@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import positive
 from saddlepoint.methods.base import Method
+from saddlepoint.methods.direct import Direct
 from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import make_method
 from saddlepoint.problems.saddle import Saddle
@@ -16,6 +18,7 @@ from saddlepoint.solving.auto import choose
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
+from saddlepoint.uses.batch import direct
 from saddlepoint.uses.batch.batch import Batch
 
 SOON = 1e-9  # time limit in seconds of a problem that comes after the time is used up: its start is certified
@@ -38,9 +41,9 @@ def solve_many(
     coupling, if every A is a dense array and all g are of one kind, and so are all h: ``Quadratic``, ``LeastSquares``,
     ``Logistic``, ``SmoothedHinge``, ``Huber``, ``LogCosh``, ``LogSumExp`` or ``Entropy``, with data of equal shape and
     the same delta, width, low and high. Others are solved one by one: sums and multiples of functions, black boxes
-    (make a ``Batch`` of them yourself), sparse matrices. All problems are solved one by one if the method
-    factorises whole problems (as auto does with small quadratic problems in NumPy, where nothing is faster) or needs a
-    prox that the batch does not have.
+    (make a ``Batch`` of them yourself), sparse matrices. Quadratic problems in NumPy of up to 500 variables a side are
+    solved by one batched factorisation, if the method is "auto" or "direct". All problems are solved one by one if the
+    method needs whole matrices otherwise, or a prox that the batch does not have.
 
     Args:
         problems: a list of ``Saddle``, or a ``Batch``.
@@ -65,14 +68,31 @@ def solve_many(
     if isinstance(problems, Batch):
         return _solve_batch(problems, tol, method=method, max_seconds=max_seconds, **options)
     problems = _checked(problems)
+    if len(problems) > 1 and max_calls is None and _factorises(method, costs) and direct.fits(problems):
+        tol, limit = positive(tol, "tol"), None if max_seconds is None else positive(max_seconds, "max_seconds")
+        together = Batch.of(problems)
+        found = None if together is None else direct.solve_directly(together, problems, tol, history, limit)
+        return _one_by_one(problems, found, tol=tol, method=method, max_seconds=max_seconds, **options)
     made = _made(method, problems[0], costs)
     alone = len(problems) == 1 or not isinstance(made, Method) or made.needs.matrix
     batch = None if alone else Batch.of(problems)
     if batch is not None and not missing(made, batch.problem):
         return _solve_batch(batch, tol, method=method, max_seconds=max_seconds, **options)
+    return _one_by_one(problems, tol=tol, method=method, max_seconds=max_seconds, **options)
+
+
+def _one_by_one(
+    problems: Sequence[Saddle],
+    found: Sequence[Result | None] | None = None,
+    *,
+    max_seconds: float | None,
+    **options: Any,
+) -> list[Result]:
+    """The results of all problems; those that were found already are taken over."""
     results, left, began = [], max_seconds, time.perf_counter()
-    for f in problems:
-        results.append(solve(f, tol=tol, method=method, max_seconds=left, **options))
+    for b, f in enumerate(problems):
+        known = None if found is None else found[b]
+        results.append(solve(f, max_seconds=left, **options) if known is None else known)
         left = None if max_seconds is None else max(max_seconds - (time.perf_counter() - began), SOON)
     return results
 
@@ -101,6 +121,13 @@ def _part(run: Result, blocks: int, tol: float, examined: bool, x: Any, y: Any, 
         words += ", but the gradients have not been examined"
     message = f"{words}; the worst of {blocks} solved together: {run.message}"
     return replace(run, x=x, y=y, status=status, message=message, certificate=certificate)
+
+
+def _factorises(method: str | Method, costs: Mapping[str, float] | None) -> bool:
+    """Whether problems that can be factorised together are; by auto they are, unless it is told what calls cost."""
+    if isinstance(method, str):
+        return method == Direct.name or (method == "auto" and costs is None)
+    return isinstance(method, Direct)
 
 
 def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None) -> Any:

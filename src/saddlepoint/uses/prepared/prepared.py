@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from copy import copy
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,13 @@ from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.examined import Examined
-from saddlepoint.problems.oracle import ORACLES
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
-from saddlepoint.solving.messages import Ending, sentence
 from saddlepoint.solving.options import SolveOptions, starting_point
-from saddlepoint.solving.provenance import provenance
-from saddlepoint.solving.result import History, Record, Result, Status
+from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
-from saddlepoint.theory.certificate import Certificate
+from saddlepoint.uses.direct_result import direct_result
 from saddlepoint.uses.prepared.kept_factors import KeptFactors
-from saddlepoint.uses.prepared.lazy_result import LazyResult
 
 NOTE = "direct, with factors that are kept"
 
@@ -233,28 +228,25 @@ class Prepared:
         found = kept.factors.solve(kept.z, kept.q, self._tol) if kept.factors.is_regular else None
         if found is None:
             return None
-        z, certificate, count, seconds = found
+        z, certificate, steps, seconds = found
         m = self.shape[0]
         kept.z = z
         x, y = z[:m].copy(), z[m:].copy()
         self._start = z[:m], z[m:]
-        extra, kept.columns = kept.columns, (0, 0)
-        calls = {"grad_g": count + extra[0], "grad_h": count + extra[1], "A": count + extra[1], "At": count}
-        given: dict[str, Any] = {
-            "x": x,
-            "y": y,
-            "status": Status.SOLVED,
-            "certificate": certificate,
-            "calls": calls,
-            "passes": 2 * count + (extra[1] > 0),
-            "iterations": count,
-            "seconds": time.perf_counter() - began,
-            "method_seconds": seconds,
-            "method": Direct.name,
-            "monitor_calls": count,
-        }
-        options = self._tol, self._options["history"]
-        return LazyResult.of(given, partial(_told_later, self._base, *options, given, time.time()))
+        columns, kept.columns = kept.columns, (0, 0)
+        return direct_result(
+            self._base,
+            x,
+            y,
+            certificate,
+            steps=steps,
+            columns=columns,
+            began=began,
+            method_seconds=seconds,
+            tol=self._tol,
+            history=self._options["history"],
+            note=NOTE,
+        )
 
     def _factorised(self) -> _Kept:
         q = np.zeros(sum(self.shape))
@@ -283,36 +275,3 @@ def _own(f: Smooth) -> Smooth:
     other = copy(f)
     other.examined = None if f.trusted else Examined()
     return other
-
-
-def _told_later(f: Saddle, tol: float, history: bool, given: dict[str, Any], begun: float) -> dict[str, Any]:
-    """The attributes of a result by kept factors that cost more than the solution: sentences, records, provenance."""
-    certificate: Certificate = given["certificate"]
-    record = Record(
-        iteration=given["iterations"],
-        passes=given["passes"],
-        seconds=given["seconds"],
-        distance=certificate.distance,
-        gap=certificate.gap,
-        **given["calls"],
-    )
-    ending = Ending(
-        certificate=certificate,
-        mu_known=True,
-        tol=tol,
-        space=f.space,
-        exhausted=("", 0.0),
-        at_rounding_floor=False,
-        noise="",
-        signal="",
-        file="",
-        notes=(NOTE,),
-    )
-    about: dict[str, Any] = {"storage": None, "corrections": [], "resumed": 0, "signal": ""}
-    return {
-        "message": sentence(Status.SOLVED, ending),
-        "parameters": {},
-        "history": History([record] if history else ()),
-        "setup_calls": dict.fromkeys(ORACLES, 0),
-        "provenance": provenance(f, Direct(), parameters={}, tol=tol, begun=begun, **about),
-    }

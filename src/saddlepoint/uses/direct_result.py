@@ -1,0 +1,120 @@
+"""The result of a direct solution outside of a run; its sentences and records are made when they are first read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.methods.direct import Direct
+from saddlepoint.problems.oracle import ORACLES
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.messages import Ending, sentence
+from saddlepoint.solving.provenance import provenance
+from saddlepoint.solving.result import History, Record, Result, Status
+from saddlepoint.theory.certificate import Certificate
+
+NAMES = tuple(part.name for part in fields(Result))
+
+
+class LazyResult(Result):
+    """A ``Result`` of which some attributes are computed when one of them is first read."""
+
+    @classmethod
+    def of(cls, given: dict[str, Any], later: Callable[[], dict[str, Any]]) -> LazyResult:
+        """A result of the attributes that are given; ``later`` makes the others, by name."""
+        self = cls.__new__(cls)
+        attributes = self.__dict__  # the class is frozen, so that attributes cannot be assigned
+        attributes.update(given)
+        attributes["_later"] = later
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in NAMES or "_later" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        attributes = self.__dict__
+        attributes.update(attributes.pop("_later")())
+        return attributes[name]
+
+    def __reduce__(self) -> Any:
+        return Result, tuple(getattr(self, name) for name in NAMES)
+
+
+def direct_result(
+    f: Saddle,
+    x: Array,
+    y: Array,
+    certificate: Certificate,
+    *,
+    steps: int,
+    columns: tuple[int, int],
+    began: float,
+    method_seconds: float,
+    tol: float,
+    history: bool,
+    note: str,
+) -> Result:
+    """The result of a problem that was solved to tol by a factorisation.
+
+    Args:
+        f: the problem, or one that differs from it by linear terms.
+        x, y: the point.
+        certificate: what is proven about it, at most tol.
+        steps: solves with the factorisation, each after one query, and followed by a certificate.
+        columns: gradients of g and of h for which the factorised matrices count; zeros if they were counted before.
+        began: time.perf_counter() at the beginning of the call.
+        method_seconds: time of the steps, and of the factorisation if it was made now.
+        tol: the tolerance.
+        history: whether the certificate is recorded.
+        note: a remark for the message.
+    """
+    given: dict[str, Any] = {
+        "x": x,
+        "y": y,
+        "status": Status.SOLVED,
+        "certificate": certificate,
+        "calls": {"grad_g": steps + columns[0], "grad_h": steps + columns[1], "A": steps + columns[1], "At": steps},
+        "passes": 2 * steps + (columns[1] > 0),
+        "iterations": steps,
+        "seconds": time.perf_counter() - began,
+        "method_seconds": method_seconds,
+        "method": Direct.name,
+        "monitor_calls": steps,
+    }
+    return LazyResult.of(given, partial(_the_rest, f, given, tol, history, note, time.time()))
+
+
+def _the_rest(f: Saddle, given: dict[str, Any], tol: float, history: bool, note: str, begun: float) -> dict[str, Any]:
+    """The attributes that take longer to make than a small problem to solve: sentences, records, provenance."""
+    certificate: Certificate = given["certificate"]
+    record = Record(
+        iteration=given["iterations"],
+        passes=given["passes"],
+        seconds=given["seconds"],
+        distance=certificate.distance,
+        gap=certificate.gap,
+        **given["calls"],
+    )
+    ending = Ending(
+        certificate=certificate,
+        mu_known=True,
+        tol=tol,
+        space=f.space,
+        exhausted=("", 0.0),
+        at_rounding_floor=False,
+        noise="",
+        signal="",
+        file="",
+        notes=(note,),
+    )
+    about: dict[str, Any] = {"storage": None, "corrections": [], "resumed": 0, "signal": ""}
+    return {
+        "message": sentence(Status.SOLVED, ending),
+        "parameters": {},
+        "history": History([record] if history else ()),
+        "setup_calls": dict.fromkeys(ORACLES, 0),
+        "provenance": provenance(f, Direct(), parameters={}, tol=tol, begun=begun, **about),
+    }
