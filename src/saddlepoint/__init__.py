@@ -31,6 +31,7 @@ from saddlepoint.solving.result_file import load_result
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.batch import Batch, solve_many
+from saddlepoint.uses.path import SolutionPath, path
 from saddlepoint.uses.prediction import Prediction, predict
 from saddlepoint.uses.prepared import Prepared, prepare
 
@@ -64,6 +65,7 @@ __all__ = [
     "Saddle",
     "Smooth",
     "SmoothedHinge",
+    "SolutionPath",
     "State",
     "Status",
     "apps",
@@ -72,6 +74,7 @@ __all__ = [
     "load_result",
     "make_method",
     "methods",
+    "path",
     "predict",
     "prepare",
     "register",

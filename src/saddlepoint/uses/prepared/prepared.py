@@ -14,7 +14,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.direct import Direct
-from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
@@ -99,6 +99,7 @@ class Prepared:
         self._problem: Saddle | None = None  # with the linear terms, where it was made already
         self._kept: _Kept | None = None
         self._may_keep = False
+        self._given: dict[str, Any] = {}  # the parts as they were given, and a product with A
         self._take(f, {"g", "h", "A"})
 
     # -- data ----------------------------------------------------------------------------------------------------------
@@ -116,13 +117,23 @@ class Prepared:
         return self._base.shape
 
     def update(
-        self, *, g: Smooth | None = None, h: Smooth | None = None, A: Any = None, b: Any = None, c: Any = None
+        self,
+        f: Saddle | None = None,
+        *,
+        g: Smooth | None = None,
+        h: Smooth | None = None,
+        A: Any = None,
+        b: Any = None,
+        c: Any = None,
     ) -> Prepared:
         """Replace data of the problem; what is left out stays as it is.
 
         If anything is wrong with the new data there is a ProblemError, and nothing is replaced.
 
         Args:
+            f: a whole problem in the place of the present one. What is known of parts that are the same objects as
+                before is kept; an array counts as the same if its entries are the same too. Other parts cost what they
+                cost if they are given as g, h and A.
             g, h: new functions. Each is checked as by ``Saddle``, and what is claimed of it is examined at the next
                 solve. A factorisation that is kept is made anew.
             A: a new matrix of the same shape. Its norm is estimated at the next solve that needs it, and a
@@ -136,7 +147,11 @@ class Prepared:
         """
         linear = {name: self._vector(name, v) for name, v in (("b", b), ("c", c)) if v is not None}
         new = {name for name, part in (("g", g), ("h", h), ("A", A)) if part is not None}
-        if new:
+        if f is not None:
+            if new:
+                raise ProblemError(f"f and {' and '.join(sorted(new))} were given; expected a whole problem or parts")
+            self._replace(f)
+        elif new:
             base = self._base
             coupling = base.A if A is None else self._coupling(A)
             self._take(Saddle(base.g if g is None else g, base.h if h is None else h, coupling), new)
@@ -147,6 +162,27 @@ class Prepared:
                 m = self.shape[0]
                 self._kept.q[slice(0, m) if name == "b" else slice(m, None)] = vector
         return self
+
+    def _replace(self, f: Any) -> None:
+        """Use f from now on, and keep what is known of the parts that are the same."""
+        if not isinstance(f, Saddle):
+            raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
+        if f.shape != self.shape:
+            raise ProblemError(f"f is {f.shape[0]} x {f.shape[1]}; expected {self.shape}, as before")
+        self._check_space(f)
+        if self._linear:  # f has its own
+            self._linear, self._problem, self._kept = {}, None, None
+        given, base = self._given, self._base
+        new = {name for name in ("g", "h", "A") if getattr(f, name) is not given[name]}
+        if "A" in new and _is_unchanged(f.A, given["A"], given["product"]):
+            new.remove("A")
+        if new:
+            g, h, A = (getattr(f if name in new else base, name) for name in ("g", "h", "A"))
+            self._take(f.replace(g=g, h=h, A=A), new)
+
+    def _check_space(self, f: Saddle) -> None:
+        if f.space != self._base.space:
+            raise ProblemError(f"the new data are {f.space}; expected {self._base.space}, as before")
 
     def _vector(self, name: str, given: Any) -> Array:
         """A linear term as a vector of the problem, which is a copy."""
@@ -171,10 +207,15 @@ class Prepared:
 
     def _take(self, f: Saddle, new: set[str]) -> None:
         """Use f from now on, whose parts in ``new`` are others than before."""
-        if f.space != self._base.space:
-            raise ProblemError(f"the new data are {f.space}; expected {self._base.space}, as before")
+        self._check_space(f)
+        for name in new:
+            self._given[name] = getattr(f, name)
+        if "A" in new:
+            self._given["product"] = _product(f.A)
         g, h = f.g if "g" not in new else _own(f.g), f.h if "h" not in new else _own(f.h)
+        kept = {name: calls for name, calls in self._base.estimated.items() if name not in new}
         self._base = f.replace(g=g, h=h)
+        self._base.estimated = kept | f.estimated  # functions whose L a run may correct
         self._linear = {name: vector for name, vector in self._linear.items() if name not in new}
         self._problem = self._kept = None
         # A new A does not change the method: to choose it again would take an estimate of |A|.
@@ -260,6 +301,21 @@ class Prepared:
     def __repr__(self) -> str:
         how = "the factors of its matrix are kept" if self._may_keep else "each run starts from the last answer"
         return f"Prepared({self._base!r}, tol={self._tol:g}; {how})"
+
+
+def _product(A: Coupling) -> Array | None:
+    """A product with A that is another one if an entry of its array is written into; None where it may cost much."""
+    if not isinstance(A, DenseCoupling | SparseCoupling):
+        return None
+    return A.mul(np.random.default_rng(0).standard_normal(A.shape[1]))
+
+
+def _is_unchanged(A: Coupling, before: Coupling, product: Array | None) -> bool:
+    """Whether A is made of the array of which another coupling was made, and no entry has changed since then."""
+    if product is None or type(A) is not type(before) or A.A is not before.A:  # type: ignore[attr-defined]
+        return False
+    again = _product(A)
+    return again is not None and np.array_equal(again, product)
 
 
 class _Kept:
