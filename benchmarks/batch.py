@@ -1,9 +1,9 @@
 """Many small problems in one call, against a loop over them.
 
-`python benchmarks/batch.py [--quick]` prints milliseconds for each of 1000 problems (200 with `--quick`) of 8 x 8 and
+`python benchmarks/batch.py [--quick] [--numpy]` prints milliseconds for each of 1000 problems (200 with `--quick`) of 8 x 8 and
 64 x 64 variables: all at once by `solve_many`, on NumPy, on JAX on the CPU (one compiled loop) where it is installed,
 and on PyTorch on a GPU where there is one; and in a loop of `solve` on NumPy over 20 of them. Every problem ends with
-its own certificate within 1e-6. Where code is compiled, a first run is not timed. Making the problems is not timed
+its own certificate within 1e-6. With `--numpy`, only NumPy is measured. Where code is compiled, a first run is not timed. Making the problems is not timed
 either.
 """
 
@@ -46,6 +46,8 @@ def problem(kind: str, n: int, seed: int, move: Move) -> sp.Saddle:
 def libraries() -> Iterator[tuple[str, Move]]:
     """The array libraries that are installed."""
     yield "NumPy", np.asarray
+    if "--numpy" in sys.argv:
+        return
     try:
         import_module("jax").config.update("jax_enable_x64", True)
         jax: Any = import_module("jax")

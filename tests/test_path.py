@@ -51,7 +51,9 @@ def test_linear_terms_that_grow():
 
 def test_what_the_problems_share_is_examined_and_estimated_once(monkeypatch):
     estimates, before = [], sp.Coupling.estimated_norm
-    monkeypatch.setattr(sp.Coupling, "estimated_norm", lambda self: (estimates.append(self), before(self))[1])
+    monkeypatch.setattr(
+        sp.Coupling, "estimated_norm", lambda self, **how: (estimates.append(self), before(self, **how))[1]
+    )
     family = sp.path(ridge, np.linspace(1.0, 1.01, 5), tol=1e-8)
     matrices = [coupling for coupling in estimates if getattr(coupling, "A", None) is A]
     assert len(matrices) == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 from saddlepoint.parts.coupling import Coupling, as_coupling
-from saddlepoint.parts.functions.accuracy import known_rounding
+from saddlepoint.parts.functions.accuracy import StatedBounds, known_rounding
 from saddlepoint.parts.functions.careful import exactly, total, two_product, widened
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.parts.functions.products import HALF, AbsoluteMatrix, absolute, is_bounded, scaled_rounding
@@ -58,12 +57,17 @@ class Quadratic(Smooth):
         if mu is None or L is None:
             mu, L = self._bounds(mu, L)
             mu = 0.0 if L == 0.0 else mu  # of P = 0, whatever the rounding of its bound
+        arithmetic = known_rounding(*(self._rounding, self._careful) if is_bounded(self.P) else ())
+        self._assemble(dim, mu, max(L, mu), trusted, arithmetic)
+
+    def _assemble(self, dim: int | None, mu: float, L: float, trusted: bool, arithmetic: dict[str, Any]) -> None:
+        """Make the oracles, which are methods of this object."""
         P_space = None if isinstance(self.P, float) else self.P
         space = common_space({"P of Quadratic": P_space, "b of Quadratic": self.b})
         super().__init__(
             self._gradient,
             mu=mu,
-            L=max(L, mu),
+            L=L,
             value=self._half,
             prox=self._proximal,
             dim=dim,
@@ -72,7 +76,7 @@ class Quadratic(Smooth):
             hessian=self._matrix if space is None or space.is_numpy else None,
             restrict=None if isinstance(self.P, Coupling) else self._restrict,
             trusted=trusted,
-            **known_rounding(*(self._rounding, self._careful) if is_bounded(self.P) else ()),
+            **arithmetic,
         )
         self._solver: tuple[float, Callable[[Array], Array]] | None = None
 
@@ -86,9 +90,9 @@ class Quadratic(Smooth):
         """
         other = copy(self)
         other.b = b
-        for name, part in vars(self).items():
-            if isinstance(getattr(part, "__self__", None), Quadratic):  # oracles are methods of the object
-                setattr(other, name, MethodType(part.__func__, other))
+        is_own = self.accuracy == 0.0 and not isinstance(self.rounding, StatedBounds)
+        arithmetic = known_rounding(other._rounding, other._careful) if is_own else self.arithmetic
+        other._assemble(b.shape[0], self.mu, self.L, self.trusted, arithmetic)
         return other
 
     def hessian_times(self, x: Array) -> Array:
