@@ -1,10 +1,10 @@
 """Many small problems in one call, against a loop over them.
 
-`python benchmarks/batch.py [--quick] [--numpy]` prints milliseconds for each of 1000 problems (200 with `--quick`) of 8 x 8 and
-64 x 64 variables: all at once by `solve_many`, on NumPy, on JAX on the CPU (one compiled loop) where it is installed,
-and on PyTorch on a GPU where there is one; and in a loop of `solve` on NumPy over 20 of them. Every problem ends with
-its own certificate within 1e-6. With `--numpy`, only NumPy is measured. Where code is compiled, a first run is not timed. Making the problems is not timed
-either.
+`python benchmarks/batch.py [--quick] [--numpy]` prints milliseconds for each of 1000 problems (200 with `--quick`) of
+8 x 8 and 64 x 64 variables: all at once by `solve_many`, on NumPy, on JAX on the CPU (one compiled loop) where it is
+installed, and on PyTorch on a GPU where there is one (with `--numpy`, on NumPy only); and in a loop of `solve` on NumPy
+over 20 of them. Every problem ends with its own certificate within 1e-6. Where code is compiled, a first run is not
+timed. Making the problems is not timed either.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ import saddlepoint as sp
 
 TOL = 1e-6
 ROUNDS = 40  # rounds of each contestant
-EACH = {"solve": 2, "prepare": 20, "OSQP": 20}  # solutions of a contestant in a round
+EACH = {"solve": 2, "prepare": 5, "OSQP": 5}  # solutions of a contestant in a round
 SIZES = (10, 30, 100)
 
 Solver = Callable[[Any], tuple[Any, Any]]  # from the linear term b to x and y
