@@ -1,4 +1,4 @@
-"""Problems given as black boxes, true ones and wrong ones, at random: how often is a true one accused, a lie found?
+"""Random problems as black boxes: counts true ones that are reported as wrong, and wrong ones that are found.
 
 ``python tests/examination.py 200`` makes 200 problems of each kind and prints a table; ``test_examination.py`` runs
 a few. Every problem is built around a saddle point that is chosen first, so that certificates can be compared with it.
@@ -111,7 +111,7 @@ KINDS = {
 
 
 class Case:
-    """A problem of two such parts, of which one may be told wrongly.
+    """A problem of two such functions; the constants of one of them may be wrong.
 
     Args:
         seed: everything about the problem follows from it.

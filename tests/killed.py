@@ -35,7 +35,7 @@ PAUSE = 0.0
 
 
 def answer(result):
-    """All that must be the same, to the bit."""
+    """Everything that two runs must have in common, to the last bit."""
     return {
         "solved": bool(result.solved),
         "points": [result.x.tobytes().hex(), result.y.tobytes().hex()],
@@ -47,7 +47,7 @@ def answer(result):
 
 
 def lifetime(file, method, seconds):
-    """Fork a solve and kill it after so many seconds; whether it had ended by then."""
+    """Fork a solve, kill it after so many seconds, and return whether it had ended by then."""
     process = os.fork()
     if process == 0:
         result = sp.solve(problem(), method=method, tol=TOL, checkpoint=file, checkpoint_every=0.002)

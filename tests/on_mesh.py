@@ -112,7 +112,7 @@ def collectives(f, name):
 
 
 def products(split):
-    """The largest difference between products of a split A and of A itself; y of another dtype than A too."""
+    """The largest difference between products of a split A and of A itself; y may have another dtype."""
     mesh.BLOCK = 5 * N  # so that the rows of a device are converted in two parts
     f = problem(split, "float32")
     A = np.asarray(DATA["A"], np.float32).astype(np.float64)

@@ -52,7 +52,7 @@ def hessian(f: sp.Smooth, x: np.ndarray) -> np.ndarray:
 
 
 def radial_hessian(x, labels, slope, curvature):
-    """Of sum_G phi(|x_G|): along x_G the curvature of phi, across it phi'(r)/r."""
+    """The Hessian of sum_G phi(|x_G|): along x_G it is the curvature of phi, and across x_G it is phi'(r)/r."""
     labels = np.zeros(x.size, dtype=int) if labels is None else labels
     H = np.zeros((x.size, x.size))
     for group in np.unique(labels):

@@ -32,7 +32,7 @@ def test_without_coupling_a_step_of_1_over_L_is_allowed_and_a_much_longer_one_is
 
 @pytest.mark.slow
 def test_no_constant_of_the_functions_is_used():
-    """L begins the first step only, and mu sets the ratio of the steps only: wrong ones change the number of steps."""
+    """L is used in the first step only, mu in the ratio of the steps only: wrong ones change the number of steps."""
     rng = np.random.default_rng(1)
     A, P = rng.standard_normal((6, 4)), np.geomspace(1.0, 10.0, 6)
     h = sp.Quadratic(2.0, rng.standard_normal(4))

@@ -197,7 +197,7 @@ def known(constant):
 
 
 def told(f):
-    """What the constructor would be told to make f."""
+    """The arguments of the constructor that make f."""
     found = {name: getattr(f, name) for name in ARGUMENTS}
     numbers = {name: known(getattr(f, name)) for name in ("mu", "L", "accuracy")}
     return found | numbers | {"prox": f.prox if f.has_prox else None}

@@ -341,7 +341,7 @@ def test_what_huber_refuses(name):
 
 
 def critical_radius(X, y):
-    """From here on, w = 0 is the answer."""
+    """The smallest radius for which w = 0 is the solution."""
     X, y = X - X.mean(axis=0), y - y.mean()
     return np.linalg.norm(X.T @ y) / np.linalg.norm(y) / np.sqrt(len(y))
 

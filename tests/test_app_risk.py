@@ -189,7 +189,7 @@ def test_squared_loss_with_a_graph_in_closed_form():
 
 
 def reference(loss, structure, X, y, l2, width):
-    """(w, b) of the model as written, by CVXPY and Clarabel; a rounded function is its infimal convolution."""
+    """(w, b) of the model by CVXPY and Clarabel, where a rounded function is written as an infimal convolution."""
     import cvxpy as cp
 
     w, b, extra = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(len(X))

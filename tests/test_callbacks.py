@@ -204,7 +204,7 @@ def test_each_history_of_a_callback_is_as_long_as_it_was_then():
 
 
 def test_a_gradient_that_writes_into_points_it_has_seen_cannot_alter_the_result():
-    """It keeps the arrays it was given and overwrites them all in the last call before the end."""
+    """The gradient keeps the arrays it was given and overwrites them later, in the last call before the end too."""
     f, given = case("logistic")[0], []
 
     def grad(x):
@@ -238,7 +238,7 @@ def often(monkeypatch):
 
 
 def dense_quadratic():
-    """Its prox keeps a factorisation for the last step length, and its A one for the last step."""
+    """A problem whose prox and whose A each keep the factorisation of the last step length."""
     rng = np.random.default_rng(0)
     P, Q = (B @ B.T / 12 + 0.1 * np.eye(12) for B in rng.standard_normal((2, 12, 12)))
     return sp.Saddle(sp.Quadratic(P, np.ones(12)), sp.Quadratic(Q, np.ones(12)), rng.standard_normal((12, 12)))
@@ -262,7 +262,7 @@ METHODS = (
 @pytest.mark.slow
 @pytest.mark.usefixtures("often")
 def test_threads_on_one_problem_find_what_each_finds_alone():
-    """Among them two that ask for the prox with different steps, and two that factorise for different steps."""
+    """Two of the methods ask for the prox with different steps, and two factorise for different steps."""
     alone = {method: sp.solve(dense_quadratic(), method=method, tol=1e-7) for method in METHODS}
     for _ in range(3):
         f, barrier = dense_quadratic(), threading.Barrier(len(METHODS))
@@ -279,7 +279,7 @@ def test_threads_on_one_problem_find_what_each_finds_alone():
 
 
 class Disturbed(sp.Quadratic):
-    """Another thread replaces what is kept as soon as one has read it."""
+    """A function whose stored factorisation is gone once it was read, as if another thread had replaced it."""
 
     @property
     def _solver(self):

@@ -58,7 +58,7 @@ def exact_squares(mu_x, mu_y, Rx, Ry, slack_x, slack_y, noise_x, noise_y):
 
 @given(arguments)
 def test_every_bound_is_rounded_up_and_by_little(given_):
-    """From 1e-300 to 1e300, where squares and quotients overflow and underflow."""
+    """Numbers from 1e-300 to 1e300, of which squares and quotients overflow and underflow."""
     found = certificate_from_residuals(*given_)
     for name, exact in exact_squares(*given_).items():
         bound = getattr(found, name)
@@ -74,7 +74,7 @@ def test_every_bound_is_rounded_up_and_by_little(given_):
 
 @given(st.lists(arguments, min_size=1, max_size=6))
 def test_blocks_and_single_problems_agree(rows):
-    """To four units of rounding: math.hypot and np.hypot may differ in the last bit."""
+    """The two agree to four units of rounding, because math.hypot and np.hypot may differ in the last bit."""
     blocks = certificates_from_residuals(*np.array(rows).T)
     for found, row in zip(blocks.each(), rows, strict=True):
         assert all(type(value) is float for value in found[:-1])
@@ -116,7 +116,7 @@ ordinary = st.floats(1e-30, 1e30)
 
 @given(st.tuples(*[ordinary] * 8), st.integers(-200, 200), st.integers(-100, 100))
 def test_powers_of_two_scale_exactly(given_, length, stiffness):
-    """Residuals by 2^k: distances by 2^k and the gap by 2^2k. And mu by 4^j, residuals by 2^j: distances by 2^-j."""
+    """Scaling residuals by 2^k scales distances by 2^k; scaling mu by 4^j and residuals by 2^j divides them by 2^j."""
     found = certificate_from_residuals(*given_)
     mu, rest = given_[:2], given_[2:]
     longer = certificate_from_residuals(*mu, *(math.ldexp(value, length) for value in rest))
@@ -219,7 +219,7 @@ def test_equations_certificate_is_true(seed, spread):
 
 @given(st.integers(0, 10**6), st.floats(0.01, 10.0))
 def test_norm_sum_bounds_enclose_every_value(seed, radius):
-    """Any point and any dual vector: the lower end is below the value at every point."""
+    """For any point and any dual vector, the lower end is below the value at every point."""
     rng = np.random.default_rng(seed)
     B, s, u = rng.standard_normal((6, 3)), rng.standard_normal(6), rng.standard_normal(6)
     lower = norm_sum_lower(radius, s @ u, np.linalg.norm(u), np.linalg.norm(B.T @ u))
@@ -256,7 +256,7 @@ def exact_solution(matrix, right):
 
 
 def exact_saddle_point(p, b, q, c, A):
-    """Of p x^2/2 + b x + x A y - q y^2/2 - c y, with p and q for every variable."""
+    """The saddle point of p x^2/2 + b x + x A y - q y^2/2 - c y, with p and q for every variable."""
     system = np.block([[np.diag(p), A], [-A.T, np.diag(q)]])
     solution = exact_solution(system.tolist(), [-value for value in (*b.tolist(), *c.tolist())])
     return solution[: len(p)], solution[len(p) :]
@@ -416,7 +416,7 @@ def test_noise_counts_by_block_and_in_the_units_of_each():
 
 
 def test_blocks_are_not_called_solved_before_their_gradients_were_examined():
-    """The last block takes long. The others begin at their solution, but nobody looks for noise in time."""
+    """The last block takes long. The others begin at their solution, before their noise has been measured."""
     slope = np.repeat([0.0, 0.0, 1.0], 2)
 
     def results(trusted):

@@ -41,12 +41,12 @@ SAMPLED = slow_except(METHODS, "auto", "catalyst-dippa", "lpd-gs", "anderson-lpd
 
 @pytest.fixture
 def no_fsync(monkeypatch):
-    """Do without fsync, which takes time; tests/test_kill.py tests what is on the disk at which moment."""
+    """Replace fsync, which takes time, by nothing; tests/test_kill.py tests what is on the disk at which moment."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 def assert_same(resumed, whole):
-    """To the bit, but for the clock."""
+    """Assert that two results agree to the last bit, except in their times."""
     assert resumed.x.tobytes() == whole.x.tobytes()
     assert resumed.y.tobytes() == whole.y.tobytes()
     assert resumed.certificate == whole.certificate
@@ -83,7 +83,7 @@ def test_a_run_out_of_calls_goes_on_as_if_nothing_had_happened(name, tmp_path):
 @pytest.mark.parametrize("name", SAMPLED)
 @pytest.mark.usefixtures("no_fsync")
 def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
-    """Every step is written; a callback copies files and stops the run; all of them are gone on from."""
+    """Every step is written. A callback copies the files and stops the run, and a run continues from each of them."""
     smooth = name in gradient_methods() or name in ("auto", "newton")
     f, method, file = case("huber" if smooth else "mu_x < mu_y")[0], METHODS[name], tmp_path / "run"
     whole = sp.solve(f, method=method, tol=1e-6)
@@ -122,7 +122,7 @@ def test_any_kind_of_problem_goes_on(problem, method, tmp_path):
 
 @pytest.mark.slow
 def test_a_change_of_method_and_its_reasons_survive(tmp_path, monkeypatch):
-    """Auto's first choice falls behind; the checkpoint remembers which one came then, and why."""
+    """The first choice of auto falls behind; the checkpoint records which method followed, and why."""
 
     def stuck(self, problem, s):
         problem.field(s.x, s.y)
@@ -391,7 +391,7 @@ def test_a_kill_between_two_names_loses_nothing(tmp_path):
 
 
 def test_files_of_others_are_left_alone(tmp_path):
-    """Their names are like those that a checkpoint might use."""
+    """The names of these files are like those that a checkpoint might use."""
     for name in ("run.new", "run.old", "run.tmp"):
         (tmp_path / name).write_bytes(b"mine")
     sp.solve(case("balanced")[0], method="dippa", checkpoint=tmp_path / "run", checkpoint_every=0)
@@ -546,7 +546,7 @@ def own_gradient(mu=1.0):
     ("A", "norm", 1e9), ("A", "mu", 0.5), ("f", "mu", 0.5), ("g", "norm", 0.5),
 ])  # fmt: skip
 def test_a_file_cannot_improve_a_constant(function, constant, used, tmp_path):
-    """mu = 1e9 would certify any point; and constants of ready functions and of a matrix are never replaced."""
+    """A file with mu = 1e9 would certify any point. Constants of ready functions and of a matrix are never replaced."""
     f, file = own_gradient(), tmp_path / "run"
     sp.solve(f, method="dippa", tol=1e-9, max_calls=30, checkpoint=file)
     forged = correction(function, constant, used)
@@ -711,7 +711,7 @@ VALUES = st.recursive(
 
 
 def bits(value):
-    """Something to compare by: types and bits."""
+    """The types and bits of a value, by which two values are compared."""
     if isinstance(value, np.ndarray | np.generic):
         return type(value), value.dtype, value.shape, value.tobytes()
     if isinstance(value, float):

@@ -33,7 +33,7 @@ def exact(A, y):
 
 
 def shares(A, y, found):
-    """Error over its bound, and the bound over |A||y|, of each row."""
+    """For each row: the error divided by its bound, and the bound divided by |A||y|."""
     sizes = exact(abs(A), abs(y))
     for i, (true, size) in enumerate(zip(exact(A, y), sizes, strict=True)):
         error, bound = (

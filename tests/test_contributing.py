@@ -30,7 +30,7 @@ def example():
 
 @pytest.fixture(scope="module")
 def reflected():
-    """The class in it, with the register as it was afterwards."""
+    """The class that this block defines; the register of methods is restored afterwards."""
     kept = dict(registry._REGISTER)
     space = {"__name__": "reflected"}
     exec(compile(example(), "CONTRIBUTING.md", "exec"), space)

@@ -19,7 +19,7 @@ from saddlepoint.problems.transforms import scaled_coupling
 
 
 class Duck:
-    """Anything with @, .T and .shape."""
+    """An operator that has only ``@``, ``.T`` and ``.shape``."""
 
     def __init__(self, A):
         self._A, self.shape, self.T_calls = A, A.shape, 0
@@ -180,7 +180,7 @@ def test_norm_is_estimated_once_and_its_products_are_known():
 
 
 def test_the_lanczos_margin_is_large_enough():
-    """With few steps the Ritz value is too small often enough; the margin then has to cover it."""
+    """With few steps the Ritz value is often too small, and the margin has to cover what is missing."""
     n = 2000
     values = np.linspace(0.0, 1.0, n) ** 0.5
     short = 0
@@ -319,7 +319,7 @@ def test_products_that_are_nothing_but_rounding_are_refused_for_what_they_are():
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("writeable", [True, False])
 def test_a_sparse_matrix_of_the_caller_is_never_changed(kind, index, writeable):
-    """Its entries are not in order, and one place has two of them."""
+    """A sparse matrix whose entries are not in order, with two entries at one place."""
     data, columns, starts = np.arange(1.0, 6.0), np.array([2, 0, 1, 1, 0], index), np.array([0, 2, 4, 5], index)
     rows = np.array([0, 0, 1, 1, 2], index)
     M = kind((data, (rows, columns)) if kind is sparse.coo_array else (data, columns, starts), shape=(3, 3))

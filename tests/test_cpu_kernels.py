@@ -58,7 +58,7 @@ def use_threads(monkeypatch, number):
 
 
 def coupling(kind, A):
-    """As stored, with one pass wherever the kind allows it."""
+    """A coupling with A in this kind of storage; it reads A once wherever the kind allows it."""
     stored = STORED[kind](A)
     C = SparseCoupling(stored) if sparse.issparse(stored) else DenseCoupling(stored)
     assert C.fused == (kind != "csc")
@@ -341,7 +341,7 @@ def test_vectors_of_all_sorts(anywhere, kind):
 
 
 def test_arrays_of_all_sorts(anywhere, tmp_path):
-    """Read-only, in a file, or a picklable copy: the loops only read them."""
+    """Arrays may be read-only, in a file, or a copy that was pickled, because the loops only read them."""
     A = np.random.default_rng(0).integers(-4, 5, (30, 20)).astype(float)
     np.save(tmp_path / "A.npy", A)
     frozen = A.copy()
@@ -422,7 +422,7 @@ def _bits(C, threads):
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("shape", [(300, 70), (30, 900)])
 def test_same_input_same_bits(anywhere, kind, shape):
-    """For arrays with any number of threads, for sparse ones with a given number."""
+    """Products of arrays have the same bits with any number of threads, those of sparse arrays with a given number."""
     C = coupling(kind, np.random.default_rng(1).standard_normal(shape))
     for threads in (1, 2, 3, 5):
         bits = {_bits(C, threads) for _ in range(5)}

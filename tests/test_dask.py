@@ -129,7 +129,7 @@ def _none():
 
 
 def _clusters():
-    """Dask clusters of this process that run."""
+    """The Dask clusters that this process is running."""
     return [cluster for cluster in distributed.LocalCluster._instances if cluster.status.name == "running"]
 
 
@@ -353,7 +353,7 @@ def test_all_workers_are_lost(files, tmp_path, answer, monkeypatch):
 
 
 class _processes:
-    """A scheduler and workers that nobody starts again."""
+    """A scheduler and workers that are not started again when they die."""
 
     def __init__(self, count):
         self.count = count

@@ -34,7 +34,7 @@ def test_readme_python(monkeypatch, tmp_path, capsys):
 
 
 def shape(text):
-    """What was printed, but for its numbers, which other machines round in other ways."""
+    """The printed text without its numbers, which other machines round in other ways."""
     return re.sub(r"[-+.\de]*\d[-+.\de]*", "#", text).split()
 
 

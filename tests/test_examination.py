@@ -1,4 +1,4 @@
-"""Who brings a true problem is never accused; a lie is found where it could make a certificate false."""
+"""True problems are never reported as wrong; wrong constants are found where they could make a certificate false."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from saddlepoint.theory.smoothness import circulation_bound, least_error, smooth
 
 
 def silent(oracle, calls):
-    """Counts nothing."""
+    """A meter that counts nothing."""
 
 
 # -- a slice of the campaign -------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def test_a_function_that_bends_is_a_gradient(seed):
 
 @pytest.mark.parametrize("grain", [1e-7, 1e-5, 1e-3])
 def test_coarse_rounding_is_noise_and_not_a_wrong_mu(grain):
-    """A staircase is flat, far flatter than mu, and jumps: with its steps the certificate is honest again."""
+    """A staircase is far flatter than mu between its jumps; their height is taken for noise."""
     P = np.geomspace(0.1, 1.0, 5)
     x = np.linspace(0.7, 1.3, 5)
     g = sp.Smooth(lambda v: P * (grain * np.round(v / grain)) - P * x, mu=0.1, L=1.0)
@@ -80,7 +80,7 @@ def test_code_in_single_precision_is_noise_and_not_a_wrong_mu(n):
 
 
 def test_scaled_code_in_single_precision_is_noise():
-    """Its gradient is flat on lengths far beyond the size of x, because the gradient is large there."""
+    """The gradient is flat on lengths far beyond the size of x, because it is large there."""
     end, words = Case(48, "single_precision").outcome()
     assert end != "accused", words
 
@@ -223,7 +223,7 @@ def test_check_inside_a_domain():
 
 
 def test_a_small_asymmetry_is_a_doubt_and_not_an_error():
-    """It would take thousands of gradients to prove it."""
+    """The Jacobian is not symmetric, but it would take thousands of gradients to prove that."""
     P = np.array([[1.0, 2e-4, 0.0], [-2e-4, 0.5, 0.0], [0.0, 0.0, 0.1]])
     f = sp.Saddle(sp.Smooth(lambda x: P @ x - 1.0, mu=0.05, L=1.5), sp.Quadratic(1.0), np.eye(3))
     result = sp.solve(f, tol=1e-8)
@@ -254,7 +254,7 @@ def test_a_corrected_mu_is_examined_again():
     ],
 )
 def test_the_precision_is_blamed_only_where_it_is_reached(floors, waited, stalled, at_floor):
-    """Thirty times above it, another method may go on."""
+    """The precision is reached up to thirty times the rounding level; above it, another method may continue."""
     run = SimpleNamespace(
         state=SimpleNamespace(
             monitor=SimpleNamespace(checks=waited, improved=(0, 0)), best=(0, 0), counts=SimpleNamespace(total=1)
@@ -288,7 +288,7 @@ def test_least_error_is_the_distance_from_the_ball_of_the_lemma():
 
 @pytest.mark.parametrize("corners", [3, 5, 12])
 def test_the_circulation_bound_holds_and_is_reached(corners):
-    """For functions with kinks and for quadratic ones; a function that bends as it may comes close to the bound."""
+    """The bound holds for functions with kinks and quadratic ones, and a function that bends most comes close to it."""
     rng = np.random.default_rng(corners)
     plane = np.eye(2)[0], np.eye(2)[1]
     for _ in range(50):
@@ -318,7 +318,7 @@ def test_a_twisted_gradient_is_refuted_at_any_scale(scale):
 
 
 def test_two_points_around_zero_are_examined_in_finite_time():
-    """The line between them was divided until its pieces were far below the rounding of its middle, which is 0."""
+    """The line between two points on both sides of 0 used to be divided until its pieces were far below rounding."""
     b = np.array([0.03, -0.11, 0.07])
 
     def grad(x):

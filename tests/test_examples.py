@@ -21,7 +21,7 @@ every_script = pytest.mark.parametrize("script", SCRIPTS, ids=[f"{path.parent.na
 @pytest.mark.slow
 @every_script
 def test_script(script, tmp_path):
-    """In a process of its own, with warnings as errors. The time limit only ends what hangs."""
+    """Run a script in a process of its own, with warnings as errors. The time limit only ends what hangs."""
     folder, output = tmp_path / "folder", tmp_path / "output"
     folder.mkdir()
     output.mkdir()
@@ -37,7 +37,7 @@ def test_script(script, tmp_path):
 
 @every_script
 def test_title_question_sections_and_answer(script):
-    """A title, a question, sections, an answer; short enough to be read."""
+    """A script has a title, a question, sections and an answer, and is short."""
     from sphinx_gallery.gen_rst import extract_intro_and_title
     from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 

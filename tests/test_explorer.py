@@ -30,7 +30,7 @@ def is_large(x: float) -> bool:
 
 
 def larger(x: float, y: float = 1.5) -> float:
-    """Chained comparisons, unpacking, powers, a conditional expression."""
+    """A formula with chained comparisons, unpacking, powers and a conditional expression."""
     a, b = x + y, x - y
     a, b = b, a
     if 0.0 < a <= b < 100.0:
@@ -317,7 +317,7 @@ def opened(page, address):
 
 
 def settings():
-    """Random ones, and every combination of extremes."""
+    """Random arguments, and every combination of extreme ones."""
     rng = np.random.default_rng(1)
     for _ in range(150):
         kx, ky = 10.0 ** rng.uniform(0, 9, 2)
@@ -397,7 +397,7 @@ def test_the_page_is_small_and_whole():
 
 
 def displayed(page):
-    """All that a number changes: curves, table, mark, field and words."""
+    """Everything on the page that a number changes: curves, table, mark, field and words."""
     return page.evaluate(
         """() => ({
             curves: [...document.querySelectorAll("#figure path[data-name]")].map((one) => one.outerHTML).join(),

@@ -211,7 +211,7 @@ def test_the_payoff_is_the_trees(folder, tree, seed):
 
 @given(tree=trees, seed=st.integers(0, 99))
 def test_best_responses(folder, tree, seed):
-    """Against HiGHS, with any weights; and against all pure strategies of the tree, where they are few."""
+    """Best responses agree with HiGHS for any weights, and with all pure strategies of the tree where these are few."""
     game, rng = tree.read(folder), np.random.default_rng(seed)
     for player, sign, (E, e) in (("x", 1.0, game.constraints_x), ("y", -1.0, game.constraints_y)):
         weights = rng.standard_normal(E.shape[1])
@@ -286,7 +286,7 @@ def test_openspiel_reads_the_same_game(folder, tree):
 
 @pytest.mark.slow
 def test_a_long_chain_and_a_wide_fan():
-    """1000 choices one after the other against 50 000 beside each other: the passes, against what they must give."""
+    """The passes are right for 1000 choices one after the other and for 50 000 choices at the same depth."""
     chain = [(f"c{i}", ["stop", "go"], 2 * i) for i in range(1000)]
     fan = [(f"f{i}", ["l", "r"], 0) for i in range(50_000)]
     payoffs = (
@@ -408,7 +408,7 @@ p "second node" 2 3 0 t "" 2 t "" 1 "found" {-1.0 1}
 
 
 def test_gambits_freedoms(tmp_path):
-    """Fractions, exponents, escaped quotes, comments, payoffs at inner nodes, declarations left out or repeated."""
+    """A file with fractions, exponents, escaped quotes, comments, inner payoffs, missing or repeated declarations."""
     (tmp_path / "pennies.efg").write_text(PENNIES)
     game = ExtensiveGame.from_file(tmp_path / "pennies.efg")
     assert game.title == 'matching "pennies"'

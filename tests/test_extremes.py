@@ -272,7 +272,7 @@ def test_an_ordinary_problem_is_left_as_it_is():
 
 @pytest.mark.parametrize("method", ["extragradient", "ogda", "lpd-gs", "condat-vu", "apdg", "direct"])
 def test_units_round_nothing(method):
-    """The same iterates, to the bit and up to the exponent."""
+    """Assert that the iterates are the same to the last bit, up to the exponent."""
     f, x, y = scaled(0, 0, 0)
     plain = sp.solve(f, method=method, tol=1e-7 * size(x, y))
     f, *_ = scaled(748, E150, E150)
@@ -333,7 +333,7 @@ def test_norm_of_float32_A_of_any_size():
 
 @given(exponents, exponents, st.integers(0, 10**6))
 def test_certificates_scale(f, x, seed):
-    """One unit for both players: the distance scales with it, and the gap with f."""
+    """With one unit for both players, the distance scales with this unit, and the gap with that of f."""
     if abs(f - 2 * x) > 960 or abs(f - x) > 960:
         return
     rng = np.random.default_rng(seed)
@@ -346,7 +346,7 @@ def test_certificates_scale(f, x, seed):
 
 
 def test_what_underflows_is_in_the_certificate():
-    """The field is lost, and is zero in floating-point numbers; the certificate is not."""
+    """The field underflows to zero, but the certificate does not."""
     f = quadratic(np.full(2, 1e-200), np.full(2, 1e-200), np.zeros((2, 2)), np.zeros(2), np.zeros(2))
     x = np.array([1e-150, 0.0])
     certificate = f.certificate(x, np.zeros(2))

@@ -58,7 +58,7 @@ def paths(value, path=()):
 
 
 def changed(value):
-    """A JSON value with one place changed, or gone, or with one more: all such values."""
+    """All JSON values that differ from the given one in one place, which is changed, removed or added."""
     for path in paths(value):
         if not path:
             continue

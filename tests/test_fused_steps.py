@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 
 class Twin:
-    """What the kernel does, one sum after the other; it counts its launches."""
+    """A slow substitute of the kernel, which computes one sum after the other and counts its launches."""
 
     launches = 0
 

@@ -164,7 +164,7 @@ NUMBERS = st.one_of(
 
 @st.composite
 def wild_arrays(draw):
-    """An array of any dtype and shape, often a plausible one; or none at all."""
+    """An array of any dtype and shape, often a plausible one, or None."""
     kind = draw(st.sampled_from(["floats", "floats", "floats", "any", "list", "number", "sparse", "strided"]))
     shape = draw(st.sampled_from([(2, 2), (2, 2), (2,), (3, 2), (), (0,), (0, 2), (1, 1), (2, 2, 2)]))
     if kind == "any":

@@ -266,7 +266,7 @@ def test_equilibration(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["dippa", "catalyst-dippa", "lpd-gs", "extragradient", "auto", "newton"])
 def test_every_method_can_solve_a_subproblem(method):
-    """It has the paper's form: gradients only, mu and L known, and no assumption is found to be wrong."""
+    """The subproblem has the paper's form: gradients only, mu and L known, and no assumption is found to be wrong."""
     f = ConstrainedGame(PAYOFF, (np.ones((1, 6)), [1.0]), (np.ones((1, 5)), [1.0])).subproblem()
     assert f.mu_x == pytest.approx(PROXIMAL_WEIGHT)
     assert f.L_x == pytest.approx(PROXIMAL_WEIGHT + PENALTY * 7, rel=0.06)

@@ -38,7 +38,7 @@ PLACES = {
 
 
 def shifted(v):
-    """The same numbers, where no vector instruction can load them at once."""
+    """The same numbers at an address from which no vector instruction can load them at once."""
     flat = torch.empty(v.numel() + 1, dtype=v.dtype, device=v.device)
     flat[1:] = v.flatten()
     return flat[1:].view(v.shape)
@@ -71,7 +71,7 @@ def twin(A, u):
 
 
 def check(found, exact, scale):
-    """Within a few roundings of the terms, where those of a blocked sum add up far more slowly than its length."""
+    """The error is a few roundings of the terms, because the error of a blocked sum grows slowly with its length."""
     error = np.abs(found.cpu().double().numpy() - exact)
     assert np.all(error <= 40 * torch.finfo(found.dtype).eps * scale), np.max(error / scale)
 

@@ -312,7 +312,7 @@ def test_bounds_for_hard_data_are_not_much_too_large(name):
 
 @pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array, sparse.csc_array])
 def test_a_long_row_of_equal_entries(as_matrix):
-    """Its sums are rounded in one direction, so that the error grows with their length."""
+    """The sums are rounded in one direction, so that the error grows with their length."""
     n, a, b = 200_000, 0.1, 1.0 / 3.0
     f, x = sp.LeastSquares(as_matrix(np.full((1, n), a)), [n * a * b]), np.full(n, b)
     exact = Decimal(a) * (n * Decimal(a) * Decimal(b) - Decimal(n * a * b))

@@ -30,7 +30,7 @@ NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 @pytest.fixture
 def as_before():
-    """What a page registers is forgotten afterwards."""
+    """Restore the register after a page, which may register methods."""
     registers = (registry._REGISTER, problem_file.KINDS, couplings._KINDS)
     before = [dict(register) for register in registers]
     yield
@@ -40,7 +40,7 @@ def as_before():
 
 
 def run(page, capsys):
-    """The Python of a page in one namespace, block by block; a text block after one is what it prints."""
+    """Run the Python blocks of a page in one namespace; a text block after one of them is what it prints."""
     space = {"__name__": "guide"}
     for language, code in re.findall(
         r"^```(python|text)\n(.*?)^```", (DOCS / page).read_text(), re.DOTALL | re.MULTILINE
@@ -199,7 +199,7 @@ UNLABELLED = ("Definition 2", "span condition", "prox_f", "rescaling", "beta, q,
 
 
 def rows():
-    """Label, title, code and tests of every row of the map."""
+    """The label, the title, the code and the tests of every row of the map."""
     table = (DOCS / "paper.md").read_text().partition("| label |")[2].partition("\n\n")[0]
     for line in table.splitlines()[2:]:
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]

@@ -64,7 +64,7 @@ def with_gradient(grad, L=1.0):
 
 
 class Odd:
-    """Has the methods of an array and of a number, which all raise an error."""
+    """An object with the methods of an array and of a number, which all raise an error."""
 
     shape = (2, 2)
     T = None
@@ -275,7 +275,7 @@ def damaged(content, *changes):
 
 
 class Bomb:
-    """Makes a file where it is unpickled."""
+    """An object that makes a file when it is unpickled."""
 
     def __reduce__(self):
         return (open, ("the-pickle-ran", "w"))
@@ -555,7 +555,7 @@ for name in names:
 
 
 def measured(folder, limit, room, *names):
-    """What comes of reading files in a process that gets ``room`` bytes more than it has, and no more."""
+    """The outcome of reading files in a process that may use ``room`` more bytes than it does."""
     words = [sys.executable, "-c", MEASURE, str(limit), str(room), *names]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -592,7 +592,7 @@ def test_files_are_read_within_the_limit(tmp_path):
 @pytest.mark.slow
 @needs_proc
 def test_hostile_files_need_no_memory(tmp_path):
-    """Small files that ask for much are refused before they get it; 48 MiB are all that there is."""
+    """Small files that ask for much memory are refused before they get it; the process may use 48 MiB."""
     (tmp_path / "A.npy").write_bytes(npy((10**7, 10**7)))
     (tmp_path / "A.npz").write_bytes(npz(("A.npy", npy((1 << 12, 1 << 12), data=bytes(1 << 27)))))
     (tmp_path / "A.mtx").write_bytes(MATRIX + b"1000000000 1000000000 1\n1 1 1.0\n")

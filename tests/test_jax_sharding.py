@@ -76,7 +76,7 @@ def test_a_grid_takes_a_sum_for_each_product(report):
 
 
 def test_xla_joins_the_two_sums_of_extragradient(report):
-    """With x split, A'x and A'u wait for no sum before them."""
+    """If x is split, A'x and A'u do not wait for another sum."""
     assert report["collectives"]["rows"]["extragradient"] == {"all-reduce": 1}
 
 

@@ -210,7 +210,7 @@ def test_tail_rounds_by_definition(n, tol, seed):
 
 @given(small_kappas, small_kappas, small_couplings, st.floats(-8.0, -1.0))
 def test_forced_rounds_agree_with_the_tail_of_a_long_chain(k1, k2, c, exponent):
-    """Up to a number of rounds that does not grow with the accuracy."""
+    """Both counts agree up to a number of rounds that does not grow with the accuracy."""
     kx, ky, reduction = max(k1, k2), min(k1, k2), 10.0**exponent
     forced = theory.forced_rounds(kx, ky, c, reduction)
     N = theory.chain_N(kx, ky, c)
@@ -271,7 +271,7 @@ def test_methods_that_evaluate_the_field_are_bound_by_rounds(name):
 
 
 def test_a_method_that_interleaves_its_oracles_reaches_further_than_rounds_allow():
-    """Which is why the bound in rounds is one for simultaneous calls, and a third of it for all."""
+    """The bound in rounds is therefore one for simultaneous calls, and a third of it holds for all calls."""
     *_, (x, _, calls) = steps("aipfb", chain(800, 50.0, 20.0, 8.0), 40)
     assert max(calls.values()) < support(x) <= 3 * max(calls.values())
 

@@ -35,7 +35,7 @@ def value_by_highs(A):
 
 
 def exact_exploitability(A, x, y):
-    """In rational numbers, at x/sum(x) and y/sum(y)."""
+    """The exploitability of x/sum(x) and y/sum(y) in rational numbers."""
     A = [[Fraction(float(entry)) for entry in row] for row in np.asarray(A)]
     x, y = ([Fraction(float(entry)) for entry in v] for v in (x, y))
     highest = max(sum(a * b for a, b in zip(row, y, strict=True)) for row in A) / sum(y)
@@ -266,7 +266,7 @@ def test_what_a_matrix_game_refuses(call, sentence):
 
 @given(st.integers(0, 10**6), st.integers(1, 20))
 def test_simplex(seed, n):
-    """It does what the polytope {v >= 0 : 1'v = 1} does, without linear programs."""
+    """``Simplex`` answers as the polytope {v >= 0 : 1'v = 1} does, without linear programs."""
     rng = np.random.default_rng(seed)
     simplex, weights = Simplex(n), rng.standard_normal(n)
     value, v = simplex.best(weights)

@@ -60,7 +60,7 @@ def test_newton_solves_with_few_factorisations(problem):
 @pytest.mark.slow
 @given(st.integers(0, 10**6), st.floats(-3.0, 1.0), st.floats(-2.0, 2.0))
 def test_newton_gets_over_kinks(seed, log_width, log_norm):
-    """Piecewise linear gradients, steep and flat: where plain Newton steps cycle, the damping helps."""
+    """Gradients that are piecewise linear, steep and flat: plain Newton steps cycle there, and damped ones do not."""
     rng = np.random.default_rng(seed)
     A = 10.0**log_norm * rng.standard_normal((8, 6))
     g = 100.0 * sp.Huber(t=rng.standard_normal(8), l2=1e-4, delta=10.0**log_width) + sp.Quadratic(

@@ -210,7 +210,7 @@ def test_pbr_with_the_papers_weights_solves(problem):
 
 @pytest.mark.slow
 def test_the_papers_weights_depend_on_the_scale():
-    """This is why they are not the default."""
+    """The weights of the paper take three times the calls here, which is why they are not the default."""
     f, *_ = case("L_x >> L_y")
     scaled, paper = (sp.solve(f, method=sp.PBR(betas), tol=1e-4) for betas in ("scaled", "paper"))
     assert scaled.solved

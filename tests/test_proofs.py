@@ -29,7 +29,7 @@ def proximal_problem(seed):
 
 
 def at_least(left, right):
-    """left >= right, but for rounding."""
+    """Assert that left >= right, up to rounding."""
     return left >= right - 1e-9 * (1.0 + abs(left) + abs(right))
 
 
@@ -132,7 +132,7 @@ def test_dppa_saddle_prox1_prox2_and_its_contraction(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("steps", [1, 3, 10])
 def test_dippa_proof_out_and_prox2(seed, steps):
-    """With a proximal point that is off by eps, and with the coupling solved for exactly."""
+    """The equation holds for a proximal point that is wrong by eps, and for a coupling that is solved exactly."""
     raw, *solution = proximal_problem(seed)
     view = sp.DIPPA().normal_form(raw)
     f, (xs, ys) = view.problem, view.to(*solution)

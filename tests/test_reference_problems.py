@@ -97,7 +97,7 @@ def test_the_rebuilt_functions_are_in_the_class(worst):
 
 @quiet
 def test_dsp_itself_agrees():
-    """Its own programs on the data of the two examples, where it is installed."""
+    """The programs of DSP itself on the data of the two examples, where it is installed."""
     dsp = pytest.importorskip("dsp", reason="dsp-cvxpy is not installed; it works with CVXPY up to 1.7 only")
     cp = pytest.importorskip("cvxpy")
     model = saddle_programs.FACTORS

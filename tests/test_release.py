@@ -99,7 +99,7 @@ def test_a_command_that_fails_ends_the_release():
 
 
 def test_it_installs_in_an_empty_environment_and_works(built, tmp_path):
-    """The wheel here; `make release` does the same with the sdist."""
+    """This test uses the wheel; `make release` does the same with the sdist."""
     probe = [
         sys.executable,
         "-m",

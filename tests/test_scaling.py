@@ -55,7 +55,7 @@ def test_slower_parts_make_longer_rounds(job, cluster, factor):
 
 @given(jobs, clusters, st.floats(0.1, 10.0))
 def test_units(job, cluster, unit):
-    """Seconds measured in another unit, and bytes in another, change the answer by exactly that unit."""
+    """If seconds or bytes are measured in another unit, the answer changes by exactly that unit."""
     slow = replace(
         cluster,
         memory_bandwidth=cluster.memory_bandwidth / unit,
@@ -106,7 +106,7 @@ def test_memory_or_disk():
 
 
 def test_scatter_costs_what_the_largest_of_many_costs():
-    """Against the mean of the largest of K normal times, drawn."""
+    """The formula agrees with the mean of the largest of K normal times that are drawn at random."""
     import numpy as np
 
     for count in (2, 10, 100, 1000):
@@ -139,7 +139,7 @@ def test_counts_grow_with_difficulty(method, kx, ky, c):
 
 @given(st.floats(1.0, 1e6), st.floats(1.0, 1e6), st.floats(0.1, 1e4))
 def test_nobody_beats_the_lower_bound(kx, ky, c):
-    """By a third of it at most, where the oracles are called in turn; proxes of a whole side are another oracle."""
+    """Methods that call the oracles in turn need a third of the bound at least; proxes are another oracle."""
     forced = scaling.promised_counts("lower bound", kx, ky, c, 1e-6).rounds
     for method in scaling.METHODS:
         if method not in ("condat-vu, prox", "aipfb"):

@@ -364,7 +364,7 @@ def test_a_run_goes_on_with_another_number_of_shards(tmp_path):
 
 
 class FailingEngine(LocalEngine):
-    """Loses all its shards after some rounds."""
+    """An engine that loses all its shards after some rounds."""
 
     fragile = True
     end = 10**9

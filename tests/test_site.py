@@ -29,7 +29,7 @@ MADE = shutil.ignore_patterns("repository", "gallery", "generated", "__pycache__
 
 
 def build(folder):
-    """Build a copy, for a build writes into docs/."""
+    """Build a copy of the site, because a build writes into docs/."""
     repo = folder / "repo"
     repo.mkdir(parents=True)
     for name in ("docs", "examples"):
@@ -45,7 +45,7 @@ def build(folder):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Built once, however many processes run the tests."""
+    """The site, which is built once, however many processes run the tests."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with open(base / "site.lock", "w") as lock:
@@ -152,7 +152,7 @@ def test_measurements_and_the_front_page(site, pages):
 
 
 def test_formulas_are_drawn_by_the_browser(site, pages):
-    """They are MathML. No LaTeX is left in the text, and nothing has to be loaded to draw them."""
+    """Formulas are MathML. No LaTeX is left in the text, and nothing has to be loaded to draw them."""
     assert (site / "theory/certificate.html").read_text(encoding="utf-8").count("<math") > 40
     for name, one in pages.items():
         if not name.startswith(("gallery/", "repository/")):

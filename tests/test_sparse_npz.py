@@ -218,7 +218,7 @@ def test_the_conversion_to_rows_is_counted(tmp_path):
 
 
 class Bomb:
-    """Makes a file where it is unpickled."""
+    """An object that makes a file when it is unpickled."""
 
     def __reduce__(self):
         return (open, ("the-pickle-ran", "w"))
@@ -249,7 +249,7 @@ vectors = st.lists(small, max_size=5)
     dtype=st.sampled_from(["int32", "int64"]),
 )
 def test_forged_arrays_give_their_matrix_or_are_refused(tmp_path_factory, kind, shape, entries, places, dtype):
-    """Compared with the entries one by one: SciPy itself would read outside its arrays where indices are wrong."""
+    """The matrix is compared entry by entry, because SciPy would read outside its arrays where indices are wrong."""
     data = np.arange(1.0, 1.0 + entries)
     first, second = (np.array(place, dtype) for place in places)
     names = ("row", "col") if kind == "coo" else ("indices", "indptr")

@@ -97,7 +97,7 @@ def inner(A):
 
 
 def without_memory(A):
-    """No block stays in memory."""
+    """A with a plan in which no block stays in memory."""
     inner(A).plan = inner(A).plan._replace(keep=frozenset())
     return A
 

@@ -55,7 +55,7 @@ def apfb_gap(nu, K2):
 
 @pytest.mark.parametrize(("kappa", "nu"), GRID)
 def test_K1_and_K2_close_the_proof(kappa, nu):
-    """From the bounds on the start that hold, K1 and K2 reach eps_k and delta_k; k = 1 is the hard case."""
+    """With the bounds on the start that are true, K1 and K2 reach eps_k and delta_k; k = 1 is the hard case."""
     rho, C = theory.dippa_rho(kappa), theory.dippa_C(kappa, nu)
     L, mu, C0 = math.sqrt(kappa), 1 / math.sqrt(kappa), 1.0
     for k in (1, 2, 10):
@@ -123,7 +123,7 @@ def test_aipfb_C_needs_its_factor_two():
 
 
 def test_aipfb_K1_as_printed_misses_eps():
-    """It has 1 - rho where the proof has 1/(1 - rho); at weak coupling rho is near 1/2 and that is a factor of four."""
+    """The formula has 1 - rho where the proof has 1/(1 - rho); at weak coupling this is a factor of four."""
     kappa, c = 1e4, 1e-3
     rho, C = theory.aipfb_rho(c), theory.aipfb_C(c)
     printed = theory.agd_steps((kappa + c) / (1 + c), 320 * C * (1 - rho) * (kappa + 2 * c + 1) * (1 + c) / rho)

@@ -82,7 +82,7 @@ def test_other_problems(violation, name, method):
 @pytest.mark.parametrize("violation", ["mu * 10", "mu of h * 100", "a sign", "slightly asymmetric", "ripples"])
 @pytest.mark.parametrize("method", ["apfb", "dppa", "krylov", "direct", "newton"])
 def test_methods_that_evaluate_few_gradients(violation, method):
-    """Their runs give few pairs of gradients to compare; the examination at the end decides."""
+    """Runs of these methods give few pairs of gradients to compare, so that the examination at the end decides."""
     check_violation(violation, "diagonal", method)
 
 

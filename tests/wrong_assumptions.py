@@ -68,7 +68,7 @@ def problem(name: str) -> tuple[sp.Saddle, np.ndarray, np.ndarray]:
 
 
 def box(q: sp.Smooth, plain: bool, grad=None, mu=None, L=None) -> sp.Smooth:
-    """q as a black box with the wrong parts that are given; unless plain, with the true prox and Hessian."""
+    """q as a black box with the wrong parts that are given and, unless plain, with the true prox and Hessian."""
     extra = {} if plain else {"prox": q.prox if q.has_prox else None, "quadratic": q.quadratic, "hessian": q.hessian}
     return sp.Smooth(grad or q.grad, mu=q.mu if mu is None else mu, L=q.L if L is None else L, **extra)
 
@@ -127,7 +127,7 @@ def asymmetric(size):
 
 
 def noisy(kind, level=1e-6):
-    """Noise of this size in every entry: random or not, relative to the entry or not."""
+    """A gradient with noise of this size in every entry: random or not, relative to the entry or not."""
 
     def change(q):
         rng = np.random.default_rng(11)
