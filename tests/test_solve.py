@@ -1,5 +1,6 @@
 """solve: how runs end, their results, and invalid arguments."""
 
+import gc
 import json
 import math
 import re
@@ -7,10 +8,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 from cases import case
 from reference import distance
 from tiers import slow_except
@@ -525,3 +528,44 @@ def test_the_progress_bar_shows_the_method_that_is_running(monkeypatch):
     assert result.solved
     assert labels[0] == first
     assert labels[-1] == result.method != first
+
+
+@pytest.mark.parametrize("strength", [0.1, 2.0])
+def test_a_run_keeps_to_its_memory_and_frees_it(strength):
+    m, n = 6000, 3000
+    rng = np.random.default_rng(5)
+    A = strength * scipy.sparse.random_array((m, n), density=1e-3, rng=rng, format="csr")
+    b = rng.standard_normal(m)
+    g = sp.Smooth(lambda x: 0.1 * x + np.tanh(x - b), mu=0.1, L=1.1)
+    h = sp.Smooth(lambda y: 0.1 * y + np.tanh(y), mu=0.1, L=1.1)
+    f = sp.Saddle(g, h, A)
+    vector = 8 * (m + n)
+    peaks = {}
+    gc.collect()
+    gc.disable()
+    try:
+        for memory in (60, None):
+            sp.solve(f, tol=1e-3, memory=memory)  # what is computed once, with f
+            tracemalloc.start()
+            result = sp.solve(f, tol=1e-3, memory=memory)
+            left, peaks[memory] = (size / vector for size in tracemalloc.get_traced_memory())
+            tracemalloc.stop()
+            assert result.solved
+            assert result.method.startswith("anderson")
+            assert left < 10  # of which the result takes one; the window alone takes more
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert peaks[60] < 60
+    assert peaks[None] > 60
+
+
+def test_a_memory_that_is_too_small_is_refused():
+    f, *_ = case("balanced")
+    for memory in (48, 0, -1, 1.5, True, "much"):
+        with pytest.raises(sp.ProblemError, match="expected a whole number of vectors above 48"):
+            sp.solve(f, memory=memory)
+    assert sp.Krylov().within(20).window == 10
+    assert sp.Catalyst(sp.Anderson(sp.LPDGS())).within(20).method.memory == 20
+    assert sp.Anderson(sp.LPDGS(), memory=5).within(20).memory == 5
+    assert sp.DIPPA().within(3) == sp.DIPPA()

@@ -102,9 +102,14 @@ class Rows:
         return self.buffer[: self.count, :]
 
     @property
+    def most(self) -> int:
+        """The number of rows for which there is room."""
+        return int(self.buffer.shape[0])
+
+    @property
     def full(self) -> bool:
         """Whether there is no room for another row."""
-        return bool(self.count == self.buffer.shape[0])
+        return self.count == self.most
 
     def start_row(self, row: Array) -> Array:
         """A copy of ``row`` to compute the next row in; with NumPy it is in the buffer, where ``append`` leaves it."""

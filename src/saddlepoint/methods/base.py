@@ -123,6 +123,10 @@ class Method(ABC):
         """The weights by which differences of states are measured, by field; fields without one are ignored."""
         return {"x": math.sqrt(f.mu_x), "y": math.sqrt(f.mu_y)}
 
+    def within(self, vectors: int) -> Method:
+        """The method with a memory of past steps of at most this many vectors like (x, y); itself if it has none."""
+        return self
+
     def inner_run(self, f: Saddle, s: Any) -> InnerRun:
         """The identical steps that follow the state ``s``; of a wrapper, those of the inner method."""
         return InnerRun(self, f, s, math.inf, lambda state, count: state)

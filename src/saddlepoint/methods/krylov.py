@@ -16,7 +16,7 @@ between two products when a certificate is reached; this recursion can, and has 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array, concat
@@ -90,6 +90,10 @@ class Krylov(Method):
         if (s.k + 1) % REFRESH == 0:
             r = -concat(f.field(x, y))
         return KrylovState(x, y, r, s.b, s.d.append(d), s.e.append(e), s.k + 1)
+
+    def within(self, vectors: int) -> Method:
+        """A window that is short enough: of each direction d, K d is kept too."""
+        return replace(self, window=min(self.window, max(1, vectors // 2)))
 
     def forget(self, s: KrylovState) -> KrylovState:
         """The state of the same point without directions."""

@@ -261,6 +261,10 @@ class Run:
         """The best certified point so far, with all that is known about it."""
         return make_result(self, status)
 
+    def release(self) -> None:
+        """Let go of everything, so that vectors are freed now; the run and its monitor refer to each other."""
+        vars(self).clear()
+
     def end_without_shards(self, lost: ShardsLost) -> Result:
         """The last point of which there is a copy in this process, and from which the checkpoint goes on."""
         if self.monitor.host_best is None:

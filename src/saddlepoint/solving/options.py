@@ -21,6 +21,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
 
 REACTIONS = ("raise", "adapt")  # to a constant that the run refutes
+BESIDE = 48  # vectors like (x, y) that a run takes at most, beside the past steps that its method keeps
 EXTREME = 1e152  # condition numbers beyond this have squares that are no floating-point numbers
 
 
@@ -44,6 +45,7 @@ class SolveOptions:
     progress: bool
     history: bool
     storage: str | None
+    memory: int | None  # most vectors like (x, y)
     adapt: bool  # correct a constant that the run refutes, instead of raising
     checkpoint: Path | None
     checkpoint_every: float
@@ -65,6 +67,7 @@ class SolveOptions:
         on_violation: Any,
         checkpoint: Any,
         checkpoint_every: Any,
+        memory: Any = None,
     ) -> SolveOptions:
         """The options, or a ProblemError that says what is wrong with one of them."""
         began = time.perf_counter()
@@ -77,9 +80,11 @@ class SolveOptions:
         if storage is not None:
             check_storage(f.A, storage)
         limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
+        vectors = None if memory is None else as_vectors(memory)
+        given = None if isinstance(method, str) and method == "auto" else as_method(method)
         return cls(
             tol=positive(tol, "tol"),
-            method=None if isinstance(method, str) and method == "auto" else stored(as_method(method), storage),
+            method=None if given is None else fitted(given, storage, vectors),
             costs=None if costs is None else as_costs(costs),
             limits=call_limits(max_calls),
             times=CallTimes(began, None if limit is None else f.clock() + limit),
@@ -87,6 +92,7 @@ class SolveOptions:
             progress=bool(progress),
             history=bool(history),
             storage=storage,
+            memory=vectors,
             adapt=on_violation == "adapt",
             checkpoint=None if checkpoint is None else as_path(checkpoint, "checkpoint"),
             checkpoint_every=as_seconds(checkpoint_every, "checkpoint_every"),
@@ -98,9 +104,21 @@ class SolveOptions:
         return "auto" if self.method is None else self.method
 
 
-def stored(method: Method, storage: str | None) -> Method:
-    """The method on a copy of A in ``storage``, if that is asked for."""
+def fitted(method: Method, storage: str | None, memory: int | None) -> Method:
+    """The method on a copy of A in ``storage`` and within ``memory`` vectors, where these are given."""
+    if memory is not None:
+        method = method.within(memory - BESIDE)
     return method if storage is None else Refined(method, storage)
+
+
+def as_vectors(memory: Any) -> int:
+    """A number of vectors with which a run can do."""
+    if isinstance(memory, bool) or not isinstance(memory, int) or memory <= BESIDE:
+        raise ProblemError(
+            f"memory is {short_repr(memory)}; expected a whole number of vectors above {BESIDE}, which a run needs "
+            "beside the steps that a method remembers"
+        )
+    return memory
 
 
 def as_costs(costs: Any) -> dict[str, float]:

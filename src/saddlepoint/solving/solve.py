@@ -17,7 +17,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import Plan, choose
 from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, sigterm_raises
 from saddlepoint.solving.loop import Run
-from saddlepoint.solving.options import SolveOptions, check_condition, starting_point, stored
+from saddlepoint.solving.options import SolveOptions, check_condition, fitted, starting_point
 from saddlepoint.solving.progress import make_progress, show_reading
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.state import RunState, ScheduleState, Session
@@ -40,6 +40,7 @@ def solve(
     progress: bool = False,
     history: bool = True,
     storage: str | None = None,
+    memory: int | None = None,
     on_violation: str = "raise",
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
@@ -61,6 +62,8 @@ def solve(
         history: keep a record of every certificate.
         storage: "float32" or "bfloat16" to let the method read a copy of A in that precision. Certificates are taken
             with A itself, and so are corrections of the copy's errors; where they no longer help, A takes over.
+        memory: the most vectors of the size of (x, y) that the run may take beside A and what the gradients take; the
+            windows of Anderson's mixing and of Krylov methods are made short enough. A run needs 48 beside these.
         on_violation: "raise" an AssumptionError when the run refutes a constant, or "adapt" it and go on.
         checkpoint: a file to which the run is written, and from which the same call goes on if it is there; x0 and y0
             are then not used, and budgets include what was spent before.
@@ -94,6 +97,7 @@ def solve(
         progress=progress,
         history=history,
         storage=storage,
+        memory=memory,
         on_violation=on_violation,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
@@ -116,7 +120,11 @@ def solve(
     wanted = options.checkpoint is not None and f.A.runtime.alone  # several processes have their own way
     label = state.schedule.methods[0].label
     with make_progress(options.progress, options.tol, label, f.A.runtime.reading) as bar, sigterm_raises(wanted):
-        return Run(f, options, state, checkpointer, bar).to_end()
+        run = Run(f, options, state, checkpointer, bar)
+        try:
+            return run.to_end()
+        finally:
+            run.release()
 
 
 def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: tuple[float, float]) -> tuple[Plan, int]:
@@ -138,4 +146,6 @@ def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: tuple
         grad_g, grad_h = (max(gradient, 1e-6) for gradient in seconds)
         costs = {"grad_g": grad_g, "grad_h": grad_h, "A": product, "At": product}
     plan = choose(f, costs)
-    return plan._replace(methods=tuple(stored(method, options.storage) for method in plan.methods)), timed
+    return plan._replace(
+        methods=tuple(fitted(method, options.storage, options.memory) for method in plan.methods)
+    ), timed

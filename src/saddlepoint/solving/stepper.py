@@ -40,7 +40,7 @@ class Stepper:
         self.view = View(self.counted) if fresh else self.own_view(self.counted)
         self.unchecked = False
         self.many: Steps | None = None  # compiled steps
-        self.origin: Any = self  # of the inner run for which they were compiled
+        self.origin: Any = object()  # of the inner run for which they were compiled
 
     def own_view(self, problem: Saddle) -> View:
         """The problem in the method's own coordinates."""

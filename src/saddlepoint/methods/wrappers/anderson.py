@@ -20,7 +20,7 @@ Reference:  D. Anderson, Iterative procedures for nonlinear integral equations, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,7 +31,7 @@ from saddlepoint.ground.arrays import Array, concat, eps_of, space_of, split_lik
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import Rows, inner, norm
 from saddlepoint.ground.states import arrays, with_arrays
-from saddlepoint.methods.base import int_option
+from saddlepoint.methods.base import Method, int_option
 from saddlepoint.methods.condat_vu import CondatVu
 from saddlepoint.methods.imex import IMEX
 from saddlepoint.methods.lpd_gs import LPDGS
@@ -132,6 +132,9 @@ class Anderson(Wrapper):
     """Safeguarded Anderson acceleration of another method."""
 
     window: int = int_option(40, "number of steps that are kept before all are dropped", 1)
+    memory: int = int_option(
+        0, "most vectors like (x, y) that the steps may take, if not 0; the window is then shorter"
+    )
 
     own_works: ClassVar[tuple[str, ...]] = ("anderson1965", "walker2011", "zhang2020")
 
@@ -145,8 +148,14 @@ class Anderson(Wrapper):
         inner, given = self.method.init(f, x, y), self.method.weights(f)
         fields = zip(inner._fields, inner, strict=True)
         weights = tuple(given.get(name, 0.0) for name, field in fields for _ in arrays(field))
-        memory = Memory.empty(self.window, difference(inner, inner, weights)[0])
+        flat = difference(inner, inner, weights)[0]
+        room = self.memory * sum(f.shape) // flat.shape[0] if self.memory else self.window
+        memory = Memory.empty(min(self.window, max(1, room)), flat)
         return AndersonState(inner.x, inner.y, inner, weights, memory, inner, math.inf, math.inf, 0, 0, 0)
+
+    def within(self, vectors: int) -> Method:
+        """The same with this memory, or with the memory that it has if that is less."""
+        return replace(self, memory=min(vectors, self.memory or vectors))
 
     def step(self, f: Saddle, s: AndersonState) -> AndersonState:
         """The state after one step of the inner method, combined with the steps before it."""
@@ -157,14 +166,14 @@ class Anderson(Wrapper):
         halved, waited = (length, 0) if length <= 0.5 * s.halved else (s.halved, s.waited + 1)
         failed = s.plain == 0 and (length > 2.0 * smallest or waited > (4 * self.window + 40) * 2**s.failures)
         if failed or not math.isfinite(length):
-            empty = Memory.empty(self.window, r)
+            empty = Memory.empty(s.memory.Q.most, r)
             return AndersonState(
                 best.x, best.y, best, s.weights, empty, best, smallest, smallest, 0, 2**s.failures, s.failures + 1
             )
         z = after
         memory = s.memory.with_residual(r, size, length)
         if memory is None:
-            memory = Memory.empty(self.window, r).with_residual(r, size, length)
+            memory = Memory.empty(s.memory.Q.most, r).with_residual(r, size, length)
             assert memory is not None
         elif s.plain == 0 and memory.Q.count > 0:
             step, memory = memory.mixed()

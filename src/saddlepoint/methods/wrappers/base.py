@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from saddlepoint.methods.base import Method, Needs
@@ -50,6 +50,10 @@ class Wrapper(Method):
     def normal_form(self, f: Saddle) -> View:
         """The normal form of the inner method."""
         return self.method.normal_form(f)
+
+    def within(self, vectors: int) -> Method:
+        """The wrapper of the inner method with such a memory."""
+        return replace(self, inner=self.method.within(vectors))
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The parameters of the inner method."""

@@ -121,7 +121,7 @@ class Smooth:
         self.grad = grad
         self.value = value
         self.has_prox = prox is not None
-        self.prox: Prox = self._no_prox if prox is None else prox
+        self.prox: Prox = partial(_no_prox, type(self).__name__) if prox is None else prox
         # An unknown constant is NaN; so is every sum and product with an unknown constant.
         self.L = math.nan if L is None else _constant(L, f"L of {name}", UNKNOWN)
         self.mu = math.nan if mu is None else _convexity(mu, self.L, f"mu of {name}")
@@ -267,8 +267,10 @@ class Smooth:
         """The prox of self + other, where it follows from the prox of other; None elsewhere."""
         return None
 
-    def _no_prox(self, v: Array, t: float) -> Array:
-        raise ProblemError(f"this {type(self).__name__} has no prox; give prox= to Smooth, or use a gradient method")
+
+def _no_prox(name: str, v: Array, t: float) -> Array:
+    """Refuse; a method of the function itself here would be a cycle of references, which is freed late."""
+    raise ProblemError(f"this {name} has no prox; give prox= to Smooth, or use a gradient method")
 
 
 def _sum(f: Callable[[Any], Any], g: Callable[[Any], Any], x: Any) -> Any:
