@@ -60,8 +60,8 @@ def test_the_same_definition_may_be_executed_again(as_before):
 @pytest.mark.parametrize(
     ("name", "known"),
     [
-        ("anderson-condat-vu", "prox, window"),
-        ("anderson-imex", "stride, accuracy, coupling, window"),
+        ("anderson-condat-vu", "prox, window, memory"),
+        ("anderson-imex", "stride, accuracy, coupling, window, memory"),
         ("catalyst-dippa", "inner, coupling, beta"),
         ("rapd", "fall"),
         ("dippa", "inner, coupling"),

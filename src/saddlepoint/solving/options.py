@@ -32,6 +32,19 @@ class CallTimes(NamedTuple):
     deadline: float | None  # by the clock of the problem; None without a limit
 
 
+class StorageOptions(NamedTuple):
+    """How the copy of A that the method reads is stored, and the most vectors like (x, y); None where not asked for."""
+
+    precision: str | None
+    memory: int | None
+
+    def applied(self, method: Method) -> Method:
+        """The method on such a copy, with such a memory."""
+        if self.memory is not None:
+            method = method.within(self.memory - BESIDE)
+        return method if self.precision is None else Refined(method, self.precision)
+
+
 @dataclass(frozen=True)
 class SolveOptions:
     """The arguments of `solve`, checked; `checked` makes them."""
@@ -44,8 +57,7 @@ class SolveOptions:
     callback: Callable[[Result], object] | None
     progress: bool
     history: bool
-    storage: str | None
-    memory: int | None  # most vectors like (x, y)
+    storage: StorageOptions
     adapt: bool  # correct a constant that the run refutes, instead of raising
     checkpoint: Path | None
     checkpoint_every: float
@@ -80,19 +92,18 @@ class SolveOptions:
         if storage is not None:
             check_storage(f.A, storage)
         limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
-        vectors = None if memory is None else as_vectors(memory)
+        room = StorageOptions(storage, None if memory is None else as_vectors(memory))
         given = None if isinstance(method, str) and method == "auto" else as_method(method)
         return cls(
             tol=positive(tol, "tol"),
-            method=None if given is None else fitted(given, storage, vectors),
+            method=None if given is None else room.applied(given),
             costs=None if costs is None else as_costs(costs),
             limits=call_limits(max_calls),
             times=CallTimes(began, None if limit is None else f.clock() + limit),
             callback=callback,
             progress=bool(progress),
             history=bool(history),
-            storage=storage,
-            memory=vectors,
+            storage=room,
             adapt=on_violation == "adapt",
             checkpoint=None if checkpoint is None else as_path(checkpoint, "checkpoint"),
             checkpoint_every=as_seconds(checkpoint_every, "checkpoint_every"),
@@ -102,13 +113,6 @@ class SolveOptions:
     def asked(self) -> str | Method:
         """The method as the caller asked for it."""
         return "auto" if self.method is None else self.method
-
-
-def fitted(method: Method, storage: str | None, memory: int | None) -> Method:
-    """The method on a copy of A in ``storage`` and within ``memory`` vectors, where these are given."""
-    if memory is not None:
-        method = method.within(memory - BESIDE)
-    return method if storage is None else Refined(method, storage)
 
 
 def as_vectors(memory: Any) -> int:

@@ -17,7 +17,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import Plan, choose
 from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, sigterm_raises
 from saddlepoint.solving.loop import Run
-from saddlepoint.solving.options import SolveOptions, check_condition, fitted, starting_point
+from saddlepoint.solving.options import SolveOptions, check_condition, starting_point
 from saddlepoint.solving.progress import make_progress, show_reading
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.state import RunState, ScheduleState, Session
@@ -113,7 +113,7 @@ def solve(
     checkpointer: Checkpointer = NoCheckpoint()
     if options.checkpoint is not None:
         every = options.checkpoint_every
-        checkpointer = RunFile(options.checkpoint, every, f, options.asked, options.storage)
+        checkpointer = RunFile(options.checkpoint, every, f, options.asked, options.storage.precision)
     session = Session(time.time(), timed_products=timed, identity_calls=int(options.checkpoint is not None))
     schedule = ScheduleState(plan.methods, [plan.message] if plan.message else [])
     state = checkpointer.load(RunState(options.tol, (x, y), (x, y), schedule, session))
@@ -146,6 +146,4 @@ def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: tuple
         grad_g, grad_h = (max(gradient, 1e-6) for gradient in seconds)
         costs = {"grad_g": grad_g, "grad_h": grad_h, "A": product, "At": product}
     plan = choose(f, costs)
-    return plan._replace(
-        methods=tuple(fitted(method, options.storage, options.memory) for method in plan.methods)
-    ), timed
+    return plan._replace(methods=tuple(options.storage.applied(method) for method in plan.methods)), timed
