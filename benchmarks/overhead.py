@@ -1,49 +1,186 @@
-"""The time that counting, checking and certifying take: `solve` against a plain loop of the same method."""
+"""How much longer a call of `solve` takes than the steps of the method in it.
+
+Problems are drawn afresh at every run of this page: three families, functions written by hand (`sp.Smooth` with a
+NumPy gradient, mu and L) and ready ones, mu from L/1000 to L, |A| from L/10 to 30 L. Every call gets new objects, so
+that nothing is known from an earlier call: it checks its arguments, estimates |A|, takes certificates, and examines
+functions written by hand before it says that the problem is solved.
+
+- *call / steps* is the time of the whole call divided by that of a plain loop of the same steps of the same method, on
+  the functions and the matrix as they are, without counting, checking or certifying.
+- *seconds / method_seconds* is what the result of the same call says.
+
+Times are CPU seconds of one thread, the smallest of interleaved repetitions; means are geometric. A run of `auto`
+counts where one method came to the end, since only then there is a loop to compare it with.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import saddlepoint as sp
-from saddlepoint.problems.generators import random_logistic, random_quadratic
+
+SIZES = ((60, 40), (300, 200), (1000, 1000))
+METHODS = ("auto", "lpd-gs", "dippa")
+TOL = 1e-6  # certified distance, in units of the size of the solution
+LIMIT = 20_000  # calls after which a run is left out
+
+Problem = Callable[[], sp.Saddle]
+
+
+class Row(NamedTuple):
+    """One problem, solved by one method."""
+
+    size: tuple[int, int]
+    own: bool
+    asked: str
+    calls: int
+    certificates: int
+    gradients: float
+    products: int
+    against_steps: float
+    told: float
+
+
+def log_cosh(rng: np.random.Generator, n: int, mu: float, own: bool) -> sp.Smooth:
+    """The sum of log cosh(x_i - b_i), and mu/2 |x|^2."""
+    b = rng.standard_normal(n)
+    return sp.Smooth(lambda x: mu * x + np.tanh(x - b), mu=mu, L=1.0 + mu) if own else sp.LogCosh(t=b, l2=mu)
+
+
+def logistic(rng: np.random.Generator, n: int, mu: float, own: bool) -> sp.Smooth:
+    """Logistic regression with 2 n rows."""
+    D, labels = rng.standard_normal((2 * n, n)), rng.choice([-1.0, 1.0], 2 * n)
+    rows = 2 * n
+    if not own:
+        return sp.Logistic(D, labels, mu)
+    M = labels[:, None] * D
+    L = np.linalg.norm(M, 2) ** 2 / (4.0 * rows) + mu
+    return sp.Smooth(lambda x: mu * x - (1.0 / (1.0 + np.exp(M @ x))) @ M / rows, mu=mu, L=L)
+
+
+def quadratic(rng: np.random.Generator, n: int, mu: float, own: bool) -> sp.Smooth:
+    """A dense quadratic function with eigenvalues from mu to 1."""
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    P = Q * np.geomspace(mu, 1.0, n) @ Q.T
+    P, b = 0.5 * (P + P.T), rng.standard_normal(n)
+    low = mu * (1.0 - 1e-9)
+    return sp.Smooth(lambda x: P @ x + b, mu=low, L=1.0 + 1e-9) if own else sp.Quadratic(P, b)
+
+
+FAMILIES = {"log-cosh": log_cosh, "logistic": logistic, "quadratic": quadratic}
+
+
+def drawn(size: tuple[int, int], family: str, own: bool, seed: int) -> Problem:
+    """A function that makes one problem, of new objects at every call."""
+    rng = np.random.default_rng(seed)
+    (m, n), make = size, FAMILIES[family]
+    mu_x, mu_y = 10.0 ** rng.uniform(-3.0, 0.0, 2)
+    g, h = make(rng, m, mu_x, own), make(rng, n, mu_y, own)
+    A = rng.standard_normal(size)
+    A *= max(g.L, h.L) * 10.0 ** rng.uniform(-1.0, 1.5) / np.linalg.norm(A, 2)
+    return lambda: sp.Saddle(_fresh(g), _fresh(h), A)
+
+
+def _fresh(f: sp.Smooth) -> sp.Smooth:
+    return f.replace()
 
 
 def bare(f: sp.Saddle, method: sp.Method, steps: int) -> float:
-    """Seconds of ``steps`` steps without counting, checking or certifying."""
-    view = method.normal_form(f)
+    """CPU seconds of ``steps`` steps without counting, checking or certifying; |A| is known before."""
+    assert f.norm >= 0.0
     m, n = f.shape
     began = time.process_time()
+    view = method.normal_form(f)
     state = method.init(view.problem, *view.to(np.zeros(m), np.zeros(n)))
     for _ in range(steps):
         state = method.step(view.problem, state)
     return time.process_time() - began
 
 
-def main(repeats: int = 15) -> str:
-    """The table, as Markdown: the fastest of interleaved repetitions in CPU time, because noise can only add time."""
-    lines = [
-        "| problem (n = 200) | method | steps | bare loop (ms) | solve (ms) | overhead |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, make in (("quadratic", random_quadratic), ("logistic", random_logistic)):
-        f = make(200, 200, 1e3, 1e3, 100, seed=1)
-        for label in ("dippa", "aipfb", "catalyst-dippa", "catalyst-aipfb"):
-            method = sp.make_method(label)
-            steps = sp.solve(f, method=method, tol=1e-7).iterations  # this also estimates |A|, once
-            plain = full = float("inf")
-            for _ in range(repeats):
-                plain = min(plain, bare(f, method, steps))
-                began = time.process_time()
-                sp.solve(f, method=method, tol=1e-7)
-                full = min(full, time.process_time() - began)
-            share = 100 * (full / plain - 1)
-            lines.append(f"| {name} | {label} | {steps} | {1e3 * plain:.1f} | {1e3 * full:.1f} | {share:.0f} % |")
-            print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+def measured(make: Problem, size: tuple[int, int], own: bool, asked: str, repeats: int) -> Row | None:
+    """The row of one problem and method; None if it is not solved within the limit, or by several methods."""
+    found = sp.solve(make(), method=asked, tol=1e-3, max_calls=LIMIT)
+    tol = TOL * math.hypot(np.linalg.norm(found.x), np.linalg.norm(found.y))
+    result = sp.solve(make(), method=asked, tol=tol, max_calls=LIMIT)
+    if not result.solved or ", then " in result.message or result.provenance["corrections"]:
+        return None
+    method = sp.make_method(result.method)
+    plain = full = told = math.inf
+    for _ in range(repeats):
+        plain = min(plain, bare(make(), method, result.iterations))
+        f = make()
+        began = time.process_time()
+        result = sp.solve(f, method=asked, tol=tol, max_calls=LIMIT)
+        full = min(full, time.process_time() - began)
+        told = min(told, result.seconds / result.method_seconds)
+    setup = result.setup_calls
+    return Row(
+        size,
+        own,
+        asked,
+        max(result.calls.values()),
+        result.monitor_calls,
+        0.5 * (setup["grad_g"] + setup["grad_h"]),
+        setup["A"],
+        full / plain,
+        told,
+    )
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """The rows by size, functions and method, as Markdown."""
+    yield (
+        "| size | functions | method | problems | calls | certificates | other gradients | other products "
+        "| call / steps, mean | largest | seconds / method_seconds, mean |"
+    )
+    yield "|" + "---|" * 11
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        for own in (row.own, None):
+            for asked in (row.asked, "all") if own is not None else ("all",):
+                groups.setdefault((row.size, own, asked), []).append(row)
+    for row in rows:
+        groups.setdefault((None, None, "all"), []).append(row)
+    order = sorted(groups, key=lambda key: (key[0] or (10**9, 0), key[1] is None, not key[1], key[2] == "all", key[2]))
+    for key in order:
+        size, own, asked = key
+        some = groups[key]
+        medians = [np.median([getattr(row, name) for row in some]) for name in Row._fields[3:7]]
+        ratios = [row.against_steps for row in some]
+        yield (
+            f"| {'all' if size is None else f'{size[0]} x {size[1]}'} "
+            f"| {'all' if own is None else 'by hand' if own else 'ready'} | {asked} | {len(some)} | "
+            + " | ".join(f"{median:.0f}" for median in medians)
+            + f" | {mean(ratios):.2f} | {max(ratios):.1f} | {mean([row.told for row in some]):.2f} |"
+        )
+
+
+def mean(values: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def main(draws: int, repeats: int) -> str:
+    """The table, as Markdown; medians of calls, certificates, gradients of a function and products each way."""
+    seed = time.time_ns() % 10**9
+    rows = []
+    for size in SIZES:
+        for family in FAMILIES:
+            for own in (True, False):
+                for draw in range(draws):
+                    make = drawn(size, family, own, seed + draw)
+                    for asked in METHODS:
+                        row = measured(make, size, own, asked, repeats)
+                        print(family, draw, row, file=sys.stderr, flush=True)
+                        rows += [] if row is None else [row]
+    return "\n".join([*table(rows), "", f"Seed of this run: {seed}."])
 
 
 if __name__ == "__main__":
-    print(main(3 if "--quick" in sys.argv else 15))
+    print(main(1, 2) if "--quick" in sys.argv else main(4, 3))

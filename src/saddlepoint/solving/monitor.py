@@ -19,12 +19,15 @@ from saddlepoint.solving.result import Record, Result, Status
 from saddlepoint.solving.state import Point, RunState
 from saddlepoint.theory.certificate import NO_CERTIFICATE, Certificate
 
-CHECK_GROWTH = 1.05  # factor by which calls and steps grow between two certificates
 CHECK_LEAST = 16  # calls and steps between two certificates, at least: a certificate is four calls itself
+CHECK_GROWTH = 0.05  # calls and steps between two certificates, as a share of all of them, in a long run
+CHECK_EARLY = 0.3, 120  # the same in a short run: as a share, and at most
+LATER = 1.05  # factor by which a certificate comes later than the predicted end of the run
 STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 AT_FLOOR = 10.0  # certified distance up to which the arithmetic allows no more, in units of its precision
 NEAR_FLOOR = 100.0  # the same where the method may be to blame
 NEAR_CHECKS = 24  # certificates without progress that make a stall there
+WORTH_DIAGNOSING = 2000  # calls without progress after which the problem is examined for wrong assumptions
 LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that make a stall anywhere
 PROGRESS = 0.9  # factor by which the certified distance falls if a certificate shows progress
 
@@ -33,9 +36,28 @@ class StoppedByCallback(Exception):  # noqa: N818 - a signal within the run, not
     """The callback has raised StopIteration."""
 
 
-def next_check(work: int) -> int:
-    """The calls and steps at which the next certificate is taken, after one at ``work``."""
-    return max(work + CHECK_LEAST, math.ceil(CHECK_GROWTH * work))
+def latest_check(work: int) -> int:
+    """The calls and steps at which the next certificate is taken at the latest, after one at ``work``."""
+    share, most = CHECK_EARLY
+    return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work, min(share * work, most)))
+
+
+def next_check(work: int, records: list[Record], tol: float) -> int:
+    """The calls and steps at which the next certificate is taken, after one at ``work``.
+
+    It is where the distance is predicted to be ``tol`` if it goes on falling as it fell between the last two records,
+    but not later than ``latest_check``.
+    """
+    last = records[-2:]
+    if len(last) < 2 or not 0.0 < last[1].distance < last[0].distance < math.inf:
+        return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work))
+    ratio = math.log(last[1].distance / tol) / math.log(last[0].distance / last[1].distance)
+    ahead = LATER * ratio * (_work(last[1]) - _work(last[0]))
+    return min(work + math.ceil(max(CHECK_LEAST, ahead)), latest_check(work))
+
+
+def _work(record: Record) -> int:
+    return record.grad_g + record.grad_h + record.A + record.At + record.iteration
 
 
 class Monitor:
@@ -90,7 +112,7 @@ class Monitor:
         """Take a certificate, call the callback, and return the status of the run if it is over."""
         certificate = self.certify(x, y)
         state, work = self.state.monitor, self.state.work
-        state.next_check = next_check(work)
+        state.next_check = next_check(work, state.records, self.state.tol)
         if self.callback is not None:
             try:
                 with self.clock:
@@ -192,13 +214,14 @@ class Monitor:
         waited = state.checks - check
         near_floor = False
         if waited >= STALL_CHECKS:
-            self.diagnose()
             if self.floor is None or self.floor[0] is not certificate:
                 with self.clock:
                     self.floor = certificate, max(self.audit.floor(*self.state.best, certificate), math.ulp(0.0))
             floors = certificate.distance / self.floor[1]
             self.at_rounding_floor = self.mu_known and floors <= AT_FLOOR
             near_floor = self.mu_known and floors <= NEAR_FLOOR and waited >= NEAR_CHECKS
+            if self.at_rounding_floor or near_floor or self.state.counts.total - calls >= WORTH_DIAGNOSING:
+                self.diagnose()
         checks, most = LONG_STALL
         for_long = waited >= checks and self.state.counts.total > 100 * calls + most
         return self.at_rounding_floor or near_floor or for_long

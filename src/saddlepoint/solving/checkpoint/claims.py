@@ -18,7 +18,7 @@ from saddlepoint.ground.arrays import Array, is_array, to_host
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.monitor import next_check
+from saddlepoint.solving.monitor import latest_check
 from saddlepoint.solving.result import Record
 from saddlepoint.solving.state import Correction, RunState
 
@@ -70,7 +70,7 @@ def _check_counts(run: RunState, fresh: RunState) -> None:
         raise ValueError("it has counts that are not whole numbers, or too large")
     if checks > monitor.checks or calls > counts.total or run.schedule.marked > counts.busiest:
         raise ValueError("it has made progress after more calls than it has made")
-    if monitor.next_check > next_check(run.work):
+    if monitor.next_check > latest_check(run.work):
         raise ValueError(f"its next certificate would be after {monitor.next_check} calls and steps, now {run.work}")
     if not all(type(record) is Record for record in monitor.records):
         raise ValueError("its history has rows that are no records")
