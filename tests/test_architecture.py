@@ -88,6 +88,15 @@ def test_the_core_needs_no_heavy_package():
     assert not set(loaded) & set(heavy.split())
 
 
+def test_importing_the_package_loads_three_parts_of_scipy():
+    """Each of the others takes long to load, and only some problems need one."""
+    code = "import sys, saddlepoint; print(*sys.modules)"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    parts = [name.split(".")[1] for name in names if name.startswith("scipy.")]
+    large = {part for part in parts if parts.count(part) > 5}
+    assert large <= {"_lib", "linalg", "sparse", "special"}
+
+
 def test_only_the_command_line_needs_typer_and_rich_when_loaded():
     heavy = {"typer", "rich", "matplotlib", "pandas"}
     for path in SOURCE.rglob("*.py"):

@@ -225,6 +225,7 @@ def test_a_smaller_tol_goes_on_and_is_what_one_run_would_have_found(tmp_path):
 
 def test_time_goes_on_too(tmp_path):
     f = random_quadratic(150, 100, 1e6, 1e6, 1e6, seed=0)
+    assert f.norm > 0.0  # the limit is that of the whole call, with the estimate of |A|
     file = tmp_path / "run"
     first = sp.solve(f, method="aipfb", tol=1e-12, max_seconds=0.3, checkpoint=file)
     assert first.status == "out of time"

@@ -19,6 +19,8 @@ __all__: list[str] = []
 for _module in pkgutil.walk_packages(importlib.import_module(_PACKAGE).__path__, f"{_PACKAGE}."):
     if _module.name != __name__:
         for _class in vars(importlib.import_module(_module.name)).values():
+            if getattr(_class, "__module__", None) != _module.name:  # most names of a module are imported from others
+                continue
             if inspect.isclass(_class) and issubclass(_class, Method) and not inspect.isabstract(_class):
                 globals()[_class.__name__] = _class
 

@@ -22,7 +22,7 @@ from saddlepoint.theory.certificate import NO_CERTIFICATE, Certificate
 CHECK_LEAST = 16  # calls and steps between two certificates, at least: a certificate is four calls itself
 CHECK_GROWTH = 0.05  # calls and steps between two certificates, as a share of all of them, in a long run
 CHECK_EARLY = 0.3, 120  # the same in a short run: as a share, and at most
-LATER = 1.05  # factor by which a certificate comes later than the predicted end of the run
+FALL = 4.0  # factor by which the certified distance is to fall from one certificate to the next
 STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 AT_FLOOR = 10.0  # certified distance up to which the arithmetic allows no more, in units of its precision
 NEAR_FLOOR = 100.0  # the same where the method may be to blame
@@ -42,18 +42,18 @@ def latest_check(work: int) -> int:
     return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work, min(share * work, most)))
 
 
-def next_check(work: int, records: list[Record], tol: float) -> int:
+def next_check(work: int, records: list[Record]) -> int:
     """The calls and steps at which the next certificate is taken, after one at ``work``.
 
-    It is where the distance is predicted to be ``tol`` if it goes on falling as it fell between the last two records,
-    but not later than ``latest_check``.
+    It is where the certified distance will have fallen by the factor ``FALL`` if it goes on falling as it fell between
+    the last two records, but not later than ``latest_check``. It does not depend on tol, so that a run that is
+    continued with a smaller one is the run that would have been.
     """
     last = records[-2:]
     if len(last) < 2 or not 0.0 < last[1].distance < last[0].distance < math.inf:
         return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work))
-    ratio = math.log(last[1].distance / tol) / math.log(last[0].distance / last[1].distance)
-    ahead = LATER * ratio * (_work(last[1]) - _work(last[0]))
-    return min(work + math.ceil(max(CHECK_LEAST, ahead)), latest_check(work))
+    ahead = (_work(last[1]) - _work(last[0])) * math.log(FALL) / math.log(last[0].distance / last[1].distance)
+    return work + math.ceil(max(CHECK_LEAST, min(ahead, latest_check(work) - work)))
 
 
 def _work(record: Record) -> int:
@@ -112,7 +112,7 @@ class Monitor:
         """Take a certificate, call the callback, and return the status of the run if it is over."""
         certificate = self.certify(x, y)
         state, work = self.state.monitor, self.state.work
-        state.next_check = next_check(work, state.records, self.state.tol)
+        state.next_check = next_check(work, state.records)
         if self.callback is not None:
             try:
                 with self.clock:

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 
 from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
@@ -354,7 +353,7 @@ def _orthogonal(w: Array, basis: list[Array], parts: Array) -> Array:
 
 def _curvature(found: _Arnoldi, z: Array, calls: int) -> Curvature:
     basis, H = found.basis, found.H
-    values, vectors = eigh(0.5 * (H + H.T))
+    values, vectors = np.linalg.eigh(0.5 * (H + H.T))
     flat, steep = (_combined(basis, vectors[:, i]) for i in (0, -1))
     left, sizes, right = np.linalg.svd(H - H.T)
     unit = np.zeros(z.shape[0])
