@@ -12,7 +12,7 @@ from numpy.random import Generator
 from scipy import sparse
 
 import saddlepoint as sp
-from saddlepoint.apps import AUCClassifier, ConstrainedGame, PolicyEvaluation
+from saddlepoint.apps import AUCClassifier, ConstrainedGame, ExtensiveGame, PolicyEvaluation
 from saddlepoint.apps.constrained_huber import ConstrainedHuber
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.robust_least_squares import RobustLeastSquares
@@ -296,6 +296,51 @@ def constrained_game(rng: Generator) -> Iterator[Claim]:
     yield Claim("ConstrainedGame", "exploitability", found.exploitability, truth, found.solved, found.message)
 
 
+def extensive_game(rng: Generator) -> Iterator[Claim]:
+    """Games on a tree of one or two choices, with leaves of the same sequences whose payoffs cancel."""
+    players = []
+    for _ in range(2):
+        sets = [("first", ["left", "right", "middle"][: int(rng.integers(2, 4))], 0)]
+        if rng.random() < 0.6:
+            sets.append(("second", ["left", "right"], int(rng.integers(0, len(sets[0][1]) + 1))))
+        players.append((sets, 1 + sum(len(actions) for _, actions, _ in sets)))
+    (first, n), (second, m) = players
+    scale = between(rng, -9, 9)
+    payoffs = [(i, j, scale * float(rng.standard_normal())) for i in range(m) for j in range(n)]
+    for _ in range(int(rng.integers(0, 6))):
+        i, j, large = int(rng.integers(m)), int(rng.integers(n)), scale * between(rng, 0, 14)
+        payoffs += [(i, j, large), (i, j, scale * float(rng.standard_normal())), (i, j, -large)]
+    payoffs = [payoffs[k] for k in rng.permutation(len(payoffs))]
+    A = decimals(np.zeros((m, n)))
+    for i, j, payoff in payoffs:
+        A[i, j] += Decimal(payoff)
+    found = ExtensiveGame(first, second, payoffs).solve(tol=scale * between(rng, -8, -3), max_seconds=1.0, max_steps=60)
+    x, y = _played(second, found.x), _played(first, found.y)
+    truth = _best(first, A.T @ x) + _best(second, -(A @ y))
+    yield Claim("ExtensiveGame", "exploitability", found.exploitability, truth, found.solved, found.message)
+
+
+def _played(sets: list[tuple[str, list[str], int]], v: Array) -> Decimals:
+    """The exact strategy with the probabilities of v at each information set."""
+    plan, start = decimals(np.maximum(v, 0.0)), 1
+    plan[0] = Decimal(1)
+    for _, actions, parent in sets:
+        own = slice(start, start + len(actions))
+        total = sum(plan[own])
+        chances = plan[own] / total if total else decimals(np.ones(len(actions))) / Decimal(len(actions))
+        plan[own], start = plan[parent] * chances, own.stop
+    return plan
+
+
+def _best(sets: list[tuple[str, list[str], int]], weights: Decimals) -> Decimal:
+    """The value of a best response, from the last information set to the first."""
+    values, end = weights.copy(), len(weights)
+    for _, actions, parent in reversed(sets):
+        values[parent] += max(values[end - len(actions) : end])
+        end -= len(actions)
+    return Decimal(values[0])
+
+
 def coupled_costs(rng: Generator) -> Iterator[Claim]:
     """Two players with costs: the exploitability is the duality gap."""
     m, n = sizes(rng, 6)
@@ -318,6 +363,7 @@ APPLICATIONS: dict[str, Callable[[Generator], Iterator[Claim]]] = {
     "application: robust": robust,
     "application: matrix game": matrix_game,
     "application: constrained game": constrained_game,
+    "application: extensive game": extensive_game,
     "application: coupled costs": coupled_costs,
 }
 
