@@ -115,6 +115,38 @@ def test_the_certificate_is_made_again_if_the_gradient_is_another_one_now():
     assert audit.noise["g"] > 1e-3
 
 
+# -- gradients that are rounded ----------------------------------------------------------------------------------------
+
+
+def staircase(rng):
+    """A problem whose gradient is rounded coarsely, before or after its product, perhaps inside a domain."""
+    m = int(rng.integers(1, 8))
+    spectrum = np.geomspace(10.0 ** rng.uniform(-3, 0), 1.0, m) if m > 1 else np.ones(1)
+    Q = np.linalg.qr(rng.standard_normal((m, m)))[0]
+    H, x = (Q * spectrum) @ Q.T, rng.uniform(0.5, 2.0, m)
+    grain, before = 10.0 ** rng.uniform(-7, -1.5), rng.random() < 0.5
+    least = 0.3 if rng.random() < 0.5 else -np.inf
+
+    def grad(v):
+        if (v <= least).any():
+            return np.full(m, np.nan)
+        return H @ (grain * np.round((v - x) / grain)) if before else grain * np.round(H @ (v - x) / grain)
+
+    g = sp.Smooth(grad, mu=spectrum[0] * (1.0 - 1e-9), L=1.0 + 1e-9)
+    return sp.Saddle(g, sp.Quadratic(1.0), np.zeros((m, 1))), x, grain
+
+
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(k, marks=pytest.mark.slow) for k in range(8, 80))])
+def test_coarse_rounding_is_not_reported_as_a_wrong_constant(seed):
+    """Its steps can be longer than every line around the point, or end with the domain."""
+    rng = np.random.default_rng(seed)
+    f, x, grain = staircase(rng)
+    for method in ("extragradient", "lpd-gs"):
+        start = x * (1.0 + 10.0 ** rng.uniform(-8, -0.5) * rng.uniform(-1, 1, len(x)))
+        result = sp.solve(f, start, np.zeros(1), method=method, tol=grain, max_calls=200)
+        assert result.certificate.distance >= np.linalg.norm(result.x - x) * (1.0 - 1e-9) - 1e-12
+
+
 # -- code in a lower precision -----------------------------------------------------------------------------------------
 
 

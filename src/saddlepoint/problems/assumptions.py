@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, copied, eps_of
+from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.adjoint import PRODUCTS, wrong_transpose
 from saddlepoint.parts.functions.circulation import Circulation, circulation
 from saddlepoint.parts.functions.probes import (
+    CLOSER,
     NOISE,
     Curvature,
     Unexaminable,
@@ -50,6 +51,7 @@ PIECES = 8  # pieces into which the line between two points is divided when thei
 LEVELS = 4  # how often the worst of these pieces is divided again
 DOUBTS = 8  # number of such lines without a proof, after which the differences of the run count as noise
 FINEST = 1e3  # length down to which steps are searched for, in units of rounding of the point
+LINES = 3  # number of random lines on which jumps of a gradient are searched for
 DIVISIONS = 40  # most divisions of such a line, each into PIECES; a line near 0 could be divided without end
 LONGEST = 0.1  # the last of these lengths, in units of the length of the point
 LONGER = 64.0  # factor from one length to the next at which a proof is examined again
@@ -217,7 +219,7 @@ class GradientCheck:
         if writes_into_argument(self.grad, x):
             raise changed_argument(self.name)
         proof = self._proven(x0, p0, x, p)
-        if proof is None:
+        if proof is None or self._is_staircase(x, p, proof):
             return
         noise = self._measure(x, p)
         if proof.error > 2.0 * NOISE * noise:
@@ -368,6 +370,48 @@ class GradientCheck:
             return False
         self.noise = max(self.noise, last.error, whole.error, known.error)
         return True
+
+    def _is_staircase(self, x: Array, p: Array, proof: Pair) -> bool:
+        """Whether the gradient, p at x, has jumps so large that the errors of the pair ``proof`` are no wonder.
+
+        A gradient that is rounded coarsely is a staircase. Its steps can be longer than the line on which it looks too
+        flat for mu, or end with the domain, but along other lines around x it jumps. If the pair is too steep, the
+        gradient must also be flat beside its jumps: otherwise L is wrong.
+        """
+        least = proof.error / (4.0 * math.sqrt(x.shape[0]))  # the smallest jump that matters
+        for seed in range(LINES):
+            a, pa, b, pb = self._random_line(x, p, seed)
+            finest = FINEST * eps_of(p) * max(norm(a), norm(b))
+            flat = proof.cross < self.mu
+            for _ in range(DIVISIONS):
+                points, slopes = self._along(a, pa, b, pb)
+                if len(slopes) <= PIECES:
+                    break
+                ends = list(pairwise(zip(points, slopes, strict=True)))
+                pieces = [self._pair(*end, *start) for start, end in ends]
+                k = int(np.argmax([piece.change for piece in pieces]))
+                (a, pa), (b, pb) = ends[k]
+                rounding = self._rounding(a, pa, b, pb)
+                flat = flat or any(piece.cross < 0.5 * self.mu and piece.error > rounding for piece in pieces)
+                if not pieces[k].change > least + rounding:
+                    break
+                if not pieces[k].length > finest:
+                    if flat:
+                        self.noise = max(self.noise, proof.error, math.sqrt(x.shape[0]) * pieces[k].change)
+                    return flat
+        return False
+
+    def _random_line(self, x: Array, p: Array, seed: int) -> tuple[Array, Array, Array, Array]:
+        """The ends of a line through x in a random direction, each with its gradient: as long as the domain allows."""
+        draw = np.random.default_rng(seed).standard_normal(x.shape[0])
+        step = space_of(x).cast(draw * (length_scale(x, p, self.L) / np.linalg.norm(draw)))
+        ends = []
+        for sign in (-1.0, 1.0):
+            points = [x + (sign * closer) * step for closer in CLOSER] + [x]
+            slopes = (gradient_or_none(self.grad, point) for point in points)
+            ends.append(next(((point, q) for point, q in zip(points, slopes, strict=True) if q is not None), (x, p)))
+        self.note(f"grad_{self.name}", 2)
+        return *ends[0], *ends[1]
 
     def _refutation(self, pair: Pair, x: Array, p: Array, noise: float) -> AssumptionError:
         """The error that names what is wrong: convexity, or the one of mu and L that is wrong by the larger factor.

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
+from saddlepoint.ground.errors import AssumptionError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling.adjoint import additivity_error
 from saddlepoint.parts.functions.probes import (
@@ -47,6 +49,7 @@ MEMORY = 3_000_000  # most numbers that the search keeps in memory
 UNEXAMINED = "the gradient is not finite around the point, or raises an exception there"
 SPLITS = 0.5637, 0.8719  # shares of a vector that is split to measure the errors of products
 ALIKE = 0.999  # cosine from which two directions count as one
+NEARBY = 1.0, 1.0 / 32.0, 1.0 / 1024.0  # distances at which coarse rounding is looked for, in units of ASIDE
 PAIRS = 2  # number of random pairs of vectors on which A' is compared with A
 
 
@@ -202,8 +205,8 @@ class Audit:
                 if name in self.gradient_checks and not (memory is not None and memory.covers(point)):
                     p = self._gradient(name, point)
                     noise = None if p is None else self._noise(name, point, p)
-                    if noise is not None:
-                        self._allow(name, noise)
+                    if p is not None and noise is not None:
+                        self._allow(name, noise, self._coarse(name, point, p, noise))
             self._measure_products(x, y)
         self.measured = True
 
@@ -249,6 +252,24 @@ class Audit:
         apart = [sizes(a - b) / math.sqrt(2.0) for a, b in pairs if a is not None and b is not None]
         level = np.maximum.reduce([noise.level, *apart])
         return noise._replace(level=level if np.ndim(level) else float(level))
+
+    def _coarse(self, name: str, x: Array, p: Array, noise: Noise) -> float:
+        """The errors of a gradient, p at x, that is rounded coarsely: a line can be on one step of such a staircase.
+
+        They are 0 if a few gradients at different distances from x show none.
+        """
+        f: Smooth = getattr(self.f, name)
+        check = GradientCheck(name, f.mu, f.L, f.grad, self.meter.note, stated_error(f))
+        check.noise = quiet = NOISE * noise.total
+        step = space_of(x).cast(np.random.default_rng(0).standard_normal(x.shape[0]))
+        step = step * (ASIDE * length_scale(x, p, f.L) / norm(step))
+        for closer in NEARBY:
+            pair = pair_from(f.grad, x, p, closer * step)
+            self.meter.note(f"grad_{name}", 1)
+            with suppress(AssumptionError):  # a wrong constant matters only if the run is to be reported as solved
+                if pair is not None:
+                    check.compare(*pair)
+        return check.noise if check.noise > quiet else 0.0
 
     def _allow(self, name: str, noise: Noise, coarse: float = 0.0) -> None:
         """Let certificates allow for this noise, and for errors of the size ``coarse``."""
@@ -322,7 +343,8 @@ class Audit:
         If a certificate is false because of mu, the line from the point to the solution shows that mu is wrong. It is
         not known, but the field points along it where the slowest part of a method's error is left; so do its steps.
         """
-        yield local.flat, usual
+        for closer in NEARBY:  # coarse rounding can look right from one distance
+            yield local.flat, closer * usual
         yield local.unit, usual
         if thoroughly:
             yield local.steep, usual
