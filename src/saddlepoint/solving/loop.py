@@ -262,8 +262,9 @@ class Run:
         return make_result(self, status)
 
     def release(self) -> None:
-        """Let go of everything, so that vectors are freed now; the run and its monitor refer to each other."""
-        vars(self).clear()
+        """Let go of everything, so that vectors are freed now; run, monitor, audit and checks refer to each other."""
+        for part in (self.monitor.audit, self.monitor, self):
+            vars(part).clear()
 
     def end_without_shards(self, lost: ShardsLost) -> Result:
         """The last point of which there is a copy in this process, and from which the checkpoint goes on."""
