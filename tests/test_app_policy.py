@@ -354,7 +354,7 @@ def processes(draw):
     S = draw(st.integers(2, 12))
     P = rng.dirichlet(np.full(S, draw(st.sampled_from([0.2, 1.0]))), size=S)
     P /= P.sum(axis=1, keepdims=True)
-    weights = rng.uniform(0.2, 1.0, S)  # of no stationary distribution: off-policy
+    weights = rng.uniform(0.2, 1.0, S)  # off-policy: not the stationary distribution
     return P, rng.standard_normal(S), draw(st.floats(0.0, 0.99)), weights, rng
 
 
@@ -375,7 +375,8 @@ def test_features_of_a_random_process(process, ridge, ridge_w):
     M, C, b = moments(F, P @ F, r, gamma, weights, ridge_w)
     expected = minimiser(M, C, b, ridge)
     found = task.solve(tol=1e-6)
-    slack = 1e-13 * np.linalg.cond(C) * np.linalg.cond(M) * (1.0 + np.linalg.norm(expected))  # of the reference
+    # The error of the reference.
+    slack = 1e-13 * np.linalg.cond(C) * np.linalg.cond(M) * (1.0 + np.linalg.norm(expected))
     if found.certificate is not None:  # the proof is one, whether tol was reached or not
         assert np.linalg.norm(found.theta - expected) <= found.certificate.distance + slack
     if ridge > 0.0 or np.linalg.cond(M) ** 2 * (1.0 + np.linalg.norm(expected)) <= 1e8:

@@ -129,7 +129,7 @@ def test_the_whole_certifies_the_worst_block(seed):
         assert found.assumes == expected.assumes
     worst = batch.problem.certificate(u, v)
     assert worst.distance == pytest.approx(max(c.distance for c in own), rel=1e-9)
-    # what a method reduces, the field of the whole, is the root of the sum of the squares of the distances
+    # The residual of the whole batch is the root of the sum of the squares of the distances.
     assert 2**0.5 * worst.residual == pytest.approx(np.linalg.norm([c.distance for c in own]), rel=1e-9)
 
 
@@ -378,7 +378,7 @@ def test_couplings_and_methods_of_every_library(xp):
     np.testing.assert_allclose(to_host(theirs.gram()), mine.gram().toarray(), atol=1e-14)
     assert theirs.norm == pytest.approx(mine.norm, rel=1e-9)
     fs = [in_library(f, xp) for f in problems("no b", count=3)]
-    assert all(result.solved for result in solve_many(fs, tol=1e-2, method="dppa"))  # which takes the Gram matrix
+    assert all(result.solved for result in solve_many(fs, tol=1e-2, method="dppa"))  # dppa takes the Gram matrix
 
 
 def test_float32_is_certified_in_float64(xp):

@@ -83,7 +83,8 @@ def test_an_oracle_that_raises_in_the_middle_hands_over_the_best_point(where, me
     found = caught.value.result
     assert found.certificate[:-1] == broken.certificate(found.x, found.y)[:-1]
     assert found.certificate.distance < found.history[0].distance
-    assert sp.solve(broken, method=method, tol=1e-9, checkpoint=tmp_path / "run").solved  # it works again: go on
+    # The oracle works again, and the run goes on.
+    assert sp.solve(broken, method=method, tol=1e-9, checkpoint=tmp_path / "run").solved
 
 
 def test_at_the_door_there_is_no_point_yet():
@@ -155,7 +156,8 @@ def test_a_wrong_constant_of_another_problem_is_not_corrected_in_this_one(where)
 
 def test_only_the_callback_ends_a_run_by_stopiteration():
     f = fragile(case("balanced")[0], "grad", 50, StopIteration())
-    with pytest.raises((StopIteration, RuntimeError)) as caught:  # in a generator Python makes a RuntimeError of it
+    # Inside a generator Python turns StopIteration into RuntimeError.
+    with pytest.raises((StopIteration, RuntimeError)) as caught:
         sp.solve(f, method="dippa", tol=1e-9, callback=lambda _: None)
     assert caught.value.result.status == "interrupted"
 
@@ -166,7 +168,7 @@ def test_only_the_callback_ends_a_run_by_stopiteration():
 def overwrite(result):
     """A callback that writes into everything it is given."""
     for array in (result.x, result.y):
-        array.setflags(write=True)  # it was read-only
+        array.setflags(write=True)  # results are read-only
         array[:] = 1e3
     for values in (result.calls, result.parameters, result.setup_calls, result.provenance):
         values.clear()

@@ -145,7 +145,7 @@ def test_the_plan_of_auto_is_saved_and_not_made_again(tmp_path):
     whole = sp.solve(f, tol=1e-8, costs=expensive)
     assert whole.method != sp.solve(f, tol=1e-8).method
     sp.solve(f, tol=1e-8, costs=expensive, max_calls=30, checkpoint=tmp_path / "run")
-    assert_same(sp.solve(f, tol=1e-8, checkpoint=tmp_path / "run"), whole)  # as if gradients were cheap now
+    assert_same(sp.solve(f, tol=1e-8, checkpoint=tmp_path / "run"), whole)  # without costs=, which the file keeps
 
 
 @pytest.mark.slow
@@ -232,7 +232,7 @@ def test_time_goes_on_too(tmp_path):
     assert f"raise max_seconds and call again to go on from {file}" in first.message
     again = sp.solve(f, method="aipfb", tol=1e-12, max_seconds=0.3, checkpoint=file)
     assert again.status == "out of time"
-    assert again.iterations < 1.5 * first.iterations  # as many again, if it had its seconds anew
+    assert again.iterations < 1.5 * first.iterations  # with a full budget of seconds it would be twice as many
     more = sp.solve(f, method="aipfb", tol=1e-12, max_seconds=0.6, checkpoint=file)
     assert more.iterations > first.iterations
 

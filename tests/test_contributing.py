@@ -82,7 +82,7 @@ def test_the_reflections_follow_the_recursion_of_ogda(reflected):
     made = reflected(eta=0.01)
     first = made.step(f, made.init(f, np.zeros(f.shape[0]), np.zeros(f.shape[1])))
     second = made.step(f, first)
-    Fx, Fy = f.field(np.zeros(f.shape[0]), np.zeros(f.shape[1]))  # what OGDA remembers of the reflection before
+    Fx, Fy = f.field(np.zeros(f.shape[0]), np.zeros(f.shape[1]))  # OGDA keeps the field of the step before
     state = sp.OGDA(eta=0.01).init(f, first.xr, first.yr)._replace(Fx=Fx, Fy=Fy)
     twin = sp.OGDA(eta=0.01).step(f, state)
     np.testing.assert_allclose(twin.x, second.xr, rtol=1e-12, atol=1e-14)
@@ -134,7 +134,7 @@ def test_the_year_of_the_citation_is_that_of_the_release():
 
 # -- issue templates --------------------------------------------------------------------------------------------------
 
-KEYS = {  # of a form's elements: those that must be there, those that may
+KEYS = {  # keys of each element of a form: required ones, optional ones
     "markdown": ({"value"}, set()),
     "input": ({"label"}, {"description", "placeholder", "value"}),
     "textarea": ({"label"}, {"description", "placeholder", "value", "render"}),

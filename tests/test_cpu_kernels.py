@@ -27,7 +27,7 @@ STORED = {
     "csc": sparse.csc_array,
     "csr, long indices": lambda A: _long(sparse.csr_array(A)),
 }
-TYPES = {"double": ("f8", "f8"), "single": ("f4", "f4"), "mixed": ("f4", "f8")}  # of A and of the vectors
+TYPES = {"double": ("f8", "f8"), "single": ("f4", "f4"), "mixed": ("f4", "f8")}  # dtypes of A and of the vectors
 
 
 def _long(A):
@@ -131,7 +131,8 @@ def test_errors_stay_within_the_bound_of_rounding(anywhere, kind, types, shape):
     unit = np.finfo(of_vectors).eps / 2
 
     def gamma(k):
-        return k * unit / (1 - k * unit) * (1 + 1e-3)  # and the twin's own error, in extended precision
+        # The factor allows for the error of the reference in extended precision.
+        return k * unit / (1 - k * unit) * (1 + 1e-3)
 
     M, xl, yl, el = (v.astype(np.longdouble) for v in (A, x, y, e))
     m, n = shape

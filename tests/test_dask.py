@@ -570,7 +570,7 @@ def test_the_page(client):
 def test_a_certificate_is_two_rounds(client, files):
     f = sp.Saddle(*functions(), loaded(files))
     x, y = f.A.library.asarray(np.ones(ROWS)), np.ones(COLUMNS)
-    f.certificate(x, y)  # and |A| is estimated
+    f.certificate(x, y)  # this estimates |A| too
     before = f.A.engine.rounds
     f.certificate(f.A.library.asarray(np.ones(ROWS)), y)
     assert f.A.engine.rounds - before == 2

@@ -518,7 +518,7 @@ def test_fields_take_exact_numbers(opened):
     assert "--coupling 300 " in opened.inner_text("#by-command")
     assert opened.input_value("#norm-field") == "3"
     opened.fill("#norm-field", "0.5")
-    opened.fill("#kx-field", "400")  # and now |A|/L
+    opened.fill("#kx-field", "400")  # |A|/L changes with it
     assert "--coupling 100 " in opened.inner_text("#by-command")
 
 

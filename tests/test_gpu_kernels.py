@@ -330,7 +330,8 @@ def test_plans_cover_a_and_fit_the_processor(kind, m, n, bytes_, by_rows, device
     assert plan.members * plan.width >= n
     assert plan.width <= plan.span
     assert plan.members == 1 or plan.width % 16 == 0
-    assert not plan.waits or plan.members * plan.teams <= processors  # nobody waits for one that does not run
+    # All teams run at once, so that none waits for one that has not started.
+    assert not plan.waits or plan.members * plan.teams <= processors
     assert plan.teams <= -(-m // plan.rows)  # every team has a tile
     tile = plan.rows * plan.span * bytes_[0]
     assert tile <= kernels.TILE

@@ -39,7 +39,7 @@ def test_N_is_the_norm(kx, ky, c):
 
 def test_N_at_the_edges():
     assert theory.chain_N(1, 1, 0) == 0.0
-    assert theory.chain_N(1, 1, 7.0) == 7.0  # nothing but the coupling
+    assert theory.chain_N(1, 1, 7.0) == 7.0  # only the coupling counts
     assert theory.chain_N(10, 1, 0) == 3.0  # Nesterov's chain
     assert theory.chain_N(1e300, 1e300, 1e200) == pytest.approx(1e200, rel=1e-9)
 

@@ -118,7 +118,7 @@ def test_without_a_fixed_order_answers_agree_to_rounding():
 def test_a_step_is_one_allreduce(ranks):
     found = outcomes(ranks)["steps"]
     assert found["rounds"] == found["allreduces"] == 10
-    assert found["pieces"] == ranks  # of a sum, each of n numbers
+    assert found["pieces"] == ranks  # parts of a sum, each of n numbers
     assert found["numbers"] == 10 * 11 * ranks
 
 

@@ -118,7 +118,7 @@ def test_stationary_returns_the_gradient_of_its_point():
     x, p = stationary(g, np.ones(14), 1e-6)
     np.testing.assert_array_equal(p, g.grad(x))
     assert np.linalg.norm(p) <= 1e-6
-    x, p = stationary(g, np.ones(14), 0.0)  # out of reach: it ends all the same
+    x, p = stationary(g, np.ones(14), 0.0)  # a gradient of 0 cannot be reached, and the run ends all the same
     assert np.linalg.norm(p) <= 1e-10
 
 
@@ -151,7 +151,7 @@ def test_minimax_appa_with_exact_inner_solves_is_appa():
 
 def test_pbr_with_exact_inner_solves_is_appa():
     f = random_quadratic(6, 5, 20, 30, 8, seed=0)
-    method = sp.PBR("paper")  # its coordinates are the problem's
+    method = sp.PBR("paper")  # with these weights the method does not change coordinates
     x, y = np.full(6, 0.3), np.full(5, -0.5)
     state = method.init(f, x, y)._replace(gap=1e-20)
     ends = []
@@ -293,7 +293,7 @@ def test_rhss_with_exact_solves_is_the_dense_iteration(k, c):
         x, y = z[:5], z[5:]
         state = method.step(f, exactly(f, x, y))
         z = z + np.linalg.solve(eta * P + H if eta else H, r - (H + S) @ z)
-        if eta:  # and not Richardson
+        if eta:  # for eta = 0 the step is Richardson's
             z = z + np.linalg.solve(eta * P + S, r - (H + S) @ z)
         np.testing.assert_allclose(np.concatenate((state.x, state.y)), z, atol=1e-4 * np.linalg.norm(z))
 

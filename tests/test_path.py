@@ -45,7 +45,7 @@ def test_linear_terms_that_grow():
     f = sp.Saddle(sp.Quadratic(np.eye(M) + 0.1, np.ones(M)), sp.Quadratic(1.0), A)
     family = sp.path(f, [0.0, 1.0, 2.0], update=lambda t: {"b": t * B}, tol=1e-9)
     check(family, lambda t: sp.Saddle(sp.Quadratic(np.eye(M) + 0.1, t * B), sp.Quadratic(1.0), A), 1e-9)
-    assert family.distances[0] == 0.0  # nothing but zeros
+    assert family.distances[0] == 0.0  # the solution is zero
     np.testing.assert_allclose(family.x[2], 2.0 * family.x[1], atol=1e-8)
 
 

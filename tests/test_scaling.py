@@ -132,7 +132,8 @@ def test_counts_grow_with_difficulty(method, kx, ky, c):
     assert now.rounds > 0.0
     slack = 1.0 - 1e-9
     assert scaling.promised_counts(method, kx, ky, c, 1e-9).rounds >= slack * now.rounds
-    if method not in ("lpd-slide", "dippa"):  # whose inner systems are easier, the harder the functions are beside A
+    # The inner systems of these two become easier if the functions become harder beside A.
+    if method not in ("lpd-slide", "dippa"):
         assert scaling.promised_counts(method, 2 * kx, 2 * ky, c, 1e-6).rounds >= slack * now.rounds
         assert scaling.promised_counts(method, kx, ky, 2 * c, 1e-6).rounds >= slack * now.rounds
 

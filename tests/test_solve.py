@@ -30,7 +30,8 @@ def test_a_solved_run_tells_everything():
     result = sp.solve(f, method="dippa", tol=1e-8)
     assert result.solved
     assert result.status is sp.Status.SOLVED
-    assert result.certificate[:-1] == f.certificate(result.x, result.y)[:-1]  # of the point returned, not of another
+    # The certificate is that of the point returned.
+    assert result.certificate[:-1] == f.certificate(result.x, result.y)[:-1]
     assert set(result.calls) == {"grad_g", "grad_h", "A", "At"}
     assert result.passes == result.calls["A"] + result.calls["At"]
     assert result.iterations > 0
@@ -333,10 +334,10 @@ def test_an_estimate_of_the_norm_that_is_too_small_is_corrected_on_the_way(metho
     result = sp.solve(problem(), method=method, tol=1e-6)
     assert result.solved, result
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance <= 1e-6
-    if method != "auto":  # which may choose a method that does not depend on |A|
+    if method != "auto":  # auto may choose a method that does not depend on |A|
         assert [correction["constant"] for correction in result.provenance["corrections"]] == ["norm"]
         assert result.provenance["constants"]["norm"]["upper"] >= np.linalg.norm(f.A.matrix(), 2)
-    assert "refuted" not in result.message  # nobody had claimed it
+    assert "refuted" not in result.message  # the norm was an estimate and no claim
     for budget in (10, 40, 200):
         sp.solve(problem(), method=method, tol=1e-6, max_calls=budget, checkpoint=tmp_path / "run")
     again = sp.solve(problem(), method=method, tol=1e-6, checkpoint=tmp_path / "run")
@@ -501,7 +502,7 @@ def test_a_wrong_argument_is_refused_before_any_call(options, sentence):
         return 2.0 * x
 
     f = sp.Saddle(sp.Smooth(grad, mu=1.0, L=3.0), sp.Smooth(grad, mu=1.0, L=3.0), Operator())
-    calls.clear()  # of the examination of the operator, when the problem is made
+    calls.clear()  # forget the calls that examined the operator
     with pytest.raises(sp.ProblemError, match=re.escape(sentence)):
         sp.solve(f, **options)
     assert calls == []
@@ -545,14 +546,14 @@ def test_a_run_keeps_to_its_memory_and_frees_it(strength):
     gc.disable()
     try:
         for memory in (60, None):
-            sp.solve(f, tol=1e-3, memory=memory)  # what is computed once, with f
+            sp.solve(f, tol=1e-3, memory=memory)  # the first run computes what f keeps
             tracemalloc.start()
             result = sp.solve(f, tol=1e-3, memory=memory)
             left, peaks[memory] = (size / vector for size in tracemalloc.get_traced_memory())
             tracemalloc.stop()
             assert result.solved
             assert result.method.startswith("anderson")
-            assert left < 10  # of which the result takes one; the window alone takes more
+            assert left < 10  # the result takes one of them; the window alone would take more
     finally:
         tracemalloc.stop()
         gc.enable()

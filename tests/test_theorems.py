@@ -30,7 +30,8 @@ def test_lemma_smooth(problem, seed):
         x, y = rng.standard_normal((2, n)) * 10.0 ** rng.integers(-2, 3)
         dx, dg = x - y, phi.grad(x) - phi.grad(y)
         slack = theory.smooth_lemma(dg @ dx, dx @ dx, dg @ dg, phi.mu, phi.L)
-        error = 1e-14 * (np.linalg.norm(phi.grad(x)) + np.linalg.norm(phi.grad(y)) + phi.L * np.linalg.norm(x))  # of dg
+        # A bound on the error of dg.
+        error = 1e-14 * (np.linalg.norm(phi.grad(x)) + np.linalg.norm(phi.grad(y)) + phi.L * np.linalg.norm(x))
         floor = 4 * error * np.linalg.norm(dx)
         assert slack >= -floor
         # Lemma `smooth:def`: (i) Lipschitz, (ii) the quadratic upper bound, (iii) cocoercivity.
@@ -287,7 +288,7 @@ def test_catalyst_outer_bound(inner, problem):
             bound, rounding = theory.catalyst_bound(k, q, s.gap), ROUNDING**2 * (s.gap + f.L * np.sum(xs**2))
             assert gap <= bound + rounding
             if bound < 1e-2 * rounding:
-                return  # from here on the theorem promises more than the arithmetic can hold
+                return  # below this, rounding is larger than the bound of the theorem
 
 
 def test_anchoring_balances_the_problem():

@@ -54,7 +54,7 @@ def test_anderson_of_an_affine_map_is_gmres():
     for _ in range(16):
         state = method.step(f, state)
         Q, r = state.memory.Q.matrix, state.memory.r
-        found.append(np.linalg.norm(r - Q.T @ (Q @ r)))  # of the mixed point
+        found.append(np.linalg.norm(r - Q.T @ (Q @ r)))  # the residual of the mixed point
     np.testing.assert_allclose(
         found[1:9], expected[:8], rtol=1e-6
     )  # later steps differ by rounding, which grows tenfold with each
