@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array, is_foreign, namespace, space_of
 from saddlepoint.ground.errors import SingularError
@@ -36,3 +37,11 @@ def shifted_solver(M: Any, t: float) -> Callable[[Array], Array]:
 
     lu = splu((eye_array(M.shape[0]) + t * M.astype(np.float64)).tocsc())
     return lambda r: np.asarray(lu.solve(r.astype(np.float64)), dtype=r.dtype)
+
+
+def diagonal_of(matrix: Any) -> Array | None:
+    """The diagonal of a sparse matrix that has no other entries; None for any other matrix."""
+    if not issparse(matrix):
+        return None
+    entries: Array = matrix.diagonal()
+    return entries if matrix.count_nonzero() == np.count_nonzero(entries) else None

@@ -2,11 +2,13 @@ r"""Direct: one factorisation, for quadratic g and h whose matrices are known an
 
 Problem:    grad g(x) + A y = 0, grad h(y) - A' x = 0 with grad g(x) = P x + b and grad h(y) = Q y + d.
 Recursion:  z_{k+1} = z_k - K^-1 F(z_k),   K = [[P, A], [-A', Q]],
-            by the Cholesky factors of P and of S = Q + A' P^-1 A if they are dense, by a sparse LU of K otherwise.
+            by a factorisation of the Schur complement S = Q + A' P^-1 A if P is diagonal (of P + A Q^-1 A' if Q is),
+            by the Cholesky factors of P and S if they are dense, by a sparse LU of K otherwise.
 Guarantee:  the first step finds the solution up to rounding; the next ones are iterative refinement.
 Reference:  M. Benzi, G. Golub and J. Liesen, Numerical solution of saddle point problems, Acta Numerica 2005.
 
-Each matrix is counted as the oracle calls that would compute it: a gradient or a product for each column.
+Each matrix is counted as the oracle calls that would compute it: a gradient for each column of a Hessian, but one for
+a diagonal, and a product for each column or row of A, whichever are fewer.
 """
 
 from __future__ import annotations
@@ -17,12 +19,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+<<<<<<< HEAD
 from scipy.linalg.lapack import dpotrs
 from scipy.sparse import block_array, issparse
+=======
+from scipy.sparse import block_array, diags_array, issparse
+>>>>>>> 9e95f19 (Direct eliminates a side whose Hessian is diagonal; a diagonal counts as one gradient)
 from scipy.sparse.linalg import splu
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import SingularError
+from saddlepoint.ground.factor import diagonal_of
 from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
@@ -76,6 +83,12 @@ def solver(P: Any, Q: Any, A: Any) -> Solver:
 
 def _solver(P: Any, Q: Any, A: Any) -> Solver:
     m, n = A.shape
+    p, q = diagonal_of(P), diagonal_of(Q)
+    if p is not None and (q is None or n <= m):
+        return _by_schur(p, Q, A)
+    if q is not None:
+        mirrored = _by_schur(q, P, -A.T)
+        return lambda u, v: mirrored(v, u)[::-1]
     if any(map(issparse, (P, Q, A))) and sum(map(_entries, (P, Q, A))) < SPARSE * (m + n) ** 2:
         lu = splu(block_array([[P, A], [-A.T, Q]], format="csc"))
 
@@ -84,18 +97,41 @@ def _solver(P: Any, Q: Any, A: Any) -> Solver:
             return z[:m], z[m:]
 
         return sparse
-    P, Q, A = (M.toarray() if issparse(M) else M for M in (P, Q, A))
+    return _by_cholesky(*(M.toarray() if issparse(M) else M for M in (P, Q, A)))
+
+
+def _by_cholesky(P: Array, Q: Array, A: Array) -> Solver:
+    """The solver for dense matrices: P and S = Q + A' P^-1 A are factorised."""
     p, _ = cho_factor(P)
     s, _ = cho_factor(Q + A.T @ cho_solve((p, False), A))
     At = A.T
 
-    def dense(u: Array, v: Array) -> tuple[Array, Array]:
+    def solve(u: Array, v: Array) -> tuple[Array, Array]:
         # LAPACK is called directly: for small matrices, `cho_solve` takes several times as long.
         y, _ = dpotrs(s, v + At @ dpotrs(p, u)[0])
         x, _ = dpotrs(p, u - A @ y)
         return np.asarray(x, dtype=u.dtype), np.asarray(y, dtype=v.dtype)
 
-    return dense
+    return solve
+
+
+def _by_schur(p: Array, Q: Any, A: Any) -> Solver:
+    """The solver for a diagonal P: x is eliminated, and S = Q + A' P^-1 A is factorised."""
+    if not bool((p > 0.0).all()):
+        raise LinAlgError("a diagonal entry is not positive")
+    inverse = 1.0 / p
+    S = Q + A.T @ (diags_array(inverse) @ A if issparse(A) else inverse[:, None] * A)
+    if issparse(S) and S.nnz < SPARSE * S.shape[0] ** 2:
+        solve_S = splu(S.tocsc()).solve
+    else:
+        factor, _ = cho_factor(S.toarray() if issparse(S) else S)
+        solve_S = lambda r: dpotrs(factor, r)[0]  # noqa: E731
+
+    def solve(u: Array, v: Array) -> tuple[Array, Array]:
+        y = solve_S(v + A.T @ (inverse * u))
+        return (inverse * (u - A @ y)).astype(u.dtype), y.astype(v.dtype)
+
+    return solve
 
 
 def _entries(matrix: Any) -> int:

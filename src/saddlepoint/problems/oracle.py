@@ -15,6 +15,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, all_finite
 from saddlepoint.ground.errors import NotFinite, ProblemError
+from saddlepoint.ground.factor import diagonal_of
 from saddlepoint.ground.linalg import inner
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
@@ -137,8 +138,10 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
         return f.prox(v, t)
 
     def hessian(x: Array) -> Any:
-        charge(oracle, x.shape[0])
-        return f.hessian(x) if f.hessian is not None else None
+        assert f.hessian is not None
+        H = f.hessian(x)
+        charge(oracle, 1 if diagonal_of(H) is not None else x.shape[0])  # a product with ones shows a diagonal
+        return H
 
     def restrict(rows: slice) -> Smooth:
         assert f.restrict is not None
@@ -214,8 +217,9 @@ class MeteredCoupling(ForwardingCoupling):
         return self.A.gram()
 
     def matrix(self) -> Any:
-        """The matrix A, counted as the n products that would compute it."""
-        self.meter.charge(self.names[0], self.shape[1])
+        """The matrix A, counted as the products with A or with A' that would compute it, whichever are fewer."""
+        rows, columns = self.shape
+        self.meter.charge(*((self.names[0], columns) if columns <= rows else (self.names[1], rows)))
         self.meter.counts.passes += 1
         return self.A.matrix()
 

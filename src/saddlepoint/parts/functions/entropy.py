@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.sparse import diags_array
 
 from saddlepoint.ground.arrays import Array, eps_of, namespace
 from saddlepoint.ground.directed import div_down
@@ -67,8 +70,8 @@ class Entropy(Smooth):
         bound: Array = eps * terms
         return bound
 
-    def _hessian(self, x: Array) -> Array:
-        return np.diag(1.0 / np.clip(x, self.low, self.high))
+    def _hessian(self, x: Array) -> Any:
+        return diags_array(1.0 / np.clip(x, self.low, self.high), format="csr")
 
     def _value(self, x: Array) -> float:
         t = clip(x, self.low, self.high)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import diags_array, issparse
 
 from saddlepoint.ground.arrays import Array, common_space, eps_of, namespace
 from saddlepoint.ground.compensated import Sum
@@ -102,7 +102,7 @@ class Quadratic(Smooth):
     def _matrix(self, x: Array) -> Any:
         if isinstance(self.P, Coupling):
             return self.P.matrix()
-        return np.diag(np.full(x.shape[0], self.P) if isinstance(self.P, float) else self.P)
+        return diags_array(np.full(x.shape[0], self.P) if isinstance(self.P, float) else self.P, format="csr")
 
     def _restrict(self, rows: slice) -> Quadratic:
         P = self.P if isinstance(self.P, float) else self.P[rows]  # type: ignore[index]

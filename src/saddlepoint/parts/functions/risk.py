@@ -167,7 +167,7 @@ class Risk(Smooth):
     def _hessian(self, x: Array) -> Any:
         bend = self._bend(self._residual(x))
         if self.D is None:
-            return np.diag(bend + self.l2)
+            return diags_array(bend + self.l2, format="csr")
         D = self.D.matrix()
         weighted = diags_array(bend) @ D if issparse(D) else bend[:, None] * D
         return plus_identity((1.0 / D.shape[0]) * (D.T @ weighted), self.l2)
