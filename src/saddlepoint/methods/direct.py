@@ -19,12 +19,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-<<<<<<< HEAD
 from scipy.linalg.lapack import dpotrs
-from scipy.sparse import block_array, issparse
-=======
 from scipy.sparse import block_array, diags_array, issparse
->>>>>>> 9e95f19 (Direct eliminates a side whose Hessian is diagonal; a diagonal counts as one gradient)
 from scipy.sparse.linalg import splu
 
 from saddlepoint.ground.arrays import Array
