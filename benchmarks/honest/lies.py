@@ -262,7 +262,7 @@ def forge(path: Path, rng: Generator) -> str:
     """Change a few values of a checkpoint, and make its sum fit again; what was changed, in words."""
     values, arrays = read(path, LIMIT)
     values = json.loads(json.dumps(values))
-    run = {"run": values["run"], "method_state": values["method_state"]}
+    run = {key: values[key] for key in ("run", "method_state", "waiting")}
     found = leaves(run)
     changed = []
     for _ in range(int(rng.integers(1, 4))):

@@ -1,9 +1,11 @@
-"""Which methods `auto` tries, in which order, and why.
+"""Which methods `auto` tries, in which order, which of them take turns, and why.
 
 Anderson mixing of the Condat-Vu sweep or of the IMEX step needs far fewer calls on everyday problems than their worst
-case says, and on quadratic problems a Krylov method needs fewer still. Which of the three comes first depends on the
-strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside that of a
-product. Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls
+case says, and on quadratic problems a Krylov method or a factorisation needs less still. Which of them comes first
+depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside
+that of a product. These numbers do not decide which of two good methods is faster, so the first two take turns
+(``solving.race``): IMEX and the sweep where the coupling is noticeable, the sweep and Newton's method or LPD-GS where
+it is weak. Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls
 each oracle at its own rate. None of these has a bound as good as that of LPD-GS, which is therefore the last method of
 every plan; ``solving.schedule`` decides when to change.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from saddlepoint.methods import (
@@ -26,16 +29,28 @@ from saddlepoint.methods import (
     Separated,
     make_method,
 )
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.coupling.dense import DenseCoupling
+from saddlepoint.parts.coupling.sparse import SparseCoupling
+from saddlepoint.parts.functions import Entropy, Quadratic
+from saddlepoint.parts.functions.risk import Risk
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.lower import chain_N
 
 WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats Anderson's mixing over the sweep
 STRONG = 2.0  # |A|/sqrt(L_x L_y) from which solving for the coupling pays; also times sqrt(kx/ky) or its inverse
 NOTICEABLE = 0.4  # least |A|/sqrt(L_x L_y) at which that product counts
+NOTED = 0.2  # |A|/sqrt(L_x L_y) from which Anderson's mixing over IMEX may be faster than over the sweep
+STRONG_ALONE = 1.0  # |A|/sqrt(L_x L_y) from which LPD-GS is hardly ever the fastest
 STRONG_IF_DEAR = 0.2  # |A|/sqrt(L_x L_y) from which solving for the coupling pays where gradients are expensive
 DEAR = 5.0  # cost of a gradient, in products, from which gradients are expensive
 WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which `separated` is taken
-LARGE = 500  # variables of the larger side from which a problem is not factorised as a whole
+LARGE = 3000  # rows from which no dense matrix is factorised
+MATRICES = 600  # calls that may count for the matrices of a problem that is factorised
+NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
+STEP = 300_000  # numbers that could be read from memory while a step of Anderson is prepared in Python
+FLOPS = 4.0  # multiplications of a factorisation in the time in which one number is read
 MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least
 ROUNDS = 10  # rounds of an engine; Anderson is used on shards where reading A takes longer than these
@@ -47,6 +62,18 @@ class Plan(NamedTuple):
 
     methods: tuple[Method, ...]
     reason: str
+    turns: int = 1  # how many of the first methods take turns
+    prices: Mapping[str, float] = MappingProxyType({})  # what calls cost, by oracle
+
+    @property
+    def racing(self) -> tuple[Method, ...]:
+        """The methods that take turns; none if there is only one."""
+        return self.methods[: self.turns] if self.turns > 1 else ()
+
+    @property
+    def in_order(self) -> tuple[Method, ...]:
+        """The first method, and those that follow when no method takes turns any more."""
+        return (self.methods[0], *self.methods[max(self.turns, 1) :])
 
     @property
     def message(self) -> str:
@@ -67,27 +94,82 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     if f.space.of_x.is_sharded:
         return on_shards(f)
     kx, ky, c = f.numbers
-    strength, dear = c / math.sqrt(kx) / math.sqrt(ky), gradient_cost(costs)
-    window = int(min(100, max(LEAST, MEMORY / (2 * sum(f.shape)))))
-    sweep, imex = Anderson(CondatVu(), window), make_method("anderson-imex", window=window)
-    quadratic = f.g.quadratic and f.h.quadratic
-    small = f.space.is_numpy and f.g.hessian is not None and f.h.hessian is not None and max(f.shape) <= LARGE
-    quick: tuple[Method, ...] = (Krylov(),) if quadratic else (Newton(),) if small else ()  # if the first falls behind
-    first: Method
-    rest: tuple[Method, ...]
-    if dear < DEAR and quadratic and small and max(f.shape) <= rounds(f):
-        first, rest, reason = Direct(), (Krylov(), LPDGS()), "g and h are quadratic, and their matrices are small"
+    strength, steps = c / math.sqrt(kx) / math.sqrt(ky), mixed_steps(f)
+    sweep, imex = Anderson(CondatVu(), steps), make_method("anderson-imex", window=steps)
+    quadratic, room = f.g.quadratic and f.h.quadratic, 2 * LEAST * sum(f.shape) <= MEMORY
+    if quadratic and gradient_cost(costs) < DEAR and worth_factorising(f):
+        return Plan((Direct(), Krylov(), LPDGS()), "g and h are quadratic, and a factorisation takes little")
+    name, reason = recommend(kx, ky, c, *oracle_prices(costs))
+    newton: tuple[Method, ...] = (Newton(),) if worth_newton(f) else ()
+    methods: tuple[Method, ...]
+    if name == "separated" and not (quadratic and strength <= WEAK):
+        methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
+    elif quadratic:
+        reason = reason if name == imex.label else "g and h are quadratic"
+        methods = (imex, Krylov()) if name == imex.label else (Krylov(), imex) if strength > WEAK else (Krylov(),)
+        methods, turns = (*methods, LPDGS()), 2
+    elif strength > NOTED and room:
+        pair = (imex, sweep) if name == imex.label else (sweep, imex)
+        methods, turns = (*pair, *(newton or (DIPPA(),)), LPDGS()), 2
+        if strength < STRONG_ALONE and not newton:
+            methods, turns = (*pair, LPDGS()), 3
+    elif name == imex.label:
+        methods, turns = (imex, sweep, *newton, DIPPA(), LPDGS()), 1
     else:
-        name, reason = recommend(kx, ky, c, *oracle_prices(costs))
-        if name == imex.label:
-            first, rest = imex, (*quick, DIPPA(), LPDGS())
-        elif quadratic and strength <= WEAK:
-            first, rest, reason = Krylov(), (sweep, LPDGS()), "g and h are quadratic"
-        elif name == "separated":
-            first, rest = Separated(), (sweep, *quick, LPDGS())
-        else:
-            first, rest = sweep, (*quick, LPDGS())
-    return Plan((first, *rest), reason)
+        methods, turns = (sweep, *newton, LPDGS()), 2
+    return Plan(methods, reason, turns, dict(costs or {}))
+
+
+def mixed_steps(f: Saddle) -> int:
+    """How many steps Anderson remembers: fewer where memory is short, or where products take less time than mixing.
+
+    A step of the mixing reads the memory about five times, and on average half of it is filled.
+    """
+    size = sum(f.shape)
+    traffic = 2.0 * (STEP + 2.0 * entries(f.A)) / (2.5 * size)
+    return int(min(100.0, max(LEAST, min(traffic, MEMORY / (2 * size)))))
+
+
+def entries(A: Coupling) -> int:
+    """The numbers that a product with A reads; as many as a dense matrix has where nothing is known."""
+    return int(A.A.nnz) if isinstance(A, SparseCoupling) else A.shape[0] * A.shape[1]
+
+
+def is_separable(function: Smooth) -> bool:
+    """Whether the Hessian is known to be diagonal."""
+    if isinstance(function, Quadratic):
+        return not isinstance(function.P, Coupling)
+    return isinstance(function, Entropy) or (isinstance(function, Risk) and function.D is None)
+
+
+def columns(f: Saddle) -> int:
+    """The calls that count for the Hessians and A, of the busiest oracle."""
+    sides = zip((f.g, f.h), f.shape, strict=True)
+    return max(min(f.shape), *(1 if is_separable(function) else size for function, size in sides))
+
+
+def has_matrices(f: Saddle) -> bool:
+    """Whether A and the Hessians can be factorised."""
+    given = isinstance(f.A, DenseCoupling | SparseCoupling)
+    return given and f.space.is_numpy and f.g.hessian is not None and f.h.hessian is not None
+
+
+def worth_newton(f: Saddle) -> bool:
+    """Whether steps of Newton's method take little time and few calls."""
+    return has_matrices(f) and columns(f) <= NEWTON
+
+
+def worth_factorising(f: Saddle) -> bool:
+    """Whether a factorisation of a quadratic problem takes less time and fewer calls than a good method may need."""
+    (m, n), known = f.shape, (is_separable(f.g), is_separable(f.h))
+    if not has_matrices(f) or columns(f) > min(rounds(f), MATRICES):
+        return False
+    if any(known):
+        kept = min(m, n) if all(known) else n if known[0] else m
+        size, work = kept, 2.0 * entries(f.A) * kept + kept**3 / 3.0
+    else:
+        size, work = max(m, n), (m + n) ** 3 / 3.0
+    return size <= LARGE and work / FLOPS <= rounds(f) * (STEP + 2.0 * entries(f.A))
 
 
 def on_shards(f: Saddle) -> Plan:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from saddlepoint.ground.errors import AssumptionError, NotFinite, ProblemError, SingularError, Terminated
+from saddlepoint.methods.base import Method
 from saddlepoint.parts.sharded.engine import ShardsLost
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.corrections import corrected
-from saddlepoint.problems.oracle import Meter, OutOfCalls, OutOfTime
+from saddlepoint.problems.oracle import Meter, OutOfCalls, OutOfTime, metered
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import Units
-from saddlepoint.solving.checkpoint import Checkpointer, state_is_to_blame
+from saddlepoint.solving.checkpoint import Checkpointer, Packed, state_is_to_blame
 from saddlepoint.solving.monitor import Monitor, StoppedByCallback
 from saddlepoint.solving.options import SolveOptions
 from saddlepoint.solving.progress import Progress
 from saddlepoint.solving.report import make_result
 from saddlepoint.solving.result import Result, Status
-from saddlepoint.solving.schedule import Schedule, SwitchMethod
-from saddlepoint.solving.state import Correction, Factors, RunState, in_space
-from saddlepoint.solving.stepper import Stepper
+from saddlepoint.solving.schedule import Schedule, SwitchMethod, TurnOver
+from saddlepoint.solving.state import Correction, Factors, Racer, RunState, in_space
+from saddlepoint.solving.stepper import Stepper, fresh_state
 from saddlepoint.theory.certificate import NO_CERTIFICATE
 
 WORTH_DIAGNOSING = 400  # calls after which a run that is out of calls is examined for wrong assumptions
@@ -56,6 +58,7 @@ class Run:
         self.meter = Meter(options.limits, seconds, bar.tick, f.clock, state.counts)
         self.monitor = Monitor(Audit(f, self.meter), state, bar, self.result, options.callback, began)
         self.schedule = Schedule(f, options.tol, state.schedule)
+        self.counted = metered(f, self.meter)  # the problem as methods see it
         self.exhausted = ""  # the oracle whose calls are used up
         self.signal = ""  # the signal that ended the run
 
@@ -87,11 +90,12 @@ class Run:
                         self.monitor.measure()
                     return status
                 self.switch("broke down")
+            except TurnOver:
+                self.go_on_with(self.schedule.next_turn(self.state, self.monitor.certificate))
             except SwitchMethod:
                 self.switch("fell behind")
             except AssumptionError as error:
                 self.correct(error)
-            self.state.start, self.state.method_state = self.state.best, None
 
     def to_end(self) -> Result:
         """Run, and return the best certified point, whatever ends the run.
@@ -120,14 +124,19 @@ class Run:
     # -- its parts -----------------------------------------------------------------------------------------------------
 
     def start_method(self) -> Stepper:
-        """The present method at its start, or where an earlier session left it."""
-        stepper = Stepper(self.f, self.schedule.method, self.state, self.meter)
-        if self.state.method_state is None:
-            self.state.monitor.next_check = 0  # the start is certified first
-        else:
-            self.state.method_state = self.checkpointer.method_state(stepper.fresh_state)
-            stepper.restore(self.state.learned)
+        """The present method at its start, or where its last turn or an earlier session left it."""
+        method, state = self.schedule.method, self.state
+        loaded = isinstance(state.method_state, Packed)
+        if loaded:
+            state.method_state = self.unpacked(method, state.units, state.method_state)
+        stepper = Stepper(self.f, self.counted, method, state, self.meter)
+        if loaded:
+            stepper.restore(state.learned)
             stepper.unchecked = True  # a run is written after a step and before the certificate
+        if state.method_state is not None:
+            state.parameters = method.parameters(stepper.view.problem)
+        elif self.monitor.certificate is NO_CERTIFICATE:
+            state.monitor.next_check = 0  # the start is certified first
         return stepper
 
     def check(self, stepper: Stepper) -> Status | None:
@@ -135,9 +144,9 @@ class Run:
         stepper.unchecked = False
         status = self.monitor.check(*stepper.point())
         if status is None:
-            calls = self.state.counts.busiest
-            ahead = math.ceil(calls + self.state.monitor.next_check - self.state.work)
-            self.schedule.check_progress(self.monitor.certificate, calls, ahead)
+            counts, monitor = self.state.counts, self.state.monitor
+            ahead = math.ceil(counts.busiest + monitor.next_check - self.state.work)
+            self.schedule.check_progress(self.monitor.certificate, monitor.records[-1].distance, counts, ahead)
         return status
 
     def last_check(self, stepper: Stepper, status: Status) -> Status:
@@ -166,9 +175,15 @@ class Run:
     def switch(self, reason: str) -> None:
         """Go on with the next method of the schedule."""
         self.note(self.schedule.method.note(self.state.method_state))
-        self.schedule.switch(reason, self.state.counts.busiest)
+        self.go_on_with(self.schedule.switch(reason, self.state.counts, self.monitor.certificate))
+
+    def go_on_with(self, racer: Racer) -> None:
+        """Let a method go on where it was, or begin at the best point."""
+        self.state.units, self.state.method_state = racer.units, racer.state
+        if racer.state is None:
+            self.state.start = self.state.best
         self.monitor.note_progress()
-        self.bar.show_method(self.schedule.method.label)
+        self.bar.show_method(racer.method.label)
 
     def note(self, text: str) -> None:
         """Remember a remark for the final message."""
@@ -196,14 +211,15 @@ class Run:
             records = self.state.monitor.records
             records[:] = [r._replace(distance=factor * r.distance, gap=factor * r.gap) for r in records]
         self.apply(self.state.learned.corrections[key])
-        self.schedule.begin_with(self.f, self.state.counts.busiest)
+        self.schedule.begin_with(self.f, self.state.counts)
         if self.monitor.certificate is not NO_CERTIFICATE:
             self.monitor.certify_best()
-            self.monitor.note_progress()
+        self.go_on_with(Racer(self.schedule.method))
 
     def apply(self, correction: Correction) -> None:
         """Put a corrected constant into the problem."""
         self.f = corrected(self.f, correction.function, correction.constant, correction.used)
+        self.counted = metered(self.f, self.meter)
         self.monitor.audit.of(self.f)
         self.monitor.audited = not self.monitor.audit.needed  # with the other constant, it is examined again
 
@@ -244,6 +260,14 @@ class Run:
                 audit.checks[name].restore(memory)
         if state.monitor.checks:
             self.monitor.certify_best()
+        for k, racer in enumerate(state.schedule.race):
+            if isinstance(racer.state, Packed):
+                unpacked = self.unpacked(racer.method, racer.units, racer.state)
+                state.schedule.race[k] = racer._replace(state=unpacked)
+
+    def unpacked(self, method: Method, units: Units, packed: Packed) -> Any:
+        """The state of a method that a file holds."""
+        return self.checkpointer.method_state(packed, lambda: fresh_state(self.f, method, units, self.state.start))
 
     def blame_file(self, error: BaseException) -> None:
         """Raise a ProblemError in the place of an exception that numbers of a checkpoint have led to."""

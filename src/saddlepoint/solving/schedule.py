@@ -1,28 +1,36 @@
 """Which method is running, when it is replaced, and by which.
 
-The methods of a plan are tried in their order. The last of them has a guarantee, that of LPD-GS. What is still to be
-done is measured by the calls that its theorem needs from the best certified point on: before the calls made and the
-calls promised exceed twice the promise at the start, the next method takes over. It also takes over after many calls
-without progress, and when the present method breaks down.
+The first methods of a plan may take turns (``solving.race``); the others are tried in their order. The last of them, or
+one of those that take turns, has a guarantee, that of LPD-GS. What is still to be done is measured by the calls that
+its theorem needs: before the calls made and the calls promised exceed twice the promise at the start, the present
+method is given up. It is also given up after many calls without progress, and when it breaks down.
 """
 
 from __future__ import annotations
 
 import math
 
+from saddlepoint.methods import LPDGS
 from saddlepoint.methods.base import Method
+from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.race import marked, next_turn, starters, turn_end, turn_is_over, work_of
 from saddlepoint.solving.result import Status
-from saddlepoint.solving.state import ScheduleState
+from saddlepoint.solving.state import Racer, RunState, ScheduleState
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
 
 SWITCH_AFTER = 500, 20_000  # oracle calls without progress: least, most
+MUCH_BETTER = 10.0  # a method whose last certified distance is this many times the best one begins anew from there
 
 
 class SwitchMethod(Exception):  # noqa: N818 - a signal within the run, not an error
     """The present method does worse than the next one of the schedule would."""
+
+
+class TurnOver(Exception):  # noqa: N818 - a signal within the run, not an error
+    """Another method of the race has a turn."""
 
 
 class Schedule:
@@ -44,45 +52,90 @@ class Schedule:
 
     @property
     def fallbacks(self) -> int:
-        """How many methods are left to try."""
-        return len(self.state.methods) - 1
+        """How many other methods there are to go on with."""
+        return len(self.state.methods) - 1 + max(len(self.state.race) - 1, 0)
 
     def can_replace(self, status: Status) -> bool:
         """Whether another method goes on where the present one ended with this status."""
         return self.fallbacks > 0 and status in (Status.DIVERGED, Status.STALLED)
 
-    def switch(self, reason: str, calls: int) -> None:
-        """Replace the present method, for a reason in words, after so many calls of the busiest oracle."""
-        before, *after = self.state.methods
-        self.state.methods = tuple(after)
-        self.state.notes.append(f"{before.label} {reason}, then {self.method.label}")
-        self.begin(calls)
+    # -- the next method -----------------------------------------------------------------------------------------------
+
+    def switch(self, reason: str, counts: CallCounts, best: Certificate) -> Racer:
+        """Give up the present method, for a reason in words, and return the next one."""
+        state, before = self.state, self.method
+        if len(state.race) > 1:
+            del state.race[state.turn]
+            state.turn = 0
+            found = self.begin_turn(counts, best)
+            state.race = state.race if len(state.race) > 1 else []
+        else:
+            state.race, state.methods = [], state.methods[1:]
+            found = Racer(self.method)
+        state.notes.append(f"{before.label} {reason}, then {self.method.label}")
+        self.begin(counts.busiest)
+        return found
+
+    def next_turn(self, run: RunState, best: Certificate) -> Racer:
+        """Put the present method aside in the state that it has reached, and return the one whose turn is next."""
+        state = self.state
+        state.race[state.turn] = state.race[state.turn]._replace(units=run.units, state=run.method_state)
+        state.turn = next_turn(state.race, state.turn, self.tol)
+        if state.race[state.turn].work == 0.0:
+            state.notes.append(f"{self.method.label} in turns with {state.race[state.turn].method.label}")
+        return self.begin_turn(run.counts, best)
+
+    def begin_turn(self, counts: CallCounts, best: Certificate) -> Racer:
+        """Begin the turn of the method with the number ``turn``, and return it as it was put aside."""
+        state, racer = self.state, self.state.race[self.state.turn]
+        if isinstance(racer.method, LPDGS):  # it is never begun anew, because its distance falls late
+            if racer.state is None:
+                racer = racer._replace(promise=racer.work + self.promised_calls(best))
+        elif racer.marks and racer.marks[-1].distance > MUCH_BETTER * best.distance:
+            racer = racer._replace(state=None, marks=())
+        state.methods = (racer.method, *state.methods[1:])
+        state.others = work_of(counts.calls, state.prices) - racer.work
+        state.race[state.turn] = racer._replace(state=None, turn_end=turn_end(racer, state.turn == 0))
+        return racer
 
     def begin(self, calls: int) -> None:
         """Forget the progress made until now: a method begins after so many calls."""
         self.state.mark, self.state.marked = math.inf, calls
 
-    def begin_with(self, f: Saddle, calls: int) -> None:
-        """The constants of the problem were corrected; the promise is another one."""
-        self.f, self.state.budget = f, math.inf
-        self.begin(calls)
+    def begin_with(self, f: Saddle, counts: CallCounts) -> None:
+        """The constants of the problem were corrected: the promise is another one, and a race begins anew."""
+        state = self.state
+        self.f, state.budget = f, math.inf
+        state.race = starters(racer.method for racer in state.race)
+        state.others = work_of(counts.calls, state.prices)
+        self.begin(counts.busiest)
+
+    # -- progress ------------------------------------------------------------------------------------------------------
 
     def promised_calls(self, best: Certificate) -> float:
-        """The calls within which LPD-GS is sure to bring the certified distance from here to tol."""
-        f = self.f
-        return lpd_gs_calls(*f.numbers, best.Fx, best.Fy, f.mu_x, f.mu_y, self.tol)
+        """The calls within which LPD-GS is sure to bring the certified distance to tol.
 
-    def check_progress(self, best: Certificate, calls: int, next_calls: int) -> None:
-        """Raise SwitchMethod if the next method should go on.
+        It begins at the best point, or goes on where it was if it has had a turn.
+        """
+        f = self.f
+        anew = lpd_gs_calls(*f.numbers, best.Fx, best.Fy, f.mu_x, f.mu_y, self.tol)
+        return min([anew, *(racer.promise - racer.work for racer in self.state.race)])
+
+    def check_progress(self, best: Certificate, distance: float, counts: CallCounts, next_calls: int) -> None:
+        """Raise SwitchMethod if the present method should be given up, and TurnOver if another one has a turn.
 
         Args:
             best: the best certificate so far.
-            calls: of the busiest oracle so far.
-            next_calls: as many as there may be when this is asked next.
+            distance: the certified distance of the present point.
+            counts: the calls so far.
+            next_calls: of the busiest oracle, as many as there may be when this is asked next.
         """
         if self.fallbacks == 0 or math.isnan(self.f.mu_x + self.f.mu_y):
             return
-        state, promise = self.state, self.promised_calls(best)
+        state, calls = self.state, counts.busiest
+        if state.race:
+            self.mark(distance, counts)
+        promise = self.promised_calls(best)
         if state.budget == math.inf:
             state.budget = calls + 2.0 * promise
         if best.distance < state.mark / math.e:
@@ -90,5 +143,44 @@ class Schedule:
         patience = max(SWITCH_AFTER[0], 3.0 * chain_N(*self.f.numbers))
         if self.fallbacks > 1:
             patience = min(patience, SWITCH_AFTER[1])
-        if next_calls + promise > state.budget or calls - state.marked > patience:
-            raise SwitchMethod
+        spent = next_calls + promise > state.budget
+        if spent or calls - state.marked > patience:
+            self.give_up(spent)
+        if state.race and turn_is_over(state.race, state.turn, self.tol):
+            self.end_turn()
+
+    def mark(self, distance: float, counts: CallCounts) -> None:
+        """Note a certificate of the method whose turn it is."""
+        state = self.state
+        racer, work = state.race[state.turn], work_of(counts.calls, state.prices) - state.others
+        if work > racer.work:  # otherwise it is the certificate of the start
+            state.race[state.turn] = marked(racer, work, distance)
+
+    def end_turn(self) -> None:
+        """Raise TurnOver, unless the present method is the next one as well."""
+        state = self.state
+        if next_turn(state.race, state.turn, self.tol) != state.turn:
+            raise TurnOver
+        racer = state.race[state.turn]
+        state.race[state.turn] = racer._replace(turn_end=turn_end(racer, False))
+
+    def give_up(self, spent: bool) -> None:
+        """Raise SwitchMethod; but if the present method is the one with the guarantee, let it go on alone.
+
+        If the calls are spent, all methods are struck out but the present one and the one with the guarantee.
+        """
+        state, present = self.state, self.method
+        if isinstance(present, LPDGS):
+            state.race, state.methods = [], (present,)
+            return
+        if spent:
+            self.keep_guarantee()
+        raise SwitchMethod
+
+    def keep_guarantee(self) -> None:
+        """Strike out all methods but the present one and the one with the guarantee."""
+        state = self.state
+        kept = [(k, racer) for k, racer in enumerate(state.race) if k == state.turn or isinstance(racer.method, LPDGS)]
+        state.turn = next((new for new, (old, _) in enumerate(kept) if old == state.turn), 0)
+        state.race = [racer for _, racer in kept]
+        state.methods = (self.method, *state.methods[1:][-1:])

@@ -19,6 +19,7 @@ from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, 
 from saddlepoint.solving.loop import Run
 from saddlepoint.solving.options import SolveOptions, check_condition, starting_point
 from saddlepoint.solving.progress import make_progress, show_reading
+from saddlepoint.solving.race import starters
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.state import RunState, ScheduleState, Session
 
@@ -115,7 +116,8 @@ def solve(
         every = options.checkpoint_every
         checkpointer = RunFile(options.checkpoint, every, f, options.asked, options.storage.precision)
     session = Session(time.time(), timed_products=timed, identity_calls=int(options.checkpoint is not None))
-    schedule = ScheduleState(plan.methods, [plan.message] if plan.message else [])
+    schedule = ScheduleState(plan.in_order, [plan.message] if plan.message else [], race=starters(plan.racing))
+    schedule.prices.update(plan.prices)
     state = checkpointer.load(RunState(options.tol, (x, y), (x, y), schedule, session))
     wanted = options.checkpoint is not None and f.A.runtime.alone  # several processes have their own way
     label = state.schedule.methods[0].label
@@ -146,4 +148,6 @@ def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: tuple
         grad_g, grad_h = (max(gradient, 1e-6) for gradient in seconds)
         costs = {"grad_g": grad_g, "grad_h": grad_h, "A": product, "At": product}
     plan = choose(f, costs)
-    return plan._replace(methods=tuple(options.storage.applied(method) for method in plan.methods)), timed
+    methods = tuple(options.storage.applied(method) for method in plan.methods)
+    turns = plan.turns if options.storage == (None, None) else 1  # methods that wait take memory, too
+    return plan._replace(methods=methods, turns=turns), timed

@@ -44,15 +44,38 @@ class MonitorState:
     records: list[Record] = field(default_factory=list)  # one for each certificate
 
 
+class Mark(NamedTuple):
+    """A certificate of a method that races."""
+
+    work: float  # of this method until then
+    distance: float  # the smallest certified distance of this method until then
+
+
+class Racer(NamedTuple):
+    """A method that takes turns with others: what it has done, and where it goes on."""
+
+    method: Method
+    units: Units = Units()  # in which it computes
+    state: Any = None  # None before its first step, and during its turn
+    work: float = 0.0  # done in its turns
+    turn_end: float = 0.0  # work since its first certificate after which its turn may end
+    marks: tuple[Mark, ...] = ()
+    promise: float = float("inf")  # calls promised at its start, if it is the method with a guarantee
+
+
 @dataclass
 class ScheduleState:
-    """Which method is running, which ones follow, and how far the present one may go."""
+    """Which method is running, which ones take turns with it or follow, and how far the present one may go."""
 
     methods: tuple[Method, ...]  # the present one and its fallbacks
     notes: list[str] = field(default_factory=list)  # why they were chosen and replaced
     budget: float = float("inf")  # calls by which the fallback with a guarantee must take over
     mark: float = float("inf")  # certified distance when it had last fallen by a factor e
     marked: int = 0  # calls made until then
+    race: list[Racer] = field(default_factory=list)  # the methods that take turns; none if there is only one
+    turn: int = 0  # which of them is running
+    others: float = 0.0  # work of all the others
+    prices: dict[str, float] = field(default_factory=dict)  # what calls cost, by oracle; 1 where nothing is said
 
 
 @dataclass

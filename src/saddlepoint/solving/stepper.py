@@ -8,9 +8,9 @@ from typing import Any
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.base import InnerRun, Method
 from saddlepoint.parts.coupling import Coupling
-from saddlepoint.problems.oracle import Meter, MeteredCoupling, metered
+from saddlepoint.problems.oracle import Meter, MeteredCoupling
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.transforms import View, in_units, tame_units
+from saddlepoint.problems.transforms import Units, View, in_units, tame_units
 from saddlepoint.solving.compiled import Loops, Steps, compiled
 from saddlepoint.solving.state import Factors, Learned, Point, RunState, in_space
 from saddlepoint.theory.certificate import Certificate
@@ -25,6 +25,7 @@ class Stepper:
 
     Args:
         f: the problem.
+        counted: the same problem, counted by ``meter``.
         method: the present method.
         state: the run, which is moved forward.
         meter: counts the calls and keeps to the budget.
@@ -33,9 +34,8 @@ class Stepper:
         unchecked: whether steps were taken since the last certificate.
     """
 
-    def __init__(self, f: Saddle, method: Method, state: RunState, meter: Meter) -> None:
-        self.f, self.method, self.state, self.meter = f, method, state, meter
-        self.counted = metered(f, meter)
+    def __init__(self, f: Saddle, counted: Saddle, method: Method, state: RunState, meter: Meter) -> None:
+        self.f, self.counted, self.method, self.state, self.meter = f, counted, method, state, meter
         fresh = state.method_state is None  # the units, and with them the view, are chosen in `begin`
         self.view = View(self.counted) if fresh else self.own_view(self.counted)
         self.unchecked = False
@@ -44,8 +44,7 @@ class Stepper:
 
     def own_view(self, problem: Saddle) -> View:
         """The problem in the method's own coordinates."""
-        units = in_units(problem, self.state.units)
-        return units.then(self.method.normal_form(units.problem))
+        return view_of(problem, self.method, self.state.units)
 
     def point(self) -> Point:
         """The present point, in the variables of the problem."""
@@ -107,11 +106,6 @@ class Stepper:
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def fresh_state(self) -> Any:
-        """A state of the method as it is before its first step, made with calls that are not counted."""
-        plain = self.own_view(self.f)
-        return self.method.init(plain.problem, *plain.to(*self.state.start))
-
     @property
     def factors(self) -> Factors:
         """The steps whose factorisations A and A' keep."""
@@ -123,9 +117,20 @@ class Stepper:
         for name, memory in in_space(learned.method_checks, self.f.space).items():
             if name in self.meter.checks:
                 self.meter.checks[name].restore(memory)
-        self.state.parameters = self.method.parameters(self.own_view(self.f).problem)
         for A, factor in zip((self.counted.A, self.counted.A.T), learned.factors, strict=True):
             _refactor(A, factor)
+
+
+def view_of(problem: Saddle, method: Method, units: Units) -> View:
+    """The problem in the coordinates of a method, in these units."""
+    scaled = in_units(problem, units)
+    return scaled.then(method.normal_form(scaled.problem))
+
+
+def fresh_state(f: Saddle, method: Method, units: Units, start: Point) -> Any:
+    """A state of a method as it is before its first step, made with calls that are not counted."""
+    view = view_of(f, method, units)
+    return method.init(view.problem, *view.to(*start))
 
 
 def _refactor(A: Coupling, factor: float | None) -> None:

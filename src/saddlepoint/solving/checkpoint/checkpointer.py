@@ -51,8 +51,8 @@ class Checkpointer(ABC):
         """Bring the last snapshot to the disk."""
 
     @abstractmethod
-    def method_state(self, fresh: Callable[[], Any]) -> Any:
-        """The state of the method that was loaded; ``fresh`` makes a new one like it."""
+    def method_state(self, packed: Packed, fresh: Callable[[], Any]) -> Any:
+        """The state of a method that was loaded; ``fresh`` makes a new one like it."""
 
 
 class NoCheckpoint(Checkpointer):
@@ -68,7 +68,7 @@ class NoCheckpoint(Checkpointer):
     def write(self) -> None:
         """Write nothing."""
 
-    def method_state(self, fresh: Callable[[], Any]) -> Any:
+    def method_state(self, packed: Packed, fresh: Callable[[], Any]) -> Any:
         """A new state: none was loaded."""
         return fresh()
 
@@ -93,7 +93,6 @@ class RunFile(Checkpointer):
         self.due_at = 0.0  # by the clock of the runtime
         self.latest: RunState | None = None  # snapshot
         self.written: RunState | None = None  # the last snapshot that was
-        self.packed: Packed | None = None  # the state of the method in the file
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -109,7 +108,7 @@ class RunFile(Checkpointer):
         if there is None:
             return state
         try:
-            found, self.packed = self._read(there, state)  # a process may be killed between two names
+            found = self._read(there, state)  # a process may be killed between two names
         except ProblemError as error:
             raise ProblemError(f"{error}; {self._offer(old, state)}") from None
         self.due_at = self.f.A.runtime.clock() + self.every
@@ -117,7 +116,6 @@ class RunFile(Checkpointer):
             found.schedule.budget = float("inf")
         found.tol = state.tol
         found.session.resumed += 1
-        found.method_state = None if self.packed.content is None else self.packed
         self.latest = self.written = found
         return found.snapshot()
 
@@ -128,24 +126,27 @@ class RunFile(Checkpointer):
             return "delete it to begin anew, or name another file"
         return f"but {old} is whole and fits: rename it to {self.path.name} to go on from there"
 
-    def _read(self, path: Path, like: RunState) -> tuple[RunState, Packed]:
+    def _read(self, path: Path, like: RunState) -> RunState:
         content, vectors = self.f.A.runtime.once(lambda: read(path, self.limit))
         try:
             self.identity.refuse_unlike(content["identity"], str(path))
-            state = self._unpacker(vectors, None).unpack(content["run"])
+            state: RunState = self._unpacker(vectors, None).unpack(content["run"])
             check_structure(state, like, self.identity.shape, f"{path} is damaged: the run")
             state.schedule.methods = state.schedule.methods or like.schedule.methods
             check_claims(state, like, self.f)
-            return state, Packed(content["method_state"], vectors)
+            packed = [None if item is None else Packed(item, vectors) for item in content["waiting"]]
+            race = zip(state.schedule.race, packed, strict=True)
+            state.schedule.race = [racer._replace(state=waiting) for racer, waiting in race]
+            state.method_state = None if content["method_state"] is None else Packed(content["method_state"], vectors)
+            return state
         except Exception as error:  # forged content can make anything fail
             raise _refusal(path, "is not a checkpoint of this program", error) from None
 
-    def method_state(self, fresh: Callable[[], Any]) -> Any:
-        """The state of the method in the file; what a file cannot hold is taken from a fresh one."""
-        assert self.packed is not None
+    def method_state(self, packed: Packed, fresh: Callable[[], Any]) -> Any:
+        """The state of a method in the file; what a file cannot hold is taken from a fresh one."""
         like = fresh()
         try:
-            state = self._unpacker(self.packed.arrays, lambda: like).unpack(self.packed.content)
+            state = self._unpacker(packed.arrays, lambda: like).unpack(packed.content)
             if not all(is_array(getattr(state, name, None)) for name in ("x", "y")):
                 raise ValueError("there is no point in it")
             sizes = (*self.identity.shape, *(array.shape[0] for array in arrays(like)))
@@ -173,11 +174,12 @@ class RunFile(Checkpointer):
         state = self.latest
         if state is None or state is self.written:
             return
-        packer = Packer(self.classes)
+        packer, race = Packer(self.classes), state.schedule.race
         content = {
             "identity": self.identity.to_json(),
             "run": packer.pack(replace(state, method_state=None, schedule=self._schedule(state))),
             "method_state": packer.pack(state.method_state),
+            "waiting": [packer.pack(racer.state) for racer in race],
         }
         first = self.due_at == 0.0
         try:
@@ -189,9 +191,13 @@ class RunFile(Checkpointer):
             self.due_at = self.f.A.runtime.clock() + self.every
 
     def _schedule(self, state: RunState) -> ScheduleState:
-        """The schedule, without the method if it was asked for: whoever reads the file asks for it again."""
+        """The schedule, without the method if it was asked for: whoever reads the file asks for it again.
+
+        The states of methods are written apart, because reading them takes a fresh state of the method.
+        """
         asked_for = self.identity.options is not None
-        return replace(state.schedule, methods=()) if asked_for else state.schedule
+        race = [racer._replace(state=None) for racer in state.schedule.race]
+        return replace(state.schedule, race=race, methods=() if asked_for else state.schedule.methods)
 
     def _refused(self, reason: str, first: bool) -> None:
         if first:

@@ -18,9 +18,10 @@ from saddlepoint.ground.arrays import Array, is_array, to_host
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.transforms import Units
 from saddlepoint.solving.monitor import latest_check
 from saddlepoint.solving.result import Record
-from saddlepoint.solving.state import Correction, RunState
+from saddlepoint.solving.state import Correction, Mark, Racer, RunState
 
 MOST = 1 << 53  # of any count, which a float holds exactly
 FASTEST = 1e9  # calls and steps in a second, more than any machine makes
@@ -43,7 +44,7 @@ def check_claims(run: RunState, fresh: RunState, f: Saddle) -> None:
     _check_counts(run, fresh)
     _check_clock(run)
     _check_schedule(run, f)
-    _check_units(run, f)
+    _check_units(run.units, f)
     _check_corrections(run, f)
     for name, level in run.learned.noise.items():
         if name not in ("g", "h") or not (type(level) is float and 0.0 <= level < math.inf):
@@ -92,12 +93,41 @@ def _check_schedule(run: RunState, f: Saddle) -> None:
         check_needs(method, f)
     if not all(type(note) is str and len(note) <= LONGEST_NOTE and note.isprintable() for note in schedule.notes):
         raise ValueError("it has notes that are no lines of text")
+    for racer in schedule.race:
+        _check_racer(racer, f)
+    present = len(schedule.race) == 0 or schedule.race[schedule.turn : schedule.turn + 1]
+    if not present or not (type(schedule.turn) is int and schedule.turn >= 0 and 0.0 <= schedule.others < MOST):
+        raise ValueError("its race has no present method")
+    if schedule.race and schedule.race[schedule.turn].method != schedule.methods[0]:
+        raise ValueError("the present method is not the one whose turn it is")
+    if not all(type(price) is float and 0.0 < price < math.inf for price in schedule.prices.values()):
+        raise ValueError("it has prices that are no positive numbers")
     if not (schedule.budget > 0.0 and schedule.mark >= 0.0):
         raise ValueError(f"it allows a method {schedule.budget} calls, down to a distance of {schedule.mark}")
 
 
-def _check_units(run: RunState, f: Saddle) -> None:
-    a, b, t = run.units
+def _check_racer(racer: Any, f: Saddle) -> None:
+    """A method that takes turns, with the certificates of its turns."""
+    if type(racer) is not Racer or not isinstance(racer.method, Method):
+        raise ValueError("its race is no race of methods")
+    check_needs(racer.method, f)
+    if type(racer.units) is not Units:
+        raise ValueError("a method of its race has no units")
+    _check_units(racer.units, f)
+    marks = racer.marks
+    if type(marks) is not tuple or not all(type(mark) is Mark for mark in marks):
+        raise ValueError("a method of its race has marks that are none")
+    works = [0.0, *(mark.work for mark in marks), racer.work]
+    distances = [mark.distance for mark in marks]
+    numbers = (*works, *distances, racer.turn_end, racer.promise)
+    if not all(type(number) is float and number >= 0.0 for number in numbers) or not racer.work < MOST:
+        raise ValueError("a method of its race has numbers that are none")
+    if works != sorted(works) or distances != sorted(distances, reverse=True):
+        raise ValueError("the marks of a method of its race are in no order")
+
+
+def _check_units(units: Units, f: Saddle) -> None:
+    a, b, t = units
     limit = f.space.exponent
     if not (max(abs(a), abs(b)) <= limit // 2 + 1 and abs(t) <= limit - max(abs(a), abs(b))):
         raise ValueError(f"its units are 2^{a}, 2^{b} and 2^{t}")

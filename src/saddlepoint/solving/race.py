@@ -1,0 +1,90 @@
+"""Methods in turns: how long a turn is, and whose turn is next.
+
+Which of two good methods is faster shows only while they run. The likelier one begins. A turn goes on while the
+method is predicted to end soon, by the fall of its certified distance in the second half of its work. Otherwise the
+other one has a turn. From then on the method that is predicted to end first may do twice the work of the others, and
+turns grow with the work, so that changes are few and a wrong prediction costs no more than a constant factor.
+
+Work is counted in calls, weighted by what they cost. It is never measured in seconds, so that the same input takes the
+same turns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from saddlepoint.methods.base import Method
+from saddlepoint.problems.oracle import ORACLES
+from saddlepoint.solving.state import Mark, Racer
+
+FIRST_TURN = 64.0  # work of the first turn of the likeliest method; that of the others is half of it
+GROWTH = 1.5  # factor by which the work of a method grows in each of its further turns
+FAVOUR = 2.0  # times the work of the others that the method which is predicted to end first may do
+SOON = 2.0  # a turn goes on while the predicted work is at most this many times the work done
+
+
+def work_of(calls: Mapping[str, int], prices: Mapping[str, float]) -> float:
+    """The calls as a number of rounds: one call of each oracle is 1."""
+    weights = {name: prices.get(name, 1.0) for name in ORACLES}
+    return sum(weights[name] * calls[name] for name in ORACLES) / sum(weights.values())
+
+
+def starters(methods: Iterable[Method]) -> list[Racer]:
+    """The methods before their first turns, the likeliest first."""
+    return [Racer(method, turn_end=turn_end(Racer(method), k == 0)) for k, method in enumerate(methods)]
+
+
+def marked(racer: Racer, work: float, distance: float) -> Racer:
+    """The racer after a certificate; of the earlier ones, those that a prediction needs are kept."""
+    best = min(distance, racer.marks[-1].distance) if racer.marks else distance
+    marks = (*racer.marks, Mark(work, best))
+    half = 0.5 * (marks[0].work + work)
+    before = max(k for k, mark in enumerate(marks) if mark.work <= half)
+    return racer._replace(work=work, marks=marks[:1] + marks[max(before, 1) :])
+
+
+def predicted(racer: Racer, tol: float) -> float:
+    """The work that is still to be done, if the distance falls as it did in the second half of the work so far.
+
+    The work until the first certificate does not count: there may be a factorisation in it.
+    """
+    if len(racer.marks) < 2:
+        return math.inf
+    first, last = racer.marks[0], racer.marks[-1]
+    half = 0.5 * (first.work + last.work)
+    middle = [mark for mark in racer.marks if mark.work <= half][-1]
+    if last.distance <= tol:
+        return 0.0
+    if not last.distance < middle.distance < math.inf:
+        return math.inf
+    return (last.work - middle.work) * math.log(last.distance / tol) / math.log(middle.distance / last.distance)
+
+
+def own_work(racer: Racer) -> float:
+    """The work since the first certificate."""
+    return racer.work - racer.marks[0].work if racer.marks else 0.0
+
+
+def turn_is_over(race: Sequence[Racer], turn: int, tol: float) -> bool:
+    """Whether the method whose turn it is has done its work and is not predicted to end soon."""
+    racer = race[turn]
+    done = own_work(racer)
+    return done >= racer.turn_end and predicted(racer, tol) > SOON * done
+
+
+def next_turn(race: Sequence[Racer], turn: int, tol: float) -> int:
+    """Whose turn is next: of the method with the least work, where the work of the leader counts less."""
+    order = range(len(race))
+    leader = min(order, key=lambda k: predicted(race[k], tol))
+
+    def share(k: int) -> float:
+        done = max(own_work(race[k]), 0.5 * FIRST_TURN)
+        return done if k == leader else FAVOUR * done
+
+    return min(order, key=lambda k: (share(k), k == turn))
+
+
+def turn_end(racer: Racer, first: bool) -> float:
+    """The own work after which the turn that begins now may end."""
+    return max(FIRST_TURN if first else 0.5 * FIRST_TURN, GROWTH * own_work(racer))

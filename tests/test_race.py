@@ -1,0 +1,252 @@
+"""Methods that take turns: predictions, shares, the guarantee, and checkpoints in the middle of a race."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import saddlepoint as sp
+from saddlepoint.methods import LPDGS, Anderson, CondatVu
+from saddlepoint.problems.oracle import CallCounts
+from saddlepoint.solving import race
+from saddlepoint.solving.auto import Plan, choose, mixed_steps
+from saddlepoint.solving.checkpoint import file as store
+from saddlepoint.solving.schedule import Schedule, SwitchMethod, TurnOver
+from saddlepoint.solving.state import Racer, ScheduleState
+
+TOL = 1e-6
+
+
+def kinked(seed=0, strength=0.05, kappa=1000.0, m=14, n=10):
+    """Own functions, one of them with kinks, on which Anderson's mixing gets stuck for a while."""
+    rng = np.random.default_rng(seed)
+    t, u, A = rng.standard_normal(m), rng.standard_normal(n), rng.standard_normal((m, n))
+    g = sp.Smooth(lambda x: np.maximum(x - t, 0.0) + x / kappa, mu=1.0 / kappa, L=1.0 + 1.0 / kappa)
+    h = sp.Smooth(lambda y: np.tanh(y - u) + y / 30.0, mu=1.0 / 30.0, L=1.0 + 1.0 / 30.0)
+    return sp.Saddle(g, h, strength * A / np.linalg.norm(A, 2))
+
+
+def after(distances, first=0.0, each=10.0):
+    """A method whose certificates were these, one after each ``each`` of work, and the first one after ``first``."""
+    racer = Racer(LPDGS())
+    for k, distance in enumerate(distances):
+        racer = race.marked(racer, first + each * (k + 1), distance)
+    return racer
+
+
+# -- predictions and turns --------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.1, 2.0), st.integers(4, 40))
+def test_a_linear_fall_is_predicted_exactly(rate, count):
+    """Of a distance exp(-rate w/10) the rest to tol is known, whatever was done before the first certificate."""
+    distances = [math.exp(-rate * k) for k in range(count)]
+    wanted = 10.0 * math.log(distances[-1] / 1e-40) / rate
+    for first in (0.0, 1e4):
+        assert race.predicted(after(distances, first), 1e-40) == pytest.approx(wanted)
+
+
+def test_no_fall_in_the_second_half_means_no_end():
+    assert race.predicted(after([1.0, 0.1, 0.01, 0.01, 0.01, 0.01, 0.01]), TOL) == math.inf
+    assert race.predicted(after([1.0]), TOL) == math.inf
+    assert race.predicted(Racer(LPDGS()), TOL) == math.inf
+    assert race.predicted(after([1.0, 1e-9]), TOL) == 0.0
+
+
+def test_few_certificates_are_kept():
+    racer = after([0.9**k for k in range(1000)], each=1.0)
+    assert len(racer.marks) < 510
+    assert racer.marks[0].work == 1.0
+
+
+def test_a_turn_goes_on_while_the_end_is_near():
+    good, bad = after([math.exp(-k) for k in range(10)]), after([1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.95, 0.95, 0.95])
+    assert not race.turn_is_over([good, Racer(LPDGS())], 0, TOL)
+    assert race.turn_is_over([bad, Racer(LPDGS())], 0, TOL)
+    assert not race.turn_is_over([bad._replace(turn_end=1e3), Racer(LPDGS())], 0, TOL)
+    assert race.next_turn([bad, Racer(LPDGS())], 0, TOL) == 1
+
+
+def test_the_leader_may_do_twice_the_work_of_the_other():
+    leader, other = after([math.exp(-k) for k in range(30)], each=10.0), after([1.0] * 30, each=10.0)
+    assert race.next_turn([other, leader], 0, TOL) == 1
+    assert race.next_turn([other, leader], 1, TOL) == 1
+    ahead = after([math.exp(-0.1 * k) for k in range(70)], each=10.0)  # 690 against 290
+    assert race.next_turn([other, ahead], 1, TOL) == 0
+
+
+def test_work_is_weighted_by_what_calls_cost():
+    calls = {"grad_g": 10, "grad_h": 10, "A": 30, "At": 30}
+    assert race.work_of(calls, {}) == 20.0
+    assert race.work_of(calls, {"grad_g": 99.0, "grad_h": 99.0}) == pytest.approx(10.2)
+
+
+# -- the guarantee ----------------------------------------------------------------------------------------------------
+
+
+def test_the_method_with_the_guarantee_is_never_given_up():
+    f = kinked()
+    start = f.certificate(np.zeros(14), np.zeros(10))
+    methods = Anderson(CondatVu()), LPDGS()
+    schedule = Schedule(f, TOL, ScheduleState(methods[:1], race=race.starters(methods)))
+    counts = CallCounts()
+    schedule.check_progress(start, start.distance, counts, 16)
+    for calls in (100, 150):
+        counts.calls.update(dict.fromkeys(("grad_g", "grad_h", "A", "At"), calls))
+        schedule.check_progress(start, 1.0, counts, calls + 10)  # a turn of 64 is not over
+    counts.calls.update(dict.fromkeys(("grad_g", "grad_h", "A", "At"), 170))
+    with pytest.raises(TurnOver):
+        schedule.check_progress(start, 1.0, counts, 180)
+    run = type("Run", (), {"units": schedule.state.race[0].units, "method_state": "kept", "counts": counts})
+    racer = schedule.next_turn(run, start)
+    assert racer.method == LPDGS()
+    assert schedule.state.race[0].state == "kept"
+    assert "anderson-condat-vu in turns with lpd-gs" in schedule.state.notes
+    spent = int(3.0 * schedule.state.budget)
+    counts.calls["A"] = spent
+    schedule.check_progress(start, 1.0, counts, spent + 16)  # no signal: the others are struck out
+    assert schedule.method == LPDGS()
+    assert schedule.fallbacks == 0
+    assert schedule.state.race == []
+
+
+def test_spent_calls_leave_only_the_guarantee():
+    f = kinked(strength=3.0)
+    start = f.certificate(np.zeros(14), np.zeros(10))
+    methods = sp.make_method("anderson-imex"), Anderson(CondatVu())
+    state = ScheduleState((methods[0], sp.DIPPA(), LPDGS()), race=race.starters(methods))
+    schedule, counts = Schedule(f, TOL, state), CallCounts()
+    schedule.check_progress(start, start.distance, counts, 16)
+    counts.calls["A"] = int(state.budget)
+    with pytest.raises(SwitchMethod):
+        schedule.check_progress(start, 1.0, counts, int(state.budget) + 16)
+    schedule.switch("fell behind", counts, start)
+    assert schedule.method == LPDGS()
+    assert schedule.fallbacks == 0
+
+
+# -- whole runs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_in_turns_are_no_worse_than_the_better_one(seed):
+    """By name, Anderson's mixing takes thousands of calls here, and LPD-GS hundreds."""
+    f = kinked(seed)
+    assert choose(f).turns == 2
+    auto = sp.solve(f, tol=TOL)
+    named = [sp.solve(f, tol=TOL, method=name, max_calls=2000) for name in ("anderson-condat-vu", "lpd-gs")]
+    best = min(max(result.calls.values()) for result in named if result.solved)
+    assert auto.solved
+    assert "anderson-condat-vu in turns with lpd-gs" in auto.message
+    assert max(auto.calls.values()) <= 2.0 * best
+
+
+def test_a_method_that_gets_stuck_costs_little(monkeypatch):
+    f = kinked(1, strength=3.0)
+    sweep = max(sp.solve(f, tol=TOL, method="anderson-condat-vu").calls.values())
+
+    def stuck(self, problem, s):
+        problem.field(s.x, s.y)
+        return s
+
+    monkeypatch.setattr(sp.IMEX, "step", stuck)
+    auto = sp.solve(f, tol=TOL)
+    assert auto.solved
+    assert auto.method == "anderson-condat-vu"
+    assert max(auto.calls.values()) <= 3 * sweep
+
+
+def test_the_same_input_takes_the_same_turns():
+    first, again = (sp.solve(kinked(3), tol=TOL) for _ in range(2))
+    assert first.x.tobytes() == again.x.tobytes()
+    assert (first.calls, first.message) == (again.calls, again.message)
+
+
+def test_a_race_goes_on_where_the_calls_were_used_up(tmp_path):
+    """The waiting method is in the file too: its state, its work and its certificates."""
+    f, file = kinked(3, kappa=300.0), tmp_path / "run"
+    whole = sp.solve(f, tol=TOL)
+    sp.solve(f, tol=TOL, checkpoint=file, max_calls=150)
+    assert any(store.read(file, 1 << 30).values["waiting"])
+    resumed = sp.solve(f, tol=TOL, checkpoint=file)
+    assert resumed.x.tobytes() == whole.x.tobytes()
+    assert (resumed.calls, resumed.method, resumed.message) == (whole.calls, whole.method, whole.message)
+
+
+@pytest.mark.slow
+def test_a_race_goes_on_from_every_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    f, file, copies = kinked(1), tmp_path / "run", []
+    whole = sp.solve(f, tol=TOL)
+    sp.solve(f, tol=TOL, checkpoint=file, checkpoint_every=0, callback=lambda result: copies.append(file.read_bytes()))
+    waiting = 0
+    for copy in copies[::8]:
+        file.write_bytes(copy)
+        waiting += sum(state is not None for state in store.read(file, 1 << 30).values["waiting"])
+        resumed = sp.solve(f, tol=TOL, checkpoint=file)
+        assert resumed.x.tobytes() == whole.x.tobytes()
+        assert (resumed.calls, resumed.method, resumed.message) == (whole.calls, whole.method, whole.message)
+        assert [record.distance for record in resumed.history] == [record.distance for record in whole.history]
+    assert waiting > 2
+
+
+@pytest.mark.parametrize("change", [
+    lambda schedule: schedule.update(turn=7),
+    lambda schedule: schedule.update(turn=-1),
+    lambda schedule: schedule.update(others={"float": "nan"}),
+    lambda schedule: schedule.update(prices={"dict": [["A", {"float": (-1.0).hex()}]]}),
+    lambda schedule: schedule.update(race={"list": [3]}),
+    lambda schedule: schedule["race"]["list"][0]["with"].update(work={"float": "nan"}),
+    lambda schedule: schedule["race"]["list"][0]["with"].update(work=None),
+    lambda schedule: schedule["race"]["list"][0]["with"].update(units={"tuple": [1, 2, 3]}),
+    lambda schedule: schedule["race"]["list"][0]["with"].update(method=schedule["race"]["list"][1]["with"]["method"]),
+    lambda schedule: schedule["race"]["list"][1]["with"].update(marks={"tuple": [None]}),
+    lambda schedule: schedule["race"]["list"][0]["with"]["marks"]["tuple"].reverse(),
+    lambda schedule: schedule["race"]["list"].pop(),
+])  # fmt: skip
+def test_a_forged_race_is_refused(change, tmp_path):
+    f, file = kinked(1), tmp_path / "run"
+    sp.solve(f, tol=TOL, checkpoint=file, max_calls=100)
+    values, arrays = store.read(file, 1 << 30)
+    schedule = values["run"]["with"]["schedule"]["with"]
+    assert len(schedule["race"]["list"][0]["with"]["marks"]["tuple"]) > 2
+    assert schedule["turn"] == 1
+    change(schedule)
+    store.write(file, store.Content(values, arrays), 1 << 30)
+    store.older(file).unlink()
+    with pytest.raises(sp.ProblemError, match=r"is not a checkpoint of this program|holds no state of this method"):
+        sp.solve(f, tol=TOL, checkpoint=file)
+
+
+def test_a_corrected_constant_begins_the_race_anew():
+    f = kinked(1)
+    low = sp.Saddle(sp.Smooth(f.g.grad, mu=f.mu_x, L=None), f.h, f.A.A)
+    result = sp.solve(low, tol=TOL)
+    assert result.solved
+
+
+# -- plans ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_tells_who_takes_turns():
+    methods = sp.make_method("anderson-imex"), LPDGS(), sp.DIPPA()
+    plan = Plan(methods, "", turns=2)
+    assert plan.racing == methods[:2]
+    assert plan.in_order == (methods[0], methods[2])
+    assert Plan(methods, "").racing == ()
+    assert Plan(methods, "").in_order == methods
+
+
+def test_anderson_remembers_less_where_products_cost_less_than_mixing():
+    from scipy.sparse import eye_array
+
+    def size(A):
+        return mixed_steps(sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), A))
+
+    assert size(np.ones((40, 30))) == 100
+    assert size(eye_array(1000).tocsr()) == 100
+    assert 20 <= size(eye_array(6000).tocsr()) < 30
+    assert size(eye_array(100_000).tocsr()) == 20
