@@ -136,8 +136,10 @@ def peer(problem: Problem, name: str, limit: float, clock: str) -> Outcome:
 
 def measured(problem: Problem, limit: float, clock: str) -> Row | None:
     """All contestants on one problem; None if no named method has solved it."""
+    began = time.perf_counter()
     auto = ours(problem, "auto", limit, clock)
-    allowed = limit if math.isinf(auto.seconds) else min(limit, 0.5 + 1.5 * auto.seconds)
+    wall = time.perf_counter() - began
+    allowed = limit if math.isinf(auto.seconds) else min(limit, 0.5 + 1.5 * wall)
     named = {name: ours(problem, name, allowed, clock) for name in NAMED}
     solved = {name: outcome for name, outcome in named.items() if outcome.status == "solved"}
     if not solved and math.isinf(auto.seconds):

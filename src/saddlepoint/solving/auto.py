@@ -123,10 +123,10 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
 def mixed_steps(f: Saddle) -> int:
     """How many steps Anderson remembers: fewer where memory is short, or where products take less time than mixing.
 
-    A step of the mixing reads the memory about five times, and on average half of it is filled.
+    A step of the mixing reads the memory about three times, and on average half of it is filled.
     """
     size = sum(f.shape)
-    traffic = 2.0 * (STEP + 2.0 * entries(f.A)) / (2.5 * size)
+    traffic = 2.0 * (STEP + 2.0 * entries(f.A)) / (1.5 * size)
     return int(min(100.0, max(LEAST, min(traffic, MEMORY / (2 * size)))))
 
 
