@@ -23,6 +23,7 @@ from saddlepoint.ground.spectrum import UNPROVEN
 from saddlepoint.parts.coupling import Norm
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 from saddlepoint.solving.auto import choose
+from saddlepoint.solving.monitor import latest_check, next_check
 from saddlepoint.solving.result import Record
 
 
@@ -321,6 +322,23 @@ WRONG_CONSTANTS = {
     "mu of g": lambda f: claimed(f, mu=5 * f.mu_x),
     "|A|": lambda f: claimed(f, norm=f.norm / 20),
 }
+
+
+def records_of(*pairs):
+    """Records with these calls of grad g and certified distances."""
+    return [Record(0, calls, 0, 0, 0, 0, 0.0, distance, 1.0) for calls, distance in pairs]
+
+
+def test_certificates_come_where_the_distance_has_fallen_by_a_factor_of_four():
+    slow = records_of((1000, 1e-2), (1100, 0.5e-2))  # half in 100 calls, so a quarter in 200; 120 is the most
+    assert next_check(1100, slow) == 1220 == latest_check(1100)
+    steady = records_of((1000, 1e-2), (1100, 1e-3))  # log 4/log 10 of 100
+    assert next_check(1100, steady) == 1161
+    fast = records_of((1000, 1e-2), (1100, 1e-9))
+    assert next_check(1100, fast) == 1116  # a certificate is four calls itself
+    for records in (records_of((1000, 1.0), (1100, 2.0)), records_of((0, 1.0)), records_of((0, math.inf), (9, 1.0))):
+        assert next_check(1100, records) == 1155
+    assert latest_check(100_000) == 105_000
 
 
 @pytest.mark.parametrize("method", ["auto", "condat-vu", "dippa", "lpd-gs", "extragradient", "ogda"])

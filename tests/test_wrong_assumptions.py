@@ -1,5 +1,6 @@
 """A run on a problem with wrong assumptions ends with a correct certificate, or with an error that names them."""
 
+import math
 import re
 
 import numpy as np
@@ -14,7 +15,7 @@ from wrong_assumptions import VIOLATIONS, Given, M, asymmetric, box, large_mu, n
 import saddlepoint as sp
 from saddlepoint.methods.registry import method_names
 from saddlepoint.parts.functions.probes import Unexaminable, curvature
-from saddlepoint.problems.assumptions import GradientCheck, L_too_small, mu_too_large
+from saddlepoint.problems.assumptions import GradientCheck, L_too_small, Pair, mu_too_large
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 METHODS = [*method_names(), "auto"]
@@ -292,3 +293,21 @@ def test_rounding_of_long_norms_refutes_nothing():
         for scale in (1.0, 0.3, 0.03):
             check.compare(x, Q * x + c, x + scale * (x0 - x), Q * (x + scale * (x0 - x)) + c)
         assert check.seems == ""
+
+
+def test_gradients_agree_at_a_glance_only_where_they_agree():
+    """Three inner products never pass a pair of gradients that the careful comparison suspects."""
+    rng = np.random.default_rng(0)
+    passed = suspected = 0
+    for _ in range(400):
+        mu, L = np.sort(10.0 ** rng.uniform(-3, 1, 2))
+        check = GradientCheck("g", mu, L, lambda x: x, lambda oracle, calls: None)
+        curvatures = rng.uniform(mu, L, 5) if rng.random() < 0.5 else rng.uniform(0.5 * mu, 1.5 * L, 5)
+        x, x0 = 10.0 ** rng.uniform(-6, 6) * rng.standard_normal((2, 5))
+        p, p0 = curvatures * x, curvatures * x0
+        check.flattest = -math.inf
+        agree, error = check._agree(x, p, x0, p0), Pair.of(x - x0, p - p0, mu, L).error
+        passed, suspected = passed + agree, suspected + (error > 0.0)
+        assert not (agree and error > 0.0)
+    assert passed > 150
+    assert suspected > 50

@@ -114,7 +114,10 @@ class Coupling(ABC):
 
         Steps of methods depend on |A|, and no certificate does. A run that finds a larger |A| corrects it.
         """
-        return self.T.norm_estimate if "norm_estimate" in self.T.__dict__ else self.estimated_norm(quick=True)
+        if "norm_estimate" in self.T.__dict__:
+            return self.T.norm_estimate
+        own = type(self).estimated_norm is not Coupling.estimated_norm  # of a subclass that knows its norm
+        return self.estimated_norm() if own else self.estimated_norm(quick=True)
 
     def estimated_norm(self, quick: bool = False) -> Norm:
         """New bounds on |A|, whatever ``norm_estimate`` has stored; the upper one may come from a cheap certain bound.
