@@ -83,7 +83,7 @@ def test_a_method_that_breaks_down_is_replaced(monkeypatch):
     result = sp.solve(f, tol=1e-6)
     assert result.solved
     assert "anderson-imex in turns with anderson-condat-vu" in result.message
-    assert "fell behind, then newton" in result.message
+    assert result.method == "newton"
     monkeypatch.setattr(sp.Newton, "step", stuck)
     result = sp.solve(f, tol=1e-2)
     assert result.solved

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse.linalg import LinearOperator
 
 import saddlepoint as sp
 from saddlepoint.ground.factor import diagonal_of
@@ -53,6 +54,17 @@ def test_hessians_and_a_count_as_the_calls_that_would_compute_them():
     mirror = sp.Saddle(f.h, f.g, -A.T)
     calls = sp.solve(mirror, method="direct", tol=1e-8).calls
     assert (calls["grad_g"], calls["grad_h"], calls["A"], calls["At"]) == (13, 2, 1, 13)
+
+
+def test_an_operator_gives_its_matrix_by_the_fewer_products():
+    A, calls = np.random.default_rng(4).standard_normal((3, 40)), []
+    operator = LinearOperator(
+        A.shape, matvec=lambda y: calls.append("A") or A @ y, rmatvec=lambda x: calls.append("At") or A.T @ x
+    )
+    coupling = sp.as_coupling(operator)
+    calls.clear()
+    np.testing.assert_array_equal(coupling.matrix(), A)
+    assert calls == ["At"] * 3
 
 
 def test_a_singular_diagonal_is_refused():

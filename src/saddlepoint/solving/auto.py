@@ -110,9 +110,9 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         methods, turns = (*methods, LPDGS()), 2
     elif strength > NOTED and room:
         pair = (imex, sweep) if name == imex.label else (sweep, imex)
-        methods, turns = (*pair, *(newton or (DIPPA(),)), LPDGS()), 2
-        if strength < STRONG_ALONE and not newton:
-            methods, turns = (*pair, LPDGS()), 3
+        methods, turns = (*pair, DIPPA(), LPDGS()), 2
+        if newton or strength < STRONG_ALONE:
+            methods, turns = (*pair, *newton, LPDGS()), 3
     elif name == imex.label:
         methods, turns = (imex, sweep, *newton, DIPPA(), LPDGS()), 1
     else:
@@ -156,7 +156,8 @@ def has_matrices(f: Saddle) -> bool:
 
 def worth_newton(f: Saddle) -> bool:
     """Whether steps of Newton's method take little time and few calls."""
-    return has_matrices(f) and columns(f) <= NEWTON
+    hessians = f.g.hessian is not None and f.h.hessian is not None
+    return hessians and f.space.is_numpy and not f.A.runtime.reading and columns(f) <= NEWTON
 
 
 def worth_factorising(f: Saddle) -> bool:

@@ -209,7 +209,10 @@ class Coupling(ABC):
 
     def matrix(self) -> Any:
         """A itself, as a dense or sparse matrix."""
-        return np.stack([self.mul(column) for column in np.eye(self.shape[1], dtype=self.dtype)], axis=1)
+        rows, columns = self.shape
+        if rows < columns:
+            return np.stack([self.tmul(row) for row in np.eye(rows, dtype=self.dtype)], axis=0)
+        return np.stack([self.mul(column) for column in np.eye(columns, dtype=self.dtype)], axis=1)
 
     def gram(self) -> Any:
         """A'A as a dense or sparse matrix."""
