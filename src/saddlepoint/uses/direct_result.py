@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.direct import Direct
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.problems.oracle import ORACLES
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.messages import Ending, sentence
@@ -43,6 +45,13 @@ class LazyResult(Result):
         return Result, tuple(getattr(self, name) for name in NAMES)
 
 
+def matrix_calls(g: Quadratic, h: Quadratic, shape: tuple[int, int]) -> dict[str, int]:
+    """The calls for which the matrices of a factorisation count, as in the method ``direct``."""
+    m, n = shape
+    of_g, of_h = (k if isinstance(f.P, Coupling) else 1 for f, k in ((g, m), (h, n)))
+    return {"grad_g": of_g, "grad_h": of_h} | ({"A": n} if n <= m else {"At": m})
+
+
 def direct_result(
     f: Saddle,
     x: Array,
@@ -50,7 +59,7 @@ def direct_result(
     certificate: Certificate,
     *,
     steps: int,
-    columns: tuple[int, int],
+    factorised: Mapping[str, int],
     began: float,
     method_seconds: float,
     tol: float,
@@ -64,20 +73,23 @@ def direct_result(
         x, y: the point.
         certificate: what is proven about it, at most tol.
         steps: solves with the factorisation, each after one query, and followed by a certificate.
-        columns: gradients of g and of h for which the factorised matrices count; zeros if they were counted before.
+        factorised: the calls for which the factorised matrices count; nothing if they were counted before.
         began: time.perf_counter() at the beginning of the call.
         method_seconds: time of the steps, and of the factorisation if it was made now.
         tol: the tolerance.
         history: whether the certificate is recorded.
         note: a remark for the message.
     """
+    calls = dict.fromkeys(ORACLES, steps)
+    for name, count in factorised.items():
+        calls[name] += count
     given: dict[str, Any] = {
         "x": x,
         "y": y,
         "status": Status.SOLVED,
         "certificate": certificate,
-        "calls": {"grad_g": steps + columns[0], "grad_h": steps + columns[1], "A": steps + columns[1], "At": steps},
-        "passes": 2 * steps + (columns[1] > 0),
+        "calls": calls,
+        "passes": 2 * steps + bool(factorised),
         "iterations": steps,
         "seconds": time.perf_counter() - began,
         "method_seconds": method_seconds,

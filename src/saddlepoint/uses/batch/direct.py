@@ -21,7 +21,7 @@ from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
 from saddlepoint.uses.batch.batch import Batch
-from saddlepoint.uses.direct_result import direct_result
+from saddlepoint.uses.direct_result import direct_result, matrix_calls
 
 LARGEST = 500  # most variables of a side; larger matrices are not factorised
 CHUNK = 1 << 18  # entries of the A_b that are worked on at a time, so that they stay in the cache
@@ -55,6 +55,7 @@ def solve_directly(
     x, y = raw.space.zeros(B * m), raw.space.zeros(B * n)
     A = raw.A.A  # type: ignore[attr-defined]
     results: list[Result | None] = [None] * B
+    calls = matrix_calls(problems[0].g, problems[0].h, batch.shape)  # type: ignore[arg-type]
     left, method_seconds = np.arange(B), 0.0
     for steps in range(1, REFINEMENTS + 1):
         start = time.perf_counter()
@@ -78,7 +79,7 @@ def solve_directly(
                 Y[b].copy(),
                 certificates[b],
                 steps=steps,
-                columns=(m, n),
+                factorised=calls,
                 began=began,
                 method_seconds=method_seconds,
                 tol=tol,

@@ -24,7 +24,7 @@ from saddlepoint.solving.auto import choose
 from saddlepoint.solving.options import SolveOptions, starting_point
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
-from saddlepoint.uses.direct_result import direct_result
+from saddlepoint.uses.direct_result import direct_result, matrix_calls
 from saddlepoint.uses.prepared.kept_factors import KeptFactors
 
 NOTE = "direct, with factors that are kept"
@@ -274,14 +274,14 @@ class Prepared:
         kept.z = z
         x, y = z[:m].copy(), z[m:].copy()
         self._start = z[:m], z[m:]
-        columns, kept.columns = kept.columns, (0, 0)
+        uncounted, kept.uncounted = kept.uncounted, {}
         return direct_result(
             self._base,
             x,
             y,
             certificate,
             steps=steps,
-            columns=columns,
+            factorised=uncounted,
             began=began,
             method_seconds=seconds,
             tol=self._tol,
@@ -296,7 +296,8 @@ class Prepared:
             assert isinstance(function, Quadratic)
             if function.b is not None:
                 part[:] = function.b
-        return _Kept(KeptFactors(self._base), q, np.concatenate(self._start), self.shape)
+        calls = matrix_calls(self.problem.g, self.problem.h, self.shape)  # type: ignore[arg-type]
+        return _Kept(KeptFactors(self._base), q, np.concatenate(self._start), calls)
 
     def __repr__(self) -> str:
         how = "the factors of its matrix are kept" if self._may_keep else "each run starts from the last answer"
@@ -321,9 +322,9 @@ def _is_unchanged(A: Coupling, before: Coupling, product: Array | None) -> bool:
 class _Kept:
     """The factors, the linear terms and the last answer of a small quadratic problem."""
 
-    def __init__(self, factors: KeptFactors, q: Array, z: Array, columns: tuple[int, int]) -> None:
+    def __init__(self, factors: KeptFactors, q: Array, z: Array, calls: dict[str, int]) -> None:
         self.factors, self.q, self.z = factors, q, z
-        self.columns = columns  # gradients that the factorised matrices count for, until a result has counted them
+        self.uncounted = calls  # for which the factorised matrices count, until a result has counted them
 
 
 def _own(f: Smooth) -> Smooth:
