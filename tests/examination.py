@@ -116,15 +116,15 @@ class Case:
     Args:
         seed: everything about the problem follows from it.
         kind: of the function that is examined, the one of x or the one of y.
-        lie: (part, grad, rng) -> (grad, mu, L), or None.
+        wrong: (part, grad, rng) -> (grad, mu, L), or None.
     """
 
-    def __init__(self, seed, kind, lie=None):
+    def __init__(self, seed, kind, wrong=None):
         rng = np.random.default_rng(seed)
         m, n = (int(k) for k in rng.choice([1, 2, 3, 8, 30, 60], 2))
-        if lie is not None:
+        if wrong is not None:
             m, n = max(m, 2), max(n, 2)
-        kappas = 10.0 ** rng.uniform(0.1 if lie is None else 1.5, 3, 2)
+        kappas = 10.0 ** rng.uniform(0.1 if wrong is None else 1.5, 3, 2)
         self.side = int(rng.integers(2))
         makers = [quadratic, quadratic]
         makers[self.side] = KINDS[kind]
@@ -133,7 +133,7 @@ class Case:
         A *= 10.0 ** rng.uniform(-1, 1) * np.sqrt(parts[0].L * parts[1].L) / np.linalg.norm(A, 2)
         self.scale = [np.ones(m), np.ones(n)]
         unit = 1.0
-        if lie is None and rng.random() < 0.4:
+        if wrong is None and rng.random() < 0.4:
             self.scale[self.side] = 10.0 ** rng.uniform(-6, 6, (m, n)[self.side])  # badly scaled variables
         elif rng.random() < 0.3:
             unit = 10.0 ** rng.uniform(-100, 100)
@@ -149,8 +149,8 @@ class Case:
                 return part.raw(x) - constant
 
             grad = part.wrap(plain)
-            if lie is not None and k == self.side:
-                grad, mu, L = lie(part, grad, rng)
+            if wrong is not None and k == self.side:
+                grad, mu, L = wrong(part, grad, rng)
 
             def scaled(x, grad=grad, s=s):
                 return unit * (grad(x / s) / s)
@@ -175,11 +175,11 @@ class Case:
             self.start = [0.0 * v for v in (self.x, self.y)]
 
     def outcome(self):
-        """How a run ends: accused, false, solved, doubted, or its status, with what was said."""
+        """How a run ends: reported as wrong, false, solved, doubted, or its status, with what was said."""
         try:
             r = sp.solve(self.f, *self.start, method=self.method, tol=self.tol, max_calls=10000, max_seconds=20)
         except sp.AssumptionError as error:
-            return "accused", str(error)
+            return "reported", str(error)
         except (sp.ProblemError, ValueError) as error:
             return f"{type(error).__name__}", str(error)
         if not r.solved:
@@ -190,7 +190,7 @@ class Case:
         return ("doubted" if "seems" in r.message else "solved"), r.message
 
 
-# -- lies --------------------------------------------------------------------------------------------------------------
+# -- wrong claims ------------------------------------------------------------------------------------------------------
 
 
 def large_mu(part, grad, rng):
@@ -237,7 +237,7 @@ def drifting(part, grad, rng):
     return later, part.mu, part.L
 
 
-LIES = {f.__name__: f for f in (large_mu, small_L, twisted, one_sign, noisy, coarse, drifting)}
+WRONG_CLAIMS = {f.__name__: f for f in (large_mu, small_L, twisted, one_sign, noisy, coarse, drifting)}
 TELLABLE = ("quadratic", "saturated", "one_sided", "positive")  # kinds of functions that are told wrongly
 
 
@@ -248,18 +248,18 @@ def campaign(count):
         for seed in range(count):
             end, words = Case(seed, kind).outcome()
             ends[end] += 1
-            if end in ("accused", "FALSE", "doubted") or end.endswith("Error"):
+            if end in ("reported", "FALSE", "doubted") or end.endswith("Error"):
                 print("   ", kind, seed, end, words[:200], flush=True)
         print(f"true {kind:18}", dict(ends), flush=True)
-    for name, lie in LIES.items():
+    for name, claim in WRONG_CLAIMS.items():
         ends = Counter()
         for seed in range(count):
             kind = TELLABLE[seed % len(TELLABLE)]
-            end, words = Case(seed, kind, lie).outcome()
+            end, words = Case(seed, kind, claim).outcome()
             ends[end] += 1
             if end == "FALSE":
                 print("   ", name, kind, seed, end, words[:200], flush=True)
-        print(f"lie  {name:18}", dict(ends), flush=True)
+        print(f"wrong {name:18}", dict(ends), flush=True)
 
 
 if __name__ == "__main__":

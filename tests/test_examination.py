@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from examination import KINDS, LIES, TELLABLE, Case
+from examination import KINDS, TELLABLE, WRONG_CLAIMS, Case
 
 import saddlepoint as sp
 from saddlepoint.parts.functions.circulation import circulation
@@ -26,20 +26,20 @@ def silent(oracle, calls):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 8), marks=pytest.mark.slow)])
-def test_true_problems_are_not_accused(kind, seeds):
+def test_true_problems_are_not_reported_as_wrong(kind, seeds):
     for seed in seeds:
         end, words = Case(seed, kind).outcome()
-        assert end not in ("accused", "FALSE", "doubted"), (seed, words)
+        assert end not in ("reported", "FALSE", "doubted"), (seed, words)
 
 
-@pytest.mark.parametrize("lie", ["large_mu", "small_L", "twisted", "one_sign"])
-def test_lies_are_found(lie):
-    ends = [Case(seed, TELLABLE[seed % 3], LIES[lie]).outcome()[0] for seed in range(5)]
+@pytest.mark.parametrize("claim", ["large_mu", "small_L", "twisted", "one_sign"])
+def test_wrong_claims_are_found(claim):
+    ends = [Case(seed, TELLABLE[seed % 3], WRONG_CLAIMS[claim]).outcome()[0] for seed in range(5)]
     assert "FALSE" not in ends
-    assert ends.count("accused") >= 4, ends
+    assert ends.count("reported") >= 4, ends
 
 
-# -- no false accusations ----------------------------------------------------------------------------------------------
+# -- true problems that look wrong -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,7 +82,7 @@ def test_code_in_single_precision_is_noise_and_not_a_wrong_mu(n):
 def test_scaled_code_in_single_precision_is_noise():
     """The gradient is flat on lengths far beyond the size of x, because it is large there."""
     end, words = Case(48, "single_precision").outcome()
-    assert end != "accused", words
+    assert end != "reported", words
 
 
 def test_temperatures_are_not_noise():

@@ -1,4 +1,4 @@
-"""A slice of the campaign of ``benchmarks/honesty.py``: no bound is below the truth, and no true problem is accused."""
+"""A slice of the campaign of ``benchmarks/honesty.py``: no bound below the truth, no true problem reported as wrong."""
 
 import sys
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_the_campaign_sees_a_false_bound(monkeypatch):
     assert seen.count("false") > len(seen) / 2
 
 
-def test_lies_are_told_apart_by_their_names():
+def test_wrong_claims_are_told_apart_by_their_names():
     assert {is_lie(kind) for kind in honesty.KINDS} == {True, False}
     tally = Tally()
     row = {"kind": "lie: mu", "door": "solve", "case": 0, "words": ""}

@@ -147,6 +147,33 @@ def test_coarse_rounding_is_not_reported_as_a_wrong_constant(seed):
         assert result.certificate.distance >= np.linalg.norm(result.x - x) * (1.0 - 1e-9) - 1e-12
 
 
+# -- gradients by differences of values --------------------------------------------------------------------------------
+
+
+def value(x):
+    """The function whose gradient is P x + B."""
+    return 0.5 * x @ (P * x) + B @ x
+
+
+def forward_differences(x, h=1e-6):
+    """The gradient, too large by h P/2."""
+    return np.array([(value(x + h * e) - value(x)) / h for e in np.eye(3)])
+
+
+def test_values_show_the_error_of_forward_differences():
+    """It is the same around all points, so that gradients alone cannot tell."""
+    result = sp.solve(problem(forward_differences, value=value), method="extragradient", tol=1e-7, max_calls=3000)
+    assert not result.solved
+    assert result.certificate.distance >= np.linalg.norm(result.x - SOLUTION) > 1e-7
+
+
+def test_an_exact_gradient_with_values_in_float32_is_not_noisy():
+    """Values that are rounded themselves say nothing about the gradient."""
+    rounded = lambda x: float(np.float32(value(x)))  # noqa: E731
+    result = sp.solve(problem(lambda x: P * x + B, value=rounded), method="extragradient", tol=1e-9, max_calls=3000)
+    assert result.solved
+
+
 # -- code in a lower precision -----------------------------------------------------------------------------------------
 
 

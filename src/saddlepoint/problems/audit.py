@@ -33,7 +33,7 @@ from saddlepoint.parts.functions.probes import (
     length_scale,
     noise_level,
     pair_from,
-    slope_error,
+    slope_difference,
 )
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import SLACK, AdjointCheck, GradientCheck, larger_norm, stated_error
@@ -50,6 +50,7 @@ UNEXAMINED = "the gradient is not finite around the point, or raises an exceptio
 SPLITS = 0.5637, 0.8719  # shares of a vector that is split to measure the errors of products
 ALIKE = 0.999  # cosine from which two directions count as one
 NEARBY = 1.0, 1.0 / 32.0, 1.0 / 1024.0  # distances at which coarse rounding is looked for, in units of ASIDE
+DIFFERENT = 1e-3  # relative error from which a gradient is not that of the given values
 PAIRS = 2  # number of random pairs of vectors on which A' is compared with A
 
 
@@ -321,10 +322,9 @@ class Audit:
             else:
                 check.compare(*pair)
         coarse = check.noise if check.noise > quiet else 0.0  # with longer waves than those that were measured
-        self._allow(name, noise, coarse)
         known = self.gradient_checks[name]
         known.noise, known.seems = max(known.noise, check.noise), check.seems
-        self._compare_values(name, f, x, length)
+        self._allow(name, noise, max(coarse, self._slope_errors(name, f, x, length)))
         if f.examined is not None and not blind and not check.seems:
             f.examined.add(x, length, self.noise[name], name in self.loud)
         return blind
@@ -361,21 +361,27 @@ class Audit:
         if 0.0 < certified < math.inf and norm(F) > 0.0:
             yield F * (1.0 / norm(F)), certified
 
-    def _compare_values(self, name: str, f: Smooth, x: Array, length: float) -> None:
-        """Raise AssumptionError if values change otherwise than the gradient says, on two lines of different length."""
+    def _slope_errors(self, name: str, f: Smooth, x: Array, length: float) -> float:
+        """The errors of the gradient around x that the values show on lines of different length; 0 if they show none.
+
+        Forward differences of values, for example, are all wrong in the same way, which only the values tell. Raises
+        AssumptionError if the gradient is another one than that of the values.
+        """
         if f.value is None:
-            return
-        worst = math.inf
-        for seed, reach in enumerate((length, length / 32.0)):
+            return 0.0
+        least = share = math.inf
+        for seed, closer in enumerate(NEARBY):
             try:
-                wrong, error = slope_error(f.grad, f.value, x, reach, seed)
+                wrong, error, size = slope_difference(f.grad, f.value, x, closer * length, seed)
             except Exception:  # outside the domain of the function
-                return
+                return 0.0
             self.meter.note(f"grad_{name}", 1)
-            if not wrong > max(1e-3, 10.0 * error):
-                return
-            worst = min(worst, wrong)
-        raise other_slope(name, worst)
+            if not wrong > 10.0 * error:
+                return 0.0
+            least, share = min(least, wrong), min(share, wrong / size)
+        if share > DIFFERENT:
+            raise other_slope(name, share)
+        return NOISE * math.sqrt(x.shape[0]) * least  # an error along a random line is a part of the whole error
 
     def _coupling(self, check: AdjointCheck, thoroughly: bool) -> None:
         m, n = self.f.shape
