@@ -131,7 +131,7 @@ def test_the_factors_are_kept_for_other_linear_terms_only(monkeypatch):
     first = prepared.solve()
     second = prepared.update(b=np.ones(M), c=np.ones(N)).solve()
     assert len(made) == 1
-    assert first.calls == sp.solve(f, method="direct").calls == {"grad_g": M + 1, "grad_h": N + 1, "A": N + 1, "At": 1}
+    assert first.calls == {"grad_g": M + 1, "grad_h": N + 1, "A": N + 1, "At": 1}
     assert second.calls == {"grad_g": 1, "grad_h": 1, "A": 1, "At": 1}
     prepared.update(A=rng.standard_normal((M, N))).solve()
     prepared.update(h=sp.Quadratic(2.0)).solve()
