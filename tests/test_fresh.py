@@ -1,0 +1,41 @@
+"""The judge of `benchmarks/fresh.py`: its problems are within their ranges, and its table says who was slower."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import drawn
+import fresh
+
+
+def test_a_seed_is_one_problem_within_the_ranges():
+    small = [seed for seed in range(200) if max(drawn_sizes(seed)) < 120][:6]
+    for seed in small:
+        f, again = drawn.draw(seed).make(), drawn.draw(seed).make()
+        x, y = np.ones(f.shape[0]), np.ones(f.shape[1])
+        assert f.certificate(x, y).distance == again.certificate(x, y).distance
+        assert min(f.mu_x, f.mu_y) >= 0.9e-6
+        assert min(f.shape) >= 10
+        assert 0.9e-3 <= f.norm / np.sqrt(f.L_x * f.L_y) <= 1.5e3
+
+
+def drawn_sizes(seed):
+    rng = np.random.default_rng(seed)
+    return [round(10.0 ** rng.uniform(1.0, np.log10(3000.0))) for _ in range(2)]
+
+
+def test_the_page_lists_the_slow_ones():
+    problem = drawn.Problem(7, lambda: None, "small", own=True, quadratic=False)
+    fast = fresh.Outcome(10.0, 1.0, "solved", "krylov")
+    peers = dict.fromkeys(fresh.PEERS, fast)
+    rows = [
+        fresh.Row(problem, fast, (10.0, "krylov"), (1.0, "krylov"), peers),
+        fresh.Row(problem, fast._replace(calls=50.0, seconds=2.0), (10.0, "krylov"), (1.0, "krylov"), peers),
+    ]
+    text = fresh.page(rows, [], "python benchmarks/fresh.py --seed 7")
+    assert "| all | 2 | 0 | 2.24 | 5 | 1 | 1.41 | 2 | 0 |" in text
+    assert text.index("5.00 (krylov)") < text.index("1.00 (krylov)")
+    assert "By `python benchmarks/fresh.py --seed 7`" in text
