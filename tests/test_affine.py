@@ -199,6 +199,7 @@ def known(constant):
 def told(f):
     """The arguments of the constructor that make f."""
     found = {name: getattr(f, name) for name in ARGUMENTS}
+    found["rounding"] = getattr(f.rounding, "function", f.rounding)  # without the programs of JAX around it
     numbers = {name: known(getattr(f, name)) for name in ("mu", "L", "accuracy")}
     return found | numbers | {"prox": f.prox if f.has_prox else None}
 

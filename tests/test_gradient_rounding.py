@@ -612,7 +612,7 @@ def test_careful_gradients_of_risks_over_shards(shards):
     labels = np.where(np.arange(30) % 2, 1.0, -1.0)
     for make, least in (
         (lambda D: sp.LeastSquares(D, t, 0.1), 1e-6),
-        (lambda D: sp.Huber(D, t, 0.1), 1e-3),
+        (lambda D: sp.Huber(D, t, 0.1), 1e-2),  # the low digits of A y are part of its error
         (lambda D: sp.Logistic(D, labels, 0.1), 0.5),
         (lambda D: sp.LogCosh(D, t, 0.1), 0.5),
     ):

@@ -210,7 +210,10 @@ def test_code_in_float32_is_not_reported_as_a_wrong_L():
             return (H.astype(np.float32) @ x.astype(np.float32) - 1.0).astype(float)
 
         g = sp.Smooth(grad, mu=mu * (1 - 1e-12), L=L * (1 + 1e-12))
-        sp.solve(sp.Saddle(g, sp.Quadratic(1.0), rng.standard_normal((4, 2))), max_calls=60, tol=1e-12)
+        A = rng.standard_normal((4, 2))
+        result = sp.solve(sp.Saddle(g, sp.Quadratic(1.0), A), max_calls=60, tol=1e-12)
+        x = np.linalg.solve(H + A @ A.T, np.ones(4))
+        assert np.linalg.norm(result.x - x) + np.linalg.norm(result.y - A.T @ x) <= result.certificate.distance
 
 
 def test_a_correction_from_a_point_without_residual_goes_on_with_A_itself():

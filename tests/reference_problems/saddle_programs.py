@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 import saddlepoint as sp
 from reference_problems.entry import DIRECT, GAME, PROXIMAL, Case, Found, Outside, alone, continued, direct
@@ -69,7 +70,8 @@ def by(*parts: tuple[sp.Smooth, int]) -> sp.Smooth:
     def hessian(x: np.ndarray) -> np.ndarray:
         H = np.zeros((ends[-1], ends[-1]))
         for f, part in pieces:
-            H[part, part] = f.hessian(x[part])
+            own = f.hessian(x[part])
+            H[part, part] = own.toarray() if issparse(own) else own
         return H
 
     return sp.Smooth(

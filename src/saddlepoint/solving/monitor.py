@@ -1,8 +1,8 @@
 """Certificates of a run: when they are taken, the best point, the history, and whether the run has stalled.
 
-Certificates do not change the run. They are taken on the problem itself, on a geometric grid of the method's calls, and
-their calls and seconds are counted apart from the method's: a run knows its wall-clock time and the method's part of
-it.
+Certificates do not change the run. They are taken on the problem itself, each where the certified distance is expected
+to have fallen to a quarter, and their calls and seconds are counted apart from the method's: a run knows its wall-clock
+time and the method's part of it.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ class Memory(NamedTuple):
     def with_residual(self, r: Array, size: int, length: float) -> Memory | None:
         """The memory with the next residual, for a plain step from it. The first ``size`` entries have a weight.
 
-        ``length`` is their norm. None if there is no room, or if the change of the residual depends on earlier ones.
+        ``length`` is their norm. None if there is no room, or if the change of the residual is 0 or depends on earlier
+        ones.
         """
         k, Q, factor, moves = self.Q.count, self.Q, self.factor, self.moves
         if not len(factor):
@@ -88,7 +89,8 @@ class Memory(NamedTuple):
             more = on_host(rows @ q[:size])
             h, q = h + more, subtracted(q, more, Q)
             distance = norm(q[:size])
-        if not distance > DEPENDENT * math.hypot(distance, norm(h)):
+        least = max(DEPENDENT * math.hypot(distance, norm(h)), 2.0 / space_of(q).largest)  # 1/distance stays finite
+        if not distance > least:
             return None
         q *= 1.0 / distance
         qr = inner(q[:size], r[:size])
