@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, gmres
 
 import saddlepoint as sp
 from saddlepoint.ground.linalg import Rows
+from saddlepoint.methods.wrappers.anderson import Memory
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 
@@ -201,3 +202,16 @@ def test_anderson_keeps_one_state_for_each_step_of_its_window():
         tracemalloc.stop()
         gc.enable()
     assert peak < (window + 9) * size
+
+
+def test_the_rows_that_anderson_remembers_stay_orthonormal():
+    """Residuals that lie almost in the span of earlier ones: one orthogonalisation would leave much of these."""
+    rng = np.random.default_rng(0)
+    decay, r = np.geomspace(1e-9, 1.0, 40), rng.standard_normal(40)
+    memory = Memory.empty(40, r)
+    for _ in range(30):
+        r = (1.0 - decay) * r
+        memory = memory.with_residual(r, 40, float(np.linalg.norm(r)))
+    Q = memory.Q.matrix
+    assert len(Q) > 8
+    np.testing.assert_allclose(Q @ Q.T, np.eye(len(Q)), atol=1e-12)

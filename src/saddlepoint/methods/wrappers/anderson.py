@@ -27,7 +27,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from saddlepoint.ground.arrays import Array, concat, eps_of, space_of, split_like, to_host
+from saddlepoint.ground.arrays import Array, concat, space_of, split_like, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import Rows, inner, norm
 from saddlepoint.ground.states import arrays, with_arrays
@@ -41,7 +41,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import IMPLICIT, lpd_gs_order, scaled_gradient_order
 
-DEPENDENT = 1e-10  # all columns are dropped if the relative distance of a new one from their span is below this
+DEPENDENT = 1e-10  # a column is left out if its relative distance from the span of the others is below this
 
 
 class Memory(NamedTuple):
@@ -70,8 +70,8 @@ class Memory(NamedTuple):
     def with_residual(self, r: Array, size: int, length: float) -> Memory | None:
         """The memory with the next residual, for a plain step from it. The first ``size`` entries have a weight.
 
-        ``length`` is their norm. None if there is no room, or if the change of the residual is 0 or depends on earlier
-        ones.
+        ``length`` is their norm. A change of the residual that is 0 or depends on earlier ones is left out. None if
+        there is no room.
         """
         k, Q, factor, moves = self.Q.count, self.Q, self.factor, self.moves
         if not len(factor):
@@ -85,13 +85,15 @@ class Memory(NamedTuple):
         q -= self.r
         q = subtracted(q, h, Q)
         distance = norm(q[:size])
-        if k and distance < eps_of(q) ** 0.25 * max(norm(h), length):  # rounding errors count: once more
+        if k and distance < max(norm(h), 0.1 * length):  # rounding left some of the earlier rows in q: once more
             more = on_host(rows @ q[:size])
             h, q = h + more, subtracted(q, more, Q)
             distance = norm(q[:size])
         least = max(DEPENDENT * math.hypot(distance, norm(h)), 2.0 / space_of(q).largest)  # 1/distance stays finite
-        if not distance > least:
-            return None
+        if not distance > least:  # the part of r that the rows do not reach is the same, and the move is not kept
+            factor, moves = factor.copy(), moves.copy()
+            factor[:k, k], moves[k, :k], moves[k, k] = Qr, Qr, 1.0
+            return Memory(r, Q, factor, moves)
         q *= 1.0 / distance
         qr = inner(q[:size], r[:size])
         triangle, table = np.zeros((k + 2, k + 2)), np.empty((k + 2, k + 2))
