@@ -51,7 +51,7 @@ types: $(VENV)/dev.stamp
 
 # The tests without a marker: CONTRIBUTING.md explains the markers.
 check: lint types
-	EXAMPLES=8 $(RUN)/pytest -n $(JOBS) --dist worksteal -m "not slow and not browser and not cluster and not gpu"
+	EXAMPLES=4 $(RUN)/pytest -n $(JOBS) --dist worksteal -m "not slow and not browser and not cluster and not gpu"
 
 test: lint types
 	$(RUN)/pytest -n $(JOBS) --dist worksteal

@@ -78,6 +78,7 @@ def test_couplings_do_not_know_the_engines_of_shards():
     assert not [one for one in found if one.imported.startswith("saddlepoint.parts.sharded")]
 
 
+@pytest.mark.slow
 def test_the_core_needs_no_heavy_package():
     code = "import sys, saddlepoint; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -88,6 +89,7 @@ def test_the_core_needs_no_heavy_package():
     assert not set(loaded) & set(heavy.split())
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_three_parts_of_scipy():
     """Each of the others takes long to load, and only some problems need one."""
     code = "import sys, saddlepoint; print(*sys.modules)"
@@ -97,6 +99,7 @@ def test_importing_the_package_loads_three_parts_of_scipy():
     assert large <= {"_lib", "linalg", "sparse", "special"}
 
 
+@pytest.mark.slow
 def test_only_the_command_line_needs_typer_and_rich_when_loaded():
     heavy = {"typer", "rich", "matplotlib", "pandas"}
     for path in SOURCE.rglob("*.py"):

@@ -112,6 +112,7 @@ def test_the_limit_on_calls_holds_even_if_there_is_progress():
     schedule.check_progress(start, start.distance, counts, 10**9)  # there is no other method to change to
 
 
+@pytest.mark.slow
 def test_auto_beats_the_single_methods_on_the_chain():
     f = chain(300, 400, 400, 20)
     rounds = {m: max(sp.solve(f, method=m, tol=1e-4).calls.values()) for m in ("auto", "lpd-gs", "lpd", "apdg", "jst")}

@@ -385,6 +385,7 @@ def test_the_certificates_of_a_batch_allow_for_noise(seed, unequal):
     assert whole.certificate.distance == max(result.certificate.distance for result in results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tol", [4e-6, 2e-6, 1e-6, 1e-9])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_batch_is_not_solved_below_its_noise(seed, tol):

@@ -200,6 +200,7 @@ def test_help_and_version(run):
         assert run(command, "--help")[0] == 0
 
 
+@pytest.mark.slow
 def test_as_a_real_program(tmp_path):
     (tmp_path / "problem.toml").write_text(PROBLEM)
     command = [sys.executable, "-c", "from saddlepoint.commands import main; main()"]

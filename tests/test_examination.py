@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from examination import KINDS, TELLABLE, WRONG_CLAIMS, Case
+from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint.parts.functions.circulation import circulation
@@ -24,7 +25,7 @@ def silent(oracle, calls):
 # -- a slice of the campaign -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_except(KINDS, *list(KINDS)[::3]))
 @pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 8), marks=pytest.mark.slow)])
 def test_true_problems_are_not_reported_as_wrong(kind, seeds):
     for seed in seeds:

@@ -26,7 +26,7 @@ from saddlepoint.theory import lpd_gs_calls
 from saddlepoint.theory.counts import MOST, countable
 
 METHODS = [*method_names(), "auto"]
-QUICK = ("lpd-gs", "auto")
+QUICK = ("auto",)
 POSSIBLE = {Status.SOLVED, Status.STALLED, Status.OUT_OF_CALLS}
 E150 = 498  # 2^498 is about 1e150
 M, N = 7, 5

@@ -276,6 +276,7 @@ def test_a_method_that_interleaves_its_oracles_reaches_further_than_rounds_allow
     assert max(calls.values()) < support(x) <= 3 * max(calls.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [(100.0, 100.0, 1.0), (30.0, 30.0, 60.0), (300.0, 10.0, 8.0)])
 @pytest.mark.parametrize(("name", "most"), [("lpd-gs", 2.3), ("krylov", 1.7), ("dippa", 20.0)])
 def test_the_best_methods_are_close_to_the_lower_bound(name, most, case):

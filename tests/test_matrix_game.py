@@ -85,6 +85,7 @@ def test_orientation_beside_constrained_game():
 # -- values and certificates ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 9), st.sampled_from([1e-9, 1.0, 1e9]), st.booleans())
 def test_random_games_have_the_value_of_the_linear_program(seed, m, n, scale, whole):

@@ -97,6 +97,7 @@ SINGLE = ["balanced", "L_x >> L_y", "logistic, mu_x < mu_y", "sparse A"]
 PAIRS = [(m, p) for m in (*GRADIENT, *PROX) for p in SINGLE if m in GRADIENT or not p.startswith("logistic")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "problem"), slow_except(PAIRS, *((m, "balanced") for m in (*GRADIENT, *PROX))))
 def test_float32_stays_float32_and_is_certified_in_float64(method, problem):
     f, xs, ys = case(problem)

@@ -69,6 +69,7 @@ def test_anchored_functions_may_be_symbolic():
     assert np.isclose(G.mu, 2.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "steps", "share"),
     [  # the share of the bound that the worst case takes up: only extragradient's theorem is nearly tight

@@ -41,6 +41,7 @@ def test_a_nonconvex_program_is_refused():
         sp.Quadratic([[2.0, 5.0], [5.0, 1.0]])  # of OSQP's test_non_convex
 
 
+@pytest.mark.slow
 def test_a_negative_value_on_a_cone_that_is_cut_off_is_an_arbitrage():
     """DSP's example: a price that may move by 0.1 leaves an arbitrage, one that may move by 1 does not."""
     assert saddle_programs.arbitrage(0.1).value < -0.07
@@ -69,6 +70,7 @@ def test_worst_functions_of_pepit(example, worst):
     assert np.linalg.norm(start - minimiser) > 0.1  # there was something to do
 
 
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("rate", worst_cases.RATES, ids=lambda rate: rate.source)
 def test_methods_that_are_the_same_do_as_pepit_says(rate, worst):

@@ -133,6 +133,7 @@ def test_options_on_the_command_line(run, method, option, code, said):
 # -- discovery --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_new_file_in_the_folder_is_a_method(tmp_path):
     """A copy of the package with one more file: nothing else is edited, and everything knows the method."""
     copy = tmp_path / "saddlepoint"

@@ -521,6 +521,7 @@ def stores(folder):
 KINDS = ("A.zarr", "A.h5:A", "A.parquet", "blocks", "texts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("engine", ["local", pytest.param("dask", marks=pytest.mark.cluster)])
 def test_engines_take_a_from_other_files(kind, engine, stores):

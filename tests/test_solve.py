@@ -341,6 +341,7 @@ def test_certificates_come_where_the_distance_has_fallen_by_a_factor_of_four():
     assert latest_check(100_000) == 105_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "condat-vu", "dippa", "lpd-gs", "extragradient", "ogda"])
 def test_an_estimate_of_the_norm_that_is_too_small_is_corrected_on_the_way(method, tmp_path):
     f, xs, ys = case("mu_x < mu_y")
@@ -454,6 +455,7 @@ def test_problem_errors_are_value_errors():
     assert "Saddle(5 x 4" in repr(F)
 
 
+@pytest.mark.slow
 def test_the_clock_of_the_benchmarks():
     """The comparison with other solvers makes runs read CPU seconds, by replacing names of this package."""
     code = """
@@ -550,6 +552,7 @@ def test_the_progress_bar_shows_the_method_that_is_running(monkeypatch):
     assert labels[-1] == result.method != first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [0.1, 2.0])
 def test_a_run_keeps_to_its_memory_and_frees_it(strength):
     m, n = 6000, 3000

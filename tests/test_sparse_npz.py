@@ -240,6 +240,7 @@ small = st.integers(-2, 5)
 vectors = st.lists(small, max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     kind=st.sampled_from(["csr", "csc", "coo"]),
