@@ -10,6 +10,8 @@ JOBS ?= 2
 # One BLAS thread a process: the tests and the benchmarks bring their own parallelism.
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
+# Python keeps the tests as it has compiled them: without that, every process compiles them again.
+unexport PYTHONDONTWRITEBYTECODE
 # What JAX has compiled is kept for the other processes of a run and for the next run.
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/$(VENV)/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
