@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import saddlepoint
+
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tools"))
 import module_graph  # noqa: E402
@@ -15,7 +17,12 @@ from module_graph import FLOORS, SOURCE, Import, circle, floor, imports, upward 
 
 
 def test_the_folders_of_the_package_are_the_floors():
-    assert {path.name for path in SOURCE.iterdir()} - {"__pycache__"} == {*FLOORS, "__init__.py", "py.typed"}
+    assert {path.name for path in SOURCE.iterdir()} - {"__pycache__"} == {
+        *FLOORS,
+        "__init__.py",
+        "__init__.pyi",
+        "py.typed",
+    }
 
 
 def test_no_import_points_up():
@@ -80,7 +87,10 @@ def test_couplings_do_not_know_the_engines_of_shards():
 
 @pytest.mark.slow
 def test_the_core_needs_no_heavy_package():
-    code = "import sys, saddlepoint; print(*{name.partition('.')[0] for name in sys.modules})"
+    code = (
+        "import sys; from saddlepoint import *; solve(Saddle(Quadratic(1.0), Quadratic(1.0), [[1.0]])); "
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "numpy" in loaded
     heavy = (
@@ -90,13 +100,31 @@ def test_the_core_needs_no_heavy_package():
 
 
 @pytest.mark.slow
-def test_importing_the_package_loads_three_parts_of_scipy():
+def test_the_package_loads_three_parts_of_scipy():
     """Each of the others takes long to load, and only some problems need one."""
-    code = "import sys, saddlepoint; print(*sys.modules)"
+    code = "import sys; from saddlepoint import *; print(*sys.modules)"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     parts = [name.split(".")[1] for name in names if name.startswith("scipy.")]
     large = {part for part in parts if parts.count(part) > 5}
     assert large <= {"_lib", "linalg", "sparse", "special"}
+
+
+def test_importing_the_package_loads_nothing_before_it_is_used():
+    code = (
+        "import sys, saddlepoint as sp; before = set(sys.modules); sp.ProblemError; import saddlepoint.methods.base; "
+        "assert callable(sp.methods); print(*before)"
+    )
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in names if name.startswith(("numpy", "scipy", "saddlepoint."))]
+
+
+def test_type_checkers_read_the_names_that_the_package_has():
+    found = {}
+    for node in ast.parse((SOURCE / "__init__.pyi").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            found |= {alias.name: (node.module or "").removeprefix("saddlepoint.") for alias in node.names}
+    homes = dict.fromkeys(saddlepoint._MODULES, "saddlepoint") | saddlepoint._HOMES
+    assert {name: home for name, home in found.items() if name not in ("*", "classes")} == homes
 
 
 @pytest.mark.slow

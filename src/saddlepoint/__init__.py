@@ -4,83 +4,97 @@ import saddlepoint as sp
 
 f = sp.Saddle(g, h, A)             # g, h: sp.Smooth or a ready function; A: array, sparse, operator
 result = sp.solve(f, tol=1e-8)     # the point, with a proof of how far it is from the solution
+
+The modules behind these names are loaded when a name is used for the first time. For type checkers and editors, which
+run no code, ``__init__.pyi`` lists the same names.
 """
 
-from saddlepoint import apps, theory
-from saddlepoint.ground.errors import AssumptionError, InfeasibleError, ProblemError
-from saddlepoint.methods import AGD, Method, Needs, State, classes, make_method, methods, register
-from saddlepoint.methods.classes import *  # noqa: F403
-from saddlepoint.parts.coupling import Coupling, as_coupling
-from saddlepoint.parts.functions import (
-    Entropy,
-    GroupHuber,
-    Huber,
-    LeastSquares,
-    LogCosh,
-    Logistic,
-    LogSumExp,
-    Quadratic,
-    Smooth,
-    SmoothedHinge,
-)
-from saddlepoint.problems.check import Finding, Report, check
-from saddlepoint.problems.files.stores import stream
-from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.result import History, Record, Result, Status
-from saddlepoint.solving.result_file import load_result
-from saddlepoint.solving.solve import solve
-from saddlepoint.theory.certificate import Certificate
-from saddlepoint.uses.batch import Batch, solve_many
-from saddlepoint.uses.path import SolutionPath, path
-from saddlepoint.uses.prediction import Prediction, predict
-from saddlepoint.uses.prepared import Prepared, prepare
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AGD",
-    "AssumptionError",
-    "Batch",
-    "Certificate",
-    "Coupling",
-    "Entropy",
-    "Finding",
-    "GroupHuber",
-    "History",
-    "Huber",
-    "InfeasibleError",
-    "LeastSquares",
-    "LogCosh",
-    "LogSumExp",
-    "Logistic",
-    "Method",
-    "Needs",
-    "Prediction",
-    "Prepared",
-    "ProblemError",
-    "Quadratic",
-    "Record",
-    "Report",
-    "Result",
-    "Saddle",
-    "Smooth",
-    "SmoothedHinge",
-    "SolutionPath",
-    "State",
-    "Status",
-    "apps",
-    "as_coupling",
-    "check",
-    "load_result",
-    "make_method",
-    "methods",
-    "path",
-    "predict",
-    "prepare",
-    "register",
-    "solve",
-    "solve_many",
-    "stream",
-    "theory",
-]
-__all__ += classes.__all__
+_HOMES = {  # the module of each public name; the classes of methods are found by ``methods.classes``
+    "AGD": "methods",
+    "AssumptionError": "ground.errors",
+    "Batch": "uses.batch",
+    "Certificate": "theory.certificate",
+    "Coupling": "parts.coupling",
+    "Entropy": "parts.functions",
+    "Finding": "problems.check",
+    "GroupHuber": "parts.functions",
+    "History": "solving.result",
+    "Huber": "parts.functions",
+    "InfeasibleError": "ground.errors",
+    "LeastSquares": "parts.functions",
+    "LogCosh": "parts.functions",
+    "LogSumExp": "parts.functions",
+    "Logistic": "parts.functions",
+    "Method": "methods",
+    "Needs": "methods",
+    "Prediction": "uses.prediction",
+    "Prepared": "uses.prepared",
+    "ProblemError": "ground.errors",
+    "Quadratic": "parts.functions",
+    "Record": "solving.result",
+    "Report": "problems.check",
+    "Result": "solving.result",
+    "Saddle": "problems.saddle",
+    "Smooth": "parts.functions",
+    "SmoothedHinge": "parts.functions",
+    "SolutionPath": "uses.path",
+    "State": "methods",
+    "Status": "solving.result",
+    "as_coupling": "parts.coupling",
+    "check": "problems.check",
+    "load_result": "solving.result_file",
+    "make_method": "methods",
+    "methods": "methods",
+    "path": "uses.path",
+    "predict": "uses.prediction",
+    "prepare": "uses.prepared",
+    "register": "methods",
+    "solve": "solving.solve",
+    "solve_many": "uses.batch",
+    "stream": "problems.files.stores",
+}
+_MODULES = ("apps", "theory")  # public modules
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _names()
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    home = _HOMES.get(name)
+    if home is None:
+        home = "methods.classes"
+        if name.startswith("_") or name not in import_module(f"{__name__}.{home}").__all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return _names()
+
+
+def _names() -> list[str]:
+    """All public names."""
+    return sorted({*_HOMES, *_MODULES, *import_module(f"{__name__}.methods.classes").__all__})
+
+
+class _Package(ModuleType):
+    """This package, in which ``methods`` is the function: loading the folder of that name does not replace it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name == "methods" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
