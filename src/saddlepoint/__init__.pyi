@@ -16,6 +16,14 @@ from saddlepoint.parts.functions import (
     Smooth,
     SmoothedHinge,
 )
+from saddlepoint.parts.simple import (
+    L1,
+    Box,
+    NonNegative,
+    Simple,
+    Simplex,
+    Support,
+)
 from saddlepoint.problems.check import Finding, Report, check
 from saddlepoint.problems.files.stores import stream
 from saddlepoint.problems.saddle import Saddle
@@ -32,8 +40,10 @@ __version__: str
 
 __all__ = [
     "AGD",
+    "L1",
     "AssumptionError",
     "Batch",
+    "Box",
     "Certificate",
     "Coupling",
     "Entropy",
@@ -48,6 +58,7 @@ __all__ = [
     "Logistic",
     "Method",
     "Needs",
+    "NonNegative",
     "Prediction",
     "Prepared",
     "ProblemError",
@@ -56,11 +67,14 @@ __all__ = [
     "Report",
     "Result",
     "Saddle",
+    "Simple",
+    "Simplex",
     "Smooth",
     "SmoothedHinge",
     "SolutionPath",
     "State",
     "Status",
+    "Support",
     "apps",
     "as_coupling",
     "check",

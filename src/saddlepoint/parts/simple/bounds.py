@@ -1,0 +1,83 @@
+"""Upper bounds of sums and norms of arrays of float64, with the rounding of the computation included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from saddlepoint.ground.arrays import Array, namespace, smallest_of, space_of
+from saddlepoint.ground.compensated import two_sum
+from saddlepoint.ground.elementwise import choose
+from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.rounding import flushed, gamma
+
+EPS = 2.0**-52  # spacing of the float64 numbers from 1 on
+
+
+def wide(a: Array) -> Array:
+    """The array in float64, in its own library and on its own device."""
+    return space_of(a).wide.cast(a)
+
+
+def not_nan(bound: float) -> float:
+    """The bound; infinity if it is NaN, because then nothing is known."""
+    return bound if bound == bound else math.inf
+
+
+def raised(bound: float, operations: int) -> float:
+    """An upper bound of a number that is not negative and was computed with this many rounded operations."""
+    return not_nan(bound * (1.0 + gamma(operations + 2, EPS)))
+
+
+def sum_of_products(pairs: Iterable[tuple[Array, Array]], operations: int = 2) -> float:
+    """An upper bound of the sum over all pairs (a, b) and coordinates i of a_i b_i.
+
+    Args:
+        pairs: arrays whose entries are not negative. A product of zero and infinity counts as zero.
+        operations: how many rounded operations have made a_i and b_i together.
+    """
+    total: Array | None = None
+    count, lost = 0, 0.0
+    for a, b in pairs:
+        both, nothing = (a > 0.0) & (b > 0.0), namespace(a).zeros_like(a)
+        products = choose(both, a, nothing) * choose(both, b, nothing)
+        terms = choose(both, products + smallest_of(a), nothing)
+        total = terms if total is None else total + terms
+        count += 1
+        if flushed(a) > 0.0:  # differences of nearly equal tiny numbers may have been replaced by zero
+            lost += flushed(a) * (1.0 + _finite_sum(a) + _finite_sum(b))
+    if total is None:
+        return 0.0
+    bound = raised(float(namespace(total).sum(total)), int(total.shape[0]) + count + operations + 1)
+    return not_nan(bound + lost)
+
+
+def _finite_sum(a: Array) -> float:
+    xp = namespace(a)
+    return float(xp.sum(choose(xp.isfinite(a), xp.abs(a), xp.zeros_like(a))))
+
+
+def norm_bound(a: Array, operations: int = 0) -> float:
+    """An upper bound of |a|, where each entry was computed with this many rounded operations; infinity if it is NaN."""
+    return raised(norm(a), int(a.shape[0]) + operations + 4) + flushed(a) * int(a.shape[0])
+
+
+def sum_error(a: Array, total: float) -> float:
+    """An upper bound of |sum(a) - total|.
+
+    The numbers are added up in pairs, whose rounding errors are known exactly and added up too.
+    """
+    n, lows, slack = int(a.shape[0]), [-total], 0.0
+    xp, rest = namespace(a), a
+    while int(rest.shape[0]) > 1:
+        half = int(rest.shape[0]) // 2
+        s, e = two_sum(rest[:half], rest[half : 2 * half])
+        if int(rest.shape[0]) % 2:
+            lows.append(float(rest[2 * half]))
+        lows.append(float(xp.sum(e)))
+        slack += gamma(half, EPS) * float(xp.sum(xp.abs(e)))
+        rest = s
+    lows.append(float(rest[0]))
+    if not all(map(math.isfinite, lows)):
+        return math.inf
+    return raised(abs(math.fsum(lows)) + slack, 4) + 4.0 * n * flushed(a)

@@ -1,0 +1,458 @@
+"""Simple functions: prox, conjugates, domains, bounds that certificates rest on, sums, libraries, and invalid input."""
+
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from libraries import in_every_library
+
+import saddlepoint as sp
+from saddlepoint.ground.arrays import to_host
+from saddlepoint.parts.simple import bounds
+
+N = 6
+LOW = np.array([-math.inf, -1.0, 0.0, 0.5, -2.0, -0.25])
+HIGH = np.array([0.75, math.inf, 1.0, 0.5, -0.5, math.inf])
+WEIGHT = np.array([0.0, 0.3, 1.0, 0.2, 0.7, 0.5])
+
+SIMPLE = {
+    "l1": sp.L1(0.3),
+    "l1, weights": sp.L1(WEIGHT),
+    "box": sp.Box(-0.3, 0.7),
+    "box, bounds": sp.Box(LOW, HIGH),
+    "nonnegative": sp.NonNegative(),
+    "l1 and box": sp.L1(0.3) + sp.Box(LOW, HIGH),
+    "l1 and weights and box": sp.L1(WEIGHT) + sp.Box(-0.3, 0.7),
+    "l1 and nonnegative": sp.NonNegative() + sp.L1(0.3),
+    "simplex": sp.Simplex(),
+    "simplex, total": sp.Simplex(3.7),
+}
+every = pytest.mark.parametrize("name", SIMPLE)
+
+
+def draw(seed, n=N, scale=2.0):
+    """A vector whose entries have several sizes, some of them equal to each other and some zero."""
+    rng = np.random.default_rng(seed)
+    v = scale * rng.standard_normal(n) * 10.0 ** rng.integers(-2, 2, n)
+    v[rng.random(n) < 0.2] = 0.0
+    v[rng.random(n) < 0.2] = 0.3
+    return v
+
+
+seeds = st.integers(0, 10**9)
+steps = st.sampled_from([1e-3, 0.3, 1.0, 50.0])
+
+
+# -- the function ------------------------------------------------------------------------------------------------------
+
+
+@every
+@given(seeds, steps)
+def test_the_prox_is_where_a_subgradient_says_it_is(name, seed, t):
+    """x = prox(v, t) if and only if (v - x)/t is a subgradient at x, which is that the gap of the two is zero."""
+    p, v = SIMPLE[name], draw(seed)
+    kept = v.copy()
+    x = p.prox(v, t)
+    np.testing.assert_array_equal(v, kept)
+    pair = p.pairing(x, (v - x) / t)
+    size = np.linalg.norm(v) + np.linalg.norm(x) + 1.0
+    assert pair.off_x <= 1e-14 * size
+    assert np.linalg.norm(pair.s - (v - x) / t) + pair.off_s <= 1e-14 * size / t
+    assert pair.gap <= 1e-13 * size**2 / t
+
+
+@every
+@given(seeds, seeds, steps)
+def test_the_prox_is_firmly_nonexpansive(name, one, two, t):
+    p, u, v = SIMPLE[name], draw(one), draw(two)
+    d = p.prox(u, t) - p.prox(v, t)
+    assert d @ d <= d @ (u - v) + 1e-13 * (u @ u + v @ v + 1.0)
+
+
+@every
+@given(seeds, seeds)
+def test_value_and_conjugate_satisfy_fenchels_inequality(name, one, two):
+    p, s = SIMPLE[name], draw(two)
+    x = p.project(draw(one))
+    assert p.value(x) < math.inf
+    assert p.value(x) + p.conjugate(s) - s @ x >= -1e-12 * (1.0 + abs(s) @ abs(x))
+    x = p.prox(x + s, 1.0)  # x + s - x is a subgradient at this point, and there it is an equality
+    s = p.dual_point(p.dual_point(draw(one)) + 0.0) if p.conjugate(s) == math.inf else s
+    assert p.conjugate(s) < math.inf
+
+
+@every
+@given(seeds, steps)
+def test_the_conjugate_is_attained(name, seed, t):
+    p, v = SIMPLE[name], draw(seed)
+    x = p.prox(v, t)
+    s = p.dual_point((v - x) / t)
+    assert p.conjugate(s) == pytest.approx(s @ x - p.value(x), abs=1e-12 * (1.0 + v @ v) / t)
+
+
+@every
+@given(seeds)
+def test_projections_are_inside_and_nearest(name, seed):
+    p, x = SIMPLE[name], draw(seed)
+    z = p.project(x)
+    assert p.outside(z) <= 1e-15 * (1.0 + np.abs(z).sum())
+    assert p.value(z) < math.inf
+    far = np.linalg.norm(x - z)
+    assert far * (1.0 - 1e-14) <= p.outside(x) * (1.0 + 1e-14) + 1e-15 * (1.0 + np.abs(x).sum())
+    assert (p.value(x) == math.inf) == (far > 1e-12)
+    u = p.project(draw(seed + 1))
+    assert (x - z) @ (u - z) <= 1e-13 * (1.0 + x @ x + u @ u)  # z is nearest if the angle is obtuse for every u
+
+
+@every
+@given(seeds)
+def test_dual_points_are_near_and_in_the_domain(name, seed):
+    p, s = SIMPLE[name], draw(seed)
+    near = p.dual_point(s)
+    assert p.conjugate(near) < math.inf
+    assert p.fenchel_gap(p.project(draw(seed + 1)), near) < math.inf
+    np.testing.assert_allclose(p.dual_point(near), near, rtol=1e-14)
+    if p.conjugate(s) < math.inf:
+        np.testing.assert_allclose(near, s, rtol=1e-14)
+
+
+# -- slow twins --------------------------------------------------------------------------------------------------------
+
+
+def exactly(a, n=N):
+    """A number or a vector as n exact fractions; infinities stay."""
+    return [Fraction(b) if math.isfinite(b) else b for b in np.broadcast_to(np.asarray(a, np.float64), n).tolist()]
+
+
+def slow_prox_of_interval(v, t, weight, lower, upper):
+    """The best of all candidates: the minima of the two parabolas, the kink and the ends."""
+    candidates = [v - t * weight, v + t * weight, Fraction(0), lower, upper]
+    inside = [u for u in candidates if math.isfinite(u) and lower <= u <= upper]
+    return min(inside, key=lambda u: t * weight * abs(u) + (u - v) ** 2 / 2)
+
+
+@pytest.mark.parametrize("name", [name for name, p in SIMPLE.items() if hasattr(p, "weight") and hasattr(p, "lower")])
+@given(seeds, steps)
+def test_prox_of_norms_and_boxes_against_the_best_candidate(name, seed, t):
+    p, v = SIMPLE[name], draw(seed)
+    parts = [exactly(part) for part in (v, t, p.weight.value, p.lower.value, p.upper.value)]
+    slow = [slow_prox_of_interval(*part) for part in zip(*parts, strict=True)]
+    slow, size = np.array(slow, dtype=float), 1.0 + np.abs(v).max()
+    np.testing.assert_allclose(p.prox(v, t), slow, rtol=1e-15, atol=1e-15 * size)
+
+
+def slow_simplex(v, total):
+    """The projection in exact arithmetic: the largest entries, as many as stay positive."""
+    ranked = sorted(v, reverse=True)
+    for k in range(len(v), 0, -1):
+        theta = (sum(ranked[:k]) - total) / k
+        if ranked[k - 1] > theta:
+            return [max(a - theta, Fraction(0)) for a in v]
+    raise AssertionError
+
+
+@pytest.mark.parametrize("total", [1.0, 3.7, 1e-8, 1e6])
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+@given(seeds)
+def test_projection_onto_the_simplex_in_exact_arithmetic(total, n, seed):
+    v = draw(seed, n)
+    x = sp.Simplex(total).prox(v, 1.0)
+    slow = np.array(slow_simplex([Fraction(a) for a in v], Fraction(total)), dtype=float)
+    np.testing.assert_allclose(x, slow, rtol=0, atol=4e-16 * total * math.sqrt(n))
+    assert abs(sum(map(Fraction, x)) - Fraction(total)) <= Fraction(4e-16) * Fraction(total)
+
+
+def test_projection_onto_a_large_simplex_far_away():
+    v = 1e6 + np.random.default_rng(0).standard_normal(100_000)
+    x = sp.Simplex().prox(v, 1.0)
+    assert abs(math.fsum(x) - 1.0) <= 1e-15
+    assert sp.Simplex().outside(x) <= 2e-15
+    narrow = sp.Simplex().prox(v.astype(np.float32), 1.0)
+    assert narrow.dtype == np.float32
+    assert abs(math.fsum(narrow) - 1.0) <= 1e-6
+
+
+# -- bounds that certificates rest on, against exact arithmetic --------------------------------------------------------
+
+
+def gap_of_norm_and_box(p, x, s):
+    total = Fraction(0)
+    parts = zip(exactly(x), exactly(s), *(exactly(part.value) for part in (p.weight, p.lower, p.upper)), strict=True)
+    for a, b, weight, lower, upper in parts:
+        a = min(max(a, lower), upper)
+        ends = [u for u in (lower, upper, Fraction(0)) if lower <= u <= upper and math.isfinite(u)]
+        if (upper == math.inf and b > weight) or (lower == -math.inf and b < -weight):
+            return math.inf
+        total += weight * abs(a) - a * b + max(b * u - weight * abs(u) for u in ends)
+    return total
+
+
+def gap_of_simplex(p, x, s):
+    x = [max(a, Fraction(0)) for a in exactly(x)]
+    top = max(exactly(s))
+    return sum((top - b) * a for a, b in zip(x, exactly(s), strict=True)) * Fraction(p.total) / sum(x)
+
+
+def exact_gap(p, x, s):
+    return gap_of_simplex(p, x, s) if isinstance(p, sp.Simplex) else gap_of_norm_and_box(p, x, s)
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@given(seeds, seeds, st.sampled_from([1e-250, 1e-9, 1.0, 1e9]))
+def test_gaps_are_bounds_and_tight(name, dtype, one, two, scale):
+    p = SIMPLE[name]
+    x, s = p.project(draw(one).astype(dtype)), p.dual_point((scale * draw(two)).astype(dtype))
+    assert x.dtype == s.dtype == dtype
+    found, true = p.fenchel_gap(x, s), exact_gap(p, x, s)
+    assert found < math.inf
+    assert Fraction(found) >= true
+    assert Fraction(found) <= true * Fraction(1 + 1e-13) + Fraction(1e-300)
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@given(seeds, steps, st.sampled_from([0.0, 1e-14, 1e-9, 1e-4]))
+def test_gaps_near_a_solution_are_bounds_and_tight(name, dtype, seed, t, off):
+    """A subgradient at one point, paired with a point next to it: the gap is of second order, or zero."""
+    p, v = SIMPLE[name], draw(seed).astype(dtype)
+    x = p.prox(v, t)
+    s = p.dual_point((v - x) / dtype(t))
+    x = p.project((x + off * np.random.default_rng(seed).standard_normal(N)).astype(dtype))
+    found, true = p.fenchel_gap(x, s), exact_gap(p, x, s)
+    assert Fraction(found) >= true
+    assert Fraction(found) <= true * Fraction(1 + 1e-13) + Fraction(1e-300)
+
+
+@every
+def test_gaps_with_dual_vectors_outside_the_domain_are_infinite(name):
+    p, x = SIMPLE[name], SIMPLE[name].project(np.ones(N))
+    s = 100.0 * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+    assert (p.fenchel_gap(x, s) == math.inf) == (p.conjugate(s) == math.inf)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50), st.floats(-10.0, 10.0))
+def test_sums_are_known_to_the_last_digit(numbers, total):
+    a = np.array(numbers)
+    found, true = bounds.sum_error(a, total), abs(sum(map(Fraction, numbers)) - Fraction(total))
+    assert (
+        true <= Fraction(found) <= true * Fraction(1 + 1e-14) + Fraction(1e-24) * sum(map(abs, map(Fraction, numbers)))
+    )
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50))
+def test_distances_to_the_simplex_are_bounds(numbers):
+    x, p = np.array(numbers), sp.Simplex()
+    slow = slow_simplex([Fraction(a) for a in numbers], Fraction(1))
+    square = sum((Fraction(a) - b) ** 2 for a, b in zip(numbers, slow, strict=True))
+    assert Fraction(p.outside(x)) ** 2 >= square
+
+
+def test_bregman_of_a_ready_function_is_its_gap():
+    p, v = sp.L1(0.3), draw(3)
+    xh = p.prox(v, 0.5)
+    s = (v - xh) / 0.5
+    assert p.bregman(v, xh, s) == p.fenchel_gap(v, p.dual_point(s))
+    assert p.bregman(v, xh, s) == pytest.approx(p(v) - p(xh) - s @ (v - xh), abs=1e-12)
+
+
+# -- proven supports ---------------------------------------------------------------------------------------------------
+
+
+@every
+@given(seeds, st.sampled_from([1e-12, 1e-3, 0.5]))
+def test_what_is_proven_about_coordinates_is_true(name, seed, reach):
+    """The solution of min |x - v|^2/2 + p(x) is prox(v, 1), with w* = x* - v; the point is reach away from it."""
+    p, v = SIMPLE[name], draw(seed)
+    solution = p.prox(v, 1.0)
+    step = np.random.default_rng(seed).standard_normal(N)
+    step *= 0.99 * reach / np.linalg.norm(step)
+    off = np.random.default_rng(seed + 1).uniform(-0.99, 0.99, N) * reach
+    found = p.support(solution + step, solution - v + off, reach, np.full(N, reach))
+    assert found.dtype == np.int8
+    lower, upper = (part.everywhere(N) for part in (p.lower, p.upper)) if hasattr(p, "lower") else (0.0, np.inf)
+    kinks = p.weight.everywhere(N) > 0.0 if hasattr(p, "lower") else np.full(N, True)
+    assert (solution[found == sp.Support.ZERO] == 0.0).all()
+    assert (solution == lower)[found == sp.Support.LOWER].all()
+    assert (solution == upper)[found == sp.Support.UPPER].all()
+    off = (lower < solution) & (solution < upper) & ((solution != 0.0) | ~kinks)
+    assert off[found == sp.Support.OFF].all()
+
+
+def test_supports_are_decided_near_the_solution():
+    v = np.array([3.0, 0.1, -2.0, 0.0, 1.0, -0.7])
+    for p in (sp.L1(0.5), sp.Box(-1.0, 1.5), sp.NonNegative(), sp.Simplex(2.0), sp.L1(0.5) + sp.Box(-1.0, 1.5)):
+        solution = p.prox(v, 1.0)
+        found = p.support(solution, solution - v, 1e-9, 1e-9)
+        assert (found != sp.Support.UNDECIDED).sum() >= 5
+        assert (p.support(solution, solution - v, 100.0, 100.0) != sp.Support.OFF).all()
+    found = sp.Box([0.0, -1.0, 2.0], [1.0, 1.0, 2.0]).support(np.zeros(3), np.array([2.0, -1.0, 0.0]), 0.1, 0.1)
+    assert found.tolist() == [sp.Support.ZERO, sp.Support.UPPER, sp.Support.LOWER]
+
+
+# -- sums, sizes, copies -----------------------------------------------------------------------------------------------
+
+
+def test_sums_of_norms_and_boxes():
+    assert repr(sp.L1(0.1) + sp.L1(0.2) + sp.NonNegative()) == "L1(0.3) + NonNegative()"
+    assert repr(sp.Box(-1.0, 2.0) + sp.Box(0.0, 5.0)) == "Box(0, 2)"
+    assert repr(sp.Box(-1.0, np.ones(3)) + sp.NonNegative()) == "Box(0, 3 numbers)"
+    with pytest.raises(sp.ProblemError, match="box is empty"):
+        sp.Box(0.0, 1.0) + sp.Box(2.0, 3.0)
+    with pytest.raises(sp.ProblemError, match="as many for every part"):
+        sp.L1(np.ones(3)) + sp.Box(0.0, np.ones(4))
+
+
+def test_other_sums_say_why_not():
+    with pytest.raises(sp.ProblemError, match=r"prox of L1\(1\) \+ Simplex\(\) is not known.*sp\.Simple\(prox"):
+        sp.L1() + sp.Simplex()
+    with pytest.raises(TypeError):
+        sp.L1() + 1.0
+    with pytest.raises(TypeError):
+        1.0 + sp.L1()
+
+
+def test_diameters():
+    assert sp.L1().diameter == sp.NonNegative().diameter == sp.Box(0.0, 1.0).diameter == math.inf
+    assert math.sqrt(3.0) <= sp.Box(0.0, 1.0).diameter_in(3) <= 1.74
+    assert 5.0 <= sp.Box(0.0, [3.0, 4.0]).diameter <= 5.0 + 1e-14
+    assert sp.Box(2.0, 2.0).diameter == 0.0
+    assert math.sqrt(2.0) <= sp.Simplex().diameter <= 1.4143
+    assert sp.Simplex().diameter_in(1) == 0.0
+
+
+def test_restricted_to_some_coordinates():
+    p = sp.L1(WEIGHT) + sp.Box(LOW, 1e9)
+    v = draw(5)
+    np.testing.assert_array_equal(p.restrict(slice(2, 5)).prox(v[2:5], 0.7), p.prox(v, 0.7)[2:5])
+    with pytest.raises(sp.ProblemError, match="not a sum over coordinates"):
+        sp.Simplex().restrict(slice(0, 2))
+
+
+@every
+def test_functions_survive_pickling(name):
+    p, v = SIMPLE[name], draw(8)
+    p.prox(v.astype(np.float32), 0.4)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(p)).prox(v, 0.4), p.prox(v, 0.4))
+
+
+# -- one's own ---------------------------------------------------------------------------------------------------------
+
+
+def own(**changes):
+    arguments = {"prox": lambda v, t: np.sign(v) * np.maximum(abs(v) - t, 0.0), "value": lambda x: np.abs(x).sum()}
+    return sp.Simple(**(arguments | changes))
+
+
+def test_ones_own_function():
+    p, v = own(), draw(9)
+    xh = p.prox(v, 0.5)
+    s = (v - xh) / 0.5
+    ready = sp.L1().bregman(v, xh, s)
+    assert ready <= p.bregman(v, xh, s) <= ready + 1e-10
+    assert not p.structured
+    assert p.outside(v) == 0.0
+    assert p.project(v) is v
+    assert p.fenchel_gap(v, s) == math.inf
+    assert own(value=None).bregman(v, xh, s) == math.inf
+    assert (p.support(v, s, 0.0, 0.0) == sp.Support.UNDECIDED).all()
+    bounded = own(conjugate=lambda s: 0.0 if np.abs(s).max() <= 1.0 else math.inf)
+    s = sp.L1().dual_point(s)
+    assert sp.L1().fenchel_gap(v, s) <= bounded.fenchel_gap(v, s) <= sp.L1().fenchel_gap(v, s) + 1e-10
+
+
+def test_ones_own_constraint():
+    p = sp.Simple(lambda v, t: np.maximum(v, 0.0), lambda x: 0.0 if x.min() >= 0.0 else math.inf)
+    assert p.outside(np.array([-1.0])) == math.inf
+    p = sp.Simple(lambda v, t: np.maximum(v, 0.0), project=lambda v: np.maximum(v, 0.0))
+    assert p.outside(np.array([-1.0, 2.0])) == pytest.approx(1.0)
+    with pytest.raises(sp.ProblemError, match="no value"):
+        p(np.ones(2))
+    with pytest.raises(sp.ProblemError, match="no conjugate"):
+        p.conjugate(np.ones(2))
+
+
+# -- libraries and dtypes ----------------------------------------------------------------------------------------------
+
+
+def agrees_with_numpy(p, xp, v, t):
+    for dtype, digits in (("float64", 1e-13), ("float32", 1e-5)):
+        kind = getattr(xp, dtype)
+        there = xp.asarray(v.tolist(), dtype=kind)
+        x = p.prox(there, t)
+        assert x.dtype == kind
+        assert type(x) is type(there)
+        here = np.asarray(v, dtype)
+        expected = p.prox(here, t)
+        assert expected.dtype == here.dtype
+        np.testing.assert_allclose(to_host(x), expected, rtol=digits, atol=digits)
+        s = p.dual_point((there - x) * (1.0 / t))
+        assert s.dtype == kind
+        assert p.project(there).dtype == kind
+        assert p.outside(x) <= digits * 10
+        assert p.value(x) == pytest.approx(p.value(expected), rel=10 * digits)
+        assert p.conjugate(s) < math.inf
+        slack = 1e-12 if dtype == "float64" else 1e-2
+        assert p.fenchel_gap(x, s) == pytest.approx(p.fenchel_gap(to_host(x), to_host(s)), rel=1e-12, abs=1e-290)
+        assert p.fenchel_gap(x, s) <= slack
+        found = p.support(x, (x - there) * (1.0 / t), 1e-6, 1e-6)
+        np.testing.assert_array_equal(found, p.support(to_host(x), (to_host(x) - here) / t, 1e-6, 1e-6))
+
+
+@in_every_library("name", SIMPLE, few=["l1 and box", "simplex"], quick=SIMPLE)
+def test_other_libraries_agree(xp, name):
+    agrees_with_numpy(SIMPLE[name], xp, draw(17), 0.3)
+
+
+@every
+def test_points_in_float32_are_inside_exactly(name):
+    p = SIMPLE[name]
+    for seed in range(5):
+        x = p.prox(draw(seed).astype(np.float32), 0.3)
+        assert p.outside(x) <= (1e-6 if isinstance(p, sp.Simplex) else 0.0)
+        s = p.dual_point(draw(seed).astype(np.float32))
+        assert p.conjugate(s.astype(np.float64)) < math.inf
+
+
+# -- invalid input -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sp.L1(-1.0), r"weight of L1 is -1; expected finite numbers that are not negative"),
+        (lambda: sp.L1([1.0, -2.0]), r"weight of L1 is -2 at index 1"),
+        (lambda: sp.L1(math.inf), r"weight of L1 is inf; expected finite"),
+        (lambda: sp.L1(math.nan), r"weight of L1 is NaN"),
+        (lambda: sp.L1([1.0, math.nan]), r"weight of L1 has a NaN at index 1"),
+        (lambda: sp.L1("one"), r"weight of L1 is 'one'; expected a number"),
+        (lambda: sp.L1(np.ones((2, 2))), r"weight of L1 has shape \(2, 2\)"),
+        (lambda: sp.L1([]), r"weight of L1 is empty"),
+        (lambda: sp.Box(1.0, 0.0), r"lower = 1 and upper = 0 of Box; expected lower <= upper"),
+        (lambda: sp.Box([0.0, 2.0], 1.0), r"lower = 2 and upper = 1 of Box at index 1"),
+        (lambda: sp.Box(math.inf, math.inf), r"the box is empty"),
+        (lambda: sp.Box(np.zeros(2), np.ones(3)), r"lower of Box has 2 and upper of Box has 3 entries"),
+        (lambda: sp.Simplex(0.0), r"total of Simplex is 0.0; expected a positive number"),
+        (lambda: sp.Simplex(-1), r"total of Simplex is -1.0"),
+        (lambda: sp.Simple(3), r"prox of Simple is 3; expected a function"),
+        (lambda: sp.Simple(abs, 3), r"value of Simple is 3; expected a function"),
+        (lambda: own(diameter=-1.0), r"diameter of Simple is -1"),
+        (lambda: own(dim=0), r"dim of Simple is 0"),
+        (lambda: sp.L1(np.ones(3)).validate(4, "y"), r"is a function of 3 coordinates, but y has 4"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(make, message):
+    with pytest.raises(sp.ProblemError, match=message):
+        make()
+
+
+def test_sizes_are_checked():
+    sp.L1(np.ones(3)).validate(3)
+    sp.L1().validate(7)
+    own(dim=4).validate(4)
+    with pytest.raises(sp.ProblemError, match="function of 4 coordinates, but x has 3"):
+        own(dim=4).validate(3)
