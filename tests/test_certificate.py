@@ -141,7 +141,18 @@ def test_nothing_is_proven_from_what_is_not_finite(which, bad):
     assert blocks.worst()[:5] == (math.inf,) * 5
 
 
-@pytest.mark.parametrize("mu", [0.0, -0.0, -1.0, SMALLEST, math.nan])
+@pytest.mark.parametrize("side", [0, 1])
+def test_without_strong_convexity_the_distance_of_that_side_is_not_proven(side):
+    """In an unbounded domain nothing is proven from a residual that is not 0; if all are 0, the gap is 0."""
+    mus, residuals = [1.0, 1.0], [0.0, 0.0]
+    mus[side], residuals[side] = 0.0, 1e-9
+    assert certificate_from_residuals(*mus, *residuals)[:5] == (math.inf,) * 5
+    proof = certificate_from_residuals(*mus, 0.0, 0.0)
+    assert proof.distance == (proof.distance_x, proof.distance_y)[side] == math.inf
+    assert proof.gap == (proof.distance_y, proof.distance_x)[side] == 0.0
+
+
+@pytest.mark.parametrize("mu", [-1.0, SMALLEST, math.nan])
 @pytest.mark.parametrize("side", [0, 1])
 def test_nothing_is_proven_without_a_positive_mu(mu, side):
     mus = [1.0, 1.0]

@@ -51,6 +51,7 @@ class Needs:
     hessians: bool = False  # the Hessians of g and h
     matrix: bool = False  # A as one NumPy or SciPy matrix, because the method factorises it
     mu: bool = True  # mu of g and of h
+    smooth: bool = True  # g and h without simple terms
 
     @property
     def oracle(self) -> str:

@@ -22,6 +22,7 @@ from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method, Needs, choice_option
+from saddlepoint.methods.coupled_step import coupled_step
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
@@ -59,20 +60,21 @@ class CondatVu(Method):
         if self.prox in ("y", "both"):
             y = f.h.prox(s.y + ty * s.Atx, ty)
         else:
-            y = (1.0 / (1.0 + ry)) * (s.y + ty * (s.Atx - f.h.grad(s.y) + f.mu_y * s.y))
+            b = 1.0 / (1.0 + ry)
+            y = f.h.simple_prox(b * (s.y + ty * (s.Atx - f.h.grad(s.y) + f.mu_y * s.y)), b * ty)
         yb = y + theta * (y - s.y)
         if self.prox in ("x", "both"):
             x = f.g.prox(s.x - tx * f.A.mul(yb), tx)
             return CondatVuState(x, y, f.A.tmul(x))
         a = 1.0 / (1.0 + rx)
         p = a * (s.x - tx * (f.g.grad(s.x) - f.mu_x * s.x))
-        t, Atx = f.A.through(yb, -a * tx, p)
-        return CondatVuState(p - (a * tx) * t, y, Atx)
+        x, Atx = coupled_step(f, p, a * tx, yb)
+        return CondatVuState(x, y, Atx)
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
         """The prox of each side for which the option asks."""
-        return Needs(prox_g=self.prox in ("x", "both"), prox_h=self.prox in ("y", "both"))
+        return Needs(prox_g=self.prox in ("x", "both"), prox_h=self.prox in ("y", "both"), smooth=False)
 
     def steps(self, f: Saddle) -> Sweep:
         """The steps rx and ry, and theta."""

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method
+from saddlepoint.methods.base import Method, Needs
+from saddlepoint.methods.coupled_step import coupled_step
 from saddlepoint.methods.lpd import lifted_weights
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
@@ -48,6 +49,7 @@ class LPDGS(Method):
     """The lifted primal-dual method, with one block updated after the other."""
 
     name: ClassVar[str] = "lpd-gs"
+    needs: ClassVar[Needs] = Needs(smooth=False)
     complexity: ClassVar[Complexity] = Complexity("N <= sqrt(kx + ky + c^2)", lpd_gs_order)
     works: ClassVar[tuple[str, ...]] = ("chambolle2016", "thekumparampil2022")
 
@@ -60,15 +62,15 @@ class LPDGS(Method):
         """The state after one step: one gradient of each function, one product each way."""
         r = lpd_gs_rho(*f.numbers)
         tx, ty, theta = r / f.mu_x, r / f.mu_y, 1.0 / (1.0 + r)
-        y = theta * (s.y + ty * (s.Atx - s.v))
+        y = f.h.simple_prox(theta * (s.y + ty * (s.Atx - s.v)), theta * ty)
         w = theta * (s.w + r * s.x)
         u = f.g.grad(w) - f.mu_x * w
         yb, ub = y + theta * (y - s.y), u + theta * (u - s.u)
         p = theta * (s.x - tx * ub)
-        t, Atx = f.A.through(yb, -theta * tx, p)
+        x, Atx = coupled_step(f, p, theta * tx, yb)
         q = theta * (s.q + r * yb)
         v = f.h.grad(q) - f.mu_y * q
-        return LPDGSState(p - (theta * tx) * t, y, Atx, w, q, u, v)
+        return LPDGSState(x, y, Atx, w, q, u, v)
 
     def cost(self, f: Saddle) -> dict[str, int]:
         """A step costs one gradient of each function and one product each way."""

@@ -44,6 +44,9 @@ def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
         found.append(Missing("A as one NumPy or SciPy matrix, which it factorises", f"but A is {f.space}", ""))
     for name, function, prox in functions:
         kind = type(function).__name__
+        if needs.smooth and function.simple is not None:
+            reason = f"but {name} has the simple term {function.simple!r}"
+            found.append(Missing("g and h without simple terms", reason, ""))
         if needs.mu and math.isnan(function.mu):
             remedy = "give mu to Smooth (without it no distance can be certified)"
             found.append(Missing(f"mu of {name}", "which is unknown", remedy))

@@ -41,6 +41,7 @@ from saddlepoint.problems.examined import Examined
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
 from saddlepoint.problems.refutations import other_slope
 from saddlepoint.problems.saddle import Saddle, assumed_of_arithmetic, given_mu
+from saddlepoint.problems.terms import subgradient
 from saddlepoint.theory.certificate import Certificate, distance_bound
 
 STEPS = 10  # least number of steps of the search for curvatures
@@ -295,6 +296,7 @@ class Audit:
             return "the gradient cannot be evaluated at the point"
         length = length_scale(x, p, f.L)
         F = p + product
+        F = F + subgradient(f, x, F)
         share = int(SHARE * max(self.meter.calls.values()))
         steps = max(STEPS, min(share, MEMORY // x.shape[0]))
         noise = self._noise(name, x, p, refuse=True)

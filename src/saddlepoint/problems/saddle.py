@@ -33,6 +33,7 @@ from saddlepoint.parts.functions.autodiff import without_gradients
 from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.probes import eps_of_code
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.terms import NO_TERM, Term, term_at
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals, distance_bound, rounding_decides
 
 READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # classes of functions that detach their data themselves
@@ -46,6 +47,7 @@ class Query(NamedTuple):
         at_x, at_y: the same in the dtypes in which the gradients were taken.
         gx, hy: the gradients.
         Ay, Atx: the products.
+        of_x, of_y: what the simple terms of x and of y add to the certificate.
     """
 
     x: Array
@@ -56,14 +58,17 @@ class Query(NamedTuple):
     hy: Array
     Ay: Array
     Atx: Array
+    of_x: Term = NO_TERM
+    of_y: Term = NO_TERM
 
 
 class Saddle:
     """The saddle problem min_x max_y g(x) + <x, A y> - h(y).
 
     Args:
-        g: a ``Smooth`` function of x, mu_x-strongly convex and L_x-smooth.
-        h: a ``Smooth`` function of y, mu_y-strongly convex and L_y-smooth.
+        g: a ``Smooth`` function of x, mu_x-strongly convex and L_x-smooth; perhaps plus a ``Simple`` one, as in
+            ``Quadratic(1.0) + L1(0.1)``.
+        h: a ``Smooth`` function of y, mu_y-strongly convex and L_y-smooth; perhaps plus a ``Simple`` one.
         A: the m x n coupling: an array, a SciPy sparse array, a LinearOperator, or anything with ``@`` and ``.T``.
 
     Example:
@@ -81,6 +86,9 @@ class Saddle:
             if not isinstance(function, Smooth):
                 raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
         coupling = as_coupling(A)
+        for function, size in zip((g, h), coupling.shape, strict=True):
+            if function.simple is not None:
+                function.simple.validate(size)
         if g.dim in (None, coupling.shape[0]):
             g = coupling.of_x(g)
         space = common_space({"A": coupling, "g": g, "h": h})
@@ -197,12 +205,12 @@ class Saddle:
             tol: what the distance is compared with: rounding decides if the distance could be above or below it.
                 Without it, rounding decides if it is more than half of the distance.
         """
-        query = self._query(x, y)
+        query = self._with_terms(self._query(x, y))
         residuals = self._residuals(query)
-        found = self._certificate(residuals)
+        found = self._certificate(residuals, query)
         if rounding_decides(found.distance, distance_bound(self.mu_x, self.mu_y, *residuals[2:]), tol):
             careful = self._careful_residuals(query)
-            again = found if careful is None else self._certificate(careful)
+            again = found if careful is None else self._certificate(careful, query)
             found = min(found, again, key=lambda proof: proof.distance)
         return found._replace(assumes=self.assumes)
 
@@ -212,8 +220,46 @@ class Saddle:
         claims = [f"{given_mu(name, f)}." for name, f in (("g", self.g), ("h", self.h)) if not f.trusted]
         return (*claims, *assumed_of_arithmetic(self.g, self.h, self.A))
 
-    def _certificate(self, residuals: tuple[Any, Any, Any, Any]) -> Certificate:
-        return certificate_from_residuals(self.mu_x, self.mu_y, *residuals, *self.noise)
+    def _certificate(self, residuals: tuple[Any, Any, Any, Any], query: Query) -> Certificate:
+        Fx, Fy, error_x, error_y = residuals
+        of_x, of_y, (L_x, L_y), wide = query.of_x, query.of_y, self._smoothness, self.space.wide
+        if of_x.outside > 0.0:  # the certificate is about a point of the domain, where the field is another one
+            error_x += L_x * of_x.outside
+            error_y += self.A.T.rounding_scale(wide.of_x.zeros(self.shape[0]) + of_x.outside)
+        if of_y.outside > 0.0:
+            error_y += L_y * of_y.outside
+            error_x += self.A.rounding_scale(wide.of_y.zeros(self.shape[1]) + of_y.outside)
+        return certificate_from_residuals(
+            self.mu_x,
+            self.mu_y,
+            Fx,
+            Fy,
+            error_x + of_x.error,
+            error_y + of_y.error,
+            *self.noise,
+            excess=of_x.excess + of_y.excess,
+            diameters=(of_x.diameter, of_y.diameter),
+            outside=(of_x.outside, of_y.outside),
+        )
+
+    def _with_terms(self, query: Query) -> Query:
+        """The query with what the simple terms add to the certificate."""
+        if not self.has_simple:
+            return query
+        with np.errstate(all="ignore"), self.space.exact_products():
+            return query._replace(
+                of_x=term_at(self.g, query.x, query.gx + query.Ay), of_y=term_at(self.h, query.y, query.hy - query.Atx)
+            )
+
+    @property
+    def has_simple(self) -> bool:
+        """Whether g or h has a simple term, such as a constraint."""
+        return self.g.simple is not None or self.h.simple is not None
+
+    def project(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The nearest point in the domains of the simple terms."""
+        p, q = self.g.simple, self.h.simple
+        return x if p is None else p.project(x), y if q is None else q.project(y)
 
     def _query(self, x: Array, y: Array) -> Query:
         """The gradients and products at (x, y), in float64 where the functions allow it."""
@@ -227,14 +273,21 @@ class Saddle:
 
     def _residuals(self, query: Query) -> tuple[Any, Any, Any, Any]:
         """The norms |Fx| and |Fy| at (x, y), and bounds on their rounding errors; of a batch, those of each block."""
-        x, y, at_x, at_y, gx, hy, Ay, Atx = query
+        x, y, at_x, at_y, gx, hy, Ay, Atx, *_ = query
         with np.errstate(all="ignore"), self.space.exact_products():
-            of_x, of_y = (gx + Ay, gx, x, *_rounding(self.g, at_x)), (hy - Atx, hy, y, *_rounding(self.h, at_y))
+            Rx, Ry = gx + Ay, hy - Atx
+            twice_x = twice_y = 0.0  # errors of a sum of three vectors, which is rounded twice
+            if query.of_x.slope is not None:
+                Rx, twice_x = Rx + query.of_x.slope, 2.0 * eps_of(Rx) * norm(Rx)
+            if query.of_y.slope is not None:
+                Ry, twice_y = Ry + query.of_y.slope, 2.0 * eps_of(Ry) * norm(Ry)
+            of_x, of_y = (Rx, gx, x, *_rounding(self.g, at_x)), (Ry, hy, y, *_rounding(self.h, at_y))
             (Fx, *sizes_x, scale_x), (Fy, *sizes_y, scale_y) = self._lengths(of_x, of_y)
             error_x, error_y = self._gradient_errors(query, sizes_x, sizes_y)
             eps_x, eps_y = max(eps_of(gx), eps_of(Ay)), max(eps_of(hy), eps_of(Atx))
             error_x = error_x + gamma(self.A.sum_length, eps_of(Ay)) * scale_x + self._norm_error(0, eps_x) * Fx
             error_y = error_y + gamma(self.A.T.sum_length, eps_of(Atx)) * scale_y + self._norm_error(1, eps_y) * Fy
+            error_x, error_y = error_x + twice_x, error_y + twice_y
             return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
 
     def _careful_residuals(self, query: Query) -> tuple[Any, Any, Any, Any] | None:
@@ -244,7 +297,8 @@ class Saddle:
             Ay, Atx = self.A.careful_mul(y), self.A.T.careful_mul(x)
             if Ay is None or Atx is None:
                 return None
-            Rx, Ry = _careful_sum(self.g, at_x, gx, Ay), _careful_sum(self.h, at_y, hy, Atx, -1.0)
+            Rx = _careful_sum(self.g, at_x, gx, Ay, query.of_x.slope)
+            Ry = _careful_sum(self.h, at_y, hy, Atx, query.of_y.slope, -1.0)
             of_x = Rx.hi, gx, x, *_rounding(self.g, at_x), Rx.error
             of_y = Ry.hi, hy, y, *_rounding(self.h, at_y), Ry.error
             (Fx, *sizes_x, more_x, _), (Fy, *sizes_y, more_y, _) = self._lengths(of_x, of_y)
@@ -288,7 +342,7 @@ class Saddle:
         self, query: Query, error_x: Any, error_y: Any, sizes_x: list[Any], sizes_y: list[Any]
     ) -> tuple[Any, Any]:
         """The errors with what underflow adds: each term of a sum can change by the smallest positive number."""
-        lost = max(map(smallest_of, query[4:])) * (sum(self.shape) / self.blocks) ** 1.5
+        lost = max(map(smallest_of, query[4:8])) * (sum(self.shape) / self.blocks) ** 1.5
         lost = lost * (sum(sizes_x[:2]) + sum(sizes_y[:2]) + error_x + error_y > 0.0)
         return error_x + lost, error_y + lost
 
@@ -334,14 +388,16 @@ def _rounding(f: Smooth, x: Array) -> tuple[Array, ...]:
     return () if f.rounding is None else (f.rounding(x),)
 
 
-def _careful_sum(f: Smooth, x: Array, p: Array, product: Sum, sign: float = 1.0) -> Sum:
-    """The gradient at x, which is p as computed, plus or minus a product, in about twice the digits."""
+def _careful_sum(f: Smooth, x: Array, p: Array, product: Sum, slope: Array | None, sign: float = 1.0) -> Sum:
+    """The gradient at x, which is p as computed, plus or minus a product, plus a slope, in about twice the digits."""
     total = Accumulator(0.0 * product.hi)
     total.add_sum(Sum(sign * product.hi, sign * product.lo, product.error))
     if f.careful is None:
         total.add(p)
     else:
         total.add_sum(Sum(*f.careful(x)))
+    if slope is not None:
+        total.add(slope)
     return total.total()
 
 
@@ -365,6 +421,11 @@ def assumed_of_arithmetic(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
             found.append(
                 f"The functions exp, log and tanh in the gradient of {name} err by at most {ELEMENTARY:g} eps."
             )
+    for name, f in (("g", g), ("h", h)):
+        if f.simple is not None and not f.simple.structured:
+            found.append(f"The simple term of {name} is convex, and its prox and its value are as given.")
+        if f.simple is not None and not f.trusted:
+            found.append(f"The smoothness L of {name} is {f.L:.6g}, by which rounding to its domain is counted.")
     if not A.has_entries:
         found.append(
             "Products with A and with its transpose are right to two units of rounding of |A| |y|, apart from the "

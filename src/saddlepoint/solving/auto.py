@@ -95,6 +95,10 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         return on_shards(f)
     kx, ky, c = f.numbers
     strength, steps = c / math.sqrt(kx) / math.sqrt(ky), mixed_steps(f)
+    if f.has_simple:
+        side = "g" if f.h.simple is None else "h" if f.g.simple is None else "g and h"
+        reason = f"{side} has a simple term" if len(side) == 1 else "g and h have simple terms"
+        return Plan((Anderson(CondatVu(), steps), LPDGS()), reason, 2, dict(costs or {}))
     sweep, imex = Anderson(CondatVu(), steps), make_method("anderson-imex", window=steps)
     quadratic, room = f.g.quadratic and f.h.quadratic, 2 * LEAST * sum(f.shape) <= MEMORY
     if quadratic and gradient_cost(costs) < DEAR and worth_factorising(f):

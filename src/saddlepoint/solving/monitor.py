@@ -130,7 +130,8 @@ class Monitor:
         space = self.f.space
         space.wait(x)  # until here the time is that of the steps
         with self.clock:
-            point = frozen_copy(space.of_x.cast(x)), frozen_copy(space.of_y.cast(y))  # as they will be returned
+            x, y = self.f.project(space.of_x.cast(x), space.of_y.cast(y))
+            point = frozen_copy(x), frozen_copy(y)  # as they will be returned
             certificate = self.audit.certificate(*point, self.state.tol)
             self.state.monitor.checks += 1
             if self.merit(certificate) < PROGRESS * self.merit(self.certificate):

@@ -103,7 +103,7 @@ def solve(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
-    x, y = starting_point(f, x0, y0)
+    x, y = f.project(*starting_point(f, x0, y0))
     if options.method is not None:
         check_needs(options.method, f)
     seconds = check_gradient("g", f.g, x, f.space.of_x), check_gradient("h", f.h, y, f.space.of_y)

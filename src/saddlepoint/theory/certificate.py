@@ -11,9 +11,13 @@ the second step by Cauchy and Schwarz in the weighted norm on the left. Hence
     |x - x*| + |y - y*| <=  sqrt((1/mu_x + 1/mu_y) W)     =  hypot of the two bounds above,
     duality gap         <=  W/2.
 
-The proof only needs residuals from a strongly monotone field. Elements of the subdifferentials of further convex terms
-may therefore be part of Rx and Ry. ``certificates_from_residuals`` evaluates these formulas, for one problem or for the
-blocks of a batch; every ``Certificate`` of the library comes from it.
+Further convex terms, such as constraints or the l1 norm, add a subgradient to each residual and an amount E to the
+duality gap (``problems.terms`` has the proof): the gap is at most W/2 + E, and W + 2 E takes the place of W above. If
+mu of one side is 0 and its domain has the diameter D, then |R| D takes the place of |R|^2/(2 mu), and the distance of
+the other side is still proven.
+
+``certificates_from_residuals`` evaluates these formulas, for one problem or for the blocks of a batch; every
+``Certificate`` of the library comes from it.
 """
 
 from __future__ import annotations
@@ -158,17 +162,24 @@ def certificate_from_residuals(
     slack_y: float = 0.0,
     noise_x: float = 0.0,
     noise_y: float = 0.0,
+    *,
+    excess: float = 0.0,
+    diameters: tuple[float, float] = (math.inf, math.inf),
+    outside: tuple[float, float] = (0.0, 0.0),
 ) -> Certificate:
     """The certificate of a point where the residuals have the lengths Rx and Ry.
 
-    A bound is rounded up. It is infinite if a mu is unknown or not positive, or if any argument is not finite. It is
-    zero only if Rx, Ry, slack and noise are all zero.
+    A bound is rounded up. It is infinite if a mu is unknown or negative, if it is 0 and the domain is unbounded, or if
+    any of the first arguments is not finite. It is zero only if Rx, Ry, slack, noise and excess are all zero.
 
     Args:
         mu_x, mu_y: the strong convexity of g and of h.
         Rx, Ry: the lengths of the residuals, as computed.
         slack_x, slack_y: bounds on the rounding errors of the two residuals.
         noise_x, noise_y: bounds on the noise of the two gradients.
+        excess: what simple terms add to the duality gap.
+        diameters: of the domains of x and of y.
+        outside: bounds on the distances of x and y to their domains; the bounds are those of the nearest points there.
 
     Example:
         >>> from saddlepoint.theory import certificate_from_residuals
@@ -180,8 +191,11 @@ def certificate_from_residuals(
     error_x, error_y = slack_x + noise_x, slack_y + noise_y
     finite = math.isfinite(Rx + Ry + error_x + error_y + mu_x + mu_y)
     bounds = (math.inf, math.inf, math.inf, math.inf, math.inf)
-    if finite and min(mu_x, mu_y) >= NORMAL:
+    plain = excess == 0.0 and not any(outside)
+    if finite and min(mu_x, mu_y) >= NORMAL and plain:
         bounds = _bounds(mu_x, mu_y, Rx, Ry, error_x, error_y)
+    elif finite and all(mu == 0.0 or mu >= NORMAL for mu in (mu_x, mu_y)):
+        bounds = _bounds_with_terms((mu_x, mu_y), (Rx, Ry), (error_x, error_y), excess, diameters, outside)
     return Certificate(*bounds, Rx, Ry, noise_x, noise_y)
 
 
@@ -217,6 +231,37 @@ def _bounds(
     distance, gap = _hypot(distance_x, distance_y), gap_bound(mu_x, mu_y, most_x, most_y)
     rounding = UP * distance_bound(mu_x, mu_y, error_x, error_y) + LEAST * (error_x + error_y > 0.0)
     return UP * distance + least, UP * distance_x + least, UP * distance_y + least, UP * gap + least, rounding
+
+
+def _bounds_with_terms(
+    mu: tuple[float, float],
+    R: tuple[float, float],
+    error: tuple[float, float],
+    excess: float,
+    diameters: tuple[float, float],
+    outside: tuple[float, float],
+) -> tuple[float, float, float, float, float]:
+    """The bounds of a ``Certificate`` for a problem with simple terms; with a mu that is 0, distances are infinite."""
+    sides = list(zip(mu, R, error, diameters, strict=True))
+    gap = excess + sum(_decrease(m, length + e, diameter) for m, length, e, diameter in sides)
+    rounding = sum(_decrease(m, e, diameter) for m, _, e, diameter in sides)
+    least = LEAST * (gap > 0.0)
+
+    def distance(m: float, g: float) -> float:
+        return math.inf if m == 0.0 else math.sqrt(2.0 * g) / math.sqrt(m)
+
+    of_x, of_y = (distance(m, gap) + away for m, away in zip(mu, outside, strict=True))
+    both = math.hypot(distance(mu[0], gap), distance(mu[1], gap)) + sum(outside)
+    due = math.hypot(distance(mu[0], rounding), distance(mu[1], rounding)) + sum(outside)
+    return UP * both + least, UP * of_x + least, UP * of_y + least, UP * gap + least, UP * due + least
+
+
+def _decrease(mu: float, residual: float, diameter: float) -> float:
+    """The largest value of <r, d> - mu/2 |d|^2 over all r of this length and all d up to the diameter."""
+    if residual == 0.0:
+        return 0.0
+    far = residual * diameter
+    return far if mu == 0.0 else min(far, 0.5 * residual / mu * residual)
 
 
 def _sqrt(a: Number) -> Number:

@@ -182,8 +182,9 @@ class Anderson(Wrapper):
         elif s.plain == 0 and memory.Q.count > 0:
             step, memory = memory.mixed()
             z = added(after, step, s.weights)
+        at = after if f.has_simple else z  # the step ends on the faces of a constraint, the mixed point does not
         return AndersonState(
-            z.x, z.y, z, s.weights, memory, best, smallest, halved, waited, max(s.plain - 1, 0), s.failures
+            at.x, at.y, z, s.weights, memory, best, smallest, halved, waited, max(s.plain - 1, 0), s.failures
         )
 
 

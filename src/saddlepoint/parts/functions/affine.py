@@ -10,10 +10,13 @@ from scipy.sparse import diags_array, issparse
 from saddlepoint.ground.arrays import Array, eps_of, is_array, namespace, space_of
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import mul_down
+from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
 from saddlepoint.parts.functions.careful import carefully, exactly, times, total, widened
+from saddlepoint.parts.simple.base import Simple
+from saddlepoint.parts.simple.rescaled import rescaled_simple
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
@@ -61,6 +64,7 @@ def affine(
         trusted=f.trusted,
         accuracy=None if math.isnan(f.accuracy) else min(t.slope_ratio * f.accuracy * UP, 1.0),
         rounding=None if f.rounding is None and math.isnan(f.accuracy) else t.rounding,
+        simple=None if f.simple is None else t.simple(f.simple),
         careful=t.careful if f.careful is not None and f.accuracy == 0.0 and t.is_exact_inside else None,
     )
 
@@ -190,6 +194,16 @@ class Affine:
         if shift is not None:
             z = z - shift
         return z if scale is None else (1.0 / scale) * z
+
+    def simple(self, term: Simple) -> Simple:
+        """The simple term as a function of u."""
+        if self.shift is not None or is_array(self.scale):
+            raise ProblemError(
+                "a function with a simple term can only be rescaled by one number; add the term afterwards"
+            )
+        scale = 1.0 if self.scale is None else self.scale
+        slope = 1.0 if self.slope is None else self.slope
+        return rescaled_simple(term, scale, slope / scale)
 
     def hessian(self, u: Array) -> Any:
         """The Hessian, slope H scale, where H is the Hessian of f at scale u + shift."""

@@ -32,6 +32,7 @@ from saddlepoint.parts.functions.accuracy import (
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
 from saddlepoint.parts.functions.careful import careful_of_sum, carefully, exactly, times, total, widened
+from saddlepoint.parts.simple.base import Simple
 
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
@@ -71,6 +72,9 @@ class Smooth:
             ready-made functions have them.
         careful: x -> (high, low, error): the gradient as high + low by compensated arithmetic, and bounds on the errors
             of its entries.
+        simple: a ``Simple`` term that is added to the function, such as ``L1(0.1)`` or ``Box(0, 1)``; ``Smooth +
+            Simple`` makes such a sum. ``grad``, ``mu``, ``L``, ``value`` and everything else here is about the smooth
+            function alone.
 
     Attributes:
         accuracy: the number; NaN if unknown, 0.0 if ``rounding`` bounds the whole error.
@@ -104,6 +108,7 @@ class Smooth:
         accuracy: float | Rounding | None = None,
         rounding: Rounding | None = None,
         careful: Careful | None = None,
+        simple: Simple | None = None,
     ) -> None:
         name = type(self).__name__
         given = (
@@ -138,6 +143,7 @@ class Smooth:
             raise ProblemError(f"{name} was given both rounding and a function as accuracy; expected one of them")
         self.rounding: Rounding | None = as_program(rounding) if bounds is None else bounds
         self.careful = careful
+        self.simple = simple
 
     @classmethod
     def from_value(
@@ -177,6 +183,7 @@ class Smooth:
             "hessian": self.hessian,
             "restrict": self.restrict,
             "trusted": self.trusted and CLAIMS.isdisjoint(changes),
+            "simple": self.simple,
             **({} if "grad" in changes else self.arithmetic),
         }
         if callable(changes.get("accuracy")):
@@ -225,10 +232,21 @@ class Smooth:
             raise ProblemError(f"this {type(self).__name__} was given no value; pass value= to have one")
         return self.value(x)
 
-    def __add__(self, other: Smooth) -> Smooth:
+    def simple_prox(self, v: Array, t: float) -> Array:
+        """The prox of the simple term, argmin_u t p(u) + |u - v|^2/2; v itself if there is no such term."""
+        return v if self.simple is None else self.simple.prox(v, t)
+
+    def __add__(self, other: Smooth | Simple) -> Smooth:
+        if isinstance(other, Simple):
+            return self._with_simple(other)
         if not isinstance(other, Smooth):
             return NotImplemented
         f, g = self, other
+        if f.simple is not None or g.simple is not None:
+            total = f.replace(simple=None) + g.replace(simple=None)
+            for term in (f.simple, g.simple):
+                total = total if term is None else total._with_simple(term)
+            return total
         F, G = f.hessian, g.hessian
         restrict_f, restrict_g = f.restrict, g.restrict
         if f.dim is not None and g.dim is not None and f.dim != g.dim:
@@ -249,6 +267,13 @@ class Smooth:
             rounding=rounding_of_sum(f, g),
             careful=careful_of_sum(f, g),
         )
+
+    def _with_simple(self, term: Simple) -> Smooth:
+        """The sum of this function and a simple one. It is no ready-made function any more, and has no prox."""
+        both = term if self.simple is None else self.simple + term
+        return self.replace(simple=both, prox=None, quadratic=False, restrict=None, trusted=self.trusted)
+
+    __radd__ = __add__
 
     def __mul__(self, factor: float) -> Smooth:
         c = _constant(factor, "the factor of a function")

@@ -196,6 +196,14 @@ class Simple:
         """
         return s
 
+    def subgradient(self, xh: Array, s: Array) -> Array:
+        """The subgradient of p at xh that is nearest to s, where the faces of p are flat; else ``dual_point(s)``.
+
+        A vector s = mu (x - xh) - w is a subgradient up to rounding, and rounding alone would make the Fenchel gap of x
+        and s of the order eps. With the exact slope of the face on which x and xh are, the gap is 0.
+        """
+        return self.dual_point(s)
+
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """A proven upper bound of p(x) + p*(s) - <s, x>, rounding included, for s in the domain of p*.
 

@@ -136,6 +136,15 @@ class L1Box(Structured):
             dual = choose((lower == -math.inf) & (dual < -weight), -weight + 0.0 * s, dual)
         return dual
 
+    def subgradient(self, xh: Array, s: Array) -> Array:
+        """Entries of s are limited to the slopes of weight |x| to the left and to the right of xh, which has none
+        beyond a bound.
+        """
+        weight, lower, upper = self.weight.like(s, 0.0) + 0.0 * s, self.lower.like(s), self.upper.like(s)
+        left = choose(xh <= lower, 0.0 * s - math.inf, choose(xh > 0.0, weight, -weight))
+        right = choose(xh >= upper, 0.0 * s + math.inf, choose(xh < 0.0, -weight, weight))
+        return self.dual_point(limited(s, left, right))
+
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """The four sums of products above."""
         s = wide(s)

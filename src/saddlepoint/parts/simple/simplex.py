@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, namespace
+from saddlepoint.ground.elementwise import choose
 from saddlepoint.ground.validation import positive
 from saddlepoint.parts.simple.base import Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import norm_bound, raised, sum_error, sum_of_products, wide
@@ -63,6 +64,13 @@ class Simplex(Structured):
     def diameter_in(self, n: int | None) -> float:
         """The distance of two corners."""
         return 0.0 if n == 1 else raised(math.sqrt(2.0) * self.total, 2)
+
+    def subgradient(self, xh: Array, s: Array) -> Array:
+        """One number where xh is positive, the mean of s there, and at most this number elsewhere."""
+        xp = namespace(s)
+        positive = xp.astype(xh > 0.0, s.dtype)
+        level = xp.sum(positive * s) / xp.sum(positive) + 0.0 * s
+        return choose((xh > 0.0) | (s > level), level, s)
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """sum_i (max s - s_i) x_i."""

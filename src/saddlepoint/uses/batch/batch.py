@@ -70,6 +70,11 @@ class Batch:
 
     def __init__(self, g: Smooth, h: Smooth, A: Any) -> None:
         raw = Saddle(g, h, batched(A))
+        if raw.has_simple:
+            raise ProblemError(
+                "g or h of the batch has a simple term, which a batch cannot have yet; give solve_many a list of "
+                "problems, which it solves one by one"
+            )
         B = batched(A).blocks
         for name, f, size in (("g", raw.g, raw.shape[0]), ("h", raw.h, raw.shape[1])):
             _check_sum(f, name, size, B, raw.space)
@@ -80,7 +85,9 @@ class Batch:
         """The problems as one; None if they differ in shape, library, dtype, device or kind, or cannot be stacked."""
         first = problems[0]
         m, n = first.shape
-        if any(type(f) is not Saddle or f.shape != first.shape or f.space != first.space for f in problems):
+        if any(
+            type(f) is not Saddle or f.shape != first.shape or f.space != first.space or f.has_simple for f in problems
+        ):
             return None
         A = stacked_couplings([f.A for f in problems], first.space)
         g, h = (stacked([getattr(f, name) for f in problems], size, first.space) for name, size in (("g", m), ("h", n)))

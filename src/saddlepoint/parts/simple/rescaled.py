@@ -1,0 +1,69 @@
+"""A simple function in another unit of its variable: u -> weight p(scale u)."""
+
+from __future__ import annotations
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.simple.base import Simple
+
+UP = 1.0 + 2.0**-40  # factor that exceeds the relative rounding of the few products below
+
+
+def rescaled_simple(p: Simple, scale: float, weight: float) -> Simple:
+    """The function u -> weight p(scale u), for a weight above 0 and a scale other than 0."""
+    if isinstance(p, Rescaled):
+        return rescaled_simple(p.p, p.scale * scale, p.weight * weight)
+    return p if scale == weight == 1.0 else Rescaled(p, scale, weight)
+
+
+class Rescaled(Simple):
+    """The function u -> weight p(scale u). Methods compute in such units; certificates are taken with p itself."""
+
+    def __init__(self, p: Simple, scale: float, weight: float) -> None:
+        self.p, self.scale, self.weight = p, scale, weight
+        self.structured, self.separable, self.dim = p.structured, p.separable, p.dim
+
+    def diameter_in(self, n: int | None) -> float:
+        """The diameter of the domain, in the unit of u."""
+        return UP * self.p.diameter_in(n) / abs(self.scale)
+
+    def value(self, u: Array) -> float:
+        """The value weight p(scale u)."""
+        return self.weight * self.p.value(self.scale * u)
+
+    def prox(self, v: Array, t: float) -> Array:
+        """The prox, from that of p at scale v with the step t weight scale^2."""
+        return (1.0 / self.scale) * self.p.prox(self.scale * v, t * self.weight * self.scale * self.scale)
+
+    def project(self, u: Array) -> Array:
+        """The nearest point of the domain."""
+        return (1.0 / self.scale) * self.p.project(self.scale * u)
+
+    def outside(self, u: Array) -> float:
+        """A bound on the distance from u to the domain."""
+        return UP * self.p.outside(self.scale * u) / abs(self.scale)
+
+    def dual_point(self, s: Array) -> Array:
+        """A point near s where the conjugate is finite."""
+        slope = self.weight * self.scale
+        return slope * self.p.dual_point((1.0 / slope) * s)
+
+    def subgradient(self, uh: Array, s: Array) -> Array:
+        """The subgradient at uh that is nearest to s."""
+        slope = self.weight * self.scale
+        return slope * self.p.subgradient(self.scale * uh, (1.0 / slope) * s)
+
+    def fenchel_gap(self, u: Array, s: Array) -> float:
+        """The Fenchel gap weight (p(x) + p*(r) - <r, x>) at x = scale u, r = s/(weight scale)."""
+        return UP * self.weight * self.p.fenchel_gap(self.scale * u, (1.0 / (self.weight * self.scale)) * s)
+
+    def bregman(self, u: Array, uh: Array, s: Array) -> float:
+        """The difference weight (p(x) - p(xh) - <r, x - xh>)."""
+        slope = 1.0 / (self.weight * self.scale)
+        return UP * self.weight * self.p.bregman(self.scale * u, self.scale * uh, slope * s)
+
+    def conjugate(self, s: Array) -> float:
+        """The conjugate weight p*(s/(weight scale))."""
+        return self.weight * self.p.conjugate((1.0 / (self.weight * self.scale)) * s)
+
+    def __repr__(self) -> str:
+        return f"{self.p!r} in other units"

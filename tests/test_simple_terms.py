@@ -1,0 +1,175 @@
+"""Problems with simple terms: certificates above the truth, methods under their bounds, refusals in words."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import saddlepoint as sp
+from saddlepoint.theory import certificate_from_residuals
+
+TERMS = {
+    "l1": lambda: sp.L1(2.0),
+    "box": lambda: sp.Box(-1.0, 1.0),
+    "nonnegative": lambda: sp.NonNegative(),
+    "l1 and box": lambda: sp.L1(1.0) + sp.Box(-2.0, 2.0),
+    "simplex": lambda: sp.Simplex(4.0),
+}
+
+
+def known_point(kind, n, rng):
+    """A point of the domain with some active coordinates, and a subgradient there, both in whole numbers and halves."""
+    free = rng.random(n) < 0.5
+    x, s = np.zeros(n), np.zeros(n)
+    if kind == "l1":
+        x[free] = rng.choice([-3.0, -1.0, 0.5, 2.0], free.sum())
+        s = np.where(free, 2.0 * np.sign(x), rng.choice([-2.0, -1.5, 0.0, 1.0], n))  # -2 is nearly active
+    elif kind == "box":
+        x = np.where(free, rng.choice([-0.5, 0.0, 0.5], n), rng.choice([-1.0, 1.0], n))
+        s = np.where(free, 0.0, x * rng.choice([0.0, 0.5, 3.0], n))
+    elif kind == "nonnegative":
+        x = np.where(free, rng.choice([0.5, 1.0, 4.0], n), 0.0)
+        s = np.where(free, 0.0, rng.choice([0.0, -0.5, -3.0], n))
+    elif kind == "l1 and box":
+        x = np.where(free, rng.choice([-1.0, 0.0, 1.5], n), rng.choice([-2.0, 2.0], n))
+        s = np.where(
+            free,
+            np.where(x == 0.0, rng.choice([-1.0, 0.5], n), np.sign(x)),
+            np.sign(x) * (1.0 + rng.choice([0.0, 2.0], n)),
+        )
+    else:
+        free[:1] = True
+        x[free] = 4.0 / (2.0 ** math.ceil(math.log2(free.sum())))
+        x[np.flatnonzero(free)[0]] += 4.0 - x.sum()
+        s = np.where(free, 1.0, rng.choice([1.0, 0.5, -2.0], n))
+    return x, s
+
+
+def known_problem(kind_x, kind_y, rng, m=8, n=6):
+    """A problem whose data are whole numbers and halves, and its exact saddle point."""
+    (x, s), (y, r) = known_point(kind_x, m, rng), known_point(kind_y, n, rng)
+    A = rng.integers(-3, 4, (m, n)).astype(float)
+    P, Q = rng.integers(1, 9, m).astype(float), rng.integers(1, 9, n).astype(float)
+    b, c = -(P * x + A @ y + s), -(Q * y - A.T @ x + r)
+    return sp.Saddle(sp.Quadratic(P, b) + TERMS[kind_x](), sp.Quadratic(Q, c) + TERMS[kind_y](), A), x, y
+
+
+def distance(x, y):
+    """An upper and nearly exact value of |x| + |y|, from exact sums of squares."""
+    squares = [sum((Fraction(float(a)) ** 2 for a in v), Fraction(0)) for v in (x, y)]
+    return sum(math.sqrt(square) for square in squares)
+
+
+@pytest.mark.parametrize("kind_y", TERMS)
+@pytest.mark.parametrize("kind_x", TERMS)
+def test_certificates_are_above_the_truth_everywhere(kind_x, kind_y):
+    rng = np.random.default_rng(abs(hash((kind_x, kind_y))) % 1000)
+    for _ in range(4):
+        f, xs, ys = known_problem(kind_x, kind_y, rng)
+        for size in (0.0, 1e-13, 1e-9, 1e-4, 1.0):
+            x, y = f.project(xs + size * rng.standard_normal(8), ys + size * rng.standard_normal(6))
+            proof, true = f.certificate(x, y), distance(x - xs, y - ys)
+            assert true <= proof.distance < math.inf
+            assert distance(x - xs, []) <= proof.distance_x
+            assert distance([], y - ys) <= proof.distance_y
+            if size == 0.0:
+                assert proof.distance <= 1e-12
+
+
+@pytest.mark.parametrize("method", ["auto", "condat-vu", "lpd-gs", "anderson-condat-vu"])
+@pytest.mark.parametrize(("kind_x", "kind_y"), [("l1", "box"), ("simplex", "simplex"), ("l1 and box", "nonnegative")])
+def test_methods_find_the_saddle_point(method, kind_x, kind_y):
+    f, xs, ys = known_problem(kind_x, kind_y, np.random.default_rng(5))
+    result = sp.solve(f, method=method, tol=1e-9)
+    assert result.solved
+    assert distance(result.x - xs, result.y - ys) <= result.certificate.distance <= 1e-9
+
+
+@pytest.mark.parametrize("method", [sp.CondatVu(), sp.LPDGS()], ids=lambda method: method.label)
+@pytest.mark.parametrize(("kind_x", "kind_y"), [("l1", "box"), ("simplex", "nonnegative")])
+def test_the_theorems_hold_at_every_step(method, kind_x, kind_y):
+    """The bounds of the smooth theory hold with simple terms as they stand."""
+    rng = np.random.default_rng(7)
+    f, xs, ys = known_problem(kind_x, kind_y, rng)
+    view = method.normal_form(f)
+    problem = view.problem
+    x, y = f.project(rng.standard_normal(8), rng.standard_normal(6))
+    us, vs = view.to(xs, ys)
+
+    def squared(s):
+        return problem.mu_x * np.sum((s.x - us) ** 2) + problem.mu_y * np.sum((s.y - vs) ** 2)
+
+    state = method.init(problem, *view.to(x, y))
+    start = squared(state)
+    for k in range(1, 200):
+        state = method.step(problem, state)
+        assert squared(state) <= method.bound(problem, k) * start * (1.0 + 1e-9) + 1e-24
+
+
+def test_functions_of_ones_own_are_certified_from_values():
+    f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
+    own = sp.Simple(
+        prox=lambda v, t: np.sign(v) * np.maximum(np.abs(v) - 2.0 * t, 0.0), value=lambda x: 2.0 * np.abs(x).sum()
+    )
+    g = f.g.replace(simple=own)
+    result = sp.solve(sp.Saddle(g, f.h, f.A), tol=1e-5)
+    assert result.solved
+    assert distance(result.x - xs, result.y - ys) <= result.certificate.distance
+    assert any("prox" in sentence for sentence in result.certificate.assumes)
+
+
+def test_a_start_outside_the_domain_is_projected():
+    f, xs, _ = known_problem("simplex", "box", np.random.default_rng(4))
+    result = sp.solve(f, 100.0 * np.ones(8), -50.0 * np.ones(6), tol=1e-8)
+    assert result.solved
+    assert math.isclose(result.x.sum(), 4.0, rel_tol=1e-14)
+    assert result.x.min() >= 0.0
+    assert np.abs(result.x - xs).max() <= 1e-8
+
+
+def test_methods_that_cannot_take_simple_terms_say_so():
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(4))
+    with pytest.raises(
+        sp.ProblemError, match=r"krylov needs .*without simple terms, but g has the simple term L1\(2\)"
+    ):
+        sp.solve(f, method="krylov")
+
+
+def test_terms_add_up_and_travel_with_the_function():
+    g = sp.Quadratic(1.0) + sp.L1(0.5)
+    both = g + sp.Box(0.0, 1.0)
+    assert repr(both.simple) == "L1(0.5) + Box(0, 1)"
+    assert repr((sp.L1(0.5) + sp.Quadratic(1.0)).simple) == "L1(0.5)"
+    assert repr((g + sp.Quadratic(2.0)).simple) == "L1(0.5)"
+    tripled = 3.0 * g
+    v = np.array([3.0, -0.5])
+    np.testing.assert_allclose(tripled.simple_prox(v, 0.1), sp.L1(1.5).prox(v, 0.1))
+    with pytest.raises(sp.ProblemError, match="function of 3 coordinates"):
+        sp.Saddle(sp.Quadratic(1.0) + sp.L1([1.0, 2.0, 3.0]), sp.Quadratic(1.0), np.eye(2))
+
+
+def test_a_batch_solves_problems_with_terms_one_by_one():
+    problems = [known_problem("l1", "box", np.random.default_rng(seed))[0] for seed in (1, 2)]
+    assert all(result.solved for result in sp.solve_many(problems, tol=1e-7))
+
+
+def test_the_certificate_with_an_excess_is_the_formula():
+    """distance = sqrt((1/mu_x + 1/mu_y) 2 G), where G is half the weighted squares of the residuals plus the excess."""
+    proof = certificate_from_residuals(2.0, 0.5, Rx=0.3, Ry=0.1, excess=0.07)
+    gap = 0.3**2 / 4.0 + 0.1**2 / 1.0 + 0.07
+    assert proof.gap == pytest.approx(gap, rel=1e-12)
+    assert proof.distance == pytest.approx(math.sqrt((0.5 + 2.0) * 2.0 * gap), rel=1e-12)
+    assert proof.distance_x == pytest.approx(math.sqrt(2.0 * gap / 2.0), rel=1e-12)
+
+
+def test_without_mu_the_gap_and_the_other_distance_are_proven():
+    proof = certificate_from_residuals(0.0, 0.5, Rx=0.0, Ry=0.1, excess=0.07, diameters=(2.0, math.inf))
+    gap = 0.1**2 + 0.07
+    assert proof.gap == pytest.approx(gap, rel=1e-12)
+    assert proof.distance_y == pytest.approx(math.sqrt(2.0 * gap / 0.5), rel=1e-12)
+    assert proof.distance_x == proof.distance == math.inf
+    noisy = certificate_from_residuals(0.0, 0.5, Rx=0.0, Ry=0.1, slack_x=0.01, excess=0.07, diameters=(2.0, math.inf))
+    assert noisy.gap == pytest.approx(gap + 0.02, rel=1e-12)
+    unbounded = certificate_from_residuals(0.0, 0.5, Rx=0.0, Ry=0.1, slack_x=0.01)
+    assert unbounded.gap == math.inf
