@@ -1,6 +1,7 @@
 """Errors of gradients that the caller did not state: certificates allow for them, whatever ended the run."""
 
 import contextlib
+import math
 
 import numpy as np
 import pytest
@@ -182,6 +183,17 @@ def test_an_exact_gradient_with_values_in_float32_is_not_noisy():
 def test_the_precision_of_entries_is_seen(dtype, eps, scale):
     p = np.random.default_rng(1).standard_normal(20).astype(dtype).astype(float)
     assert eps_of_entries(scale * p) == eps
+
+
+@pytest.mark.parametrize("at", [0, 3, 19])
+def test_one_entry_of_a_higher_precision_is_enough(at):
+    p = np.random.default_rng(2).standard_normal(20).astype(np.float32).astype(float)
+    p[at] = 1.0 / 3.0
+    assert eps_of_entries(p) == 2.0**-52
+    p[at] = math.inf
+    assert eps_of_entries(p) == 2.0**-52
+    p[at] = 0.0
+    assert eps_of_entries(p) == 2.0**-23
 
 
 def test_integers_are_no_sign_of_a_low_precision():

@@ -329,15 +329,16 @@ def records_of(*pairs):
     return [Record(0, calls, 0, 0, 0, 0, 0.0, distance, 1.0) for calls, distance in pairs]
 
 
-def test_certificates_come_where_the_distance_has_fallen_by_a_factor_of_four():
-    slow = records_of((1000, 1e-2), (1100, 0.5e-2))  # half in 100 calls, so a quarter in 200; 120 is the most
-    assert next_check(1100, slow) == 1220 == latest_check(1100)
-    steady = records_of((1000, 1e-2), (1100, 1e-3))  # log 4/log 10 of 100
-    assert next_check(1100, steady) == 1161
-    fast = records_of((1000, 1e-2), (1100, 1e-9))
-    assert next_check(1100, fast) == 1116  # a certificate is four calls itself
+def test_certificates_come_where_the_distance_is_expected_to_be_below_tol():
+    steady = records_of((1000, 1e-2), (1100, 1e-3))
+    assert next_check(1100, steady, 1e-3 / 0.7 / 10**0.8) == 1180  # a factor of 10 in 100 calls
+    assert next_check(1100, steady, 1e-2) == 1116 == next_check(1100, steady, 1.2e-3)  # a certificate is four calls
+    slow = records_of((1000, 1e-2), (1100, 0.5e-2))
+    assert next_check(1100, slow, 1e-9) == 1260 == latest_check(1100)
+    fast = records_of((1090, 1e-2), (1100, 1e-3))  # 10 log 30/log 10 are fewer than 16
+    assert next_check(1100, fast, 0.0) == next_check(1100, fast, 1e-9) == 1116
     for records in (records_of((1000, 1.0), (1100, 2.0)), records_of((0, 1.0)), records_of((0, math.inf), (9, 1.0))):
-        assert next_check(1100, records) == 1155
+        assert next_check(1100, records, 1e-9) == 1155
     assert latest_check(100_000) == 105_000
 
 

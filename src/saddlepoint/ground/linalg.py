@@ -72,6 +72,8 @@ def squared_together(*vectors: Array) -> None:
 
 def max_abs(a: Array) -> float:
     """The largest absolute value among the entries; NaN if an entry is NaN."""
+    if isinstance(a, np.ndarray):
+        return float(np.maximum.reduce(np.abs(a), axis=None))
     xp = namespace(a)
     return float(xp.max(xp.abs(a)))
 

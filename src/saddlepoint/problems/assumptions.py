@@ -24,6 +24,7 @@ from saddlepoint.parts.functions.circulation import Circulation, circulation
 from saddlepoint.parts.functions.probes import (
     CLOSER,
     NOISE,
+    SYMMETRIC,
     Curvature,
     Unexaminable,
     changed_argument,
@@ -577,7 +578,7 @@ def larger_norm(A: Coupling, seen: float, note: Note) -> AssumptionError:
 
 def _skew(local: Curvature, noise: float) -> bool:
     """Whether the Jacobian does not look symmetric; with noise, which is known only roughly, the margin is larger."""
-    margin = 10.0 if noise == 0.0 else 100.0
+    margin = SYMMETRIC if noise == 0.0 else 10.0 * SYMMETRIC
     return local.skew > SKEW * max(abs(local.low), abs(local.high)) + margin * local.error
 
 

@@ -1,8 +1,8 @@
 """Certificates of a run: when they are taken, the best point, the history, and whether the run has stalled.
 
-Certificates do not change the run. They are taken on the problem itself, each where the certified distance is expected
-to have fallen to a quarter, and their calls and seconds are counted apart from the method's: a run knows its wall-clock
-time and the method's part of it.
+Certificates do not change the steps of a run. They are taken on the problem itself, each where the certified distance
+is expected to be at most tol or, where that is far away, to have fallen by a factor. Their calls and seconds are
+counted apart from the method's: a run knows its wall-clock time and the method's part of it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from saddlepoint.theory.certificate import NO_CERTIFICATE, Certificate
 
 CHECK_LEAST = 16  # calls and steps between two certificates, at least: a certificate is four calls itself
 CHECK_GROWTH = 0.05  # calls and steps between two certificates, as a share of all of them, in a long run
-CHECK_EARLY = 0.3, 120  # the same in a short run: as a share, and at most
-FALL = 4.0  # factor by which the certified distance is to fall from one certificate to the next
+CHECK_EARLY = 0.4, 160  # the same in a short run: as a share, and at most
+FALL = 30.0  # factor by which the certified distance is to fall from one certificate to the next, at most
+BELOW = 0.7  # share of tol that the certified distance is expected to have reached at the last certificate
 STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 AT_FLOOR = 10.0  # certified distance up to which the arithmetic allows no more, in units of its precision
 NEAR_FLOOR = 100.0  # the same where the method may be to blame
@@ -42,17 +43,17 @@ def latest_check(work: int) -> int:
     return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work, min(share * work, most)))
 
 
-def next_check(work: int, records: list[Record]) -> int:
+def next_check(work: int, records: list[Record], tol: float) -> int:
     """The calls and steps at which the next certificate is taken, after one at ``work``.
 
-    It is where the certified distance will have fallen by the factor ``FALL`` if it goes on falling as it fell between
-    the last two records, but not later than ``latest_check``. It does not depend on tol, so that a run that is
-    continued with a smaller one is the run that would have been.
+    It is where the certified distance will be below tol, or will have fallen by the factor ``FALL``, if it goes on
+    falling as it fell between the last two records, but not later than ``latest_check``.
     """
     last = records[-2:]
     if len(last) < 2 or not 0.0 < last[1].distance < last[0].distance < math.inf:
         return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work))
-    ahead = (_work(last[1]) - _work(last[0])) * math.log(FALL) / math.log(last[0].distance / last[1].distance)
+    fall = min(max(last[1].distance / (BELOW * tol), 1.0), FALL) if tol > 0.0 else FALL
+    ahead = (_work(last[1]) - _work(last[0])) * math.log(fall) / math.log(last[0].distance / last[1].distance)
     return work + math.ceil(max(CHECK_LEAST, min(ahead, latest_check(work) - work)))
 
 
@@ -112,7 +113,7 @@ class Monitor:
         """Take a certificate, call the callback, and return the status of the run if it is over."""
         certificate = self.certify(x, y)
         state, work = self.state.monitor, self.state.work
-        state.next_check = next_check(work, state.records)
+        state.next_check = next_check(work, state.records, self.state.tol)
         if self.callback is not None:
             try:
                 with self.clock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner, max_abs, norm, power_of_two
+from saddlepoint.ground.linalg import Rows, inner, max_abs, norm, power_of_two
 from saddlepoint.parts.functions.smooth import Gradient, Value
 
 LINE = 6  # number of points on a line from which noise is estimated
@@ -25,9 +26,12 @@ LINES = 5  # most lines on which noise is estimated
 FALLS = 0.25  # factor by which an estimate of noise falls, from a line to a finer one, if it is bending and not noise
 ROUNDING = 1e3  # largest error, in units of rounding, of a gradient that does not count as noisy
 COARSE = 2.0**-23, 2.0**-10, 2.0**-7  # the machine epsilons of float32, float16 and bfloat16
+FEW = 4  # entries of a gradient that are looked at first
 SHORTEST = 1e-300  # length of a step below which differences are not divided by it
 NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
+KEPT = 4096  # most entries of random directions that are kept for the next call
 ASIDE = 1e-4  # distance by which points are moved before curvatures are measured, in units of ``length_scale``
+SYMMETRIC = 10.0  # asymmetry of a Jacobian up to which it counts as symmetric, in units of its error
 FURTHER = 0.03  # the same distance where noise is measured; it is larger because the lines are longer
 CLOSER = tuple(8.0**-k for k in range(8))  # factors of these distances, where the gradient cannot be evaluated further
 
@@ -52,16 +56,20 @@ class Noise(NamedTuple):
     @property
     def total(self) -> float:
         """The norm of the errors of all blocks together."""
-        return float(np.linalg.norm(self.level))
+        return self.level if isinstance(self.level, float) else float(np.linalg.norm(self.level))
 
     @property
     def is_loud(self) -> bool:
         """Whether the errors are clearly larger than those of rounding."""
+        if isinstance(self.level, float):
+            return bool(self.level > ROUNDING * self.rounding)
         return bool(np.any(np.asarray(self.level) > ROUNDING * np.asarray(self.rounding)))
 
     @property
     def allowance(self) -> float:
         """What a certificate has to allow for besides two units of rounding, in any block."""
+        if isinstance(self.level, float):
+            return NOISE * self.level if NOISE * self.level > 2.0 * self.rounding else 0.0
         most = NOISE * np.asarray(self.level)
         return float(np.max(np.where(most > 2.0 * np.asarray(self.rounding), most, 0.0)))
 
@@ -74,8 +82,9 @@ class Curvature(NamedTuple):
         flat, steep: the directions, of length 1, in which they were found.
         unit: the coordinate direction that seems to be the flattest; a wrong sign in one entry may show only there.
         skew: the largest |<J u, v> - <u, J v>| of the pairs of orthogonal unit vectors u, v, where J is the Jacobian of
-            the gradient. It is zero if the gradient is that of a function.
-        plane: the vectors u and v.
+            the gradient, or an upper bound of it if that is within SYMMETRIC times ``error``. It is zero if the
+            gradient is that of a function.
+        plane: the vectors u and v, if ``skew`` is larger than that.
         centre: the point at which J was taken.
         error: an estimate of the error of each of these numbers.
         calls: number of gradients that were evaluated.
@@ -102,6 +111,8 @@ def length_scale(x: Array, p: Array, L: float) -> float:
 
 def differ(a: Array, b: Array) -> bool:
     """Whether two vectors of equal length differ; False for vectors that cannot be written into, as sharded ones."""
+    if isinstance(a, np.ndarray):
+        return bool((a != b).any())
     return hasattr(a, "__setitem__") and bool(namespace(a).any(a != b))
 
 
@@ -163,7 +174,7 @@ def noise_level(
     for k in range(LINES):
         table, taken = _line(grad, x, length, step * FINER**-k, seed + k)
         levels = _levels(table, sizes)
-        coarse = min(map(eps_of_entries, table))
+        coarse = _eps_of_all(table)
         if coarse > eps:
             levels = np.maximum(levels, 0.3 * coarse * size)
         calls += taken
@@ -182,7 +193,10 @@ def noise_level(
 
 def eps_of_entries(p: Array) -> float:
     """The machine epsilon of the lowest precision of which all entries of p are numbers; at least that of its dtype."""
-    own, size = eps_of(p), max_abs(p)
+    own = eps_of(p)
+    if isinstance(p, np.ndarray) and own < COARSE[0] / 8.0 and any(map(_has_many_digits, p[:FEW].tolist())):
+        return own
+    size = max_abs(p)
     if not 0.0 < size < math.inf:
         return COARSE[-1] if size == 0.0 else own
     q = p * (1.0 / power_of_two(size))
@@ -193,6 +207,21 @@ def eps_of_entries(p: Array) -> float:
             break
         found = eps
     return found
+
+
+def _has_many_digits(value: float) -> bool:
+    """Whether a number has clearly more digits than one of float32, whatever its exponent."""
+    return math.isfinite(value) and not (math.frexp(value)[0] * 2.0**26).is_integer()
+
+
+def _eps_of_all(table: list[Array]) -> float:
+    """The least ``eps_of_entries`` of these vectors; most often, the first one tells it."""
+    least = math.inf
+    for p in table:
+        least = min(least, eps_of_entries(p))
+        if least == eps_of(p):
+            break
+    return least
 
 
 def eps_of_code(grad: Gradient, x: Array, p: Array) -> float:
@@ -237,9 +266,9 @@ def _levels(table: list[Array], sizes: Callable[[Array], Any]) -> Array:
         table = [b - a for a, b in pairwise(table)]
         if order >= 3:
             lengths = np.array([sizes(d) for d in table])
-            largest = np.max(lengths, axis=0)
+            largest = lengths.max(axis=0)
             unit = np.where(largest > 0.0, largest, 1.0)  # squares of tiny differences could underflow without it
-            mean = np.mean((lengths / unit) ** 2, axis=0)
+            mean = ((lengths / unit) ** 2).sum(axis=0) / len(table)
             levels.append(unit * np.sqrt(mean / math.comb(2 * order, order)))
     return np.array(levels)
 
@@ -303,12 +332,14 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
     base = gradient_or_none(grad, z)
     calls = 1
     basis: list[Array] = []
+    steps = min(steps, z.shape[0])
     H = np.zeros((steps, steps))
+    rows = Rows.empty(steps, z) if isinstance(z, np.ndarray) and z.dtype == np.float64 else None
     if base is None or step < SHORTEST:
         return _Arnoldi([], H, None, math.inf, calls)
     diagonal, weight = 0.0 * base, 0.0 * base  # Bekas, Kokiopoulou and Saad 2007: sums of q * J q and of q * q
     error = math.inf
-    for k in range(min(steps, z.shape[0])):
+    for k in range(steps):
         for side in (step, -step):
             calls += 1
             p = gradient_or_none(grad, z + side * q)
@@ -319,7 +350,11 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
         w = (p - base) * (1.0 / side)
         diagonal, weight = diagonal + q * w, weight + q * q
         basis.append(q)
-        w = _orthogonal(w, basis, H[:, k])
+        if rows is None:
+            w = _orthogonal(w, basis, H[:, k])
+        else:
+            rows = rows.append(q)
+            w = _orthogonal_to_rows(w, rows.matrix, H[: k + 1, k])
         beta = norm(w)
         if not math.isfinite(beta):
             return _Arnoldi([], H, None, math.inf, calls)
@@ -336,13 +371,6 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
 
 def _orthogonal(w: Array, basis: list[Array], parts: Array) -> Array:
     """The vector w minus its parts in the basis, which are added to ``parts``; done twice, because of rounding."""
-    if isinstance(w, np.ndarray) and w.dtype == np.float64:
-        Q = np.array(basis)
-        for _ in range(2):
-            found = Q @ w
-            parts[: len(basis)] += found
-            w = w - found @ Q
-        return w
     for _ in range(2):
         for i, b in enumerate(basis):
             part = inner(b, w)
@@ -351,11 +379,23 @@ def _orthogonal(w: Array, basis: list[Array], parts: Array) -> Array:
     return w
 
 
+def _orthogonal_to_rows(w: Array, Q: Array, parts: Array) -> Array:
+    """The same where the basis are the rows of a matrix."""
+    for _ in range(2):
+        found = Q @ w
+        parts += found
+        w = w - found @ Q
+    return w
+
+
 def _curvature(found: _Arnoldi, z: Array, calls: int) -> Curvature:
     basis, H = found.basis, found.H
     values, vectors = np.linalg.eigh(0.5 * (H + H.T))
     flat, steep = (_combined(basis, vectors[:, i]) for i in (0, -1))
-    left, sizes, right = np.linalg.svd(H - H.T)
+    skew, plane = norm((H - H.T).ravel()), (flat, steep)  # the Frobenius norm is not smaller than the spectral one
+    if skew > SYMMETRIC * found.error:
+        left, sizes, right = np.linalg.svd(H - H.T)
+        skew, plane = float(sizes[0]), (_combined(basis, left[:, 0]), _combined(basis, right[0]))
     unit = np.zeros(z.shape[0])
     assert found.diagonal is not None
     unit[int(np.argmin(found.diagonal))] = 1.0
@@ -365,8 +405,8 @@ def _curvature(found: _Arnoldi, z: Array, calls: int) -> Curvature:
         flat=flat,
         steep=steep,
         unit=space_of(z).cast(unit),
-        skew=float(sizes[0]) if len(basis) > 1 else 0.0,
-        plane=(_combined(basis, left[:, 0]), _combined(basis, right[0])),
+        skew=skew if len(basis) > 1 else 0.0,
+        plane=plane,
         centre=z,
         error=found.error,
         calls=calls,
@@ -433,12 +473,29 @@ def slope_difference(
 
 def _directions(x: Array, seed: int) -> tuple[Array, Array]:
     """Two random directions of length 1."""
-    rng, space = np.random.default_rng(seed), space_of(x)
-    draws = (rng.standard_normal(x.shape[0]) for _ in range(2))
-    first, second = (space.cast(draw / np.linalg.norm(draw)) for draw in draws)
+    first, second = _short_draws(x.shape[0], seed) if x.shape[0] <= KEPT else _draws(x.shape[0], seed)
+    space = space_of(x)
+    return space.cast(first), space.cast(second)
+
+
+def _draws(size: int, seed: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    first, second = (rng.standard_normal(size) for _ in range(2))
+    return first / np.linalg.norm(first), second / np.linalg.norm(second)
+
+
+@lru_cache(maxsize=16)
+def _short_draws(size: int, seed: int) -> tuple[Array, Array]:
+    """The same, kept for the next call: to draw short vectors takes longer than all that is done with them."""
+    first, second = _draws(size, seed)
+    first.setflags(write=False)
+    second.setflags(write=False)
     return first, second
 
 
 def _combined(basis: list[Array], weights: Array) -> Array:
+    if isinstance(basis[0], np.ndarray) and basis[0].dtype == np.float64:
+        mixed: Array = weights @ np.array(basis)
+        return mixed * (1.0 / norm(mixed))
     total = sum((float(w) * b for w, b in zip(weights[1:], basis[1:], strict=True)), float(weights[0]) * basis[0])
     return total * (1.0 / norm(total))
