@@ -1,6 +1,7 @@
 """Matrix games: the row player maximises, values against HiGHS, exploitability against rational arithmetic."""
 
 from fractions import Fraction
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -202,6 +203,74 @@ def test_a_run_that_is_cut_short_says_so():
     assert found.to_dict()["solved"] is False
 
 
+# -- costs ------------------------------------------------------------------------------------------------------------
+
+
+def equilibrium_with_costs(A, P, b, Q, c):
+    """The equilibrium with quadratic costs of both players, in exact numbers, found from its support by brute force."""
+    m, n = A.shape
+    supports = [[list(s) for k in range(1, size + 1) for s in combinations(range(size), k)] for size in (m, n)]
+    for rows, columns in product(*supports):
+        B, k, size = A[np.ix_(rows, columns)], len(rows), len(rows) + len(columns)
+        K, right = np.zeros((size + 2, size + 2)), np.r_[-b[rows], -c[columns], 1.0, 1.0]
+        K[:k, :k], K[:k, k:size], K[:k, -2], K[-2, :k] = np.diag(P[rows]), -B, 1.0, 1.0
+        K[k:size, :k], K[k:size, k:size], K[k:size, -1], K[-1, k:size] = B.T, np.diag(Q[columns]), 1.0, 1.0
+        z = np.linalg.solve(K, right)
+        x, y = np.zeros(m), np.zeros(n)
+        x[rows], y[columns] = z[:k], z[k:size]
+        slack_x, slack_y = A @ y - P * x - b - z[-2], -(A.T @ x) - Q * y - c - z[-1]
+        if min(x.min(), y.min()) >= -1e-12 and max(slack_x.max(), slack_y.max()) <= 1e-12:
+            return x, y
+    raise AssertionError("no support fits")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_costs_on_probabilities_have_the_equilibrium_of_its_support(seed):
+    """Row and column have different costs, so that a player with the wrong sign or matrix would be found."""
+    rng = np.random.default_rng(seed)
+    A, P, Q = rng.standard_normal((4, 3)), rng.uniform(0.1, 0.5, 4), rng.uniform(0.5, 1.0, 3)
+    b, c = 0.3 * rng.standard_normal(4), 0.3 * rng.standard_normal(3)
+    x, y = equilibrium_with_costs(A, P, b, Q, c)
+    game = MatrixGame(A, sp.Quadratic(P, b), sp.Quadratic(Q, c))
+    found = game.solve(tol=1e-16)
+    assert found.solved, found
+    assert np.linalg.norm(found.row - x) + np.linalg.norm(found.column - y) <= found.distance + 1e-14
+    assert found.distance <= 1e-7
+    assert found.value == pytest.approx(x @ A @ y - (P / 2 * x + b) @ x + (Q / 2 * y + c) @ y, abs=1e-8)
+    assert game.exploitability(found.row, found.column) <= 1e-6
+    rough = game.solve(tol=1e-3)
+    assert rough.solved
+    assert np.linalg.norm(rough.row - x) + np.linalg.norm(rough.column - y) <= rough.distance
+    assert found.column @ game.problem.A.matrix() @ found.row == pytest.approx(found.row @ A @ found.column)
+
+
+@pytest.mark.slow
+def test_a_cost_of_one_player_is_enough():
+    """Without strong convexity on both sides there is no distance, but the exploitability is proven."""
+    found = MatrixGame(RANDOM, cost_row=0.5).solve(tol=1e-5)
+    assert found.solved, found
+    assert found.distance == np.inf
+    both = MatrixGame(RANDOM, cost_row=0.5, cost_column=1e-4).solve(tol=1e-7)
+    np.testing.assert_allclose(found.row, both.row, atol=1e-3)
+    assert "distance" in repr(both)
+    assert "distance" not in repr(found)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 10**6))
+def test_the_exploitability_with_costs_is_not_below_what_best_responses_gain(seed):
+    """The best response to quadratic costs c/2 |x|^2 is the nearest probability vector to the payoffs divided by c."""
+    rng = np.random.default_rng(seed)
+    A, c, d = rng.standard_normal((5, 4)), *rng.uniform(0.1, 2.0, 2)
+    game = MatrixGame(A, c, d)
+    found = game.solve(tol=float(10.0 ** rng.uniform(-9, -1)))
+    x, y = found.row, found.column
+    u, v = sp.Simplex().project(A @ y / c), sp.Simplex().project(-(A.T @ x) / d)
+    gain = (u @ A @ y - c / 2 * u @ u) - (x @ A @ v + d / 2 * v @ v) + d / 2 * y @ y + c / 2 * x @ x
+    assert gain <= found.exploitability + 1e-13
+    assert found.exploitability <= game.exploitability(x, y) + 1e-13
+
+
 # -- kinds of matrices ------------------------------------------------------------------------------------------------
 
 
@@ -251,6 +320,9 @@ BAD = [
     (lambda: MatrixGame([1.0, 2.0]), r"payoff has shape \(2,\); expected a matrix"),
     (lambda: MatrixGame(np.zeros((0, 3))), "expected a matrix with at least one row and one column"),
     (lambda: MatrixGame(1j * RANDOM), "payoff has dtype complex128; expected real numbers"),
+    (lambda: MatrixGame(RANDOM, cost_row=-1.0), "cost_row is -1.0; expected a convex Smooth function, a positive"),
+    (lambda: MatrixGame(RANDOM, cost_column=sp.Quadratic(np.ones(8))), "cost_column has 8 variables; expected 5"),
+    (lambda: MatrixGame(RANDOM, 1.0).problem, "problem needs costs of both players"),
     (lambda: MatrixGame(RANDOM).solve(tol=0.0), "tol is 0.0; expected a positive number"),
     (lambda: MatrixGame(RANDOM).solve(max_seconds=-1), "max_seconds is -1.0; expected a positive number"),
     (lambda: MatrixGame(RANDOM).exploitability(np.ones(8), np.full(5, 0.2)), "row sums to 8; expected probabilities"),

@@ -15,6 +15,8 @@ Guarantee:  this is the proximal point method for the monotone operator of the o
             the weight a for x, y and 1/r for the multipliers. It converges from any start and for any a and r if the
             errors of the steps have a finite sum. For linear games the rate is linear in the end. It is the faster, the
             larger r and the smaller a are.
+            Two simplices with strongly convex costs need no multipliers: they are one saddle problem with simple terms,
+            whose certificate bounds the exploitability and the distance to the equilibrium.
 Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
             programming, Math. Oper. Res. 1976; C. Kanzow and D. Steck, Augmented Lagrangian methods for the solution of
             generalized Nash equilibrium problems, SIAM J. Optim. 2016.
@@ -22,6 +24,7 @@ Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the pro
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections import Counter
@@ -39,6 +42,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.methods import Method
+from saddlepoint.parts import simple
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import Smooth
 from saddlepoint.problems.saddle import Saddle
@@ -104,7 +108,10 @@ class Equilibrium:
     Attributes:
         x, y: the strategies; x minimises and y maximises.
         value: p(x) + <x, A y> - q(y), which x minimises and y maximises.
-        exploitability: a bound on what both players gain together if each changes its strategy alone.
+        exploitability: a bound on what both players gain together if each changes its strategy alone. With strongly
+            convex costs on two simplices, it may rest on the mu of the costs.
+        distance: a bound on the distance to the equilibrium, |x - x*| + |y - y*|; infinite unless both players have
+            probabilities with strongly convex costs.
         infeasibility: the largest violation of a constraint by x or y, relative to the right-hand sides.
         multipliers_x, multipliers_y: (l, u) and (s, v); l and s belong to the equations, u and v to the bounds.
         stationarity: the largest violation of A y + grad p + B'l - u = 0 and of the same equation of y, times the size
@@ -129,6 +136,7 @@ class Equilibrium:
     calls: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     history: list[Step] = field(default_factory=list)
+    distance: float = math.inf
 
     def to_dict(self) -> dict[str, Any]:
         """All but the arrays and the history, in plain Python values."""
@@ -260,7 +268,8 @@ class ConstrainedGame:
             feasibility: relative to the right-hand sides of the constraints, or to 1 where they are smaller.
             method: the method for the subproblems, a registered name or a ``Method``. None takes ``newton`` if the
                 costs have Hessians and the game has no more than 20 000 variables, and ``auto`` otherwise. Any gradient
-                method works; ``anderson-condat-vu`` is the fastest one on games.
+                method works; ``anderson-condat-vu`` is the fastest one on games. Probabilities with strongly convex
+                costs are solved without subproblems if ``method`` is None.
             max_steps: outer steps.
             max_seconds: wall-clock limit.
             callback: called with the ``Equilibrium`` so far after each step; raise StopIteration to end the run.
@@ -272,9 +281,61 @@ class ConstrainedGame:
         for name, bound in (("tol", tol), ("feasibility", feasibility)):
             if not 0.0 < bound < math.inf:
                 raise ProblemError(f"{name} is {bound!r}; expected a positive number")
+        began = time.monotonic()
+        if method is None and self._is_strongly_convex_on_simplices():
+            found = self._solve_on_simplices(tol, feasibility, max_seconds, progress)
+            left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
+            if found.solved or (left is not None and left <= 0.0):
+                with contextlib.suppress(StopIteration):
+                    if callback is not None:
+                        callback(found)
+                return found
+            max_seconds = left
         run = _Run(self, tol, feasibility, self._method() if method is None else method)
         with make_progress(progress, tol, "exploitability") as bar:
             return run.run(max_steps, max_seconds, callback, bar)
+
+    def _is_strongly_convex_on_simplices(self) -> bool:
+        both = ((self.strategies_x, self.cost_x), (self.strategies_y, self.cost_y))
+        return all(isinstance(set_, Simplex) and cost is not None and cost.mu > 0.0 for set_, cost in both)
+
+    def _solve_on_simplices(
+        self, tol: float, feasibility: float, max_seconds: float | None, progress: bool
+    ) -> Equilibrium:
+        """The equilibrium of two players with probabilities and strongly convex costs, by one run of ``solve``.
+
+        The certified distance is sqrt(2 (1/mu_x + 1/mu_y) gap) at most, and this is what ``solve`` is asked for.
+        """
+        assert self.cost_x is not None
+        assert self.cost_y is not None
+        f = Saddle(self.cost_x + simple.Simplex(), self.cost_y + simple.Simplex(), self.payoff)
+        goal = math.sqrt(2.0 * tol) * math.hypot(1.0 / math.sqrt(f.mu_x), 1.0 / math.sqrt(f.mu_y))
+        x, y = self.strategies_x.start, self.strategies_y.start
+        result = solve(f, x, y, tol=goal, max_seconds=max_seconds, progress=progress, history=False)
+        x, y = result.x, result.y
+        wx, wy = self._gradients(x, y)
+        # The multiplier of the sum is the largest gradient; what the others lack is the multiplier of x >= 0.
+        multipliers = [(np.array([float(w.max())]), w.max() - w) for w in (wx, wy)]
+        infeasibility = max(self.strategies_x.violation(x), self.strategies_y.violation(y))
+        gain = min(result.certificate.gap, self.exploitability(x, y))
+        solved = gain <= tol and infeasibility <= feasibility
+        message = f"exploitability {gain:.3g}, infeasibility {infeasibility:.3g}, {result.iterations} steps"
+        return Equilibrium(
+            x,
+            y,
+            self.value(x, y),
+            gain,
+            infeasibility,
+            (multipliers[0][0], multipliers[0][1]),
+            (multipliers[1][0], multipliers[1][1]),
+            stationarity=0.0,
+            solved=solved,
+            message=message if solved else f"{message}; {tol:.3g} was asked for, {result.message}",
+            steps=1,
+            calls=dict(result.calls),
+            seconds=result.seconds,
+            distance=result.certificate.distance,
+        )
 
     def subproblem(self) -> Saddle:
         """The first subproblem, in scaled variables: an example of what the methods have to solve."""

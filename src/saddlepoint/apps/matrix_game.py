@@ -1,10 +1,12 @@
 r"""Matrix games: two players, mixed strategies, zero sum.
 
-Problem:    max_x min_y x'Ay over probabilities x of the rows and y of the columns. A_ij is the payoff of the row
-            player, who maximises, when the players choose row i and column j; the column player receives -A_ij and
-            minimises x'Ay. Both orders of max and min give the same number, the value of the game.
-Guarantee:  the exploitability max_i (A y)_i - min_j (A'x)_j is what best responses to x and y gain together. It is
-            computed at the strategies that are returned, and what rounding may hide is added to it.
+Problem:    max_x min_y x'Ay - p(x) + q(y) over probabilities x of the rows and y of the columns. A_ij is the payoff of
+            the row player, who maximises, when the players choose row i and column j; the column player receives -A_ij
+            and minimises x'Ay. Each player may bear a convex cost, p or q. Both orders of max and min give the same
+            number, the value of the game.
+Guarantee:  the exploitability is what best responses to x and y gain together; without costs it is
+            max_i (A y)_i - min_j (A'x)_j. A bound is computed at the strategies that are returned, and what rounding
+            may hide is part of it. If both costs are strongly convex, the distance to the equilibrium is bounded too.
 Reference:  J. von Neumann, Zur Theorie der Gesellschaftsspiele, Math. Ann. 1928.
 """
 
@@ -24,7 +26,10 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_vector, positive
+from saddlepoint.parts import simple
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.exploitability import UNIT, exploitability_bound, product_error
 
 DEFAULT_TOL = 1e-6  # exploitability to reach if none is given, relative to half the range of the payoffs
@@ -40,9 +45,12 @@ class MatrixGameResult:
     Attributes:
         row: the probabilities with which the row player, who maximises, chooses the rows.
         column: the probabilities with which the column player, who minimises, chooses the columns.
-        value: row' A column, rounded. The value of the game is no further from the exact row' A column than
-            ``exploitability``.
-        exploitability: a proven bound on max_i (A column)_i - min_j (A' row)_j, which best responses gain together.
+        value: row' A column, minus the cost of the row player, plus that of the column player, rounded. The value of
+            the game is no further from the exact number than ``exploitability``. NaN if a cost was given no value.
+        exploitability: a proven bound on what best responses gain together, max_i (A column)_i - min_j (A' row)_j if
+            there are no costs.
+        distance: a proven bound on the distance of (row, column) to the equilibrium, |row - row*| + |column - column*|;
+            infinite unless both players have strongly convex costs.
         solved: whether the exploitability is at most the tolerance.
         message: how the run ended, in a sentence.
         seconds: the time it took.
@@ -52,13 +60,14 @@ class MatrixGameResult:
     column: Array
     value: float
     exploitability: float
+    distance: float = math.inf
     solved: bool = False
     message: str = ""
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """All but the strategies, in plain Python values."""
-        names = ("solved", "message", "value", "exploitability", "seconds")
+        names = ("solved", "message", "value", "exploitability", "distance", "seconds")
         return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
@@ -66,6 +75,7 @@ class MatrixGameResult:
             f"{'solved' if self.solved else 'not solved'}: {self.message}",
             f"  value           {self.value:.9g}",
             f"  exploitability  <= {self.exploitability:.3g}",
+            *([f"  distance        <= {self.distance:.3g}"] if self.distance < math.inf else []),
             f"  game            {len(self.row)} rows, {len(self.column)} columns, {self.seconds:.3g} s",
         ]
         return "\n".join(lines)
@@ -74,17 +84,22 @@ class MatrixGameResult:
 class MatrixGame:
     """A zero-sum game in probabilities: A is the payoff of the row player, who maximises x'Ay, as in nashpy.
 
-    The column player receives -A and minimises x'Ay. x has the probabilities of the rows, y those of the columns.
+    The column player receives -A and minimises x'Ay. x has the probabilities of the rows, y those of the columns. With
+    costs, the row player maximises x'Ay - cost_row(x), and the column player minimises x'Ay + cost_column(y).
 
     Args:
         payoff: A, with a row for each choice of the row player: an array or a SciPy sparse array.
+        cost_row, cost_column: convex ``Smooth`` functions of the probabilities x and y; a number c stands for
+            c/2 |x|^2, and None is no cost.
 
     Attributes:
         payoff: A in float64.
+        cost_row, cost_column: the costs as functions, or None.
         shape: the number of rows and of columns.
 
     Raises:
-        ProblemError: the payoff is not a matrix of finite real numbers, or its entries cannot be read.
+        ProblemError: the payoff is not a matrix of finite real numbers, its entries cannot be read, or a cost is not a
+            convex function of as many variables as the player has choices.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -94,9 +109,15 @@ class MatrixGame:
         (True, array([0.4, 0.6]), array([0.4, 0.6]), 0.2)
         >>> round(game.exploitability(row=[0.5, 0.5], column=[0.5, 0.5]), 6)
         0.5
+        >>> with_costs = sp.apps.MatrixGame([[2.0, -1.0], [-1.0, 1.0]], cost_row=0.5, cost_column=0.5)
+        >>> found = with_costs.solve(tol=1e-12)
+        >>> found.row.round(4), found.distance <= 1e-5
+        (array([0.4231, 0.5769]), True)
     """
 
-    def __init__(self, payoff: Any) -> None:
+    def __init__(
+        self, payoff: Any, cost_row: Smooth | float | None = None, cost_column: Smooth | float | None = None
+    ) -> None:
         A = as_coupling(payoff, "payoff")
         if not isinstance(A, DenseCoupling | SparseCoupling):
             raise ProblemError(
@@ -110,6 +131,16 @@ class MatrixGame:
         self._half_range = 0.5 * float(self.payoff.max()) - 0.5 * float(self.payoff.min())
         self._unit = math.ldexp(1.0, math.frexp(self._largest)[1] - 1)  # a power of two: scaling is exact
         self._rows, self._columns = Simplex(self.shape[0]), Simplex(self.shape[1])
+        self.cost_row = _as_cost(cost_row, "cost_row", self.shape[0])
+        self.cost_column = _as_cost(cost_column, "cost_column", self.shape[1])
+
+    @property
+    def problem(self) -> Saddle:
+        """The game with two strongly convex costs as a saddle problem, in which x minimises: x is ``column`` here."""
+        if self.cost_row is None or self.cost_column is None:
+            raise ProblemError("problem needs costs of both players; this game has none for one of them")
+        p, q = self.cost_row + simple.Simplex(), self.cost_column + simple.Simplex()
+        return Saddle(q, p, self.payoff.T)
 
     def solve(
         self, *, tol: float | None = None, max_seconds: float | None = None, progress: bool = False
@@ -117,14 +148,16 @@ class MatrixGame:
         """Strategies whose exploitability is proven to be at most ``tol``.
 
         Args:
-            tol: the exploitability to reach, in units of the payoff; None is 1e-6 times half the range of
-                the payoffs, which is their largest minus their smallest.
+            tol: the exploitability to reach, in units of the payoff; None is 1e-6 times half the range of the payoffs,
+                which is their largest minus their smallest. With costs, their L are added to half the range.
             max_seconds: wall-clock limit.
             progress: show a progress bar.
         """
         began = time.monotonic()
         limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
-        goal = DEFAULT_TOL * self._half_range if tol is None else positive(tol, "tol")
+        goal = DEFAULT_TOL * self._size() if tol is None else positive(tol, "tol")
+        if self.cost_row is not None or self.cost_column is not None:
+            return self._solve_with_costs(goal, limit, progress, began)
         rows, columns = [self._rows.start, self._best_pure_row()], [self._columns.start, self._best_pure_column()]
         found = self._best_of(rows, columns)
         if found.exploitability > goal:
@@ -139,19 +172,41 @@ class MatrixGame:
     def exploitability(self, row: Any, column: Any) -> float:
         """What best responses to ``row`` and ``column`` gain together: max_i (A column)_i - min_j (A' row)_j.
 
-        The number is never too small, because the largest possible effect of rounding is added to it. Where the given
-        probabilities sum to 1 only up to rounding, it is that of row/sum(row) and column/sum(column).
+        With costs, the bound is that of best responses to the gradients of what the players want. The number is never
+        too small, because the largest possible effect of rounding is added to it. Where the given probabilities sum to
+        1 only up to rounding, it is that of row/sum(row) and column/sum(column).
         """
         x, y = _as_probabilities(row, "row", self.shape[0]), _as_probabilities(column, "column", self.shape[1])
+        if self.cost_row is not None or self.cost_column is not None:
+            return self._constrained().exploitability(y, x)
         return self._best_of([x], [y]).exploitability
 
     def value(self, row: Any, column: Any) -> float:
-        """row' A column, the expected payoff of the row player."""
+        """The expected payoff row' A column, minus the cost of the row player, plus that of the column player."""
         x, y = _as_probabilities(row, "row", self.shape[0]), _as_probabilities(column, "column", self.shape[1])
         return self._value(x, y)
 
     def _value(self, x: Array, y: Array) -> float:
-        return self._centre + inner(x, self._centred @ y)
+        costs = _cost_at(self.cost_column, y) - _cost_at(self.cost_row, x)
+        return self._centre + inner(x, self._centred @ y) + costs
+
+    def _size(self) -> float:
+        """Half the range of the payoffs, plus the L of the costs: the unit of the default tolerance."""
+        return self._half_range + sum(cost.L for cost in (self.cost_row, self.cost_column) if cost is not None)
+
+    def _constrained(self) -> ConstrainedGame:
+        """The same game with x and y exchanged, because x minimises there."""
+        return ConstrainedGame(self.payoff.T, self._columns, self._rows, self.cost_column, self.cost_row)
+
+    def _solve_with_costs(
+        self, goal: float, max_seconds: float | None, progress: bool, began: float
+    ) -> MatrixGameResult:
+        found = self._constrained().solve(tol=goal, max_seconds=max_seconds, progress=progress)
+        reached, asked = f"exploitability {found.exploitability:.3g}", f"tol {goal:.3g}"
+        solved = found.exploitability <= goal
+        message = f"{reached} <= {asked}" if solved else f"{reached} > {asked}; raise tol or max_seconds"
+        seconds, value = time.monotonic() - began, self._value(found.y, found.x)
+        return MatrixGameResult(found.y, found.x, value, found.exploitability, found.distance, solved, message, seconds)
 
     def _best_of(self, rows: list[Array], columns: list[Array]) -> MatrixGameResult:
         """The best of the given strategies of each player; whatever the other player does, one can choose it alone."""
@@ -222,6 +277,24 @@ def _centred(A: Any) -> tuple[float, Any]:
     B = A.copy()
     B.data -= centre
     return centre, B
+
+
+def _as_cost(cost: Any, name: str, size: int) -> Smooth | None:
+    if cost is None:
+        return None
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0.0 < cost < math.inf:
+        return Quadratic(float(cost), mu=float(cost), L=float(cost))
+    if not isinstance(cost, Smooth):
+        raise ProblemError(
+            f"{name} is {cost!r}; expected a convex Smooth function, a positive number c for c/2 |x|^2, or None"
+        )
+    if cost.dim not in (None, size):
+        raise ProblemError(f"{name} has {cost.dim} variables; expected {size}")
+    return cost
+
+
+def _cost_at(cost: Smooth | None, v: Array) -> float:
+    return 0.0 if cost is None else math.nan if cost.value is None else cost(v)
 
 
 def _dense(vector: Any) -> Array:
