@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import saddlepoint as sp
+from saddlepoint.methods.needs import missing
 from saddlepoint.theory import certificate_from_residuals
 
 TERMS = {
@@ -77,8 +78,13 @@ def test_certificates_are_above_the_truth_everywhere(kind_x, kind_y):
                 assert proof.distance <= 1e-12
 
 
-@pytest.mark.parametrize("method", ["auto", "condat-vu", "lpd-gs", "anderson-condat-vu"])
-@pytest.mark.parametrize(("kind_x", "kind_y"), [("l1", "box"), ("simplex", "simplex"), ("l1 and box", "nonnegative")])
+PAIRS = [("l1", "box"), ("simplex", "simplex"), ("l1 and box", "nonnegative")]
+SINGLE_LOOP = ["condat-vu", "lpd", "lpd-gs", "jst", "ogda", "extragradient", "agraal", "rapd"]
+EVERY = [*SINGLE_LOOP, "anderson-condat-vu", "anderson-lpd-gs"]
+
+
+@pytest.mark.parametrize(("kind_x", "kind_y"), PAIRS)
+@pytest.mark.parametrize("method", ["auto", *EVERY])
 def test_methods_find_the_saddle_point(method, kind_x, kind_y):
     f, xs, ys = known_problem(kind_x, kind_y, np.random.default_rng(5))
     result = sp.solve(f, method=method, tol=1e-9)
@@ -86,7 +92,17 @@ def test_methods_find_the_saddle_point(method, kind_x, kind_y):
     assert distance(result.x - xs, result.y - ys) <= result.certificate.distance <= 1e-9
 
 
-@pytest.mark.parametrize("method", [sp.CondatVu(), sp.LPDGS()], ids=lambda method: method.label)
+def test_methods_refuse_simple_terms_unless_they_are_tested_here():
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(4))
+    able = {info.name for info in sp.methods() if not missing(sp.make_method(info.name), f)}
+    assert able == set(EVERY)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [sp.CondatVu(), sp.LPD(), sp.LPDGS(), sp.JST(), sp.OGDA(), sp.Extragradient()],
+    ids=lambda method: method.label,
+)
 @pytest.mark.parametrize(("kind_x", "kind_y"), [("l1", "box"), ("simplex", "nonnegative")])
 def test_the_theorems_hold_at_every_step(method, kind_x, kind_y):
     """The bounds of the smooth theory hold with simple terms as they stand."""

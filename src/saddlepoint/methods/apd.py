@@ -5,6 +5,7 @@ Recursion:  (k = 1, 2, ...; b = (k + 1)/2, theta = (k - 1)/k, eta = 1/(L/b + |A|
             px = grad g((1 - 1/b) xb + x/b),   py = grad h((1 - 1/b) yb + y/b)
             y+ = y + eta wy (A' (x + theta (x - x_prev)) - py),   x+ = x - eta wx (A y+ + px)
             xb = (1 - 1/b) xb + x+/b,          yb = (1 - 1/b) yb + y+/b.
+            With simple terms p and q, x+ is prox_{eta wx p} of the point above, and y+ is prox_{eta wy q}.
 Guarantee:  the gap at (xb, yb) falls like L/k^2 + |A| sqrt(wx wy)/k. With strong convexity, ``Restarted`` makes that
             O(sqrt(L) + |A| sqrt(wx wy)) steps for each factor, O(sqrt(kx + ky) + c) with wx = 1/mu_x, wy = 1/mu_y.
 Reference:  Y. Chen, G. Lan and Y. Ouyang, Optimal primal-dual methods for a class of saddle point problems, SIAM J.
@@ -42,7 +43,7 @@ class APDState(NamedTuple):
 class APD(Method):
     """The accelerated primal-dual method, which converges sublinearly unless it is restarted."""
 
-    needs: ClassVar[Needs] = Needs(mu=False)
+    needs: ClassVar[Needs] = Needs(mu=False, smooth=False)
     complexity: ClassVar[Complexity] = Complexity("1/steps; restarted, it is rapd")
     works: ClassVar[tuple[str, ...]] = ("chen2014", "lu2025")
 
@@ -58,8 +59,8 @@ class APD(Method):
         eta = 1.0 / (a * max(wx * f.L_x, wy * f.L_y) + f.norm * math.sqrt(wx) * math.sqrt(wy))
         px = f.g.grad((1.0 - a) * s.x + a * s.zx)
         py = f.h.grad((1.0 - a) * s.y + a * s.zy)
-        zy = s.zy + (eta * wy) * (f.A.tmul(s.xt) - py)
-        zx = s.zx - (eta * wx) * (f.A.mul(zy) + px)
+        zy = f.h.simple_prox(s.zy + (eta * wy) * (f.A.tmul(s.xt) - py), eta * wy)
+        zx = f.g.simple_prox(s.zx - (eta * wx) * (f.A.mul(zy) + px), eta * wx)
         x, y = (1.0 - a) * s.x + a * zx, (1.0 - a) * s.y + a * zy
         return APDState(x, y, zx, zy, zx + theta * (zx - s.zx), k)
 

@@ -4,7 +4,8 @@ Problem:    min_x max_y g(x) + <x, A y> - h(y); gt = g - mu_x/2 |x|^2, ht = h - 
 Recursion:  y_{k+1} = (y_k + ty (A' x_k - grad ht(y_k)))/(1 + ry)                    or prox_{ty h}(y_k + ty A' x_k)
             x_{k+1} = (x_k - tx (grad gt(x_k) + A (y_{k+1} + theta (y_{k+1} - y_k))))/(1 + rx)    or prox_{tx g}(...)
             tx = rx/mu_x, ty = ry/mu_y, rx = 1/(kx - 1 + c), ry = 1/(ky - 1 + c), theta = 1/(1 + min(rx, ry)),
-            with kappa = 1 for a side that is handled by its prox.
+            with kappa = 1 for a side that is handled by its prox. With simple terms p and q, x_{k+1} is prox_{t p} of
+            the point above with t = tx/(1 + rx), and y_{k+1} is prox_{t q} with t = ty/(1 + ry).
 Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by theta a step, up to a constant: O(kx + ky + c) queries
             without prox, O(1 + c) proximal steps with both.
 Reference:  L. Condat, A primal-dual splitting method for convex optimization, JOTA 2013; B. Vu, A splitting algorithm

@@ -3,6 +3,7 @@ r"""Extragradient: a trial step, then a step with the field at the trial point.
 Problem:    min_x max_y g(x) + <x, A y> - h(y) with gradients of g and h; F = (grad g(x) + A y, grad h(y) - A' x).
 Recursion:  xh  = x_k - eta/mu_x Fx(x_k, y_k),   yh  = y_k - eta/mu_y Fy(x_k, y_k)
             x_{k+1} = x_k - eta/mu_x Fx(xh, yh),     y_{k+1} = y_k - eta/mu_y Fy(xh, yh)
+            (with simple terms p and q, prox_{eta/mu_x p} and prox_{eta/mu_y q} of these points)
             with the largest eta for which eta^2 l^2 + 2 eta <= 1, l = (k + sqrt(k^2 + 4 c^2))/2, k = max(kx, ky).
 Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 <= (1 - eta)^k (mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2), hence
             O((kx + ky + c) log 1/eps) queries, c = |A|/sqrt(mu_x mu_y).
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, State, float_option
+from saddlepoint.methods.base import Method, Needs, State, float_option
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
@@ -31,6 +32,7 @@ class Extragradient(Method):
 
     eta: float | None = float_option(None, "step in scaled variables; None = by theory")
 
+    needs: ClassVar[Needs] = Needs(smooth=False)
     complexity: ClassVar[Complexity] = Complexity("kx + ky + c", scaled_gradient_order)
     works: ClassVar[tuple[str, ...]] = ("korpelevich1976", "tseng1995", "mokhtari2020")
 
@@ -43,8 +45,8 @@ class Extragradient(Method):
         eta = self.step_size(f)
         tx, ty = eta / f.mu_x, eta / f.mu_y
         Fx, Fy = f.field(s.x, s.y)
-        Fx, Fy = f.field(s.x - tx * Fx, s.y - ty * Fy)
-        return State(s.x - tx * Fx, s.y - ty * Fy)
+        Fx, Fy = f.field(f.g.simple_prox(s.x - tx * Fx, tx), f.h.simple_prox(s.y - ty * Fy, ty))
+        return State(f.g.simple_prox(s.x - tx * Fx, tx), f.h.simple_prox(s.y - ty * Fy, ty))
 
     def step_size(self, f: Saddle) -> float:
         """The step size eta."""

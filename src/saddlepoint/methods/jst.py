@@ -6,6 +6,8 @@ Recursion:  (in the variables where mu_x = mu_y = 1, l = 1 + sqrt(kx) + sqrt(ky)
             wh  = (1 - 1/l) w + x/l,                      qh  = (1 - 1/l) q + y/l
             x+  = (l x + xh - (xh + grad gt(wh) + A yh))/(1 + l),   y+ = (l y + yh - (yh + grad ht(qh) - A' xh))/(1 + l)
             w+  = (l w + xh)/(1 + l),                     q+  = (l q + yh)/(1 + l).
+            With simple terms p and q, xh and yh are prox_{p/l} and prox_{q/l} of these points, x+ and y+ are
+            prox_{p/(1 + l)} and prox_{q/(1 + l)} of theirs.
 Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 <= max(kx, ky) (1 + 1/l)^-k times its start, hence
             O((sqrt(kx) + sqrt(ky) + c) log 1/eps) queries, two a step.
 Reference:  Y. Jin, A. Sidford and K. Tian, Sharper rates for separable minimax and finite sum optimization via
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method
+from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
@@ -41,6 +43,7 @@ class JSTState(NamedTuple):
 class JST(Method):
     """Primal-dual extragradient."""
 
+    needs: ClassVar[Needs] = Needs(smooth=False)
     complexity: ClassVar[Complexity] = Complexity("sqrt(kx) + sqrt(ky) + c", separate_order)
     works: ClassVar[tuple[str, ...]] = ("jin2022",)
 
@@ -58,13 +61,13 @@ class JST(Method):
         lam = jst_lambda(*f.numbers)
         t, a = 1.0 / lam, 1.0 / (1.0 + lam)
         Ay, Atx = f.A.both(x, y)
-        xh = x - t * (x + f.g.grad(w) - w + Ay)
-        yh = y - t * (y + f.h.grad(q) - q - Atx)
+        xh = f.g.simple_prox(x - t * (x + f.g.grad(w) - w + Ay), t)
+        yh = f.h.simple_prox(y - t * (y + f.h.grad(q) - q - Atx), t)
         wh, qh = (1.0 - t) * w + t * x, (1.0 - t) * q + t * y
         Ay, Atx = f.A.both(xh, yh)
         return JSTState(
-            a * (lam * x - (f.g.grad(wh) - wh + Ay)),
-            a * (lam * y - (f.h.grad(qh) - qh - Atx)),
+            f.g.simple_prox(a * (lam * x - (f.g.grad(wh) - wh + Ay)), a),
+            f.h.simple_prox(a * (lam * y - (f.h.grad(qh) - qh - Atx)), a),
             a * (lam * w + xh),
             a * (lam * q + yh),
         )

@@ -6,7 +6,8 @@ Recursion:  x_{k+1} = (x_k - tx (A yb + ub))/(1 + rx),   y_{k+1} = (y_k + ty (A'
             w_{k+1} = (w_k + sx x_{k+1})/(1 + sx),       u_{k+1} = grad gt(w_{k+1})
             q_{k+1} = (q_k + sy y_{k+1})/(1 + sy),       v_{k+1} = grad ht(q_{k+1}),
             rx = mu_x tx = 1/(a + 2 c), ry = mu_y ty = 1/(b + 2 c), sx = 1/a, sy = 1/b, theta = 1/(1 + 1/(a + b + 2 c)),
-            a = sqrt(kx - 1), b = sqrt(ky - 1), c = |A|/sqrt(mu_x mu_y).
+            a = sqrt(kx - 1), b = sqrt(ky - 1), c = |A|/sqrt(mu_x mu_y). With simple terms p and q, x_{k+1} is
+            prox_{t p} of the point above with t = tx/(1 + rx), and y_{k+1} is prox_{t q} with t = ty/(1 + ry).
 Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by theta a step, up to a constant, hence
             O((sqrt(kx) + sqrt(ky) + c) log 1/eps) queries.
 Reference:  K. Thekumparampil, N. He and S. Oh, Lifted primal-dual method for bilinearly coupled smooth minimax
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method
+from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
@@ -48,6 +49,7 @@ class LPDState(NamedTuple):
 class LPD(Method):
     """The lifted primal-dual method, with all blocks updated at once."""
 
+    needs: ClassVar[Needs] = Needs(smooth=False)
     complexity: ClassVar[Complexity] = Complexity("sqrt(kx - 1) + sqrt(ky - 1) + 2 c", lpd_order)
     works: ClassVar[tuple[str, ...]] = ("thekumparampil2022",)
 
@@ -60,8 +62,9 @@ class LPD(Method):
         """The state after one step, which costs one query: a gradient of each function, a product each way."""
         rx, ry, sx, sy, theta = lpd_parameters(*f.numbers)
         Ay, Atx = f.A.both(s.xb, s.yb)
-        x = (1.0 / (1.0 + rx)) * (s.x - (rx / f.mu_x) * (Ay + s.ub))
-        y = (1.0 / (1.0 + ry)) * (s.y + (ry / f.mu_y) * (Atx - s.vb))
+        a, b, tx, ty = 1.0 / (1.0 + rx), 1.0 / (1.0 + ry), rx / f.mu_x, ry / f.mu_y
+        x = f.g.simple_prox(a * (s.x - tx * (Ay + s.ub)), a * tx)
+        y = f.h.simple_prox(b * (s.y + ty * (Atx - s.vb)), b * ty)
         w = (1.0 / (1.0 + sx)) * (s.w + sx * x)
         q = (1.0 / (1.0 + sy)) * (s.q + sy * y)
         u, v = f.g.grad(w) - f.mu_x * w, f.h.grad(q) - f.mu_y * q

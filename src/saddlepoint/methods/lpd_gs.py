@@ -5,7 +5,8 @@ Recursion:  y_{k+1} = (y_k + ty (A' x_k - v_k))/(1 + r),   w_{k+1} = (w_k + r x_
             yb = y_{k+1} + theta (y_{k+1} - y_k),          ub = u_{k+1} + theta (u_{k+1} - u_k)
             x_{k+1} = (x_k - tx (A yb + ub))/(1 + r),      q_{k+1} = (q_k + r yb)/(1 + r),   v_{k+1} = grad ht(q_{k+1}),
             tx = r/mu_x, ty = r/mu_y, theta = 1/(1 + r), r the root of r^2 N^2 = 1 + r,
-            N = |[[c, sqrt(ky - 1)], [sqrt(kx - 1), 0]]|, c = |A|/sqrt(mu_x mu_y).
+            N = |[[c, sqrt(ky - 1)], [sqrt(kx - 1), 0]]|, c = |A|/sqrt(mu_x mu_y). With simple terms p and q, x_{k+1}
+            is prox_{theta tx p} of the point above, and y_{k+1} is prox_{theta ty q}.
 Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by 1/(1 + r) ~ 1 - 1/N a step, up to a constant
             (``lpd_gs_bound`` has the proof in short); no method can do better than 1 - 4/N. On quadratic functions it
             is 1 - 2/N.

@@ -2,12 +2,14 @@ r"""Optimistic gradient descent ascent: extragradient whose trial step uses the 
 
 Problem:    min_x max_y g(x) + <x, A y> - h(y) with gradients of g and h; F = (grad g(x) + A y, grad h(y) - A' x).
 Recursion:  x_{k+1} = x_k - eta/mu_x (2 Fx(x_k, y_k) - Fx(x_{k-1}, y_{k-1})),   and so for y with eta/mu_y,
-            eta = 1/(4 l), l = (k + sqrt(k^2 + 4 c^2))/2, k = max(kx, ky).
+            eta = 1/(4 l), l = (k + sqrt(k^2 + 4 c^2))/2, k = max(kx, ky). With simple terms p and q, x_{k+1} is
+            prox_{eta/mu_x p} of the point above, and y_{k+1} is prox_{eta/mu_y q}: forward-reflected-backward.
 Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 <= 4/3 (1 - eta)^k (mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2), hence
             O((kx + ky + c) log 1/eps) queries, c = |A|/sqrt(mu_x mu_y).
 Reference:  L. Popov, A modification of the Arrow-Hurwicz method for search of saddle points, 1980;
             A. Mokhtari, A. Ozdaglar and S. Pattathil, A unified analysis of extra-gradient and optimistic gradient
-            methods for saddle point problems, AISTATS 2020.
+            methods for saddle point problems, AISTATS 2020; Y. Malitsky and M. Tam, A forward-backward splitting
+            method for monotone inclusions without cocoercivity, SIAM J. Optim. 2020.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, float_option
+from saddlepoint.methods.base import Method, Needs, float_option
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
@@ -40,6 +42,7 @@ class OGDA(Method):
 
     eta: float | None = float_option(None, "step in scaled variables; None = by theory")
 
+    needs: ClassVar[Needs] = Needs(smooth=False)
     complexity: ClassVar[Complexity] = Complexity("kx + ky + c", scaled_gradient_order)
     works: ClassVar[tuple[str, ...]] = ("popov1980", "mokhtari2020")
 
@@ -51,8 +54,9 @@ class OGDA(Method):
         """The state after one step, which costs one query: a gradient of each function, a product each way."""
         eta = self.step_size(f)
         Fx, Fy = f.field(s.x, s.y)
-        x = s.x - (eta / f.mu_x) * (2.0 * Fx - s.Fx)
-        y = s.y - (eta / f.mu_y) * (2.0 * Fy - s.Fy)
+        tx, ty = eta / f.mu_x, eta / f.mu_y
+        x = f.g.simple_prox(s.x - tx * (2.0 * Fx - s.Fx), tx)
+        y = f.h.simple_prox(s.y - ty * (2.0 * Fy - s.Fy), ty)
         return OGDAState(x, y, Fx, Fy)
 
     def step_size(self, f: Saddle) -> float:

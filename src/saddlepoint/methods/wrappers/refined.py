@@ -19,13 +19,13 @@ costs one query of the problem itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import NotFinite, ProblemError
 from saddlepoint.ground.linalg import norm
-from saddlepoint.methods.base import InnerRun, choice_option, float_option
+from saddlepoint.methods.base import InnerRun, Needs, choice_option, float_option
 from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.parts.coupling.low_precision import ROUNDING, low_precision
 from saddlepoint.parts.functions.affine import affine
@@ -70,6 +70,11 @@ class Refined(Wrapper):
         super().__post_init__()
         if isinstance(self.inner, Refined):
             raise ProblemError("refined wraps refined; one copy of A is enough, give the method itself")
+
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """The needs of the inner method, and functions without simple terms, which a correction would have to move."""
+        return replace(self.method.needs, smooth=True)
 
     def init(self, f: Saddle, x: Array, y: Array) -> RefinedState:
         """The start of the first correction; one query of the problem itself."""

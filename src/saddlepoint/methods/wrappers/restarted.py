@@ -1,7 +1,8 @@
 r"""Restarted: any method, restarted whenever its residual has fallen far enough.
 
 Recursion:  run the method from (x, y); check the residual of its point in the steps 4, 5, ..., each 15 % later than the
-            one before; when it is at most 0.3 of the residual at the start, start again from there.
+            one before; when it is at most 0.3 of the residual at the start, start again from there. The residual
+            is the length of the field, to which simple terms add their best subgradients.
 Guarantee:  where the method converges sublinearly for convex functions, strong convexity makes this linear, and mu need
             not be known.
 Reference:  B. O'Donoghue and E. Candes, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 2015;
@@ -21,6 +22,7 @@ from saddlepoint.methods.base import float_option
 from saddlepoint.methods.registry import register_expression
 from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.terms import subgradient
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import joint_order
 
@@ -53,7 +55,7 @@ class Restarted(Wrapper):
 
     def init(self, f: Saddle, x: Array, y: Array) -> RestartedState:
         """The start; one query for the residual."""
-        return self.begin(f, x, y, residual(f, *f.field(x, y)))
+        return self.begin(f, x, y, residual(f, *stationarity(f, x, y)))
 
     def begin(self, f: Saddle, x: Array, y: Array, start: float) -> RestartedState:
         """The state after a restart at (x, y)."""
@@ -64,11 +66,19 @@ class Restarted(Wrapper):
         inner = self.method.step(f, s.inner)
         k, next_check = s.k + 1, s.next_check
         if k == next_check:
-            found = residual(f, *f.field(inner.x, inner.y))
+            found = residual(f, *stationarity(f, inner.x, inner.y))
             if found <= self.fall * s.residual:
                 return self.begin(f, inner.x, inner.y, found)
             next_check = max(k + 1, math.ceil(GROWTH * k))
         return RestartedState(inner.x, inner.y, inner, k, next_check, s.residual)
+
+
+def stationarity(f: Saddle, x: Array, y: Array) -> tuple[Array, Array]:
+    """The field at (x, y) plus subgradients of the simple terms: zero at the saddle point only; one query."""
+    Fx, Fy = f.field(x, y)
+    if not f.has_simple:
+        return Fx, Fy
+    return Fx + subgradient(f.g, x, Fx), Fy + subgradient(f.h, y, Fy)
 
 
 register_expression("rapd", Restarted, APD, Complexity("sqrt(k) + c", joint_order))
