@@ -198,3 +198,49 @@ def test_a_hessian_that_would_not_fit_the_memory_is_not_formed():
     assert not calls
     assert sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.ones((5, 1)))).ok
     assert calls
+
+
+# -- gradients that do not depend on the point alone -------------------------------------------------------------------
+
+
+def with_memory(change):
+    """A problem whose gradient has the error ``change(calls)`` in every entry."""
+    P, calls = np.array([2.0, 1.0, 0.5]), [0]
+
+    def grad(x):
+        calls[0] += 1
+        return P * x - 1.0 + change(calls[0])
+
+    return one(grad=grad)
+
+
+REMEMBERING = {
+    "after one call": lambda k: 1e-3 * (k > 1),
+    "after fifty calls": lambda k: 1e-3 * (k > 50),
+    "grows": lambda k: 1e-9 * k,
+    "drifts": lambda k: 1e-4 * np.sin(k / 3000.0),
+}
+
+
+@pytest.mark.parametrize("name", REMEMBERING)
+def test_a_gradient_that_remembers_its_calls_is_found(name):
+    """The first points are asked for again after all others."""
+    report = sp.check(with_memory(REMEMBERING[name]))
+    found = {finding.what: finding for finding in report.problems}
+    assert "answers of grad g" in found, report
+    assert "gave two answers at one point" in found["answers of grad g"].advice
+
+
+def test_random_noise_is_called_noise_and_not_two_answers():
+    rng = np.random.default_rng(3)
+    report = sp.check(with_memory(lambda k: 1e-6 * rng.standard_normal(3)))
+    assert [finding.what for finding in report.problems] == ["noise of grad g"]
+
+
+@pytest.mark.parametrize("digits", [1, 3, 6, 9])
+def test_a_cache_of_rounded_points_is_found(digits):
+    P, cache = np.array([2.0, 1.0, 0.5]), {}
+    report = sp.check(
+        one(grad=lambda x: cache.setdefault(np.round(x, digits).tobytes(), P * x - 1.0).copy()), [1.03, 2.11, 0.77]
+    )
+    assert "noise of grad g" in {finding.what for finding in report.problems}, report

@@ -9,6 +9,7 @@ import pytest
 import saddlepoint as sp
 from saddlepoint.methods.registry import make_method
 from saddlepoint.methods.wrappers.refined import Refined
+from saddlepoint.parts.functions.plateaus import plateau
 from saddlepoint.parts.functions.probes import eps_of_code, eps_of_entries
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.oracle import Meter
@@ -72,7 +73,7 @@ def test_noise_that_cannot_be_measured_is_a_sentence():
         return P * x + B if np.all(x == 1.0) else np.full(3, np.nan)
 
     audit = Audit(problem(grad), Meter())
-    audit.measure(np.ones(3), np.zeros(1))
+    audit.noise.measure(np.ones(3), np.zeros(1))
     assert any("was not measured: the gradient is not finite around" in sentence for sentence in audit.assumes())
 
 
@@ -111,9 +112,9 @@ def test_the_certificate_is_made_again_if_the_gradient_is_another_one_now():
     assert audit.certificate(x, y).distance < 1e-12
     audit.keep(another=True)
     state["helps"] = False
-    audit.measure(x, y)
-    assert audit.stale
-    assert audit.noise["g"] > 1e-3
+    audit.noise.measure(x, y)
+    assert audit.noise.stale
+    assert audit.noise.gradients["g"] > 1e-3
 
 
 # -- gradients that are rounded ----------------------------------------------------------------------------------------
@@ -146,6 +147,46 @@ def test_coarse_rounding_is_not_reported_as_a_wrong_constant(seed):
         start = x * (1.0 + 10.0 ** rng.uniform(-8, -0.5) * rng.uniform(-1, 1, len(x)))
         result = sp.solve(f, start, np.zeros(1), method=method, tol=grain, max_calls=200)
         assert result.certificate.distance >= np.linalg.norm(result.x - x) * (1.0 - 1e-9) - 1e-12
+
+
+@pytest.mark.parametrize("grain", [0.3, 1e-2, 1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("start", [[0.0, 0.0, 0.0], [-9.9, 3.9, -0.31]])
+@pytest.mark.parametrize("calls", [1, 5, 60])
+def test_a_cache_of_rounded_points_is_noise(grain, start, calls):
+    """It answers with the gradient at another point, and all points around the one that is returned share it."""
+    cache = {}
+
+    def grad(x):
+        return cache.setdefault(np.round(x / grain).tobytes(), P * x + B).copy()
+
+    f = problem(grad)
+    sp.solve(f, start, np.zeros(1), method="extragradient", tol=1e-300, max_calls=calls)  # which fills the cache
+    result = sp.solve(f, np.add(start, 0.3 * grain), np.zeros(1), method="extragradient", tol=1e-300, max_calls=calls)
+    assert not result.solved
+    assert result.certificate.distance >= np.linalg.norm(result.x - SOLUTION)
+    assert result.certificate.noise_x > 0.1 * grain
+
+
+@pytest.mark.parametrize("grain", [0.5, 1e-2, 1e-5])
+def test_a_point_on_a_step_where_the_gradient_is_zero_is_not_called_solved(grain):
+    """All gradients around the point are zero, and so is the residual."""
+    solution = 0.4 * grain * np.array([1.0, -1.0, 0.5])
+
+    def grad(v):
+        return P * (grain * np.round((v - solution) / grain))
+
+    result = sp.solve(problem(grad), method="extragradient", tol=0.1 * grain, max_calls=20)
+    assert not result.solved
+    assert result.certificate.distance >= np.linalg.norm(result.x - solution)
+
+
+def test_one_gradient_tells_that_there_is_no_region_without_change():
+    """It is close to the point; only where it is the same there, or jumps, more are evaluated."""
+    x, p = np.ones(3), P + B
+    assert plateau(sp.Smooth(lambda v: P * v + B, mu=0.1, L=1.0), x, p, 0.0) == (0.0, 1)
+    assert plateau(sp.Smooth(lambda v: P * v + B, mu=0.1, L=0.3), x, p, 0.0) == (0.0, 2)  # L is too small
+    rounded = sp.Smooth(lambda v: P * np.round(v, 2) + B, mu=0.1, L=1.0)
+    assert plateau(rounded, x, p, 0.0).error > 0.005 * np.sqrt(3.0)
 
 
 # -- gradients by differences of values --------------------------------------------------------------------------------

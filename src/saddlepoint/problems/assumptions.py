@@ -25,6 +25,7 @@ from saddlepoint.parts.functions.probes import (
     CLOSER,
     NOISE,
     SYMMETRIC,
+    UNITS,
     Curvature,
     Unexaminable,
     changed_argument,
@@ -47,7 +48,6 @@ COPIED = 4  # number of first calls in which a copy of the argument shows whethe
 STEPS = 12  # steps of the search for curvatures, after two gradients have contradicted mu and L
 TAME = 1e-24  # squares between this number and its inverse are computed without overflow and underflow
 MARGIN = 1e-6  # share of a sum of squares by which it has to be smaller than another one to be so beyond rounding
-UNITS = 32.0  # rounding errors of a gradient that are no violation, in units of rounding of |gradient| + L |x|
 PIECES = 8  # pieces into which the line between two points is divided when their gradients contradict mu and L
 LEVELS = 4  # how often the worst of these pieces is divided again
 DOUBTS = 8  # number of such lines without a proof, after which the differences of the run count as noise
@@ -270,8 +270,12 @@ class GradientCheck:
 
     def refuse_two_answers(self, p: Array, before: Array) -> None:
         """Raise AssumptionError if the gradient at the first point, p as ``first_again`` says, was another one."""
-        if self.first is not None and norm(p - before) > self._rounding(self.first[0], p, self.first[0], before):
+        if self.first is not None and self.are_two_answers(self.first[0], p, before):
             self._compare_answers(self.first[0], p, norm(p - before))
+
+    def are_two_answers(self, x: Array, p: Array, before: Array) -> bool:
+        """Whether two gradients at x differ by more than rounding and by more than the noise that is known."""
+        return norm(p - before) > self._rounding(x, p, x, before) + 2.0 * self.noise
 
     def _measure(self, x: Array, p: Array) -> float:
         """The noise of gradients around x, where the gradient is p; it is remembered."""

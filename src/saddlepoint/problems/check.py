@@ -20,6 +20,7 @@ from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_arra
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.validation import as_count, as_vector
+from saddlepoint.parts.functions.plateaus import plateau
 from saddlepoint.parts.functions.probes import (
     ASIDE,
     NOISE,
@@ -37,6 +38,7 @@ from saddlepoint.parts.functions.probes import (
 )
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import ADJOINT, AdjointCheck, GradientCheck, stated_error
+from saddlepoint.problems.refutations import two_answers
 from saddlepoint.problems.saddle import Saddle
 
 STEPS = 30  # steps of the search for curvatures around a point
@@ -139,6 +141,7 @@ class _Examined:
 
     def __init__(self, f: Saddle, name: str, function: Smooth, seed: int) -> None:
         self.f, self.name, self.function, self.seed = f, name, function, seed
+        self.answers: list[tuple[Array, Array]] = []  # points with the first gradients that were found there
         self.check = GradientCheck(
             name, function.mu, function.L, function.grad, lambda oracle, calls: None, stated_error(function)
         )
@@ -147,15 +150,21 @@ class _Examined:
         """The findings around ``start`` and ``count - 1`` random points."""
         first = self._first_answers(start)
         yield first
-        if not first.ok:
-            return
+        if first.ok:
+            yield from self._around(start, count)
+            yield self._same_answers()
+
+    def _around(self, start: Array, count: int) -> Iterator[Finding]:
+        """The findings after the first gradients were as expected."""
         grad, L = self.function.grad, self.function.L
         rng = np.random.default_rng(self.seed)
         length = length_scale(start, grad(start), L)
         draws = (rng.standard_normal(start.shape[0]) for _ in range(count - 1))
         steps = (self.f.space.cast(draw * (length / np.linalg.norm(draw))) for draw in draws)
         around = [start, *(start + step for step in steps)]
-        points = [x for x in around if gradient_or_none(grad, x) is not None]  # within the domain of the gradient
+        found_there = [(x, gradient_or_none(grad, x)) for x in around]
+        self.answers += [(x, p) for x, p in found_there if p is not None]
+        points = [x for x, p in found_there if p is not None]  # within the domain of the gradient
         lengths = [length_scale(x, grad(x), L) for x in points]
         try:
             noises = [self._noise(*at) for at in zip(points, lengths, strict=True)]
@@ -182,6 +191,7 @@ class _Examined:
         away = x + length_scale(x, x, 1.0)
         points = [copied(x), copied(x), copied(away)]
         p, again = (grad(point) for point in points[:2])
+        self.answers = [(x, p)]
         other = gradient_or_none(grad, points[2])  # None outside the domain of the gradient
         if not is_array(p) or p.shape != x.shape:
             shape = f"an array of shape {tuple(p.shape)}" if is_array(p) else f"a {type(p).__name__}"
@@ -196,7 +206,21 @@ class _Examined:
 
     def _noise(self, x: Array, length: float) -> Noise:
         f = self.function
-        return noise_level(f.grad, x, f.grad(x), length, f.L, self.seed)
+        p = f.grad(x)
+        noise = noise_level(f.grad, x, p, length, f.L, self.seed)
+        return noise._replace(level=max(noise.total, plateau(f, x, p, noise.total).error / NOISE))
+
+    def _same_answers(self) -> Finding:
+        """Ask for the first gradients again, after all others: a gradient that remembers something shows there."""
+        what, given, worst = f"answers of grad {self.name}", "one at a point", 0.0
+        for x, before in self.answers:
+            p = gradient_or_none(self.function.grad, copied(x))
+            apart = math.inf if p is None else norm(p - before)
+            if apart > worst and (p is None or self.check.are_two_answers(x, p, before)):
+                worst = apart
+        if worst == 0.0:
+            return Finding(what, given, "the same again", True)
+        return Finding(what, given, f"{worst:.2g} apart", False, str(two_answers(self.name, worst)))
 
     def _noise_finding(self, noise: Noise, size: float) -> Finding:
         level = noise.total

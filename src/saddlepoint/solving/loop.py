@@ -235,7 +235,7 @@ class Run:
         audit = self.monitor.audit
         learned = replace(
             self.state.learned,
-            noise=dict(audit.noise),
+            noise=dict(audit.noise.gradients),
             method_checks={name: check.memory() for name, check in self.meter.checks.items()},
             audit_checks={name: check.memory() for name, check in audit.checks.items()},
             factors=factors,
@@ -254,7 +254,8 @@ class Run:
         for correction in state.learned.corrections.values():
             self.apply(correction)
         self.schedule.f = self.f
-        audit.noise = {name: max(level, state.learned.noise.get(name, 0.0)) for name, level in audit.noise.items()}
+        noise, before = audit.noise.gradients, state.learned.noise
+        noise.update({name: max(level, before.get(name, 0.0)) for name, level in noise.items()})
         for name, memory in in_space(state.learned.audit_checks, self.f.space.wide).items():
             if name in audit.checks:
                 audit.checks[name].restore(memory)

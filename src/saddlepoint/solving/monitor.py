@@ -199,13 +199,13 @@ class Monitor:
     def measure(self) -> None:
         """Measure the noise at the best point, unless that was done, and certify the point again if there is some."""
         with self.clock:
-            if self.certificate is not NO_CERTIFICATE and not self.audit.measured:
-                self.audit.measure(*self.state.best)
+            if self.certificate is not NO_CERTIFICATE and not self.audit.noise.is_complete:
+                self.audit.noise.measure(*self.state.best)
                 self.certify_if_stale()
 
     def certify_if_stale(self) -> None:
         """Certify the best point again if its certificate does not allow for what was found there."""
-        if self.audit.stale:
+        if self.audit.noise.stale:
             self.state.monitor.checks += 1
             self.certify_best()
 

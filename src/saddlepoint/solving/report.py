@@ -85,7 +85,7 @@ def _ending(run: Run) -> Ending:
         space=run.f.space,
         exhausted=(run.exhausted, run.meter.limits.get(run.exhausted, math.inf)),
         at_rounding_floor=monitor.at_rounding_floor,
-        noise=monitor.audit.noisy,
+        noise=monitor.audit.noise.words,
         signal=run.signal,
         file=run.checkpointer.name,
         notes=tuple(notes),

@@ -25,6 +25,7 @@ FINER = 8.0  # factor by which the points of a line come closer to each other, f
 LINES = 5  # most lines on which noise is estimated
 FALLS = 0.25  # factor by which an estimate of noise falls, from a line to a finer one, if it is bending and not noise
 ROUNDING = 1e3  # largest error, in units of rounding, of a gradient that does not count as noisy
+UNITS = 32.0  # errors of a gradient that are put down to rounding, in units of rounding of |gradient| + L |x|
 COARSE = 2.0**-23, 2.0**-10, 2.0**-7  # the machine epsilons of float32, float16 and bfloat16
 FEW = 4  # entries of a gradient that are looked at first
 SHORTEST = 1e-300  # length of a step below which differences are not divided by it

@@ -1,0 +1,216 @@
+"""Errors of gradients and products beyond rounding, as they are measured at the best point of a run.
+
+A certificate allows for these errors. They are measured before a run is reported as solved, and where a run ends
+unsolved. Functions and matrices that are correct by construction are not measured.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
+from saddlepoint.ground.errors import AssumptionError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.coupling.adjoint import additivity_error
+from saddlepoint.parts.functions.plateaus import plateau
+from saddlepoint.parts.functions.probes import (
+    ASIDE,
+    NOISE,
+    Noise,
+    Unexaminable,
+    changed_argument,
+    differ,
+    gradient_or_none,
+    length_scale,
+    noise_level,
+    pair_from,
+)
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.assumptions import GradientCheck, stated_error
+from saddlepoint.problems.examined import Examined
+from saddlepoint.problems.oracle import Meter
+from saddlepoint.problems.saddle import Saddle
+
+UNEXAMINED = "the gradient is not finite around the point, or raises an exception there"
+SPLITS = 0.5637, 0.8719  # shares of a vector that is split to measure the errors of products
+NEARBY = 1.0, 1.0 / 32.0, 1.0 / 1024.0  # distances at which coarse rounding is looked for, in units of ASIDE
+
+
+class MeasuredNoise:
+    """The errors of gradients and products that were measured in a run.
+
+    Attributes:
+        gradients: bounds on the errors of gradients of g and of h, as far as they were measured; in a batch, for any
+            block.
+        products: bounds on the errors of A y and of A'x beyond rounding, as far as they were measured.
+        loud: the functions of which this noise is clearly larger than rounding.
+        is_complete: whether the noise was measured at the best point, as far as it could be.
+        unmeasured: for each function whose noise could not be measured, why.
+        kept: the gradients that the certificate of the best point was made from, of functions that are not trusted.
+        stale: whether that certificate has to be made again, because the noise is larger than was known or a gradient
+            is another one now.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
+        self.gradients = {"g": 0.0, "h": 0.0}
+        self.products: tuple[float, ...] = (0.0, 0.0)
+        self.loud: set[str] = set()
+        self.is_complete = False
+        self.unmeasured: dict[str, str] = {}
+        self.kept: dict[str, Array] = {}
+        self.stale = False
+
+    def of(self, f: Saddle, checks: dict[str, GradientCheck]) -> None:
+        """Measure the problem ``f`` from now on, whose functions with a check are not trusted."""
+        self.f, self.checks = f, checks
+        for name in checks:
+            memory: Examined | None = getattr(f, name).examined
+            if memory is not None:  # noise that earlier examinations of the function have measured
+                self.gradients[name] = max(self.gradients[name], memory.noise)
+                if memory.is_loud:
+                    self.loud.add(name)
+
+    @property
+    def allowance(self) -> tuple[float, float]:
+        """What certificates have to allow for in the residuals of x and of y."""
+        return self.gradients["g"] + self.products[0], self.gradients["h"] + self.products[1]
+
+    @property
+    def words(self) -> str:
+        """Which gradients are noisy, in words; empty if none is."""
+        parts = [f"of {name} (about {self.gradients[name] / NOISE:.1g})" for name in sorted(self.loud)]
+        return f"the gradient {' and '.join(parts)} seems noisy" if parts else ""
+
+    def sentences(self, name: str) -> list[str]:
+        """What a certificate assumes about the noise of one function."""
+        said = []
+        if self.gradients[name] > 0.0:
+            said.append(
+                f"The errors of the gradient of {name} are at most {self.gradients[name]:.2g}, "
+                f"which is {NOISE:g} times the noise that was measured."
+            )
+        why = self.unmeasured.get(name, "") if self.is_complete else "the run had not come to its end"
+        if why and math.isnan(getattr(self.f, name).accuracy):
+            said.append(f"The noise of the gradient of {name} at the point was not measured: {why}.")
+        return said
+
+    def keep(self, queried: dict[str, Array], another: bool) -> None:
+        """Remember the gradients of the certificate of the best point, which is perhaps another point now."""
+        self.kept, self.stale = dict(queried), False
+        self.is_complete = self.is_complete and not another
+
+    def measure(self, x: Array, y: Array) -> None:
+        """Measure the noise of gradients and products at (x, y)."""
+        with np.errstate(all="ignore"):
+            x, y = self.in_full_precision(x, y)
+            for name, point in (("g", x), ("h", y)):
+                memory: Examined | None = getattr(self.f, name).examined
+                if name in self.checks and not (memory is not None and memory.covers(point)):
+                    p = self.gradient(name, point)
+                    noise = None if p is None else self.level(name, point, p)
+                    if p is not None and noise is not None:
+                        flat = self.plateau(name, point, p, noise)
+                        self.allow(name, noise, max(flat, self._coarse(name, point, p, noise)))
+            self.measure_products(x, y)
+        self.is_complete = True
+
+    def in_full_precision(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The point in the precision of a certificate."""
+        wide = self.f.space.wide
+        return (wide.of_x.cast(x), wide.of_y.cast(y)) if self.f.space.is_numpy else (x, y)
+
+    def gradient(self, name: str, x: Array) -> Array | None:
+        """The gradient at x: that of the last certificate if it was taken there, a new one if not; None for NaN."""
+        p = self.checks[name].known(x)
+        if p is None:
+            given = copied(x)  # the point of a run is read-only, and some gradients need an array to write into
+            p = gradient_or_none(getattr(self.f, name).grad, given)
+            self.meter.note(f"grad_{name}", 1)
+            if differ(given, x):
+                raise changed_argument(name)
+        return p
+
+    def level(self, name: str, x: Array, p: Array, refuse: bool = False) -> Noise | None:
+        """Measure the noise of the gradient around x, where it is p; None if that cannot be done.
+
+        Differences along lines do not show errors that depend on the number of calls, as those of a gradient that
+        remembers something. Such errors show where a point is asked for again: this point after the lines, the same
+        point as its certificate was made, and the first point of the run. If ``refuse`` is set and the last of these
+        cannot be noise, an AssumptionError is raised.
+        """
+        f: Smooth = getattr(self.f, name)
+        sizes, check = self.f.block_norms, self.checks[name]
+        try:
+            noise = noise_level(f.grad, x, p, length_scale(x, p, f.L), f.L, sizes=sizes)
+        except Unexaminable:
+            self.unmeasured[name] = UNEXAMINED
+            return None
+        self.unmeasured.pop(name, None)
+        again, first = gradient_or_none(f.grad, copied(x)), check.first_again()
+        self.meter.note(f"grad_{name}", 1 + noise.calls)
+        if refuse and first is not None:
+            check.refuse_two_answers(*first)
+        kept = self.kept.get(name, p)
+        self.stale = self.stale or again is None or differ(again, kept)
+        pairs = [(again, p), (again, kept), first or (None, None)]
+        apart = [sizes(a - b) / math.sqrt(2.0) for a, b in pairs if a is not None and b is not None]
+        level = np.maximum.reduce([noise.level, *apart])
+        return noise._replace(level=level if np.ndim(level) else float(level))
+
+    def plateau(self, name: str, x: Array, p: Array, noise: Noise) -> float:
+        """The errors of a gradient, p at x, that does not change at all in a region around x; 0 if it does change."""
+        found = plateau(getattr(self.f, name), x, p, noise.total)
+        self.meter.note(f"grad_{name}", found.calls)
+        return found.error
+
+    def _coarse(self, name: str, x: Array, p: Array, noise: Noise) -> float:
+        """The errors of a gradient, p at x, that is rounded coarsely: a line can be on one step of such a staircase.
+
+        They are 0 if a few gradients at different distances from x show none.
+        """
+        f: Smooth = getattr(self.f, name)
+        check = GradientCheck(name, f.mu, f.L, f.grad, self.meter.note, stated_error(f))
+        check.noise = quiet = NOISE * noise.total
+        step = space_of(x).cast(np.random.default_rng(0).standard_normal(x.shape[0]))
+        step = step * (ASIDE * length_scale(x, p, f.L) / norm(step))
+        for closer in NEARBY:
+            pair = pair_from(f.grad, x, p, closer * step)
+            self.meter.note(f"grad_{name}", 1)
+            with suppress(AssumptionError):  # a wrong constant matters only if the run is to be reported as solved
+                if pair is not None:
+                    check.compare(*pair)
+        return check.noise if check.noise > quiet else 0.0
+
+    def allow(self, name: str, noise: Noise, coarse: float = 0.0) -> None:
+        """Let certificates allow for this noise, and for errors of the size ``coarse``."""
+        most = max(self.gradients[name], noise.allowance, coarse)
+        self.stale = self.stale or most > self.gradients[name]
+        self.gradients[name] = most
+        check = self.checks[name]
+        check.noise = max(check.noise, NOISE * noise.total)
+        if noise.is_loud or coarse:
+            self.loud.add(name)
+
+    def measure_products(self, x: Array, y: Array) -> None:
+        """Measure the errors of A y and of A'x where the entries of A are not known.
+
+        What exceeds the rounding that certificates assume of such products becomes part of the noise.
+        """
+        A = self.f.A
+        if A.has_entries:
+            return
+        Ay, Atx = A.both(x, y)
+        errors = additivity_error(A.mul, y, Ay, SPLITS), additivity_error(A.tmul, x, Atx, SPLITS)
+        for name in ("A", "At"):
+            self.meter.note(name, 1 + 2 * len(SPLITS))
+        assumed = A.product_error(y, eps_of(Ay)), A.T.product_error(x, eps_of(Atx))
+        before = self.products
+        self.products = tuple(
+            max(old, NOISE * error if NOISE * error > most else 0.0)
+            for old, error, most in zip(before, errors, assumed, strict=True)
+        )
+        self.stale = self.stale or self.products != before
