@@ -82,6 +82,11 @@ class FormedCoupling(ForwardingCoupling):
         """The scale of A, and in the same units, which are ``gamma(sum_length)``, a bound on the error of A times y."""
         return self.A.rounding_scale(y) + UP * norm(self.error @ np.abs(y)) / gamma(self.sum_length, EPS)
 
+    def row_lengths(self) -> Array | float:
+        """The lengths of the rows of A, and the sums of the rows of the error, which are at least their lengths."""
+        lengths: Array = self.A.row_lengths() + UP * (self.error @ np.ones(self.shape[1]))
+        return lengths
+
     def careful_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits, with a bound that includes the error of A."""
         product = self.A.careful_mul(y)

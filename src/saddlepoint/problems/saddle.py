@@ -425,7 +425,9 @@ def assumed_of_arithmetic(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
         if f.simple is not None and not f.simple.structured:
             found.append(f"The simple term of {name} is convex, and its prox and its value are as given.")
         if f.simple is not None and not f.trusted:
-            found.append(f"The smoothness L of {name} is {f.L:.6g}, by which rounding to its domain is counted.")
+            found.append(
+                f"The smoothness L of {name} is {f.L:.6g}, by which its support and rounding to its domain are counted."
+            )
     if not A.has_entries:
         found.append(
             "Products with A and with its transpose are right to two units of rounding of |A| |y|, apart from the "

@@ -56,6 +56,7 @@ def provenance(
         "dtype": str(f.dtype).rpartition(".")[2],
         "shape": list(f.shape),
         "coupling": type(f.A).__name__,
+        "simple": {name: repr(p.simple) for name, p in (("g", f.g), ("h", f.h)) if p.simple is not None},
         "constants": {
             "mu_x": f.mu_x,
             "L_x": f.L_x,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from saddlepoint.ground.arrays import copied, frozen_copy
 from saddlepoint.methods.wrappers.refined import Refined
 from saddlepoint.problems.corrections import was_estimated
-from saddlepoint.problems.oracle import PROXES
+from saddlepoint.problems.oracle import ORACLES, PROXES
+from saddlepoint.problems.support import Supports, proven_support
 from saddlepoint.solving.messages import Ending, sentence
 from saddlepoint.solving.provenance import provenance
 from saddlepoint.solving.result import History, Result, Status
+from saddlepoint.theory.certificate import NO_CERTIFICATE
 
 if TYPE_CHECKING:
     from saddlepoint.solving.loop import Run
@@ -28,6 +31,7 @@ def make_result(run: Run, status: Status) -> Result:
         x, y = copied(f.space.of_x.collected(x)), copied(y)
     else:
         x, y = frozen_copy(x), frozen_copy(y)
+    support_x, support_y = (None, None) if status is Status.RUNNING else _supports(run)
     return Result(
         x=x,
         y=y,
@@ -53,9 +57,23 @@ def make_result(run: Run, status: Status) -> Result:
             resumed=state.session.resumed,
             signal=run.signal,
         ),
+        support_x=support_x,
+        support_y=support_y,
         seconds=run.monitor.clock.seconds,  # the last of the fields, because making the others takes time too
         method_seconds=method_seconds,
     )
+
+
+def _supports(run: Run) -> Supports:
+    """What is proven about the coordinates of the saddle point; nothing where the problem has become unusable."""
+    f, proof = run.monitor.f, run.monitor.certificate
+    if not f.has_simple or proof is NO_CERTIFICATE:
+        return None, None
+    for name in ORACLES:
+        run.meter.note(name, 1)
+    with suppress(Exception), run.monitor.clock:  # a run may end because a gradient or a shard fails
+        return proven_support(f, *run.state.best, proof)
+    return None, None
 
 
 def _setup_calls(run: Run) -> dict[str, int]:

@@ -14,10 +14,25 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.file_writing import replacing
+from saddlepoint.parts.simple.base import Support
 from saddlepoint.theory.certificate import Certificate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def support_counts(found: Array) -> dict[str, int]:
+    """How many coordinates there are of each kind, by the names of ``Support`` in small letters."""
+    counts = np.bincount(found, minlength=len(Support)).tolist()
+    return {kind.name.lower(): counts[kind] for kind in Support}
+
+
+def support_words(found: Array) -> str:
+    """The same as a line of text."""
+    words = {"zero": "at zero", "lower": "at their lower bounds", "upper": "at their upper bounds", "off": "off them"}
+    counts = support_counts(found)
+    proven = [f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind]]
+    return ", ".join([*(["proven " + ", ".join(proven)] if proven else []), f"{counts['undecided']} undecided"])
 
 
 class Status(StrEnum):
@@ -124,6 +139,9 @@ class Result:
             suspicion took.
         provenance: versions, machine, problem, method with its options and constants, and the works to cite, in plain
             values.
+        support_x, support_y: what is proven about each coordinate of the saddle point, as an int8 array of NumPy with
+            values of ``Support``: at its lower or upper bound, zero, off these, or undecided. None for a player without
+            a simple term, and in results that a callback is given.
     """
 
     x: Array
@@ -142,6 +160,8 @@ class Result:
     monitor_calls: int = 0
     setup_calls: dict[str, int] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
+    support_x: Array | None = None
+    support_y: Array | None = None
 
     @property
     def solved(self) -> bool:
@@ -176,9 +196,16 @@ class Result:
             "seconds": self.seconds,
             "method_seconds": self.method_seconds,
             "provenance": self.provenance,
+            "support": {
+                name: support_counts(found)
+                for name, found in (("x", self.support_x), ("y", self.support_y))
+                if found is not None
+            },
         }
         if arrays:
             summary |= {"x": to_host(self.x).tolist(), "y": to_host(self.y).tolist()}
+            for name, found in (("support_x", self.support_x), ("support_y", self.support_y)):
+                summary[name] = None if found is None else found.tolist()
         return summary
 
     def save(self, path: str | Path) -> None:
@@ -187,9 +214,12 @@ class Result:
         There is no pickle inside, and the name is taken as it is. If writing fails, the file that was there is kept.
         """
         summary = json.dumps(self.to_dict() | {"history_columns": list(Record._fields)})
-        x, y, history = to_host(self.x), to_host(self.y), self.history.array
+        arrays: dict[str, Array] = {"x": to_host(self.x), "y": to_host(self.y), "history": self.history.array}
+        for name, found in (("support_x", self.support_x), ("support_y", self.support_y)):
+            if found is not None:
+                arrays[name] = found
         with replacing(path) as file:
-            np.savez(file, x=x, y=y, history=history, summary=np.array(summary))
+            np.savez(file, **arrays, summary=np.array(summary))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())
@@ -203,4 +233,7 @@ class Result:
             f"  method       {self.method}, {self.iterations} iterations, {self.seconds:.3g} s",
             f"  point        x{self.x.shape}, y{self.y.shape}, {self.x.dtype}",
         ]
+        for name, found in (("x", self.support_x), ("y", self.support_y)):
+            if found is not None:
+                lines.append(f"  support of {name} {support_words(found)}")
         return "\n".join(lines)

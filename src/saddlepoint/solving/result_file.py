@@ -14,12 +14,14 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
+from saddlepoint.parts.simple.base import Support
 from saddlepoint.problems.files.arrays import npy_header
 from saddlepoint.problems.files.reading import MEMORY_LIMIT
 from saddlepoint.solving.result import History, Record, Result, Status
 from saddlepoint.theory.certificate import Certificate
 
 KINDS = {"x": "f", "y": "f", "history": "f", "summary": "U"}  # the arrays of a file, and of what they are
+SUPPORTS = ("support_x", "support_y")  # arrays that a file may have
 TABLES = ("calls", "parameters", "setup_calls", "provenance")
 
 
@@ -74,7 +76,8 @@ def load_result(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> Result:
 def _arrays(data: bytes) -> dict[str, Array]:
     found = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for name, kind in KINDS.items():
+        kept = {f"{name}.npy" for name in SUPPORTS} & set(archive.namelist())
+        for name, kind in (KINDS | {name: "i" for name in SUPPORTS if f"{name}.npy" in kept}).items():
             info = archive.getinfo(f"{name}.npy")
             if info.compress_type != zipfile.ZIP_STORED or info.file_size > len(data):
                 raise ValueError(f"{name} is packed in another way")
@@ -141,10 +144,23 @@ def _result(arrays: dict[str, Array], told: dict[str, Any]) -> Result:
         passes=_count(told["passes"], "passes"),
         iterations=_count(told["iterations"], "iterations"),
         monitor_calls=_count(told["monitor_calls"], "monitor_calls"),
+        support_x=_support(arrays, "x"),
+        support_y=_support(arrays, "y"),
         **{name: told[name] for name in TABLES},
     )
     _check_proof(result)
     return result
+
+
+def _support(arrays: dict[str, Array], side: str) -> Array | None:
+    """What is proven about each coordinate of x or y; None if the file does not have it."""
+    name, point = f"support_{side}", arrays[side]
+    found = arrays.get(name)
+    if found is None:
+        return None
+    if found.dtype != np.int8 or found.shape != point.shape or not np.isin(found, list(Support)).all():
+        raise ValueError(f"{name} is not one value of Support for each of the {point.size} coordinates")
+    return found
 
 
 def _check_proof(result: Result) -> None:

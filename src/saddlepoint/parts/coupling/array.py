@@ -10,7 +10,7 @@ from typing import Any
 from saddlepoint.ground.arrays import Array, Space, detached, space_of
 from saddlepoint.ground.compensated import UP, Sum, dense_product
 from saddlepoint.ground.linalg import norm, norms
-from saddlepoint.parts.coupling.base import Coupling
+from saddlepoint.parts.coupling.base import Coupling, raised_lengths
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
 BLOCK = 1 << 24  # entries of A converted at a time for a product with a vector of a wider dtype
@@ -89,6 +89,10 @@ class ArrayCoupling(Coupling):
         """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
         return UP * math.sqrt(self.shape[1]) * norm(self._column_norms * y)
 
+    def row_lengths(self) -> Array:
+        """The lengths of the rows, rounded up."""
+        return raised_lengths(self._row_norms, self.shape[1])
+
     def careful_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits."""
         return dense_product(self.A, y)
@@ -124,6 +128,10 @@ class ArrayTranspose(TransposeByProducts):
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the rows of A."""
         return UP * math.sqrt(self.shape[1]) * norm(self.of._row_norms * y)
+
+    def row_lengths(self) -> Array:
+        """The lengths of the columns of A, rounded up."""
+        return raised_lengths(self.of._column_norms, self.shape[1])
 
     def careful_mul(self, y: Array) -> Sum | None:
         """A' y in about twice the digits."""

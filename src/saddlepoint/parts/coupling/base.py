@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.arrays import Array, Space, eps_of, to_host
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
@@ -179,6 +179,14 @@ class Coupling(ABC):
         """
         return self.norm * norm(y)
 
+    def row_lengths(self) -> Array | float:
+        """Upper bounds of the lengths of the rows of A, as an array of NumPy; one number for all if A has no entries.
+
+        That number is the upper bound of |A|, which holds with a probability of 1 - 1e-8.
+        """
+        bounds = self.norm_estimate
+        return (self.estimated_norm() if bounds.is_quick else bounds).upper
+
     def product_error(self, y: Array, eps: float) -> float:
         """A bound on the error of A y by rounding, for any order of summation, in arithmetic with this epsilon.
 
@@ -245,3 +253,9 @@ class Coupling(ABC):
     def __repr__(self) -> str:
         m, n = self.shape
         return f"{type(self).__name__}({m} x {n}, {self.dtype})"
+
+
+def raised_lengths(lengths: Array, n: int) -> Array:
+    """Upper bounds of computed lengths of vectors of n entries, as an array of NumPy."""
+    found: Array = to_host(lengths).astype(np.float64) * (1.0 + gamma(n + 4, eps_of(lengths)))
+    return found

@@ -11,7 +11,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import UP, Sum, dense_product
 from saddlepoint.ground.linalg import norm
-from saddlepoint.parts.coupling.base import Coupling
+from saddlepoint.parts.coupling.base import Coupling, raised_lengths
 
 BLOCK = 1 << 18  # entries of A converted at a time for a product with a vector of a wider dtype
 
@@ -133,6 +133,10 @@ class DenseCoupling(Coupling):
     def rounding_scale(self, y: Array) -> float:
         """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
         return UP * math.sqrt(self.shape[1]) * norm(self._column_norms * y)
+
+    def row_lengths(self) -> Array:
+        """The lengths of the rows, rounded up."""
+        return raised_lengths(self.T._column_norms, self.shape[1])  # type: ignore[attr-defined]
 
     def careful_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, by compiled loops for a large A."""

@@ -70,6 +70,10 @@ class ForwardingCoupling(Coupling):
         """The scale of A."""
         return self.A.rounding_scale(y)
 
+    def row_lengths(self) -> Array | float:
+        """The lengths of the rows of A."""
+        return self.A.row_lengths()
+
     def careful_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits."""
         return self.A.careful_mul(y)

@@ -13,7 +13,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import UP, Sum, sparse_product
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, power_of_two
-from saddlepoint.parts.coupling.base import Coupling
+from saddlepoint.parts.coupling.base import Coupling, raised_lengths
 from saddlepoint.parts.coupling.dense import uses_kernels
 
 # When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
@@ -121,6 +121,10 @@ class SparseCoupling(Coupling):
         size = norm(y)
         by_columns = math.sqrt(self.shape[1]) * norm(self._column_norms * y) + self._lost * size
         return UP * min(by_columns, self._mean_sum * size)
+
+    def row_lengths(self) -> Array:
+        """The lengths of the rows, rounded up."""
+        return raised_lengths(self.T._column_norms, self.shape[1]) + self._lost  # type: ignore[attr-defined]
 
     @property
     def _mean_sum(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from saddlepoint.solving.result import Result
+from saddlepoint.solving.result import Result, support_words
 from saddlepoint.uses.pages.report_data import thinned
 from saddlepoint.uses.pages.report_table import facts, format_number, number, table
 from saddlepoint.uses.pages.report_words import ORACLES, as_float, calls, constants, proof, rounds
@@ -14,7 +14,7 @@ from saddlepoint.uses.pages.report_words import ORACLES, as_float, calls, consta
 DEEP = 6  # most levels of nested tables of the provenance that are shown
 LONG = 400  # most characters of one value that are shown
 # Keys of the provenance that have a table or a place of their own.
-APART = ("citations", "versions", "method", "parameters", "constants", "shape", "dtype", "tol")
+APART = ("citations", "versions", "method", "parameters", "constants", "shape", "dtype", "tol", "simple")
 
 
 def run_section(number_in_page: int, name: str, result: Result, is_open: bool) -> str:
@@ -30,6 +30,7 @@ def run_section(number_in_page: int, name: str, result: Result, is_open: bool) -
             '<div class="beside">',
             facts("Work", _work(result)),
             facts("Problem", _problem(result)),
+            facts("Proven support", _supports(result)),
             facts("Method", _method(result)),
             facts("Constants by theory", _flat(result.parameters)),
             facts("Versions and machine", _flat(_table(result, "versions"))),
@@ -78,8 +79,16 @@ def _problem(result: Result) -> Iterator[tuple[str, object]]:
     names = {"mu_x": "μ of g", "L_x": "L of g", "mu_y": "μ of h", "L_y": "L of h", "norm": "|A| at most"}
     for key, value in constants(result).items():
         yield names[key], value
+    for name, term in _table(result, "simple").items():
+        yield f"simple term of {name}", _plain(term)
     if estimated := _table(result, "constants").get("estimated"):
         yield "estimated", _plain(estimated)
+
+
+def _supports(result: Result) -> Iterator[tuple[str, object]]:
+    for name, found in (("x", result.support_x), ("y", result.support_y)):
+        if found is not None:
+            yield f"coordinates of {name}", support_words(found)
 
 
 def _method(result: Result) -> Iterator[tuple[str, object]]:

@@ -88,6 +88,11 @@ FORMULA = (
     "μ<sub>x</sub>|x − x*|² + μ<sub>y</sub>|y − y*|² &nbsp;≤&nbsp; |F<sub>x</sub>|²/μ<sub>x</sub> + "
     "|F<sub>y</sub>|²/μ<sub>y</sub>"
 )
+TERMS = (
+    "<p>Here F<sub>x</sub> and F<sub>y</sub> contain one more vector for each simple term p: a vector s for which the "
+    "conjugate p*(s) is finite. E is the sum of the Fenchel gaps p(x) + p*(s) − ⟨s, x⟩, which are not negative, and "
+    "zero where s is a subgradient of p at x.</p>"
+)
 
 
 def proof(result: Result) -> Sequence[str]:
@@ -100,7 +105,7 @@ def proof(result: Result) -> Sequence[str]:
             f"its residual: |F| = {format_number(certificate.residual)}, and F is zero at the "
             "saddle point and nowhere else.</p>"
         ]
-    mu = ""
+    mu, terms = "", bool(result.provenance.get("simple"))
     if math.isfinite(known["mu_x"] + known["mu_y"]):
         mu = f", μ<sub>x</sub> = {format_number(known['mu_x'])} and μ<sub>y</sub> = {format_number(known['mu_y'])}"
     return [
@@ -111,7 +116,8 @@ def proof(result: Result) -> Sequence[str]:
         "<p>The proof needs one query at the returned point. In float64 it gave "
         f"F<sub>x</sub> = ∇g(x) + A y with |F<sub>x</sub>| = {fx} and F<sub>y</sub> = ∇h(y) − A′x with "
         f"|F<sub>y</sub>| = {fy}. As g and h are strongly convex{mu},</p>",
-        f'<p class="formula">{FORMULA}.</p>',
+        f'<p class="formula">{FORMULA}{" + 2 E" if terms else ""}.</p>',
+        TERMS if terms else "",
         "<p>By Cauchy and Schwarz the distance is at most √(1/μ<sub>x</sub> + 1/μ<sub>y</sub>) times the root of the "
         "right-hand side, and the duality gap at most half of that side. Of the distance, "
         f"{format_number(certificate.rounding)} allows for {_errors(certificate)}.</p>",

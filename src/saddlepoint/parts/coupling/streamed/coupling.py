@@ -19,7 +19,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.ground.spectrum import Eigenvalue, largest_of_starts
 from saddlepoint.ground.validation import positive
-from saddlepoint.parts.coupling.base import Coupling, Norm
+from saddlepoint.parts.coupling.base import Coupling, Norm, raised_lengths
 from saddlepoint.parts.coupling.dense import DenseCoupling
 from saddlepoint.parts.coupling.runtime import Runtime
 from saddlepoint.parts.coupling.sparse import SparseCoupling
@@ -199,6 +199,10 @@ class StreamedCoupling(Coupling):
         """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
         return UP * math.sqrt(self.shape[1]) * norm(self.lengths.columns * y)
 
+    def row_lengths(self) -> Array:
+        """The lengths of the rows, rounded up."""
+        return raised_lengths(self.lengths.rows, self.shape[1])
+
     def careful_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, in one pass."""
         hi, lo, error = np.zeros((3, self.shape[0]))
@@ -282,6 +286,10 @@ class StreamedTranspose(TransposeByProducts):
     def rounding_scale(self, y: Array) -> float:
         """From the norms of the rows of A."""
         return UP * math.sqrt(self.shape[1]) * norm(self.of.lengths.rows * y)
+
+    def row_lengths(self) -> Array:
+        """The lengths of the columns of A, rounded up."""
+        return raised_lengths(self.of.lengths.columns, self.shape[1])
 
     def careful_mul(self, y: Array) -> Sum:
         """A' y in about twice the digits, in one pass."""
