@@ -381,7 +381,7 @@ def test_another_version_is_refused_and_another_patch_is_not(tmp_path):
     assert sp.solve(f, method="dippa", checkpoint=file).solved
     rewritten(file, lambda values: values["identity"].update(format=99))
     store.older(file).unlink()
-    with pytest.raises(sp.ProblemError, match="has format 99; this version reads 3"):
+    with pytest.raises(sp.ProblemError, match="has format 99; this version reads 4"):
         sp.solve(f, method="dippa", checkpoint=file)
 
 

@@ -194,6 +194,11 @@ class ConstrainedGame:
         for name, cost, size in (("cost_x", cost_x, m), ("cost_y", cost_y, n)):
             if cost is not None and not isinstance(cost, Smooth):
                 raise ProblemError(f"{name} is a {type(cost).__name__}; expected a Smooth function, or None")
+            if cost is not None and cost.simple is not None:
+                raise ProblemError(
+                    f"{name} has the simple term {cost.simple!r}, which a constrained game cannot have; write a "
+                    "constraint as a row of the player's polytope, or use sp.Saddle with simple terms"
+                )
             if cost is not None and cost.dim not in (None, size):
                 raise ProblemError(f"{name} has {cost.dim} variables; expected {size}")
             if cost is not None and not math.isfinite(cost.mu + cost.L):

@@ -70,6 +70,11 @@ def proximal_point(
     """
     coupling = as_coupling(A)
     for name, function, weight in (("g", g, weights[0]), ("h", h, weights[1])):
+        if function.simple is not None:
+            raise ProblemError(
+                f"{name} has the simple term {function.simple!r}, with which the residual is another one; "
+                "expected a function without one. sp.solve takes simple terms"
+            )
         if not function.mu + weight > 0.0:
             raise ProblemError(f"{name} is not strongly convex; expected a positive proximal weight for it")
     began = time.monotonic()

@@ -9,7 +9,7 @@ from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
-from saddlepoint.methods.registry import promised_rows
+from saddlepoint.methods.registry import make_method, method_names, promised_rows
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose, recommend
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
@@ -81,6 +81,8 @@ def predict(
 ) -> Prediction:
     """The oracle calls that theory promises, for a problem or for its three condition numbers.
 
+    With simple terms in the problem, methods that cannot take them are left out. The bounds of the others are the same.
+
     Args:
         f: a problem, or a mapping with kx, ky and coupling; these can be given as keywords instead.
         tol: the factor by which the distance to the saddle point is to shrink.
@@ -111,7 +113,7 @@ def predict(
         raise ProblemError(f"tol is {tol:g}; expected a number between 0 and 1, a factor on the distance")
     try:
         forced = forced_rounds(kx, ky, c, tol)
-        *rows, low = (_promise(row, kx, ky, c, tol) for row in promised_rows())
+        *rows, low = (_promise(row, kx, ky, c, tol) for row in promised_rows() if f is None or _can(row.key, f))
     except ArithmeticError:
         raise ProblemError(
             f"the promises for kx = {kx:g}, ky = {ky:g}, coupling = {c:g} and tol = {tol:g} are not "
@@ -121,6 +123,11 @@ def predict(
     N = chain_N(kx, ky, c)
     name, why = recommend(kx, ky, c) if f is None else (plan.methods[0].label, plan.reason)
     return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, name, why, (*rows, low))
+
+
+def _can(name: str, f: Saddle) -> bool:
+    """Whether the method of this name takes the simple terms of the problem; the lower bound is no method."""
+    return not f.has_simple or name not in method_names() or not make_method(name).needs.smooth
 
 
 def _promise(row: Row, kx: float, ky: float, c: float, tol: float) -> Promise:

@@ -164,7 +164,8 @@ class Smooth:
         So are ``accuracy``, ``rounding`` and ``careful``, unless grad changes; ``**f.arithmetic`` keeps them for a new
         grad that computes the same numbers.
         The copy of a ready-made function has the same class if no function changes; otherwise it is a plain
-        ``Smooth``, because its data may not belong to the new functions.
+        ``Smooth``, because its data may not belong to the new functions. A function that gets a simple term is a plain
+        one too, without prox and restrict, which would be those of the function alone.
 
         Example:
             >>> import saddlepoint as sp
@@ -186,6 +187,8 @@ class Smooth:
             "simple": self.simple,
             **({} if "grad" in changes else self.arithmetic),
         }
+        if changes.get("simple") is not None:  # what is known of the function alone is not true of the sum
+            changes = {"prox": None, "quadratic": False, "restrict": None} | changes
         if callable(changes.get("accuracy")):
             kept["rounding"] = None  # the function takes its place
         other = copy(self) if FUNCTIONS.isdisjoint(changes) else Smooth.__new__(Smooth)
@@ -227,10 +230,10 @@ class Smooth:
         return None if self.space is None else self.space.dtype
 
     def __call__(self, x: Array) -> float:
-        """The value at x."""
+        """The value at x, that of a simple term included."""
         if self.value is None:
             raise ProblemError(f"this {type(self).__name__} was given no value; pass value= to have one")
-        return self.value(x)
+        return self.value(x) if self.simple is None else self.value(x) + self.simple(x)
 
     def simple_prox(self, v: Array, t: float) -> Array:
         """The prox of the simple term, argmin_u t p(u) + |u - v|^2/2; v itself if there is no such term."""
@@ -271,7 +274,7 @@ class Smooth:
     def _with_simple(self, term: Simple) -> Smooth:
         """The sum of this function and a simple one. It is no ready-made function any more, and has no prox."""
         both = term if self.simple is None else self.simple + term
-        return self.replace(simple=both, prox=None, quadratic=False, restrict=None, trusted=self.trusted)
+        return self.replace(simple=both)
 
     __radd__ = __add__
 

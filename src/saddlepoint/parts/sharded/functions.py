@@ -71,6 +71,8 @@ class ShardedFunction(Smooth):
 def scatter_function(g: Smooth, library: Library) -> int:
     """Store in every shard its part of g, and return the name of these parts."""
     restrict, engine = g.restrict, library.engine
+    if g.simple is not None:
+        raise ProblemError(f"g has the simple term {g.simple!r}, which is not applied in shards; add it elsewhere")
     if restrict is None:
         raise ProblemError(
             f"g is a {type(g).__name__} that couples x in different shards; with A in shards, expected a "

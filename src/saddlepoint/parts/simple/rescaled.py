@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from saddlepoint.ground.arrays import Array
-from saddlepoint.parts.simple.base import Simple
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.simple.base import Simple, Support, on_host
 
 UP = 1.0 + 2.0**-40  # factor that exceeds the relative rounding of the few products below
 
@@ -65,5 +68,21 @@ class Rescaled(Simple):
         """The conjugate weight p*(s/(weight scale))."""
         return self.weight * self.p.conjugate((1.0 / (self.weight * self.scale)) * s)
 
+    def support(self, u: Array, w: Array, reach_u: float, reach_w: Any) -> Array:
+        """That of x = scale u, whose bounds are exchanged if the scale is negative."""
+        slope = self.weight * self.scale
+        reach_x, reach = UP * abs(self.scale) * reach_u, UP * reach_w / abs(slope)
+        rounding = (UP - 1.0) / abs(slope) * abs(on_host(w))
+        found = self.p.support(self.scale * u, (1.0 / slope) * w, reach_x + _rounding(u, self.scale), reach + rounding)
+        if self.scale < 0.0:
+            lower, upper = found == Support.LOWER, found == Support.UPPER
+            found[lower], found[upper] = Support.UPPER, Support.LOWER
+        return found
+
     def __repr__(self) -> str:
-        return f"{self.p!r} in other units"
+        return f"{self.weight:g} {self.p!r}" if self.scale == 1.0 else f"{self.p!r} in other units"
+
+
+def _rounding(u: Array, scale: float) -> float:
+    """A bound on the error of scale u."""
+    return (UP - 1.0) * abs(scale) * norm(u)

@@ -12,10 +12,13 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.problems.saddle import Saddle
 
-FORMAT = 3
+FORMAT = 4
 LOOSE = 1e4  # units of rounding by which numbers of the same problem may differ on another machine
 CONSTANTS = ("mu of g", "L of g", "mu of h", "L of h", "|A|")
-PROBES = ("gradient of g", "gradient of h", "product with A", "product with A'")
+SCALES = 1e-6, 1e-3, 1.0, 1e3, 1e6  # of the points at which the prox of a simple term is compared
+TERMS = tuple(f"prox of the simple term of {name}" for name in ("g", "h") for _ in SCALES)
+NO_TERM = -1.0, 0.0  # in the place of the length and the product of a prox
+PROBES = ("gradient of g", "gradient of h", "product with A", "product with A'", *TERMS)
 
 
 class Identity(NamedTuple):
@@ -79,12 +82,23 @@ class Identity(NamedTuple):
 
 
 def probes(f: Saddle) -> tuple[tuple[float, float], ...]:
-    """The length of each oracle's answer at a random point, and its product with a random unit vector."""
+    """The length of each oracle's answer at a random point, and its product with a random unit vector.
+
+    The prox of a simple term is an oracle, too.
+    """
     rng = np.random.default_rng(0)
     (x, u), (y, v) = (rng.standard_normal((2, size)) for size in f.shape)
     x, y = f.space.of_x.cast(x), f.space.of_y.cast(y)
+    u, v = u / norm(u), v / norm(v)
     asked = ((f.g.grad, x, u), (f.h.grad, y, v), (f.A.mul, y, u), (f.A.tmul, x, v))
-    return tuple(_probe(oracle, point, along / norm(along)) for oracle, point, along in asked)
+    found = [_probe(oracle, point, along) for oracle, point, along in asked]
+    for function, point, along in ((f.g, x, u), (f.h, y, v)):
+        prox = function.simple_prox
+        if function.simple is None:
+            found += [NO_TERM] * len(SCALES)
+        else:
+            found += [_probe(lambda v, prox=prox: prox(v, 1.0), scale * point, along) for scale in SCALES]
+    return tuple(found)
 
 
 def _probe(oracle: Any, point: Array, along: Array) -> tuple[float, float]:
