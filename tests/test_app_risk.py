@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.image import grid_to_graph
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
@@ -119,6 +119,78 @@ def test_moving_a_part_of_the_ridge_leaves_the_model_alone(structure):
         assert f.g(w) + f.h.of(z) == pytest.approx(model, rel=1e-12)
         y = f.h.of.grad(z)  # where the maximum over y is attained
         assert f.g(w) + z @ y - f.h(y) == pytest.approx(model, rel=1e-12)
+
+
+# -- sparse weights ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_agrees_with_the_elastic_net(fit_intercept, positive):
+    X, t = standard(load_diabetes)
+    ours = RiskRegressor(l1=5.0, l2=0.1, positive=positive, fit_intercept=fit_intercept, tol=1e-9).fit(X + 3.0, t)
+    theirs = ElasticNet(5.1, l1_ratio=5.0 / 5.1, positive=positive, fit_intercept=fit_intercept, tol=1e-14)
+    theirs.set_params(max_iter=100_000).fit(X + 3.0, t)
+    assert 0 < np.count_nonzero(theirs.coef_) < 10
+    np.testing.assert_array_equal(ours.coef_ == 0.0, theirs.coef_ == 0.0)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+
+
+def test_agrees_with_sparse_logistic_regression():
+    X, y = standard(load_breast_cancer)
+    ours = RiskClassifier(l1=0.02, l2=0.01, fit_intercept=False, tol=1e-8).fit(X, y)
+    C, ratio = 1 / (len(X) * 0.03), 2 / 3
+    theirs = LogisticRegression(C=C, l1_ratio=ratio, solver="saga", fit_intercept=False, tol=1e-10, max_iter=20_000)
+    theirs.fit(X, y)
+    assert 0 < np.count_nonzero(theirs.coef_) < 30
+    np.testing.assert_array_equal(ours.coef_ == 0.0, theirs.coef_ == 0.0)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+
+
+def test_l1_and_nonnegativity_leave_the_intercept_alone():
+    X, y = standard(load_breast_cancer)
+    model = RiskClassifier(l1=0.05, positive=True, intercept_scaling=3.0, tol=1e-8).fit(-np.abs(X), y)
+    w, b = model.coef_[0], model.intercept_[0] / 3.0
+    margins = np.where(y == 1, 1.0, -1.0) * (-np.abs(X) @ w + 3.0 * b)
+    slopes = -np.where(y == 1, 1.0, -1.0) / (1 + np.exp(margins)) / len(y)
+    assert 3.0 * slopes.sum() + 1e-2 * b == pytest.approx(0.0, abs=1e-6)
+    gradient = -np.abs(X).T @ slopes + 1e-2 * w + 0.05
+    assert w.min() >= 0.0
+    np.testing.assert_allclose(gradient[w > 0.0], 0.0, atol=1e-6)
+    assert gradient.min() >= -1e-6
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_many_features_are_solved_by_few(loss, kind):
+    """With more features than one takes at once: the optimality conditions, written out."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 900)) * (rng.random((80, 900)) < 0.3)
+    score = X[:, :5].sum(axis=1)
+    t = score + 0.1 * rng.standard_normal(80) if loss in ("squared", "huber") else score > 0.0
+    given = sparse.csr_array(X) if kind == "sparse" else X
+    model = estimator(loss, l1=0.05, l2=0.01, fit_intercept=False, tol=1e-8).fit(given, t)
+    w = np.ravel(model.coef_)
+    f = model.problem(X, t)
+    smooth = f.g.replace(simple=None).grad(w)
+    assert 0 < np.count_nonzero(w) < 400
+    np.testing.assert_allclose(smooth[w != 0.0], -0.05 * np.sign(w[w != 0.0]), atol=1e-7)
+    assert np.abs(smooth).max() <= 0.05 + 1e-7
+    assert model.result_.solved
+    assert model.result_.iterations <= 5  # the run on all features finds the answer nearly done
+
+
+def test_l1_with_a_structure():
+    """Neighbours with similar weights, most of them zero: optimality in both parts."""
+    X, t = data("squared")
+    model = RiskRegressor(l1=0.1, l2=0.01, structure=Graph(CHAIN, 0.3), fit_intercept=False, tol=1e-9).fit(X, t)
+    K = Graph(CHAIN).matrix(10).toarray()
+    w = model.coef_
+    smooth = X.T @ (X @ w - t) / len(X) + 0.01 * w + 0.3 * K.T @ (K @ w)
+    assert 0 < np.count_nonzero(w) < 10
+    np.testing.assert_allclose(smooth[w != 0.0], -0.1 * np.sign(w[w != 0.0]), atol=1e-7)
+    assert np.abs(smooth).max() <= 0.1 + 1e-7
 
 
 # -- agreement with other solvers ------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
-r"""Regularised empirical risk minimisation, with a structure on the features.
+r"""Regularised empirical risk minimisation: sparse weights, weights that are not negative, structures on the features.
 
-Problem:    min_w (1/N) sum_i loss(d_i'w, t_i) + l2/2 |w|^2 + phi(K w), where phi(K .) is not separable and has no cheap
-            prox: neighbours in a graph, groups that overlap, differences (see ``structure``).
+Problem:    min_w (1/N) sum_i loss(d_i'w, t_i) + l2/2 |w|^2 + l1 |w|_1 + phi(K w), where w >= 0 may be asked for, and
+            phi(K .) is not separable and has no cheap prox: neighbours in a graph, groups that overlap, differences
+            (see ``structure``).
 Saddle:     phi(K w) = max_y <K w, y> - phi*(y), hence min_w max_y g(w) + <w, K'y> - h(y) with the risk and l2/2 |w|^2
-            as g, A = K' and h = phi*. Without a structure, A is zero.
+            as g, A = K' and h = phi*; l1 |w|_1 and w >= 0 are simple terms of g. Without a structure, A is zero.
 Constants:  loss'' lies between c and C, and lambda are the eigenvalues of D'D/N (lambda_min taken as 0 if D is sparse):
             squared c = C = 1,   huber c = 0, C = 1,   logistic c = 0, C = 1/4,   hinge c = 0, C = 1/width;
             L_x = C lambda_max + l2 and mu_x = c lambda_min + l2, or l2/2 in place of l2 in mu_x where phi is made of
@@ -15,7 +16,10 @@ Reference:  Y. Zhang and L. Xiao, Stochastic primal-dual coordinate method for r
 from __future__ import annotations
 
 import math
+import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,14 +33,16 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from saddlepoint.apps.centred import Centred, centred
 from saddlepoint.apps.forming import EPS, UP, formed
-from saddlepoint.apps.structure import Structure, positive
+from saddlepoint.apps.structure import Structure, not_negative, positive
+from saddlepoint.apps.working_set import FEATURES, few_features
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.methods import Method
-from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
+from saddlepoint.parts.simple import L1Box
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
@@ -48,6 +54,8 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
     """Common parts of both estimators: the saddle problem of a loss, its solution, and scores."""
 
     l2: float
+    l1: float
+    positive: bool
     structure: Structure | None
     fit_intercept: bool
     intercept_scaling: float
@@ -61,18 +69,37 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         size = risk.dim
         assert size is not None
         if self.structure is None:
-            return Saddle(risk + Quadratic(l2), Quadratic(1.0), np.zeros((size, 1)))
+            return Saddle(self._with_term(risk + Quadratic(l2), n_features), Quadratic(1.0), np.zeros((size, 1)))
         if not isinstance(self.structure, Structure):
             raise ProblemError(f"structure is {self.structure!r}; expected None, Graph, Groups, Squares or Norms")
         K = self.structure.matrix(n_features)
         K.resize((K.shape[0], size))  # the structure does not include the constant
         ridge, h = self.structure.split(K, l2)
-        return Saddle(risk + ridge, h, self.structure.coupling(K))
+        return Saddle(self._with_term(risk + ridge, n_features), h, self.structure.coupling(K))
 
-    def _solve(self, f: Saddle, D: Coupling, scale: float, name: str) -> Result:
+    def _with_term(self, g: Smooth, n_features: int) -> Smooth:
+        assert g.dim is not None
+        l1 = not_negative(self.l1, "l1")
+        return g + self._l1_box(np.arange(g.dim), n_features) if l1 > 0.0 or self.positive else g
+
+    def _l1_box(self, weights: Array, n_features: int) -> L1Box:
+        """The simple term of the weights with the given numbers; the constant has none."""
+        feature = weights < n_features
+        return L1Box(np.where(feature, self.l1, 0.0), np.where(feature & bool(self.positive), 0.0, -math.inf))
+
+    def _solve(
+        self, f: Saddle, D: Coupling, risk: Callable[[Any], Smooth], n_features: int, scale: float, name: str
+    ) -> Result:
         """The solution with decision values that are, in root mean square, within tol times ``scale``."""
+        began = time.monotonic()
         unit = scale * math.sqrt(D.shape[0]) / D.norm if D.norm > 0.0 else scale
-        result = solve(f, method=self.method, tol=positive(self.tol, "tol") * unit, max_seconds=self.max_seconds)
+        tol, left, start = positive(self.tol, "tol") * unit, self.max_seconds, None
+        has_matrix = isinstance(D, DenseCoupling | SparseCoupling)
+        if self.structure is None and self.l1 > 0.0 and has_matrix and D.shape[1] > FEATURES:
+            term = partial(self._l1_box, n_features=n_features)
+            start = few_features(f.g, D.matrix(), risk, term, float(self.l2), tol, self.max_seconds)
+            left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
+        result = solve(f, start, method=self.method, tol=tol, max_seconds=left)
         if not result.solved:
             warnings.warn(f"{name} is not solved: {result.message}", ConvergenceWarning, stacklevel=3)
         return result
@@ -100,18 +127,21 @@ def _is_logistic(self: RiskClassifier) -> bool:
 
 
 class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
-    """A linear classifier: logistic or smoothed hinge loss, l2, and a structure on the features.
+    """A linear classifier: logistic or smoothed hinge loss, l2, l1, nonnegativity, and a structure on the features.
 
-    (1/N) sum_i loss(s_i (x_i'w + b)) + l2/2 (|w|^2 + (b/intercept_scaling)^2) + phi(K w) is minimised, s_i = +1 or -1.
-    The docstring of this module has the saddle form and its constants. The intercept b is the weight of a feature of
-    constant value and takes part in l2, as in liblinear, because a certificate needs strong convexity in all variables;
-    a larger ``intercept_scaling`` makes this penalty smaller and the problem harder. The structure does not include it.
-    With more than two classes there is one problem for each class against the rest. The certificate is about the
-    numbers as they were given, which enter the problem unchanged.
+    (1/N) sum_i loss(s_i (x_i'w + b)) + l2/2 (|w|^2 + (b/intercept_scaling)^2) + l1 |w|_1 + phi(K w) is minimised, with
+    s_i = +1 or -1. The docstring of this module has the saddle form and its constants. The intercept b is the weight of
+    a feature of constant value and takes part in l2, as in liblinear, because a certificate needs strong convexity in
+    all variables; a larger ``intercept_scaling`` makes this penalty smaller and the problem harder. The structure does
+    not include it. With more than two classes there is one problem for each class against the rest. The certificate is
+    about the numbers as they were given, which enter the problem unchanged.
 
     Args:
         loss: "logistic", log(1 + exp(-s)); or "hinge", max(0, 1 - s) rounded over ``width``.
         l2: the multiple of |w|^2/2, positive. Without a structure this is scikit-learn's C = 1/(N l2).
+        l1: the multiple of |w|_1; with it, most weights are exactly zero. scikit-learn's ``LogisticRegression`` has
+            l1 = l1_ratio/(N C) and l2 = (1 - l1_ratio)/(N C). The intercept is not part of |w|_1.
+        positive: whether the weights must not be negative; the intercept may be.
         structure: None, Graph, Groups, Squares or Norms.
         fit_intercept: whether there is an intercept.
         intercept_scaling: the value of the constant feature.
@@ -140,6 +170,8 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         loss: str = "logistic",
         l2: float = 1e-2,
         *,
+        l1: float = 0.0,
+        positive: bool = False,
         structure: Structure | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -150,6 +182,8 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     ) -> None:
         self.loss = loss
         self.l2 = l2
+        self.l1 = l1
+        self.positive = positive
         self.structure = structure
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
@@ -175,8 +209,9 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         D = as_coupling(self._with_constant(X))
         results = []
         for label in self.classes_[1:] if len(self.classes_) == 2 else self.classes_:
-            f = self._saddle(self._risk(D, y == label), X.shape[1])
-            results.append(self._solve(f, D, 1.0, f"the problem of class {label}"))
+            risk = partial(self._risk, positives=y == label)
+            f = self._saddle(risk(D), X.shape[1])
+            results.append(self._solve(f, D, risk, X.shape[1], 1.0, f"the problem of class {label}"))
         weights = np.stack([result.x for result in results])
         self.coef_ = weights[:, : X.shape[1]]
         self.intercept_ = self.intercept_scaling * weights[:, -1] if self.fit_intercept else np.zeros(len(results))
@@ -202,7 +237,7 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         each = np.stack((-scores, scores), axis=1) if scores.ndim == 1 else scores
         return np.asarray(softmax(log_expit(each), axis=1))
 
-    def _risk(self, D: Coupling, positives: Array) -> Smooth:
+    def _risk(self, D: Any, positives: Array) -> Smooth:
         signs = np.where(positives, 1.0, -1.0)
         if self.loss == "logistic":
             return Logistic(D, signs)
@@ -212,19 +247,22 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
 
 
 class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
-    """Linear regression: squared or Huber loss, l2, and a structure on the features.
+    """Linear regression: squared or Huber loss, l2, l1, nonnegativity, and a structure on the features.
 
-    (1/N) sum_i loss(x_i'w + b - t_i) + l2/2 |w|^2 + phi(K w) is minimised; the docstring of this module has the saddle
-    form and its constants. With an intercept, features and targets are centred first. The certificate is about the
-    numbers as they were given and their exact means: what rounding changes when the data are centred is part of it, and
-    large means cost no accuracy. For the squared loss b is then mean(t) - mean(x)'w, free of any penalty. For Huber's
-    loss it is that plus a correction, the weight of a feature of constant value. The correction takes part in l2,
-    because a certificate needs strong convexity in all variables: l2/2 (correction / intercept_scaling)^2 is added. The
-    structure does not include the intercept.
+    (1/N) sum_i loss(x_i'w + b - t_i) + l2/2 |w|^2 + l1 |w|_1 + phi(K w) is minimised; the docstring of this module has
+    the saddle form and its constants. With an intercept, features and targets are centred first. The certificate is
+    about the numbers as they were given and their exact means: what rounding changes when the data are centred is part
+    of it, and large means cost no accuracy. For the squared loss b is then mean(t) - mean(x)'w, free of any penalty.
+    For Huber's loss it is that plus a correction, the weight of a feature of constant value. The correction takes part
+    in l2, because a certificate needs strong convexity in all variables: l2/2 (correction / intercept_scaling)^2 is
+    added. The structure does not include the intercept.
 
     Args:
         loss: "squared", r^2/2; or "huber", r^2/2 where |r| <= delta and delta |r| - delta^2/2 beyond.
         l2: the multiple of |w|^2/2, positive. With squared loss and no structure this is Ridge's alpha = N l2.
+        l1: the multiple of |w|_1; with it, most weights are exactly zero. scikit-learn's ``ElasticNet`` has
+            l1 = alpha l1_ratio and l2 = alpha (1 - l1_ratio).
+        positive: whether the weights must not be negative.
         structure: None, Graph, Groups, Squares or Norms.
         fit_intercept: whether there is an intercept.
         intercept_scaling: the value of the constant feature, for Huber's loss.
@@ -252,6 +290,8 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
         loss: str = "squared",
         l2: float = 1e-2,
         *,
+        l1: float = 0.0,
+        positive: bool = False,
         structure: Structure | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -262,6 +302,8 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
     ) -> None:
         self.loss = loss
         self.l2 = l2
+        self.l1 = l1
+        self.positive = positive
         self.structure = structure
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
@@ -281,7 +323,8 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
         data = self._data(X, y)
         scale = norm(data.t) / math.sqrt(data.t.shape[0])
         f = self._saddle(self._risk(data), X.shape[1])
-        self.result_ = self._solve(f, data.D, scale if scale > 0.0 else 1.0, "the problem")
+        risk = partial(self._loss, t=data.t)
+        self.result_ = self._solve(f, data.D, risk, X.shape[1], scale if scale > 0.0 else 1.0, "the problem")
         self.certificate_ = self.result_.certificate
         self.n_iter_ = self.result_.iterations
         self.coef_ = self.result_.x[: X.shape[1]]
@@ -303,13 +346,16 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
         t = targets.D.matrix()[:, 0]
         return Data(features.D, t, features.means, float(targets.means[0]), features, targets)
 
-    def _risk(self, data: Data) -> Smooth:
+    def _loss(self, D: Any, t: Array) -> Smooth:
+        """The risk of data as they are."""
         if self.loss == "squared":
-            risk: Smooth = LeastSquares(data.D, data.t)
-        elif self.loss == "huber":
-            risk = Huber(data.D, data.t, delta=self.delta)
-        else:
-            raise ProblemError(f"loss of RiskRegressor is {self.loss!r}; expected 'squared' or 'huber'")
+            return LeastSquares(D, t)
+        if self.loss == "huber":
+            return Huber(D, t, delta=self.delta)
+        raise ProblemError(f"loss of RiskRegressor is {self.loss!r}; expected 'squared' or 'huber'")
+
+    def _risk(self, data: Data) -> Smooth:
+        risk = self._loss(data.D, data.t)
         return data.formed_risk(risk) if data.features is not None and data.targets is not None else risk
 
 

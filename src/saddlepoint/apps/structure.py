@@ -194,13 +194,25 @@ class Groups(Norms):
 
 def positive(value: Any, name: str) -> float:
     """``value`` as a positive number, or a ProblemError."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(f"{name} is {value!r}; expected a positive number") from None
+    number = _as_float(value, name, "a positive number")
     if not (number > 0.0 and math.isfinite(number)):
         raise ProblemError(f"{name} is {number:g}; expected a positive number")
     return number
+
+
+def not_negative(value: Any, name: str) -> float:
+    """``value`` as a finite number that is zero or positive, or a ProblemError."""
+    number = _as_float(value, name, "a number that is not negative")
+    if not 0.0 <= number < math.inf:
+        raise ProblemError(f"{name} is {number:g}; expected a number that is not negative")
+    return number
+
+
+def _as_float(value: Any, name: str, expected: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{name} is {value!r}; expected {expected}") from None
 
 
 def _as_matrix(K: Any, n_features: int) -> Any:

@@ -20,6 +20,7 @@ from saddlepoint.parts.functions.probes import changed_argument, differ
 from saddlepoint.parts.functions.smooth import Gradient
 
 DENSE = ALL_EIGENVALUES  # largest size of a matrix of which all eigenvalues are computed
+WIDE = 500  # up to this many rows, the eigenvalues of a matrix with more columns than rows are computed
 ROUNDING = 32 * float(np.finfo(np.float64).eps)  # usual relative error of a computed largest eigenvalue
 
 
@@ -55,7 +56,8 @@ def _proven_ends(P: Coupling) -> Ends:
 def gram_bounds(D: Coupling) -> tuple[float, float]:
     """Bounds on the smallest and largest eigenvalue of D'D; the lower one is proven."""
     rows, columns = D.shape
-    if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
+    needed = columns <= rows or rows <= WIDE  # the smallest eigenvalue of a wide D is 0
+    if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE and needed:
         gram, terms = _gram(D, columns <= rows)
         try:
             ends = _gram_ends(_on_host(gram), terms)

@@ -1,0 +1,77 @@
+r"""A good start for sparse models with many features: the same problem, solved on few features at a time.
+
+Problem:    min_w risk(w) + l2/2 |w|^2 + p(w), where p is an l1 norm, with bounds on w or without.
+Recursion:  W holds the features with w_i != 0, and those where 0 is farthest from the subdifferential. The problem with
+            w = 0 outside W is solved, then W is chosen again, until what is left outside W is small enough.
+Guarantee:  none here. The point is a start: ``solve`` on all features goes on from it and certifies what it returns.
+Reference:  M. Massias, A. Gramfort and J. Salmon, Celer: a fast solver for the Lasso with dual extrapolation, ICML
+            2018.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.simple import Simple
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.solve import solve
+
+FEATURES = 400  # up to this many features, all of them are taken at once
+FEWEST = 100  # the least number of features that a round adds
+ROUNDS = 30  # the most choices of W
+SHARE = 0.25  # the distance that a round asks for and that may be left outside W, relative to tol
+FALL = 1e-3  # the distance that a round asks for, relative to what the residual in W before it says
+
+
+def few_features(
+    g: Smooth,
+    D: Any,
+    risk: Callable[[Any], Smooth],
+    penalty: Callable[[Array], Simple],
+    l2: float,
+    tol: float,
+    max_seconds: float | None = None,
+) -> Array:
+    """Weights near the solution, most of them zero.
+
+    Args:
+        g: the function of all weights that is to be minimised.
+        D: the data, with a column for each weight; an array or a SciPy sparse array.
+        risk: the risk of the data in some columns of D.
+        penalty: the simple term of the weights with the given numbers.
+        l2: the multiple of |w|^2/2.
+        tol: the distance to the solution that is wanted.
+        max_seconds: wall-clock limit.
+    """
+    began, n = time.monotonic(), int(D.shape[1])
+    everything, p = np.arange(n), penalty(np.arange(n))
+    w: Array = np.asarray(p.project(np.zeros(n)))
+    W, goal = everything[:0], math.inf
+    for _ in range(ROUNDS):
+        slope = g.grad(w)
+        excess = np.abs(slope + p.subgradient(w, -slope))
+        outside = excess.copy()
+        outside[W] = 0.0
+        left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
+        arrived = goal <= SHARE * tol and norm(outside) <= SHARE * l2 * tol
+        if arrived or (left is not None and left <= 0.0):
+            break
+        used = np.flatnonzero(w)
+        more = min(max(FEWEST, 2 * used.size), n)
+        worst = np.argpartition(outside, n - more)[n - more :]
+        W = np.union1d(used, worst[outside[worst] > 0.0])
+        DW = D[:, W]
+        f = Saddle(risk(DW) + Quadratic(l2) + penalty(W), Quadratic(1.0), np.zeros((W.size, 1)))
+        goal = max(SHARE * tol, FALL * norm(excess[W]) / l2)
+        found = solve(f, w[W], tol=goal, max_seconds=left, history=False)
+        w = np.zeros(n)
+        w[W] = found.x
+    return w
