@@ -1,7 +1,22 @@
 """Simple functions: norms and constraints with a cheap prox, alone or added to a smooth function."""
 
+from saddlepoint.parts.simple.ball import Ball
 from saddlepoint.parts.simple.base import Pairing, Simple, Support
+from saddlepoint.parts.simple.euclidean import GroupBalls, Groups, Norm2
 from saddlepoint.parts.simple.l1_box import L1, Box, L1Box, NonNegative
 from saddlepoint.parts.simple.simplex import Simplex
 
-__all__ = ["L1", "Box", "L1Box", "NonNegative", "Pairing", "Simple", "Simplex", "Support"]
+__all__ = [
+    "L1",
+    "Ball",
+    "Box",
+    "GroupBalls",
+    "Groups",
+    "L1Box",
+    "NonNegative",
+    "Norm2",
+    "Pairing",
+    "Simple",
+    "Simplex",
+    "Support",
+]

@@ -63,7 +63,13 @@ def norm_bound(a: Array, operations: int = 0) -> float:
 
 
 def sum_error(a: Array, total: float) -> float:
-    """An upper bound of |sum(a) - total|.
+    """An upper bound of |sum(a) - total|."""
+    difference, error = sum_difference(a, total)
+    return raised(abs(difference) + error, 2)
+
+
+def sum_difference(a: Array, total: float) -> tuple[float, float]:
+    """The difference sum(a) - total and a bound on its error.
 
     The numbers are added up in pairs, whose rounding errors are known exactly and added up too.
     """
@@ -79,5 +85,6 @@ def sum_error(a: Array, total: float) -> float:
         rest = s
     lows.append(float(rest[0]))
     if not all(map(math.isfinite, lows)):
-        return math.inf
-    return raised(abs(math.fsum(lows)) + slack, 4) + 4.0 * n * flushed(a)
+        return math.inf, math.inf
+    difference = math.fsum(lows)
+    return difference, raised(slack + EPS * abs(difference), 4) + 4.0 * n * flushed(a)
