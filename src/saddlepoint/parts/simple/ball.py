@@ -23,7 +23,7 @@ from saddlepoint.ground.validation import positive, short_repr
 from saddlepoint.parts.simple.base import Pairing, Simple, Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import EPS, raised, sum_difference, sum_error, sum_of_products, wide
 from saddlepoint.parts.simple.euclidean import GroupBalls
-from saddlepoint.parts.simple.l1_box import UP, L1Box
+from saddlepoint.parts.simple.l1_box import UP, L1Box, limited
 from saddlepoint.parts.simple.simplex import nearest_in_simplex
 
 
@@ -74,6 +74,15 @@ class L1Ball(Structured):
     def diameter_in(self, n: int | None) -> float:
         """The distance of two opposite corners."""
         return 2.0 * self.radius
+
+    def subgradient(self, xh: Array, s: Array) -> Array:
+        """Zero in the interior; on the boundary one absolute value where xh is not zero, and at most this elsewhere."""
+        xp = namespace(s)
+        sizes, there = xp.abs(xh), xh != 0.0
+        count = xp.sum(xp.astype(there, s.dtype))
+        level = limited(xp.sum(choose(there, choose(xh < 0.0, -s, s), 0.0 * s)) / count, 0.0, None) + 0.0 * s
+        level = choose(xp.sum(wide(sizes)) + 0.0 * s < self.radius * (1.0 - 1e-12), 0.0 * s, level)
+        return choose(there, choose(xh < 0.0, -level, level), limited(s, -level, level))
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """The formula above. Outside of the ball it is that of radius x/|x|_1."""
@@ -171,6 +180,10 @@ class Ball(Structured):
     def dual_point(self, s: Array) -> Array:
         """The vector itself: the support function is finite everywhere."""
         return s
+
+    def subgradient(self, xh: Array, s: Array) -> Array:
+        """A vector near s that is a subgradient at xh, up to rounding."""
+        return self.ball.subgradient(xh, s)
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """The radius times the dual norm of s, minus <s, x>."""

@@ -30,7 +30,7 @@ Prox: TypeAlias = Callable[[Array, float], Array]
 Value: TypeAlias = Callable[[Array], float]
 Projection: TypeAlias = Callable[[Array], Array]
 
-INSIDE = 16.0  # a point counts as inside the domain if its distance is below this many roundings of its entries
+INSIDE = 64.0  # a point counts as inside the domain if its distance is below this many roundings of its entries
 
 
 class Support(IntEnum):

@@ -59,7 +59,8 @@ def _finite_sum(a: Array) -> float:
 
 def norm_bound(a: Array, operations: int = 0) -> float:
     """An upper bound of |a|, where each entry was computed with this many rounded operations; infinity if it is NaN."""
-    return raised(norm(a), int(a.shape[0]) + operations + 4) + flushed(a) * int(a.shape[0])
+    size = norm(a)
+    return 0.0 if size == 0.0 else raised(size, int(a.shape[0]) + operations + 4) + flushed(a) * int(a.shape[0])
 
 
 def sum_error(a: Array, total: float) -> float:

@@ -173,8 +173,13 @@ class Groups(Structured):
         return self.balls.shrunk(s, exactly=True)
 
     def subgradient(self, xh: Array, s: Array) -> Array:
-        """The vector s: ``pairing`` moves it onto the spheres."""
-        return s
+        """The gradient weight xh/|xh| for groups that are not zero; the vector s for the others."""
+        sizes = self.partition.norms(xh)
+        there, nothing = sizes > 0.0, namespace(sizes).zeros_like(sizes)
+        factor = (self.balls.radii.like(sizes) + nothing) / choose(there, sizes, nothing + 1.0)
+        curved = wide(xh) * self.partition.spread(factor, xh)
+        on_curve = self.partition.spread(there, xh) & (curved == curved)
+        return space_of(s).cast(choose(on_curve, curved, wide(s)))
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """sum_G weight |x_G| - <x_G, s_G>."""
@@ -298,6 +303,12 @@ class GroupBalls(Structured):
         free = self.balls.radii.like(sizes) + 0.0 * sizes == math.inf
         return choose(self.partition.spread(free, s), 0.0 * s, s)
 
+    def subgradient(self, xh: Array, s: Array) -> Array:
+        """The vector s, with zeros for groups in whose interior xh is."""
+        sizes = self.partition.sizes(xh)
+        inside = sizes < self.balls.radii.like(sizes) * (1.0 - 1e-12)
+        return choose(self.partition.spread(inside, s) & (s == s), 0.0 * s, s)
+
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """sum_G radius |s_G| - <x_G, s_G>."""
         return self.balls.gap(wide(s), wide(x), False)[0]
@@ -373,8 +384,13 @@ class GroupsL1(Structured):
         return space.cast(choose(rest == 0.0, wide(u), choose(whole < 0.0, -size, size)))
 
     def subgradient(self, xh: Array, s: Array) -> Array:
-        """The vector s: ``pairing`` moves its parts."""
-        return s
+        """The sum of a subgradient of the groups and one of the l1 norm."""
+        if isinstance(xh, np.ndarray) and not xh.any():
+            return s
+        sizes = self.groups.partition.norms(xh)
+        there = self.groups.partition.spread(sizes > 0.0, xh) & (s == s)
+        curved = self.groups.subgradient(xh, 0.0 * s)
+        return choose(there, curved + self.other.subgradient(xh, s - curved), s)
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """The sum of the gaps of the two parts of s."""
