@@ -28,6 +28,7 @@ from saddlepoint.parts.simple import (
     Simplex,
     Support,
 )
+from saddlepoint.problems.certify import CertifiedPoint, certify
 from saddlepoint.problems.check import Finding, Report, check
 from saddlepoint.problems.files.stores import stream
 from saddlepoint.problems.saddle import Saddle
@@ -50,6 +51,7 @@ __all__ = [
     "Batch",
     "Box",
     "Certificate",
+    "CertifiedPoint",
     "Coupling",
     "Entropy",
     "Finding",
@@ -85,6 +87,7 @@ __all__ = [
     "Support",
     "apps",
     "as_coupling",
+    "certify",
     "check",
     "load_result",
     "make_method",
