@@ -286,7 +286,7 @@ def campaign(name: str, every: int = 1, first: int = 0) -> Iterator[Outcome]:
     case, problem = CASES[name], CASES[name].problem()
     with tempfile.TemporaryDirectory() as folder, mock.patch("os.fsync"):  # when the disk has it does not matter
         file = Path(folder) / "run"
-        with suppress(sp.AssumptionError):  # of the problem with a lie; its run is written before that
+        with suppress(sp.AssumptionError):  # of the problem with a false claim; its run is written before that
             sp.solve(problem.f, method=case.method, tol=1e-13, max_calls=WRITTEN, checkpoint=file, storage=case.storage)
         content = store.read(file, 1 << 30)
         for k, (what, forged) in enumerate(changes(content)):
@@ -295,14 +295,14 @@ def campaign(name: str, every: int = 1, first: int = 0) -> Iterator[Outcome]:
 
 
 def bad(name: str, found: Outcome) -> bool:
-    """Whether an outcome is none that a forged file may have. A run that was told a lie may say so."""
+    """Whether an outcome is none that a forged file may have. A run with a false claim may say so."""
     return found.kind not in GOOD and not (found.kind == "accused" and "too large" in name)
 
 
 def main(every: int = 1, names: tuple[str, ...] = tuple(CASES)) -> int:
     """Print the table, as Markdown, and what went wrong; return how often that was."""
     wrong: list[tuple[str, Outcome]] = []
-    print("| run | changes | refused | solved, true | unsolved, true | a lie found | anything else | seconds |")
+    print("| run | changes | refused | solved, true | unsolved, true | false claim found | anything else | seconds |")
     print("|---|---|---|---|---|---|---|---|")
     for name in names:
         began, kinds = time.perf_counter(), Counter[str]()
@@ -311,8 +311,15 @@ def main(every: int = 1, names: tuple[str, ...] = tuple(CASES)) -> int:
             if bad(name, found):
                 wrong.append((name, found))
         good = [kinds[kind] for kind in GOOD]
-        lies = kinds["accused"] if "too large" in name else 0
-        row = [name, kinds.total(), *good, lies, kinds.total() - sum(good) - lies, f"{time.perf_counter() - began:.0f}"]
+        claims = kinds["accused"] if "too large" in name else 0
+        row = [
+            name,
+            kinds.total(),
+            *good,
+            claims,
+            kinds.total() - sum(good) - claims,
+            f"{time.perf_counter() - began:.0f}",
+        ]
         print(f"| {' | '.join(map(str, row))} |", flush=True)
     for name, found in wrong:
         print(f"{name}: {found.what}: {found.kind}: {found.words}"[:400])

@@ -2,15 +2,18 @@
 
     python benchmarks/honesty.py [--runs 100000] [--seed N] [--kind NAME] [--workers 2] [--out F.json] [--resume]
     python benchmarks/honesty.py --kind NAME --seed N --case K     # one case again, with every answer
+    python benchmarks/honesty.py --merge A.json B.json [--out F.json] [--report PAGE.md]
 
 Problems of many kinds are drawn at random, true ones and wrong ones, and given to every way into the library. Their
 solutions are known in decimal arithmetic of 60 digits. Every bound that is returned is compared with the truth:
 
 - a false bound is one below the truth, whether the run was solved or not;
 - a false accusation is an error that says that something is wrong with a true problem;
-- a lie is found if the run ends with an error or unsolved, and harmless if the bound is true in spite of it.
+- a false claim is found if the run ends with an error or unsolved, and harmless if the bound is true in spite of it.
 
-The seed is the date unless one is given, so that every day has its own problems. Counts are added up in F.json.
+The seed is the date unless one is given, so that every day has its own problems. Counts are added up in F.json. Several
+processes, also on several machines, each take a seed of their own; ``--merge`` makes one table of their files.
+``--without`` leaves out kinds, and formats of files (zarr, h5, parquet) whose package is not installed.
 """
 
 from __future__ import annotations
@@ -33,13 +36,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from honest.applications import APPLICATIONS, Claim, ratio
-from honest.doors import DOORS, FORGED, WRONG
 from honest.draws import Case
 from honest.exact import NoSolutionError
+from honest.false_claims import FALSE_CLAIMS
 from honest.judge import ACCUSING, judge
-from honest.lies import LIES
 from honest.problems import TRUE, ordinary, own
-from honest.table import Tally, is_lie, report
+from honest.table import Tally, is_false_claim, report
+from honest.ways_in import FORGED, FORMATS, WAYS_IN, WRONG, formats
 
 import saddlepoint as sp
 
@@ -49,7 +52,7 @@ def forged(rng: np.random.Generator) -> Case:
     return ordinary(rng) if rng.random() < 0.5 else own(rng)
 
 
-KINDS: dict[str, Any] = {**TRUE, **LIES, "lie: forged checkpoint": forged, **APPLICATIONS}
+KINDS: dict[str, Any] = {**TRUE, **FALSE_CLAIMS, "false claim: forged checkpoint": forged, **APPLICATIONS}
 SLOW = {  # kinds that take long: one case of them for ten of others
     "saturation",
     "long rows",
@@ -77,17 +80,18 @@ def claims(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
     try:
         found = list(APPLICATIONS[kind](generator(kind, seed, number)))
     except NoSolutionError:
-        yield {"kind": kind, "case": number, "door": "", "outcome": "undecided", "words": ""}
+        yield {"kind": kind, "seed": seed, "case": number, "way": "", "outcome": "undecided", "words": ""}
     except Exception as error:
-        yield {"kind": kind, "case": number, "door": kind, **built(error)}
+        yield {"kind": kind, "seed": seed, "case": number, "way": kind, **built(error)}
     for claim in found:
         seconds, began = time.perf_counter() - began, time.perf_counter()
         below = claim.bound < math.inf and Decimal(claim.bound) < claim.truth
         words = f"{claim.name} {claim.bound:.6g} < {float(claim.truth):.6g}; {claim.message}" if below else ""
         yield {
             "kind": kind,
+            "seed": seed,
             "case": number,
-            "door": claim.door,
+            "way": claim.way,
             "seconds": seconds,
             "outcome": "false" if below else "true",
             "solved": claim.solved,
@@ -107,22 +111,23 @@ def verdicts(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
         case: Case = KINDS[kind](rng)
         case.exact.size()
     except NoSolutionError:
-        yield {"kind": kind, "case": number, "door": "", "outcome": "undecided", "words": ""}
+        yield {"kind": kind, "seed": seed, "case": number, "way": "", "outcome": "undecided", "words": ""}
         return
     except Exception as error:
-        yield {"kind": kind, "case": number, "door": "Saddle", **built(error)}
+        yield {"kind": kind, "seed": seed, "case": number, "way": "Saddle", **built(error)}
         return
-    doors = FORGED if "forged" in kind else WRONG if is_lie(kind) else DOORS
-    for door, share in doors.values():
+    ways = FORGED if "forged" in kind else WRONG if is_false_claim(kind) else WAYS_IN
+    for way, share in ways.values():
         if rng.random() >= share:
             continue
-        for answer in door(case, rng):
+        for answer in way(case, rng):
             found = judge(case, answer, rng.random() < GAPS)
             seconds, began = time.perf_counter() - began, time.perf_counter()
             yield {
                 "kind": kind,
+                "seed": seed,
                 "case": number,
-                "door": answer.door,
+                "way": answer.way,
                 "noisy": case.noisy,
                 "seconds": seconds,
                 **found._asdict(),
@@ -171,14 +176,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file for the counts")
     parser.add_argument("--report", type=Path, help="file for the page with all tables")
     parser.add_argument("--resume", action="store_true", help="add to the counts in the file")
+    parser.add_argument(
+        "--without", nargs="+", default=[], choices=[*KINDS, *FORMATS], help="kinds and formats of files"
+    )
+    parser.add_argument("--merge", type=Path, nargs="+", help="add up the counts in these files, and run nothing")
     given = parser.parse_args()
-    kinds = given.kind or list(KINDS)
+    formats[:] = [form for form in FORMATS if form not in given.without]
+    kinds = [kind for kind in given.kind or KINDS if kind not in given.without]
+    if given.merge:
+        conclude(merged(given.merge), given.out, given.report)
+        return
     if given.case is not None:
         for kind in kinds:
             for row in work((kind, given.seed, given.case)):
                 print(row)
         return
     tally = Tally(given.out if given.resume else None)
+    if given.seed not in tally.seeds:
+        tally.seeds, tally.next = [*tally.seeds, given.seed], {}
     began = saved = time.perf_counter()
     with multiprocessing.get_context("fork").Pool(given.workers) as pool:
         for rows in pool.imap_unordered(work, tasks(kinds, given.seed, tally), chunksize=1):
@@ -188,18 +203,30 @@ def main() -> None:
                 saved = time.perf_counter()
                 print(f"{tally.runs} runs, {saved - began:.0f} s", file=sys.stderr, flush=True)
                 if given.out is not None:
-                    tally.save(given.out, given.seed)
+                    tally.save(given.out)
             if tally.runs >= given.runs or time.perf_counter() - began > given.seconds:
                 pool.terminate()
                 break
-    if given.out is not None:
-        tally.save(given.out, given.seed)
-    tables = report(tally, KINDS, given.seed, sp.__version__)
-    if given.report is not None:
-        given.report.write_text(tables + "\n")
+    conclude(tally, given.out, given.report)
+
+
+def merged(paths: list[Path]) -> Tally:
+    """The sum of the counts in several files."""
+    total = Tally()
+    for path in paths:
+        total.merge(Tally(path))
+    return total
+
+
+def conclude(tally: Tally, out: Path | None, page: Path | None) -> None:
+    """Write the counts and the tables, print them, and end the process with 1 if anything is wrong, else with 0."""
+    if out is not None:
+        tally.save(out)
+    tables = report(tally, KINDS, sp.__version__)
+    if page is not None:
+        page.write_text(tables + "\n")
     print(tables, *tally.failed(), sep="\n")
-    names = ("false solved", "false", "accused", "crashed")
-    sys.exit(1 if any(tally.total(name) for name in names) else 0)
+    sys.exit(1 if tally.failures else 0)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import honesty  # noqa: E402
-from honest.table import Tally, is_lie  # noqa: E402
+from honest.table import Tally, is_false_claim  # noqa: E402
 
 SEED = 16
 KINDS = [kind for kind in honesty.KINDS if kind != "JAX"]  # JAX compiles for a minute
@@ -57,12 +57,39 @@ def test_the_campaign_sees_a_false_bound(monkeypatch):
 
 
 def test_wrong_claims_are_told_apart_by_their_names():
-    assert {is_lie(kind) for kind in honesty.KINDS} == {True, False}
+    assert {is_false_claim(kind) for kind in honesty.KINDS} == {True, False}
     tally = Tally()
-    row = {"kind": "lie: mu", "door": "solve", "case": 0, "words": ""}
+    row = {"kind": "false claim: mu", "seed": 0, "way": "solve", "case": 0, "words": ""}
     tally.add(row | {"outcome": "false", "solved": True})
     tally.add(row | {"outcome": "false", "solved": False})
     tally.add(row | {"outcome": "accused"})
     tally.add(row | {"outcome": "true", "solved": True})
     assert [tally.total(name) for name in ("false solved", "found", "harmless")] == [1, 2, 1]
     assert len(tally.failures) == 1
+
+
+def test_the_counts_of_several_processes_are_added_up(tmp_path):
+    """Each process has a seed of its own; one that is given twice would count cases twice."""
+    paths = []
+    for seed in (1, 2):
+        tally = Tally()
+        tally.seeds = [seed]
+        for k in range(5):
+            row = {"kind": "ordinary", "seed": seed, "way": "solve", "case": k, "outcome": "true", "ratio": 2.0}
+            tally.add(row | {"solved": True, "seconds": 0.1})
+        tally.add({"kind": "kinks", "seed": seed, "way": "solve", "case": 3, "outcome": "false", "words": "too small"})
+        paths.append(tmp_path / f"{seed}.json")
+        tally.save(paths[-1])
+    total = honesty.merged(paths)
+    assert total.runs == sum(Tally(path).runs for path in paths)
+    assert total.seeds == [1, 2]
+    assert [failure["seed"] for failure in total.failures] == [1, 2]
+    assert len(total.ratios["ordinary"]) == 10
+    page = honesty.report(total, honesty.KINDS, "0")
+    assert "| kinks | 2 | 0 | 0 | 2 |" in page
+    with pytest.raises(ValueError, match="the cases of seed 1 are counted already"):
+        total.merge(Tally(paths[0]))
+    with pytest.raises(SystemExit, match="1"):
+        honesty.conclude(total, tmp_path / "all.json", tmp_path / "page.md")
+    assert Tally(tmp_path / "all.json").runs == total.runs
+    assert "By `python benchmarks/honesty.py --seed N`" in (tmp_path / "page.md").read_text()

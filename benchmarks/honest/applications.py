@@ -30,7 +30,7 @@ NEWTON = 200  # most steps of Newton's method
 class Claim(NamedTuple):
     """What an application says, and the truth: ``bound`` must be at least ``truth``."""
 
-    door: str
+    way: str
     name: str
     bound: float
     truth: Decimal

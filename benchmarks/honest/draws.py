@@ -28,7 +28,7 @@ class Case:
     Attributes:
         f: the problem, as the library gets it.
         exact: the problem in decimal arithmetic.
-        lie: what is wrong about ``f``; empty if nothing is.
+        claim: what is wrong about ``f``; empty if nothing is.
         start: a starting point; None for zero.
         own_errors: exceptions that the caller's functions raise, which the library passes on.
         noisy: whether the gradients are computed with less accuracy than they seem to have.
@@ -42,7 +42,7 @@ class Case:
 
     f: sp.Saddle
     exact: Exact
-    lie: str = ""
+    claim: str = ""
     start: tuple[Array, Array] | None = None
     own_errors: tuple[type[BaseException], ...] = ()
     noisy: bool = False

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import saddlepoint as sp
 
-from .doors import Answer, FindingsError
 from .draws import Case
+from .ways_in import Answer, FindingsError
 
 # Words of errors that say that the caller's problem is not what the caller says.
 ACCUSING = (

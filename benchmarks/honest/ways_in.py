@@ -24,18 +24,19 @@ from saddlepoint.theory.certificate import NO_CERTIFICATE
 
 from .draws import Case, between
 from .exact import Exact
-from .lies import forge
+from .false_claims import forge
 from .numbers import Array
 
 CALLS = 60  # most calls of each oracle in a run
 SECONDS = 4.0  # most seconds of a run
 FORMATS = ("npy", "npy", "columns", "zarr", "h5", "parquet", "folder")
+formats = list(FORMATS)  # those that are used; some need a package that may not be installed
 
 
 class Answer(NamedTuple):
     """What one run returned, or the exception that it raised."""
 
-    door: str
+    way: str
     exact: Exact
     x: Array = None
     y: Array = None
@@ -55,20 +56,20 @@ def run(case: Case, **drawn: Any) -> Any:
     return sp.solve(problem(case), **drawn)
 
 
-def answer(door: str, exact: Exact, result: Any) -> Answer:
+def answer(way: str, exact: Exact, result: Any) -> Answer:
     """The answer of a result of ``solve``."""
     x, y = (np.asarray(v) for v in (result.x, result.y))
-    return Answer(door, exact, x, y, result.certificate, result.solved, result.message)
+    return Answer(way, exact, x, y, result.certificate, result.solved, result.message)
 
 
-def attempt(door: str, exact: Exact, made: Callable[[], Any]) -> Iterator[Answer]:
+def attempt(way: str, exact: Exact, made: Callable[[], Any]) -> Iterator[Answer]:
     """The answer of a run, or of its exception; one that holds a point is an answer as well."""
     try:
         result = made()
     except Exception as error:
-        yield Answer(door, exact, error=error)
+        yield Answer(way, exact, error=error)
         return
-    yield answer(door, exact, result)
+    yield answer(way, exact, result)
 
 
 def usable(f: sp.Saddle) -> list[str]:
@@ -104,7 +105,7 @@ def options(case: Case, rng: Generator) -> dict[str, Any]:
     return drawn | case.options
 
 
-# -- the doors ---------------------------------------------------------------------------------------------------------
+# -- the ways in -------------------------------------------------------------------------------------------------------
 
 
 def certificates(case: Case, rng: Generator) -> Iterator[Answer]:
@@ -226,7 +227,7 @@ def streams(case: Case, rng: Generator) -> Iterator[Answer]:
     A = case.rows
     if not isinstance(A, np.ndarray):
         return
-    form = str(rng.choice(FORMATS if A.shape[1] < 50 else FORMATS[:3]))
+    form = str(rng.choice(formats if A.shape[1] < 50 else formats[:3]))
     with tempfile.TemporaryDirectory() as name:
         source = write(A, Path(name), form, rng)
 
@@ -324,7 +325,7 @@ def batches(case: Case, rng: Generator) -> Iterator[Answer]:
         yield answer("batch of own functions", exact, result)
 
 
-DOORS: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] = {
+WAYS_IN: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] = {
     "certificate": (certificates, 1.0),
     "solve": (solve, 1.0),
     "batch": (batches, 1.0),

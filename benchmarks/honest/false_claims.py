@@ -51,7 +51,7 @@ def mu(rng: Generator) -> Case:
     for part, wrong in ((g, which != 1), (h, which != 0)):
         f = part.smooth
         parts.append(part.own(mu=min(factor * f.mu, f.L)) if wrong else part.own())
-    return warm(made(parts[0], parts[1], A, lie="mu"), rng)
+    return warm(made(parts[0], parts[1], A, claim="mu"), rng)
 
 
 def mu_slow(rng: Generator) -> Case:
@@ -63,7 +63,7 @@ def mu_slow(rng: Generator) -> Case:
     g = base.own(mu=factor * spectrum[0])
     h = quadratic(rng, int(rng.integers(1, 4)), 3.0)
     A = matrix(rng, m, len(h.linear), 0.01)  # type: ignore[attr-defined]
-    case = made(g, h, A, lie="mu")
+    case = made(g, h, A, claim="mu")
     xs, ys, _ = case.exact.solution
     x = xs.astype(float)
     x[0] += between(rng, -8, 0)
@@ -77,7 +77,7 @@ def mu_of_quadratic(rng: Generator) -> Case:
     base, h = quadratic(rng, m, between(rng, 0.5, 3)), quadratic(rng, n)
     factor = min(between(rng, 0.1, 2), base.smooth.L / base.smooth.mu)
     smooth = sp.Quadratic(base.P, base.b, mu=factor * base.smooth.mu)  # type: ignore[attr-defined]
-    return warm(made(functions.As(base, smooth), h, matrix(rng, m, n, between(rng, -2, 1)), lie="mu"), rng)
+    return warm(made(functions.As(base, smooth), h, matrix(rng, m, n, between(rng, -2, 1)), claim="mu"), rng)
 
 
 def mu_in_domain(rng: Generator) -> Case:
@@ -97,7 +97,7 @@ def mu_in_domain(rng: Generator) -> Case:
     factor = min(between(rng, 0.5, 2), 0.999 / spectrum[0]) if m > 1 else between(rng, 0.3, 1.5)
     g = base.own(grad=grad, mu=factor * spectrum[0], L=max(1.0, factor * spectrum[0]))
     h = quadratic(rng, n, 3.0, 1.0, 0.01)
-    case = made(g, h, 0.001 * matrix(rng, m, n, 1.0), lie="mu", own_errors=(FloatingPointError,))
+    case = made(g, h, 0.001 * matrix(rng, m, n, 1.0), claim="mu", own_errors=(FloatingPointError,))
     case.start = np.ones(m), np.zeros(n)
     return case
 
@@ -106,7 +106,7 @@ def smoothness(rng: Generator) -> Case:
     """An L that is too small."""
     g, h, A = meant(rng)
     f = g.smooth
-    return made(g.own(L=max(f.L / between(rng, 0.1, 2), f.mu)), h.own(), A, lie="L")
+    return made(g.own(L=max(f.L / between(rng, 0.1, 2), f.mu)), h.own(), A, claim="L")
 
 
 class Wrong(Product):
@@ -140,7 +140,7 @@ def transpose(rng: Generator) -> Case:
         g, h = g.own(), h.own()
     exact = Exact(g, h, A)
     true = sp.Saddle(g.smooth, h.smooth, A)
-    case = Case(true, exact, lie="A'")
+    case = Case(true, exact, claim="A'")
 
     def build() -> sp.Saddle:
         return sp.Saddle(g.smooth, h.smooth, Wrong(A, At))
@@ -182,7 +182,7 @@ def gradient(rng: Generator) -> Case:
                 x *= 1.0 - 1e-3
         return p
 
-    return made(g.own(grad=wrong), h.own() if rng.random() < 0.5 else h, A, lie="gradient")
+    return made(g.own(grad=wrong), h.own() if rng.random() < 0.5 else h, A, claim="gradient")
 
 
 def noise(rng: Generator) -> Case:
@@ -197,7 +197,50 @@ def noise(rng: Generator) -> Case:
         return p + level * (p * e if relative else e * max(1.0, g.smooth.L))
 
     said = {} if rng.random() < 0.7 else {"accuracy": float(rng.choice([1e-16, 1e-12]))}
-    return made(g.own(grad=noisy, **said), h, A, lie="noise", noisy=True)
+    return made(g.own(grad=noisy, **said), h, A, claim="noise", noisy=True)
+
+
+def rounded(rng: Generator) -> Case:
+    """Gradients that are constant in small regions: rounded coarsely, or kept in a cache of rounded points."""
+    g, h, A = meant(rng, 8)
+    grain, pick = between(rng, -9, -0.5), int(rng.integers(3))
+    kept: dict[bytes, Array] = {}
+
+    def coarse(x: Array) -> Array:
+        cells = np.round(x / grain)
+        match pick:
+            case 0:
+                return g.floats(grain * cells)
+            case 1:
+                unit = grain * max(1.0, g.smooth.L)
+                return unit * np.round(g.floats(x) / unit)
+            case _:
+                return np.array(kept.setdefault(cells.tobytes(), g.floats(x)))
+
+    return made(g.own(grad=coarse), h, A, claim="noise", noisy=True)
+
+
+def memory(rng: Generator) -> Case:
+    """Gradients that depend on the calls before: their error drifts away from 0, or they lag behind the point."""
+    g, h, A = meant(rng, 8)
+    level, pace, drifts = between(rng, -9, -2), between(rng, 0, 3.5), rng.random() < 0.5
+    direction = max(1.0, g.smooth.L) * rng.standard_normal(A.shape[0])
+
+    def build() -> sp.Saddle:
+        state: dict[str, Any] = {"calls": 0, "last": np.zeros(A.shape[0])}
+
+        def remembering(x: Array) -> Array:
+            state["calls"] += 1
+            behind, state["last"] = state["last"] - x, np.array(x)
+            if drifts:
+                return g.floats(x) + level * np.sin(state["calls"] / pace) * direction
+            return g.floats(x + level * behind)
+
+        return sp.Saddle(g.own(grad=remembering).smooth, h.smooth, A)
+
+    case = made(g.own(), h, A, claim="memory", noisy=True)
+    case.build = build  # each run begins with an empty memory
+    return case
 
 
 def callbacks(rng: Generator) -> Case:
@@ -212,7 +255,7 @@ def callbacks(rng: Generator) -> Case:
                 v.flags.writeable = True
                 v[:] = 0.5 * v + 1.0
 
-    return made(g, h, A, lie="state", options={"callback": meddle})
+    return made(g, h, A, claim="state", options={"callback": meddle})
 
 
 def prox(rng: Generator) -> Case:
@@ -229,20 +272,22 @@ def prox(rng: Generator) -> Case:
     else:
         wrong = sp.Smooth(f.grad, mu=f.mu, L=f.L, quadratic=True)
         h = quadratic(rng, n)
-    return made(functions.As(g, wrong), h, matrix(rng, m, n, between(rng, -1, 1)), lie="prox")
+    return made(functions.As(g, wrong), h, matrix(rng, m, n, between(rng, -1, 1)), claim="prox")
 
 
-LIES: dict[str, Callable[[Generator], Case]] = {
-    "lie: mu": mu,
-    "lie: mu, slow start": mu_slow,
-    "lie: mu of Quadratic": mu_of_quadratic,
-    "lie: mu in a domain": mu_in_domain,
-    "lie: L": smoothness,
-    "lie: A'": transpose,
-    "lie: gradient": gradient,
-    "lie: noise": noise,
-    "lie: callback": callbacks,
-    "lie: prox": prox,
+FALSE_CLAIMS: dict[str, Callable[[Generator], Case]] = {
+    "false claim: mu": mu,
+    "false claim: mu, slow start": mu_slow,
+    "false claim: mu of Quadratic": mu_of_quadratic,
+    "false claim: mu in a domain": mu_in_domain,
+    "false claim: L": smoothness,
+    "false claim: A'": transpose,
+    "false claim: gradient": gradient,
+    "false claim: noise": noise,
+    "false claim: rounded gradients": rounded,
+    "false claim: memory": memory,
+    "false claim: callback": callbacks,
+    "false claim: prox": prox,
 }
 
 
