@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.parts.coupling import jax_kernels
+from saddlepoint.ground.compensated import Sum
+from saddlepoint.parts.coupling import jax_kernels, triton_dot2, triton_norms
 from saddlepoint.parts.coupling import triton_kernels as kernels
 from saddlepoint.parts.coupling.array import ArrayCoupling
 
@@ -53,6 +55,35 @@ class CudaCoupling(ArrayCoupling):
         shift = None if e is None else kernels.as_torch(e)
         t, u = kernels.through(self._torch, kernels.as_torch(y), s, shift)
         return kernels.like(t, y), kernels.like(u, y)
+
+    @cached_property
+    def _column_norms(self) -> Array:
+        found = triton_norms.row_norms(self._torch.T)
+        return super()._column_norms if found is None else self._like_A(found)
+
+    @cached_property
+    def _row_norms(self) -> Array:
+        found = triton_norms.row_norms(self._torch)
+        return super()._row_norms if found is None else self._like_A(found)
+
+    def _like_A(self, tensor: Any) -> Array:
+        array: Array = kernels.like(tensor, self.A)
+        return array
+
+    def careful_mul(self, y: Array) -> Sum | None:
+        """A y in about twice the digits."""
+        return self._dot2(self._torch, y) or super().careful_mul(y)
+
+    def careful_tmul(self, x: Array) -> Sum | None:
+        """A' x in about twice the digits."""
+        return self._dot2(self._torch.T, x) or super().careful_tmul(x)
+
+    def _dot2(self, A: Any, y: Array) -> Sum | None:
+        """A y by one pass over A; None if y is not a vector of float64."""
+        vector = kernels.as_torch(y)
+        if vector.dtype != kernels.torch.float64:
+            return None
+        return Sum(*(kernels.like(part, y) for part in triton_dot2.dot2(A, vector)))
 
 
 def _traced(array: Any) -> bool:

@@ -35,7 +35,7 @@ from saddlepoint.ground.errors import ProblemError
 if TYPE_CHECKING:
     import triton.language as tl
 
-__all__ = ["as_torch", "available", "both", "fuses", "independent", "like", "mul", "plan", "through", "tmul"]
+__all__ = ["as_torch", "available", "both", "fuses", "independent", "launch", "like", "mul", "plan", "through", "tmul"]
 
 Tensor = Any
 Kind = Literal["both", "through"]
@@ -473,7 +473,7 @@ def _run_independent(
     number, on_gpu = _factor(s)
     arguments = (A, y, x, on_gpu, dots, sums, *A.stride(), m, n, width, number)
     arguments += (kind, x is not None, _on_gpu(s), plan.narrow, rows, plan.span, members, teams, stages)
-    _launch(independent, teams * members, arguments, num_warps=plan.warps)
+    launch(independent, teams * members, arguments, num_warps=plan.warps)
     if kind != "tmul" and members > 1:
         _sum_rows(dots, t)
     if kind != "mul" and teams > 1:
@@ -494,14 +494,14 @@ def _run_cooperative(
     arguments = (A, *A.stride(), m, n, width, y, e, *_factor(s), t, dots, sums)
     arguments += (e is not None, _on_gpu(s), NAN[size], *_poll(size, pack), pack)
     arguments += (rows, plan.span, members, members_up, teams, stages)
-    _launch(_cooperative, teams * members, arguments, num_warps=plan.warps, launch_cooperative_grid=True)
+    launch(_cooperative, teams * members, arguments, num_warps=plan.warps, launch_cooperative_grid=True)
     if teams > 1:
         _sum_rows(sums, u)
 
 
 def _sum_rows(parts: Tensor, out: Tensor) -> None:
     count, size = parts.shape
-    _launch(
+    launch(
         _add_up, math.ceil(size / 32), (parts, out, count, size, min(256, _ceil_power_of_two(count)), 32), num_warps=8
     )
 
@@ -509,7 +509,7 @@ def _sum_rows(parts: Tensor, out: Tensor) -> None:
 _launchers: dict[tuple[Any, ...], Any] = {}
 
 
-def _launch(kernel: Any, programs: int, arguments: tuple[Any, ...], **options: Any) -> None:
+def launch(kernel: Any, programs: int, arguments: tuple[Any, ...], **options: Any) -> None:
     """Launch on the GPU that holds the first argument.
 
     Triton inspects all arguments at every launch, which takes the host longer than everything else. The compiled kernel
