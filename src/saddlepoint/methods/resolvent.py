@@ -11,13 +11,16 @@ a A y = p - x - rx and a A' x = y - q + ry.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.theory.apfb import apfb_steps, floored
 from saddlepoint.theory.dippa import cg_steps
+
+if TYPE_CHECKING:
+    from saddlepoint.parts.coupling.triton_cg import Vectors
 
 SMALL = 64  # smaller dimension of A up to which A is factorised
 REFRESH = 16  # number of steps after which A y and A' x are computed anew, so that rounding errors do not add up
@@ -83,6 +86,11 @@ def by_cg(
         return Solution(x, y, rx, ry)
     x, y = p - start.aAy, start.y
     r = q - y + a * A.tmul(x)
+    if tol == 0.0 and steps is None and origin is not None and getattr(x, "is_cuda", False):
+        from saddlepoint.parts.coupling.triton_cg import Vectors
+
+        if Vectors.can_hold(x, y, r, *origin):
+            return _on_gpu(A, Vectors(a, x, y, r, origin), relative)
     d, rr = r, inner(r, r)
     if steps is None:
         steps = cg_steps(a * A.norm, math.sqrt(rr) / tol if tol > 0.0 else HARDEST) if tol + relative > 0.0 else 0
@@ -103,6 +111,16 @@ def by_cg(
         before, rr = rr, inner(r, r)
         d = r + (rr / before) * d
     return Solution(x, y, 0.0, r)
+
+
+def _on_gpu(A: Coupling, vectors: Vectors, relative: float) -> Solution:
+    """The same until the residual is ``relative`` times the distance from the origin; one wait for the GPU a step."""
+    for _ in range(cg_steps(vectors.a * A.norm, HARDEST)):
+        numbers = vectors.read()
+        if numbers.curvature == 0.0 or not numbers.rr > relative * relative * numbers.moved:
+            break
+        vectors.step(*A.through(vectors.d))
+    return Solution(vectors.x, vectors.y, 0.0, vectors.r)
 
 
 def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int | None = None) -> Solution:

@@ -19,9 +19,9 @@ from saddlepoint.problems.saddle import Saddle
 Leaves = Callable[[list[Any]], list[Any]]  # one step, on the arrays of a state
 Steps = Callable[[Any, int], Any]  # (state, how many) -> state
 
-UNROLLED = 16  # steps of one graph: the state is copied back only after them
+UNROLLED = 4  # steps of one graph: more of them take longer to capture, and fewer copy the state more often
 UNFORESEEN = (TypeError, AttributeError, RuntimeError)  # what a step raises that cannot be compiled
-WARM = 3  # steps before a graph is captured: libraries set themselves up in the first ones
+WARM = 2  # steps before a graph is captured: libraries set themselves up in the first ones
 
 
 class Loops(dict[Any, Steps]):
