@@ -28,7 +28,6 @@ from saddlepoint.parts.simple import (
     Simplex,
     Support,
 )
-from saddlepoint.problems.certify import CertifiedPoint, certify
 from saddlepoint.problems.check import Finding, Report, check
 from saddlepoint.problems.files.stores import stream
 from saddlepoint.problems.saddle import Saddle
@@ -51,7 +50,6 @@ __all__ = [
     "Batch",
     "Box",
     "Certificate",
-    "CertifiedPoint",
     "Coupling",
     "Entropy",
     "Finding",
@@ -87,7 +85,6 @@ __all__ = [
     "Support",
     "apps",
     "as_coupling",
-    "certify",
     "check",
     "load_result",
     "make_method",

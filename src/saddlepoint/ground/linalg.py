@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import FLOAT64, Array, namespace, rows_like, space_of
+from saddlepoint.ground.arrays import FLOAT64, Array, namespace, rows_like, space_of, to_host
 
 
 def inner(a: Array, b: Array) -> float:
@@ -33,6 +37,87 @@ def _careful_norm(a: Array, square: float) -> float:
     unit = power_of_two(largest)
     scaled = space.wide.cast(a) * (1.0 / unit)
     return unit * math.sqrt(inner(scaled, scaled))
+
+
+def host_norm(a: Any) -> float:
+    """|a| of a tame NumPy vector without BLAS, whose threads take milliseconds to wake up beside work for a GPU."""
+    return math.sqrt(float(np.sum(a * a)))
+
+
+def asked_together(a: Array) -> bool:
+    """Whether numbers that are computed from this array should be asked for together.
+
+    That is so for libraries whose arrays may be on a GPU: there, every number that the host reads is a wait.
+    """
+    return not isinstance(a, np.ndarray) and namespace(a).__name__ != "sharded"
+
+
+def inners(vectors: Sequence[Array]) -> Array:
+    """The inner products of some vectors of one length with one another, in float64, as a NumPy matrix.
+
+    They are asked for together (see ``asked_together``).
+
+    Example:
+        >>> import numpy as np
+        >>> from saddlepoint.ground.linalg import inners
+        >>> inners([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
+        array([[ 5., 11.],
+               [11., 25.]])
+    """
+    first = vectors[0]
+    if isinstance(first, np.ndarray):
+        V = np.stack(vectors).astype(FLOAT64)
+        return np.asarray(V @ V.T)
+    if not asked_together(first):
+        return np.array([[inner(a, b) for b in vectors] for a in vectors])
+    xp = namespace(first)
+    compute = jax_program(_gram, 0) if xp.__name__.startswith("jax") else _gram
+    return to_host(compute(xp, tuple(vectors)))
+
+
+def lengths(vectors: Sequence[Array]) -> list[float]:
+    """The norms of some vectors, which may differ in length; they are asked for together (see ``asked_together``)."""
+    if not asked_together(vectors[0]):
+        return list(map(norm, vectors))
+    xp = namespace(vectors[0])
+    alike: dict[Any, list[int]] = {}  # the places of the vectors of one size and dtype
+    for k, vector in enumerate(vectors):
+        alike.setdefault((vector.shape[0], vector.dtype), []).append(k)
+    compute = jax_program(_lengths, 0) if xp.__name__.startswith("jax") else _lengths
+    found = to_host(compute(xp, tuple(tuple(vectors[k] for k in places) for places in alike.values())))
+    known = dict(zip((k for places in alike.values() for k in places), found.tolist(), strict=True))
+    return [
+        known[k] if 1e-140 < known[k] < math.inf else norm(vector)  # of others, digits or all may be lost
+        for k, vector in enumerate(vectors)
+    ]
+
+
+def _gram(xp: Any, vectors: tuple[Array, ...]) -> Array:
+    V = _wide(xp, xp.stack(vectors))
+    product: Array = V @ V.T
+    return product
+
+
+def _lengths(xp: Any, groups: tuple[tuple[Array, ...], ...]) -> Array:
+    """The norms, in float64, of some groups of vectors; those of a group have one size and dtype."""
+    found = [xp.linalg.vector_norm(_wide(xp, xp.stack(vectors)), axis=1) for vectors in groups]
+    joined: Array = found[0] if len(found) == 1 else xp.concat(found)
+    return joined
+
+
+def _wide(xp: Any, array: Array) -> Array:
+    wide: Array = array if array.dtype == xp.float64 else xp.astype(array, xp.float64)
+    return wide
+
+
+@cache
+def jax_program(function: Callable[..., Any], *static: int) -> Callable[..., Any]:
+    """The function as one program of JAX: each operation by itself would take longer to start than to compute.
+
+    Arguments at the places ``static`` are compiled in.
+    """
+    program: Callable[..., Any] = import_module("jax").jit(function, static_argnums=static)
+    return program
 
 
 def norms(a: Array, axis: int) -> Array:
@@ -112,6 +197,16 @@ class Rows:
     def full(self) -> bool:
         """Whether there is no room for another row."""
         return self.count == self.most
+
+    def combined(self, weights: Array) -> Array:
+        """The sum of the rows with these weights, a NumPy array.
+
+        JAX would compile a program for each number of rows, so there the weights are filled up with zeros.
+        """
+        jax = hasattr(self.buffer, "at")
+        filled = np.concatenate([weights, np.zeros(self.most - self.count)]) if jax else weights
+        total: Array = space_of(self.buffer).cast(filled) @ (self.buffer if jax else self.matrix)
+        return total
 
     def start_row(self, row: Array) -> Array:
         """A copy of ``row`` to compute the next row in; with NumPy it is in the buffer, where ``append`` leaves it."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
 from saddlepoint.ground.errors import AssumptionError, ProblemError
-from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.linalg import asked_together, host_norm, inner, inners, lengths, norm
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.adjoint import PRODUCTS, wrong_transpose
 from saddlepoint.parts.functions.circulation import Circulation, circulation
@@ -85,7 +85,7 @@ class Pair(NamedTuple):
     @classmethod
     def of(cls, dx: Array, dp: Array, mu: float, L: float) -> Pair:
         """The pair of these differences, at any scale, compared with mu and L."""
-        length, change = norm(dx), norm(dp)
+        length, change = lengths([dx, dp])
         if length == 0.0 or not math.isfinite(length + change):
             return cls(length, change, 0.0, change)
         away = norm(dp - (0.5 * (L + mu)) * dx)
@@ -169,17 +169,34 @@ class GradientCheck:
             raise changed_argument(self.name)
         return p
 
-    def see(self, x: Array, p: Array) -> None:
-        """Note the gradient p at x, and raise AssumptionError if it refutes mu or L."""
+    def agrees(self, x: Array, p: Array) -> bool | None:
+        """Whether the gradient p at x agrees with the last one at first sight; None if they were not compared.
+
+        If it does, it is finite: on a GPU this saves the question. NumPy arrays are not compared here.
+        """
+        if self.x is None or self.p is None or p is self.p or not self._is_next(self.seen + 1):
+            return None
+        return self._agree(x, p, self.x, self.p) if asked_together(x) else None
+
+    @staticmethod
+    def _is_next(number: int) -> bool:
+        """Whether the call with this number is compared with the one before."""
+        return number <= ALL or number % EVERY == 0
+
+    def see(self, x: Array, p: Array, agrees: bool | None = None) -> None:
+        """Note the gradient p at x, and raise AssumptionError if it refutes mu or L.
+
+        ``agrees`` is what the method of that name has returned, if it was asked.
+        """
         self.seen += 1
-        if self.seen > ALL and self.seen % EVERY:
+        if not self._is_next(self.seen):
             return
         if p is self.p:
             raise ProblemError(f"the gradient of {self.name} returned the same array twice; return a new one each time")
         if self.first is None:
             self.first = x, p
-        if self.x is not None and self.p is not None:
-            self.compare(x, p, self.x, self.p)
+        if self.x is not None and self.p is not None and not agrees:
+            (self.compare if agrees is None else self._compare_closely)(x, p, self.x, self.p)
         self.x, self.p = x, p
 
     def known(self, x: Array) -> Array | None:
@@ -202,8 +219,10 @@ class GradientCheck:
 
     def compare(self, x: Array, p: Array, x0: Array, p0: Array) -> None:
         """Raise AssumptionError if these two gradients refute mu or L, beyond all errors that they may have."""
-        if self._agree(x, p, x0, p0):
-            return
+        if not self._agree(x, p, x0, p0):
+            self._compare_closely(x, p, x0, p0)
+
+    def _compare_closely(self, x: Array, p: Array, x0: Array, p0: Array) -> None:
         pair = self._pair(x, p, x0, p0)
         allowed = self._assumed(x, p, x0, p0) + 2.0 * self.noise
         if not math.isfinite(pair.length + pair.change + allowed):
@@ -227,18 +246,35 @@ class GradientCheck:
             raise self._refutation(proof, x, p, noise)
 
     def _agree(self, x: Array, p: Array, x0: Array, p0: Array) -> bool:
-        """Whether three inner products already show that these gradients agree with mu and L, and teach nothing new."""
-        if not isinstance(x, np.ndarray):
+        """Whether a few inner products already show that these gradients agree with mu and L.
+
+        If they are flatter than any before, that needs a closer look, unless the numbers for it are at hand.
+        """
+        if isinstance(x, np.ndarray):
+            dx, dp = x - x0, p - p0
+            xx, xp, pp = inner(dx, dx), inner(dx, dp), inner(dp, dp)
+            size_x = size_p = math.inf  # not known
+        elif asked_together(x) and p.dtype == x.dtype:
+            dx = x - x0
+            xx, xp, pp, *squares = _pair_products(x, p, x0, p0, dx)
+            size_x, size_p = map(math.sqrt, squares)
+        else:
             return False
-        dx, dp = x - x0, p - p0
-        xx, xp, pp = inner(dx, dx), inner(dx, dp), inner(dp, dp)
-        if not (TAME < xx < 1.0 / TAME and TAME < pp < 1.0 / TAME) or xp < self.flattest * xx:
+        if not (TAME < xx < 1.0 / TAME and TAME < pp < 1.0 / TAME):
+            return False
+        flatter = xp < self.flattest * xx
+        if flatter and not math.isfinite(size_x + size_p):
             return False
         middle, half = 0.5 * (self.L + self.mu), 0.5 * (self.L - self.mu)
         size = pp + middle * middle * xx
         if not size - 2.0 * middle * xp + MARGIN * size <= half * half * xx:
             return False
         self.move = dx
+        if flatter:
+            length, change = math.sqrt(xx), math.sqrt(pp)
+            sizes = 2.0 * size_p + change + self.L * (2.0 * size_x + length)  # at least those of both points together
+            if UNITS * eps_of(p) * sizes + 2.0 * self.noise < 0.1 * max(change, self.mu * length):
+                self.flattest, self.flat = xp / xx, dx
         return True
 
     def _pair(self, x: Array, p: Array, x0: Array, p0: Array) -> Pair:
@@ -257,7 +293,8 @@ class GradientCheck:
         return self.grad(x)
 
     def _assumed(self, x: Array, p: Array, x0: Array, p0: Array) -> float:
-        return UNITS * eps_of(p) * (norm(p) + norm(p0) + self.L * (norm(x) + norm(x0)))
+        of_p, of_p0, of_x, of_x0 = lengths([p, p0, x, x0])
+        return UNITS * eps_of(p) * (of_p + of_p0 + self.L * (of_x + of_x0))
 
     def first_again(self) -> tuple[Array, Array] | None:
         """The gradient at the first point of the run as it is now, and as it was; None if there is none."""
@@ -409,7 +446,7 @@ class GradientCheck:
     def _random_line(self, x: Array, p: Array, seed: int) -> tuple[Array, Array, Array, Array]:
         """The ends of a line through x in a random direction, each with its gradient: as long as the domain allows."""
         draw = np.random.default_rng(seed).standard_normal(x.shape[0])
-        step = space_of(x).cast(draw * (length_scale(x, p, self.L) / np.linalg.norm(draw)))
+        step = space_of(x).cast(draw * (length_scale(x, p, self.L) / host_norm(draw)))
         ends = []
         for sign in (-1.0, 1.0):
             points = [x + (sign * closer) * step for closer in CLOSER] + [x]
@@ -563,10 +600,23 @@ class AdjointCheck:
         )
 
 
+def _pair_products(x: Array, p: Array, x0: Array, p0: Array, dx: Array) -> list[float]:
+    """The products dx'dx, dx'dp, dp'dp, x'x and p'p, where dp = p - p0, asked for together."""
+    if getattr(x, "is_cuda", False):
+        from saddlepoint.parts.coupling.triton_pairs import pair_products
+
+        found = pair_products(x, p, x0, p0)
+        if found is not None:
+            return [float(number) for number in found]
+    products = inners([dx, p - p0, x, p])
+    return [float(products[place]) for place in ((0, 0), (0, 1), (1, 1), (2, 2), (3, 3))]
+
+
 def check_estimate(A: Coupling, v: Array, product: Array, note: Note) -> None:
     """Raise AssumptionError if a product with v, by A or A', shows that |A| is larger than it was estimated."""
-    if norm(product) > SLACK * A.norm * norm(v):
-        raise larger_norm(A, norm(product) / norm(v), note)
+    size, length = lengths([product, v])
+    if size > SLACK * A.norm * length:
+        raise larger_norm(A, size / length, note)
 
 
 def larger_norm(A: Coupling, seen: float, note: Note) -> AssumptionError:

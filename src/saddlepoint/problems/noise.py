@@ -157,7 +157,7 @@ class MeasuredNoise:
         kept = self.kept.get(name, p)
         self.stale = self.stale or again is None or differ(again, kept)
         pairs = [(again, p), (again, kept), first or (None, None)]
-        apart = [sizes(a - b) / math.sqrt(2.0) for a, b in pairs if a is not None and b is not None]
+        apart = [size / math.sqrt(2.0) for size in sizes([a - b for a, b in pairs if a is not None and b is not None])]
         level = np.maximum.reduce([noise.level, *apart])
         return noise._replace(level=level if np.ndim(level) else float(level))
 

@@ -125,12 +125,11 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
         p = raw(x)
         if p.dtype is not dtype:
             p = space.cast(p)
-        if (
-            test_finite and not math.isfinite(inner(p, p)) and not all_finite(p)
-        ):  # the cheap test comes first; it can overflow
-            raise NotFinite
+        agrees = None if check is None else check.agrees(x, p)
+        if test_finite and not agrees and not math.isfinite(inner(p, p)) and not all_finite(p):
+            raise NotFinite  # the cheap test came first; it can overflow
         if check is not None:
-            check.see(x, p)
+            check.see(x, p, agrees)
         return p
 
     def prox(v: Array, t: float) -> Array:

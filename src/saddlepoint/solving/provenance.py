@@ -16,7 +16,6 @@ import scipy
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.citations import citations
-from saddlepoint.solving.target import Target
 
 SEED = 0  # of the random starts of the estimates of |A| and of L; they have no other
 
@@ -40,7 +39,7 @@ def provenance(
     method: Method,
     *,
     parameters: dict[str, float],
-    target: Target,
+    tol: float,
     storage: str | None,
     corrections: list[dict[str, Any]],
     begun: float,
@@ -53,8 +52,7 @@ def provenance(
         "versions": dict(environment()) | _library(f),
         "method": described(method),
         "parameters": dict(parameters),
-        "tol": target.most,
-        "target": target.argument,
+        "tol": tol,
         "dtype": str(f.dtype).rpartition(".")[2],
         "shape": list(f.shape),
         "coupling": type(f.A).__name__,

@@ -50,7 +50,7 @@ def make_result(run: Run, status: Status) -> Result:
             f,
             method,
             parameters=state.parameters,
-            target=state.target,
+            tol=state.tol,
             storage=method.storage if isinstance(method, Refined) else None,
             corrections=[correction._asdict() for correction in state.learned.corrections.values()],
             begun=state.session.began,
@@ -99,8 +99,7 @@ def _ending(run: Run) -> Ending:
     return Ending(
         certificate=monitor.certificate,
         mu_known=monitor.mu_known,
-        target=state.target,
-        reached=monitor.reached.best,
+        tol=state.tol,
         space=run.f.space,
         exhausted=(run.exhausted, run.meter.limits.get(run.exhausted, math.inf)),
         at_rounding_floor=monitor.at_rounding_floor,

@@ -27,9 +27,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from saddlepoint.ground.arrays import Array, concat, space_of, split_like, to_host
+from saddlepoint.ground.arrays import Array, concat, namespace, space_of, split_like, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import Rows, inner, norm
+from saddlepoint.ground.linalg import Rows, asked_together, inner, jax_program, norm
 from saddlepoint.ground.states import arrays, with_arrays
 from saddlepoint.methods.base import Method, int_option
 from saddlepoint.methods.condat_vu import CondatVu
@@ -42,6 +42,17 @@ from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import IMPLICIT, lpd_gs_order, scaled_gradient_order
 
 DEPENDENT = 1e-10  # a column is left out if its relative distance from the span of the others is below this
+
+
+class NewRow(NamedTuple):
+    """The part of a change of the residual that the rows of Q do not reach, and the numbers that go with it."""
+
+    q: Array
+    h: Array  # the products of the change with the rows
+    Qr: Array  # the products of the new residual r with the rows
+    distance: float  # |q|
+    length: float  # |r|
+    qr: float | None = None  # <q, r>, if it is known
 
 
 class Memory(NamedTuple):
@@ -67,17 +78,43 @@ class Memory(NamedTuple):
         """The products of the rows of Q with r."""
         return self.factor[:-1, -1]
 
-    def with_residual(self, r: Array, size: int, length: float) -> Memory | None:
+    def look(self, r: Array, size: int) -> NewRow | float:
+        """The row for the next residual r, where that takes one wait, as on a GPU; otherwise only the length of r."""
+        if asked_together(r) and len(self.factor) and not self.Q.full:
+            return self._row_on_device(r, size)
+        return norm(r[:size])
+
+    def with_residual(self, r: Array, size: int, seen: NewRow | float) -> Memory | None:
         """The memory with the next residual, for a plain step from it. The first ``size`` entries have a weight.
 
-        ``length`` is their norm. A change of the residual that is 0 or depends on earlier ones is left out. None if
-        there is no room.
+        ``seen`` is what ``look`` has returned. A change of the residual that is 0 or depends on earlier ones is left
+        out. None if there is no room.
         """
         k, Q, factor, moves = self.Q.count, self.Q, self.factor, self.moves
         if not len(factor):
             return Memory(r, Q, np.zeros((1, 1)), np.ones((1, 1)))
         if Q.full:
             return None
+        row = seen if isinstance(seen, NewRow) else self._row(r, size, seen)
+        q, h, Qr, distance = row[:4]
+        least = max(DEPENDENT * math.hypot(distance, norm(h)), 2.0 / space_of(q).largest)  # 1/distance stays finite
+        if not distance > least:  # the part of r that the rows do not reach is the same, and the move is not kept
+            factor, moves = factor.copy(), moves.copy()
+            factor[:k, k], moves[k, :k], moves[k, k] = Qr, Qr, 1.0
+            return Memory(r, Q, factor, moves)
+        q *= 1.0 / distance
+        qr = inner(q[:size], r[:size]) if row.qr is None else row.qr / distance
+        triangle, table = np.zeros((k + 2, k + 2)), np.empty((k + 2, k + 2))
+        triangle[:k, :k], triangle[:k, k], triangle[:k, k + 1] = factor[:k, :k], h, Qr
+        triangle[k, k:] = distance, qr
+        table[: k + 1, :k], table[: k + 1, k + 1] = moves[:, :k], moves[:, k]
+        table[: k + 1, k] = (qr - distance) * moves[:, k]  # the p of before is the new p plus (qr - distance) q
+        table[k + 1, :k], table[k + 1, k:] = Qr, (qr, 1.0)
+        return Memory(r, Q.append(q), triangle, table)
+
+    def _row(self, r: Array, size: int, length: float) -> NewRow:
+        """The row for the next residual r, whose first ``size`` entries have the norm ``length``."""
+        k, Q = self.Q.count, self.Q
         rows = Q.matrix[:, :size]
         Qr = on_host(rows @ r[:size]) if k else self.Qr
         h = Qr - self.Qr
@@ -89,20 +126,21 @@ class Memory(NamedTuple):
             more = on_host(rows @ q[:size])
             h, q = h + more, subtracted(q, more, Q)
             distance = norm(q[:size])
-        least = max(DEPENDENT * math.hypot(distance, norm(h)), 2.0 / space_of(q).largest)  # 1/distance stays finite
-        if not distance > least:  # the part of r that the rows do not reach is the same, and the move is not kept
-            factor, moves = factor.copy(), moves.copy()
-            factor[:k, k], moves[k, :k], moves[k, k] = Qr, Qr, 1.0
-            return Memory(r, Q, factor, moves)
-        q *= 1.0 / distance
-        qr = inner(q[:size], r[:size])
-        triangle, table = np.zeros((k + 2, k + 2)), np.empty((k + 2, k + 2))
-        triangle[:k, :k], triangle[:k, k], triangle[:k, k + 1] = factor[:k, :k], h, Qr
-        triangle[k, k:] = distance, qr
-        table[: k + 1, :k], table[: k + 1, k + 1] = moves[:, :k], moves[:, k]
-        table[: k + 1, k] = (qr - distance) * moves[:, k]  # the p of before is the new p plus (qr - distance) q
-        table[k + 1, :k], table[k + 1, k:] = Qr, (qr, 1.0)
-        return Memory(r, Q.append(q), triangle, table)
+        return NewRow(q, h, Qr, distance, length)
+
+    def _row_on_device(self, r: Array, size: int) -> NewRow:
+        """The same on a GPU, where all numbers are asked for together; the rows are always subtracted twice."""
+        k, xp = self.Q.count, namespace(r)
+        jax = xp.__name__.startswith("jax")  # which compiles one program for all numbers of rows; the others are 0
+        compute, rows = (jax_program(_new_row, 0, 4), self.Q.buffer) if jax else (_new_row, self.Q.matrix)
+        q, numbers = compute(xp, rows, r, self.r, size)
+        *products, of_q, of_r, qr = on_host(numbers).tolist()
+        tame = 1e-30 if space_of(r).eps > 1e-15 else 1e-280
+        distance, length = (
+            math.sqrt(square) if tame < square < math.inf else norm(v[:size]) for v, square in ((q, of_q), (r, of_r))
+        )
+        h, Qr = np.array(products).reshape(2, -1)[:, :k]
+        return NewRow(q, h, Qr, distance, length, qr)
 
     def mixed(self) -> tuple[Array, Memory]:
         """The step -dT c, where c minimises |r - dR c|, and the memory with this move in the place of the plain one."""
@@ -165,7 +203,8 @@ class Anderson(Wrapper):
         """The state after one step of the inner method, combined with the steps before it."""
         after = self.method.step(f, s.inner)
         r, size = difference(after, s.inner, s.weights)
-        length = norm(r[:size])
+        seen = s.memory.look(r, size)
+        length = seen if isinstance(seen, float) else seen.length
         best, smallest = (after, length) if length < s.smallest else (s.best, s.smallest)
         halved, waited = (length, 0) if length <= 0.5 * s.halved else (s.halved, s.waited + 1)
         failed = s.plain == 0 and (length > 2.0 * smallest or waited > (4 * self.window + 40) * 2**s.failures)
@@ -175,9 +214,9 @@ class Anderson(Wrapper):
                 best.x, best.y, best, s.weights, empty, best, smallest, smallest, 0, 2**s.failures, s.failures + 1
             )
         z = after
-        memory = s.memory.with_residual(r, size, length)
+        memory = s.memory.with_residual(r, size, seen)
         if memory is None:
-            memory = Memory.empty(s.memory.Q.most, r).with_residual(r, size, length)
+            memory = Memory.empty(s.memory.Q.most, r).with_residual(r, size, seen)
             assert memory is not None
         elif s.plain == 0 and memory.Q.count > 0:
             step, memory = memory.mixed()
@@ -211,8 +250,20 @@ def solve_upper(factor: Array, b: Array) -> Array:
 def subtracted(a: Array, c: Array, Q: Rows) -> Array:
     """a minus the sum of the rows of Q with the coefficients c; a is overwritten where its library allows that."""
     if Q.count:
-        a -= space_of(a).cast(c) @ Q.matrix
+        a -= Q.combined(c)
     return a
+
+
+def _new_row(xp: Any, rows: Array, r: Array, before: Array, size: int) -> tuple[Array, Array]:
+    """The change of r minus its parts in the rows; and, in one array, the numbers of ``NewRow``."""
+    q, short = r - before, rows[:, :size]
+    first = short @ q[:size]
+    q = q - first @ rows
+    second = short @ q[:size]
+    q = q - second @ rows
+    short_q, short_r = q[:size], r[:size]
+    last = xp.stack([short_q @ short_q, short_r @ short_r, short_q @ short_r])
+    return q, xp.concat([first + second, short @ short_r, last])
 
 
 def on_host(short: Array) -> Array:
@@ -231,23 +282,34 @@ def difference(new: Any, old: Any, weights: tuple[float, ...]) -> tuple[Array, i
 
     The entries without a weight are at the end, unchanged.
     """
-    pieces = [a - b for a, b in zip(arrays(new), arrays(old), strict=True)]
-    size = 0
+    new, old = tuple(arrays(new)), tuple(arrays(old))
+    size = sum(array.shape[0] for array, weight in zip(new, weights, strict=True) if weight)
+    in_one_program = asked_together(new[0]) and namespace(new[0]).__name__.startswith("jax")
+    return (jax_program(_difference, 2) if in_one_program else _difference)(new, old, weights), size
+
+
+def _difference(new: tuple[Array, ...], old: tuple[Array, ...], weights: tuple[float, ...]) -> Array:
+    pieces = [a - b for a, b in zip(new, old, strict=True)]
     for k, weight in enumerate(weights):
-        if weight:
-            size += pieces[k].shape[0]
-            if weight != 1.0:
-                pieces[k] *= weight
-    return concat(pieces[k] for k in order(weights)), size
+        if weight not in (0.0, 1.0):
+            pieces[k] *= weight
+    return concat(pieces[k] for k in order(weights))
 
 
 def added(state: Any, step: Array, weights: tuple[float, ...]) -> Any:
     """The state plus a vector like those of ``difference``."""
-    new, end = list(arrays(state)), 0
+    old = tuple(arrays(state))
+    in_one_program = asked_together(old[0]) and namespace(old[0]).__name__.startswith("jax")
+    new = (jax_program(_added, 2) if in_one_program else _added)(old, step, weights)
+    return with_arrays(state, (split_like(a, b) for a, b in zip(new, old, strict=True)))
+
+
+def _added(arrays: tuple[Array, ...], step: Array, weights: tuple[float, ...]) -> list[Array]:
+    new, end = list(arrays), 0
     for k in order(weights):
         start, end = end, end + new[k].shape[0]
         piece = step[start:end]
         if weights[k] not in (0.0, 1.0):
             piece = piece * (1.0 / weights[k])
-        new[k] = split_like(new[k] + piece, new[k])
-    return with_arrays(state, new)
+        new[k] = new[k] + piece
+    return new

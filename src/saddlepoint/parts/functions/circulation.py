@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.linalg import inners
 from saddlepoint.parts.functions.probes import gradient_or_none
 from saddlepoint.parts.functions.smooth import Gradient
 from saddlepoint.theory.smoothness import circulation_bound, smooth_lemma
@@ -81,11 +81,12 @@ def circulation(
             first = here
         if last is not None and here is not None:
             side, change = here[0] - last[0], here[1] - last[1]
-            length = norm(side)
-            total += 0.5 * inner(here[1] + last[1], side)
-            slack += smooth_lemma(inner(change, side), length * length, inner(change, change), mu, L)
+            products = inners([side, change, here[1] + last[1]])  # in units of the radius, they are tame
+            length, size = math.sqrt(products[0, 0]), math.sqrt(products[1, 1])
+            total += 0.5 * float(products[0, 2])
+            slack += smooth_lemma(float(products[0, 1]), length * length, size * size, mu, L)
             error += 0.5 * off * length
-            error += circulation_bound(off * (length + (2.0 * norm(change) + off) / (L + mu)), mu, L)
+            error += circulation_bound(off * (length + (2.0 * size + off) / (L + mu)), mu, L)
         last = here
     area = 0.5 * corners * math.sin(2.0 * math.pi / corners)
     return Circulation(abs(total) / area, max(circulation_bound(slack, mu, L), 0.0) / area, error / area)

@@ -8,16 +8,35 @@ gradient cannot be evaluated, because a point is outside its domain, the same te
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, namespace, space_of, to_host
+from saddlepoint.ground.arrays import (
+    Array,
+    all_finite,
+    copied,
+    eps_of,
+    is_array,
+    namespace,
+    space_of,
+    to_host,
+)
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import Rows, inner, max_abs, norm, power_of_two
+from saddlepoint.ground.linalg import (
+    Rows,
+    asked_together,
+    host_norm,
+    inner,
+    jax_program,
+    lengths,
+    max_abs,
+    norm,
+    power_of_two,
+)
 from saddlepoint.parts.functions.smooth import Gradient, Value
 
 LINE = 6  # number of points on a line from which noise is estimated
@@ -27,7 +46,9 @@ FALLS = 0.25  # factor by which an estimate of noise falls, from a line to a fin
 ROUNDING = 1e3  # largest error, in units of rounding, of a gradient that does not count as noisy
 UNITS = 32.0  # errors of a gradient that are put down to rounding, in units of rounding of |gradient| + L |x|
 COARSE = 2.0**-23, 2.0**-10, 2.0**-7  # the machine epsilons of float32, float16 and bfloat16
+BASIS = 16  # programs of JAX are compiled for bases of so many vectors, and multiples
 FEW = 4  # entries of a gradient that are looked at first
+SAMPLE = 64  # the same of an array on a GPU
 SHORTEST = 1e-300  # length of a step below which differences are not divided by it
 NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
 KEPT = 4096  # most entries of random directions that are kept for the next call
@@ -105,8 +126,8 @@ class Curvature(NamedTuple):
 
 def length_scale(x: Array, p: Array, L: float) -> float:
     """A length for steps around x, where the gradient is p: |x|, or the length of a gradient step if it is longer."""
-    step = norm(p) / L if L > 0.0 else 0.0
-    length = max(norm(x), step)
+    of_x, of_p = lengths([x, p])
+    length = max(of_x, of_p / L if L > 0.0 else 0.0)
     return length if 0.0 < length < math.inf else 1.0
 
 
@@ -149,7 +170,7 @@ def noise_level(
     length: float,
     L: float,
     seed: int = 0,
-    sizes: Callable[[Array], Any] = norm,
+    sizes: Callable[[Sequence[Array]], Sequence[Any]] = lengths,
 ) -> Noise:
     """Estimate the norm of the errors of gradients near x, where the gradient is p.
 
@@ -162,13 +183,13 @@ def noise_level(
     A gradient in float64 whose entries are all numbers of float32 was computed in float32 (or an even lower precision),
     and has at least its errors: where it is flat, they are steps that are too long for a line to show.
 
-    Where ``sizes`` returns the norms of the blocks of a vector instead of its norm, the result is the noise of each
+    Where ``sizes`` returns the norms of the blocks of vectors instead of their norms, the result is the noise of each
     block. Raises Unexaminable where the gradient cannot be evaluated around x.
     """
     eps = max(eps_of(x), eps_of(p))
-    size = sizes(p)
+    size, of_x = sizes([p, x])
     # The points of the line are up to about ``length`` away, and each of n blocks has about 1/sqrt(n) of that.
-    rounding = eps * (size + L * np.maximum(sizes(x), length / math.sqrt(np.size(size))))
+    rounding = eps * (size + L * np.maximum(of_x, length / math.sqrt(np.size(size))))
     step = length * eps ** (1.0 / 3.0)
     calls = 0
     last: Array | None = None
@@ -196,6 +217,8 @@ def eps_of_entries(p: Array) -> float:
     """The machine epsilon of the lowest precision of which all entries of p are numbers; at least that of its dtype."""
     own = eps_of(p)
     if isinstance(p, np.ndarray) and own < COARSE[0] / 8.0 and any(map(_has_many_digits, p[:FEW].tolist())):
+        return own
+    if asked_together(p) and p.shape[0] > SAMPLE and eps_of_entries(to_host(p[:SAMPLE])) == own:
         return own
     size = max_abs(p)
     if not 0.0 < size < math.inf:
@@ -260,17 +283,21 @@ def _line(grad: Gradient, x: Array, length: float, step: float, seed: int) -> tu
     raise Unexaminable
 
 
-def _levels(table: list[Array], sizes: Callable[[Array], Any]) -> Array:
+def _levels(table: list[Array], sizes: Callable[[Sequence[Array]], Sequence[Any]]) -> Array:
     """Estimates of the noise, one row for each order of differences from the third on."""
-    levels = []
+    differences: dict[int, list[Array]] = {}
     for order in range(1, LINE):
         table = [b - a for a, b in pairwise(table)]
         if order >= 3:
-            lengths = np.array([sizes(d) for d in table])
-            largest = lengths.max(axis=0)
-            unit = np.where(largest > 0.0, largest, 1.0)  # squares of tiny differences could underflow without it
-            mean = ((lengths / unit) ** 2).sum(axis=0) / len(table)
-            levels.append(unit * np.sqrt(mean / math.comb(2 * order, order)))
+            differences[order] = table
+    all_lengths = list(sizes([d for some in differences.values() for d in some]))
+    levels = []
+    for order, some in differences.items():
+        found, all_lengths = np.array(all_lengths[: len(some)]), all_lengths[len(some) :]
+        largest = found.max(axis=0)
+        unit = np.where(largest > 0.0, largest, 1.0)  # squares of tiny differences could underflow without it
+        mean = ((found / unit) ** 2).sum(axis=0) / len(some)
+        levels.append(unit * np.sqrt(mean / math.comb(2 * order, order)))
     return np.array(levels)
 
 
@@ -294,9 +321,11 @@ def curvature(
     noise, ``L`` helps to choose the length of the differences.
     """
     offset, q = _directions(x, seed)
-    if towards is not None and 0.0 < norm(towards) < math.inf:
-        leaning = q + towards * (1.0 / norm(towards))
-        q = leaning * (1.0 / norm(leaning)) if norm(leaning) > 0.1 else q
+    length_towards = 0.0 if towards is None else norm(towards)
+    if towards is not None and 0.0 < length_towards < math.inf:
+        leaning = q + towards * (1.0 / length_towards)
+        length_leaning = norm(leaning)
+        q = leaning * (1.0 / length_leaning) if length_leaning > 0.1 else q
     calls = 0
     if p is None:
         p, calls = gradient_or_none(grad, x), 1
@@ -352,11 +381,11 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
         diagonal, weight = diagonal + q * w, weight + q * q
         basis.append(q)
         if rows is None:
-            w = _orthogonal(w, basis, H[:, k])
+            w, beta = _orthogonal(w, basis, H[:, k])
         else:
             rows = rows.append(q)
             w = _orthogonal_to_rows(w, rows.matrix, H[: k + 1, k])
-        beta = norm(w)
+            beta = norm(w)
         if not math.isfinite(beta):
             return _Arnoldi([], H, None, math.inf, calls)
         largest = float(np.abs(H[: k + 1, : k + 1]).max())
@@ -370,14 +399,46 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
     return _Arnoldi(basis, H[:found, :found], ratio, error, calls)
 
 
-def _orthogonal(w: Array, basis: list[Array], parts: Array) -> Array:
-    """The vector w minus its parts in the basis, which are added to ``parts``; done twice, because of rounding."""
+def _orthogonal(w: Array, basis: list[Array], parts: Array) -> tuple[Array, float]:
+    """The vector w minus its parts in the basis, which are added to ``parts``, and the length of what is left.
+
+    This is done twice, because of rounding.
+    """
+    if asked_together(w):
+        w, found = _orthogonal_on_device(w, basis)
+        parts[: len(basis)] += found[:-1]
+        return w, math.sqrt(found[-1]) if 1e-280 < found[-1] < math.inf else norm(w)
     for _ in range(2):
         for i, b in enumerate(basis):
             part = inner(b, w)
             parts[i] += part
             w = w - part * b
-    return w
+    return w, norm(w)
+
+
+def _orthogonal_on_device(w: Array, basis: list[Array]) -> tuple[Array, Array]:
+    """The vector w minus its parts in the basis; and, asked for together, these parts and the square of what is left.
+
+    The sums are computed in float64. The basis is filled up with zeros to one of few sizes, so that JAX compiles few
+    programs.
+    """
+    xp = namespace(w)
+    jax = xp.__name__.startswith("jax")
+    compute = jax_program(_projected, 0) if jax else _projected
+    more = -len(basis) % BASIS if jax else 0
+    w, found = compute(xp, w, (*basis, *[0.0 * basis[0]] * more))
+    numbers = to_host(found)
+    return w, np.concatenate([numbers[: len(basis)], numbers[-1:]])
+
+
+def _projected(xp: Any, w: Array, basis: tuple[Array, ...]) -> tuple[Array, Array]:
+    dtype = w.dtype
+    Q, w = xp.astype(xp.stack(basis), xp.float64), xp.astype(w, xp.float64)
+    first = Q @ w
+    w = w - first @ Q
+    second = Q @ w
+    w = w - second @ Q
+    return xp.astype(w, dtype), xp.concat([first + second, xp.reshape(w @ w, (1,))])
 
 
 def _orthogonal_to_rows(w: Array, Q: Array, parts: Array) -> Array:
@@ -482,7 +543,7 @@ def _directions(x: Array, seed: int) -> tuple[Array, Array]:
 def _draws(size: int, seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
     first, second = (rng.standard_normal(size) for _ in range(2))
-    return first / np.linalg.norm(first), second / np.linalg.norm(second)
+    return first / host_norm(first), second / host_norm(second)
 
 
 @lru_cache(maxsize=16)
@@ -498,5 +559,8 @@ def _combined(basis: list[Array], weights: Array) -> Array:
     if isinstance(basis[0], np.ndarray) and basis[0].dtype == np.float64:
         mixed: Array = weights @ np.array(basis)
         return mixed * (1.0 / norm(mixed))
-    total = sum((float(w) * b for w, b in zip(weights[1:], basis[1:], strict=True)), float(weights[0]) * basis[0])
+    if asked_together(basis[0]):
+        total: Array = space_of(basis[0]).cast(np.asarray(weights)) @ namespace(basis[0]).stack(basis)
+    else:
+        total = sum((float(w) * b for w, b in zip(weights[1:], basis[1:], strict=True)), float(weights[0]) * basis[0])
     return total * (1.0 / norm(total))

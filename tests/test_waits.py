@@ -1,0 +1,111 @@
+"""Numbers are asked for together: on a GPU, every number that the host reads is a wait."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import saddlepoint as sp
+from saddlepoint.ground.linalg import inners, lengths, norm
+from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.oracle import Meter
+
+strict = pytest.importorskip("array_api_strict")
+READERS = ("__float__", "__bool__", "__int__", "__index__", "__array__", "__buffer__")
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """A list with an entry for each time that a number or an array is read from the library."""
+    found = []
+    kind = type(strict.asarray([1.0]))
+    for name in READERS:
+        if hasattr(kind, name):
+            monkeypatch.setattr(kind, name, counting(getattr(kind, name), found))
+    return found
+
+
+def counting(reader, found):
+    inside = []
+
+    def read(*arguments, **options):
+        if not inside:
+            found.append(reader.__name__)
+        inside.append(1)  # one reader may call another one
+        try:
+            return reader(*arguments, **options)
+        finally:
+            inside.pop()
+
+    return read
+
+
+def problem(m=100, n=80):
+    """A problem with gradients that were written by hand for another library than NumPy, and a point."""
+    rng = np.random.default_rng(0)
+    A, b, c = (strict.asarray(rng.standard_normal(shape)) for shape in ((m, n), m, n))
+
+    def own(b):
+        return sp.Smooth(lambda x: 0.1 * x + b + strict.tanh(x), mu=0.1, L=1.1)
+
+    return sp.Saddle(own(b), own(c), A), strict.asarray(rng.standard_normal(m)), strict.asarray(rng.standard_normal(n))
+
+
+def test_a_certificate_asks_for_few_numbers(waits):
+    f, x, y = problem()
+    f.certificate(x, y)
+    waits.clear()
+    f.certificate(x, y)
+    assert len(waits) <= 6
+
+
+def test_a_checked_certificate_asks_for_few_numbers(waits):
+    f, x, y = problem()
+    audit = Audit(f, Meter())
+    for k in range(5):  # in the first ones it is tested whether the gradients change their arguments
+        waits.clear()
+        audit.certificate(x * (1.0 / (k + 1)), y * (1.0 / (k + 1)))
+    assert len(waits) <= 10
+
+
+def test_an_examination_asks_for_few_numbers(waits):
+    f, x, y = problem()
+    audit = Audit(f, Meter())
+    audit.certificate(x, y)
+    waits.clear()
+    audit.examine(x, y)
+    assert len(waits) <= 230  # about two for each gradient that it evaluates
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    sizes=st.lists(st.tuples(st.sampled_from([1, 3, 50]), st.booleans(), st.integers(-300, 300)), min_size=1),
+)
+def test_lengths_are_norms_in_their_order(seed, sizes):
+    rng = np.random.default_rng(seed)
+    vectors = []
+    for n, single, e in sizes:
+        vector = rng.standard_normal(n)
+        vectors.append((vector * 10.0 ** (e / 10)).astype(np.float32) if single else vector * 10.0**e)
+    with np.errstate(all="ignore"):  # squares may overflow or underflow
+        exact = [norm(vector.astype(float)) for vector in vectors]
+        assert lengths([strict.asarray(vector) for vector in vectors]) == pytest.approx(exact, rel=1e-6)
+        assert lengths(vectors) == pytest.approx(exact, rel=1e-6)
+
+
+def test_lengths_of_vectors_that_are_not_finite():
+    found = lengths([strict.asarray([1.0, math.inf]), strict.asarray([math.nan, 1.0]), strict.asarray([3.0, 4.0])])
+    assert found[0] == math.inf
+    assert math.isnan(found[1])
+    assert found[2] == 5.0
+
+
+def test_inner_products_of_all_pairs():
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((3, 7))
+    for some in (list(vectors), [strict.asarray(v) for v in vectors]):
+        assert np.allclose(inners(some), vectors @ vectors.T, rtol=1e-14)
