@@ -537,6 +537,8 @@ def _directions(x: Array, seed: int) -> tuple[Array, Array]:
     """Two random directions of length 1."""
     first, second = _short_draws(x.shape[0], seed) if x.shape[0] <= KEPT else _draws(x.shape[0], seed)
     space = space_of(x)
+    if not space.is_numpy:  # PyTorch would share the memory of what is kept
+        first, second = first.copy(), second.copy()
     return space.cast(first), space.cast(second)
 
 
