@@ -3,6 +3,7 @@
 import importlib
 import math
 import pickle
+import re
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
@@ -18,6 +19,7 @@ from saddlepoint.ground.arrays import to_host
 from saddlepoint.parts.simple import L1Box, bounds
 from saddlepoint.parts.simple.ball import L1Ball
 from saddlepoint.parts.simple.euclidean import GroupsL1
+from saddlepoint.parts.simple.watch import refuted_prox
 
 N = 6
 LOW = np.array([-math.inf, -1.0, 0.0, 0.5, -2.0, -0.25])
@@ -46,6 +48,8 @@ SIMPLE = {
     "ball, maximum": sp.Ball(0.4, norm="inf"),
     "groups and l1": sp.L1(0.2) + sp.Groups(["a", "b", "b", "c", "a", "b"], [0.5, 1.0, 0.3]),
     "groups and l1 and nonnegative": sp.Groups(shape=(2, 3)) + sp.L1(WEIGHT) + sp.NonNegative(),
+    "hyperplane": sp.Hyperplane([1.0, -2.0, 0.3, 0.0, 1e-3, 7.0], 0.4),
+    "blocks": sp.Blocks([((4, 6), sp.Ball(0.5)), (range(1, 3), sp.Simplex()), (slice(0, 1), sp.L1(0.5))]),
 }
 ON_FACES = [
     name for name, p in SIMPLE.items() if isinstance(p, L1Box | sp.Simplex)
@@ -61,6 +65,10 @@ CONES = {  # value and constraints as CVXPY takes them
     "ball": lambda u: (0.0, [cvxpy.norm(u) <= 1.3]),
     "ball, l1": lambda u: (0.0, [cvxpy.norm1(u) <= 1.3]),
     "ball, maximum": lambda u: (0.0, [cvxpy.abs(u) <= 0.4]),
+    "hyperplane": lambda u: (0.0, [u[0] - 2.0 * u[1] + 0.3 * u[2] + 1e-3 * u[4] + 7.0 * u[5] == 0.4]),
+    "blocks": lambda u: (
+        0.5 * cvxpy.abs(u[0]), [u[1:3] >= 0.0, cvxpy.sum(u[1:3]) == 1.0, cvxpy.norm(u[4:6]) <= 0.5]
+    ),
     "groups and l1": lambda u: (
         0.2 * cvxpy.norm1(u) + 0.5 * cvxpy.norm(u[[0, 4]]) + cvxpy.norm(u[[1, 2, 5]]) + 0.3 * cvxpy.abs(u[3]), []
     ),
@@ -165,9 +173,10 @@ def test_dual_points_are_near_and_in_the_domain(name, seed):
 # -- slow twins --------------------------------------------------------------------------------------------------------
 
 
-def exactly(a, n=N):
-    """A number or a vector as n exact fractions; infinities stay."""
-    return [Fraction(b) if math.isfinite(b) else b for b in np.broadcast_to(np.asarray(a, np.float64), n).tolist()]
+def exactly(a, n=None):
+    """A vector as exact fractions, or a number as n of them; infinities stay."""
+    numbers = np.asarray(a, np.float64) if n is None else np.broadcast_to(np.asarray(a, np.float64), n)
+    return [Fraction(b) if math.isfinite(b) else b for b in numbers.tolist()]
 
 
 def slow_prox_of_interval(v, t, weight, lower, upper):
@@ -181,7 +190,7 @@ def slow_prox_of_interval(v, t, weight, lower, upper):
 @given(seeds, steps)
 def test_prox_of_norms_and_boxes_against_the_best_candidate(name, seed, t):
     p, v = SIMPLE[name], draw(seed)
-    parts = [exactly(part) for part in (v, t, p.weight.value, p.lower.value, p.upper.value)]
+    parts = [exactly(part, N) for part in (v, t, p.weight.value, p.lower.value, p.upper.value)]
     slow = [slow_prox_of_interval(*part) for part in zip(*parts, strict=True)]
     slow, size = np.array(slow, dtype=float), 1.0 + np.abs(v).max()
     np.testing.assert_allclose(p.prox(v, t), slow, rtol=1e-15, atol=1e-15 * size)
@@ -253,7 +262,8 @@ def test_prox_against_a_general_solver(name):
 
 def gap_of_norm_and_box(p, x, s):
     total = Fraction(0)
-    parts = zip(exactly(x), exactly(s), *(exactly(part.value) for part in (p.weight, p.lower, p.upper)), strict=True)
+    bounds = (exactly(part.value, len(x)) for part in (p.weight, p.lower, p.upper))
+    parts = zip(exactly(x), exactly(s), *bounds, strict=True)
     for a, b, weight, lower, upper in parts:
         a = min(max(a, lower), upper)
         ends = [u for u in (lower, upper, Fraction(0)) if lower <= u <= upper and math.isfinite(u)]
@@ -273,7 +283,7 @@ def digits(a):
     return [Decimal(float(b)) for b in a]
 
 
-def members(partition, n=N):
+def members(partition, n):
     """The coordinates of each group, in the order of its norms."""
     labels = partition.on_coordinates(np.arange(partition.count), n)
     return [np.flatnonzero(labels == i) for i in range(partition.count)]
@@ -286,7 +296,7 @@ def length(v):
 def gap_of_groups(balls, a, b, near=0.0):
     """The sum of w |a_G| - <a_G, b'_G> and |b' - b|, where b' = b, or on the sphere if b is outside or near it."""
     total, square = Decimal(0), Decimal(0)
-    for group, w in zip(members(balls.partition), balls.radii.everywhere(balls.partition.count), strict=True):
+    for group, w in zip(members(balls.partition, len(a)), balls.radii.everywhere(balls.partition.count), strict=True):
         u, v, w = digits(a[group]), digits(b[group]), Decimal(float(w))
         r, size = length(u), length(v)
         if w.is_infinite():
@@ -300,6 +310,10 @@ def gap_of_groups(balls, a, b, near=0.0):
 
 def exact_gap(p, x, s):
     """The gap in about a hundred digits, at the point of the domain that ``fenchel_gap`` takes for x."""
+    if isinstance(p, sp.Blocks):
+        return sum(exact_gap(part, x[rows], s[rows]) for rows, part in p._parts(N))
+    if isinstance(p, sp.Hyperplane):
+        return Fraction(0)
     if isinstance(p, sp.Ball):
         p = p.ball
     if isinstance(p, sp.Simplex):
@@ -428,12 +442,21 @@ def test_what_is_proven_about_coordinates_is_true(name, seed, reach):
     off = np.random.default_rng(seed + 1).uniform(-0.99, 0.99, N) * reach
     found = p.support(solution + step, solution - v + off, reach, np.full(N, reach))
     assert found.dtype == np.int8
+    check_support(p, found, solution)
+
+
+def check_support(p, found, solution):
+    n = len(solution)
+    if isinstance(p, sp.Blocks):
+        for rows, part in p._parts(n):
+            check_support(part, found[rows], solution[rows])
+        return
     box = p.other if isinstance(p, GroupsL1) else p.ball if isinstance(p, sp.Ball) else p
-    lower, upper, kinks = np.full(N, -np.inf), np.full(N, np.inf), np.full(N, False)
+    lower, upper, kinks = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, False)
     if isinstance(box, L1Box):
-        lower, upper, kinks = (part.everywhere(N) for part in (box.lower, box.upper, box.weight))
+        lower, upper, kinks = (part.everywhere(n) for part in (box.lower, box.upper, box.weight))
     elif isinstance(p, sp.Simplex):
-        lower = np.zeros(N)
+        lower = np.zeros(n)
     assert (solution[found == sp.Support.ZERO] == 0.0).all()
     assert (solution == lower)[found == sp.Support.LOWER].all()
     assert (solution == upper)[found == sp.Support.UPPER].all()
@@ -441,10 +464,10 @@ def test_what_is_proven_about_coordinates_is_true(name, seed, reach):
     if isinstance(p, sp.Groups | GroupsL1):
         part = p if isinstance(p, sp.Groups) else p.groups
         sizes, weights = part.partition.norms(solution), part.balls.radii.everywhere(part.partition.count)
-        free &= part.partition.on_coordinates((sizes > 0.0) | (weights == 0.0), N)
-    if isinstance(p, sp.GroupBalls):
-        inside = p.partition.norms(solution) < p.balls.radii.everywhere(p.partition.count) * (1.0 - 1e-14)
-        free &= p.partition.on_coordinates(inside, N)
+        free &= part.partition.on_coordinates((sizes > 0.0) | (weights == 0.0), n)
+    if isinstance(box, sp.GroupBalls):
+        inside = box.partition.norms(solution) < box.balls.radii.everywhere(box.partition.count) * (1.0 - 1e-14)
+        free &= box.partition.on_coordinates(inside, n)
     assert free[found == sp.Support.OFF].all()
 
 
@@ -490,14 +513,26 @@ def test_diameters():
     assert sp.Box(2.0, 2.0).diameter == 0.0
     assert math.sqrt(2.0) <= sp.Simplex().diameter <= 1.4143
     assert sp.Simplex().diameter_in(1) == 0.0
+    assert sp.Ball(2.0).diameter == sp.Ball(2.0, 1).diameter == 4.0
+    assert 4.0 * math.sqrt(3.0) <= sp.Ball(2.0, "inf").diameter_in(3) <= 6.93
+    assert 10.0 <= sp.GroupBalls([0, 1, 1], [3.0, 4.0]).diameter <= 10.0 + 1e-13
+    assert sp.Hyperplane([1.0, 1.0]).diameter == sp.Norm2().diameter == math.inf
+    assert sp.Hyperplane([2.0], 3.0).diameter == 0.0
+    both = sp.Blocks([(range(2), sp.Simplex()), (slice(2, None), sp.Ball(1.0))])
+    assert math.sqrt(6.0) <= both.diameter_in(9) <= 2.4495
+    assert both.diameter == sp.Blocks([(range(2), sp.Simplex())]).diameter_in(3) == math.inf
 
 
 def test_restricted_to_some_coordinates():
     p = sp.L1(WEIGHT) + sp.Box(LOW, 1e9)
     v = draw(5)
     np.testing.assert_array_equal(p.restrict(slice(2, 5)).prox(v[2:5], 0.7), p.prox(v, 0.7)[2:5])
-    with pytest.raises(sp.ProblemError, match="not a sum over coordinates"):
-        sp.Simplex().restrict(slice(0, 2))
+    p = sp.Blocks([(slice(1, 3), p.restrict(slice(1, 3))), (slice(4, None), sp.L1([3.0, 4.0]))])
+    for rows in (slice(2, 5), slice(0, 1), slice(0, 6), slice(5, 6)):
+        np.testing.assert_array_equal(p.restrict(rows).prox(v[rows], 0.7), p.prox(v, 0.7)[rows])
+    for whole in (sp.Simplex(), sp.Blocks([(range(3), sp.Simplex())])):
+        with pytest.raises(sp.ProblemError, match="not a sum over coordinates"):
+            whole.restrict(slice(0, 2))
 
 
 @every
@@ -541,6 +576,61 @@ def test_ones_own_constraint():
         p(np.ones(2))
     with pytest.raises(sp.ProblemError, match="no conjugate"):
         p.conjugate(np.ones(2))
+
+
+class Soft:
+    """An operator as those of pyproximal."""
+
+    def __call__(self, x):
+        return np.abs(x).sum()
+
+    def prox(self, x, tau):
+        if tau <= 0:
+            raise ValueError("tau must be positive")
+        return np.sign(x) * np.maximum(np.abs(x) - tau, 0.0)
+
+
+def test_operators_of_other_libraries():
+    p, v = sp.as_simple(Soft()), draw(11)
+    np.testing.assert_array_equal(p.prox(v, 0.3), sp.L1().prox(v, 0.3))
+    assert not p.has_value
+    assert sp.as_simple(p) is p
+    assert refuted_prox(sp.Simple(Soft().prox, Soft()), POINTS) is None
+
+
+# -- a prox that is none -----------------------------------------------------------------------------------------------
+
+POINTS = [draw(seed, scale=0.3) for seed in range(4)]
+
+
+@every
+def test_every_prox_passes_the_watch(name):
+    for dtype in (np.float64, np.float32):
+        assert refuted_prox(SIMPLE[name], [v.astype(dtype) for v in POINTS]) is None
+
+
+@pytest.mark.parametrize(
+    ("prox", "value", "message"),
+    [
+        (lambda v, t: 2.0 * v, None, "can only be .* apart .* firmly nonexpansive"),
+        (lambda v, t: -v, None, "not the prox of a convex function"),
+        (lambda v, t: np.where(np.abs(v) > 0.5, v, 0.0), None, "not the prox of a convex function"),
+        (lambda v, t: np.round(v), None, "not the prox of a convex function"),
+        (lambda v, t: v * t / (1.0 + t), None, r"results for t = .* look at how it depends on t"),
+        (lambda v, t: np.sign(v) * np.maximum(abs(v) - 0.3, 0.0), None, "look at how it depends on t"),
+        (lambda v, t: np.sign(v) * np.maximum(abs(v) - 0.3, 0.0), lambda x: np.abs(x).sum(), "prox and value do not"),
+        (lambda v, t: np.maximum(v - t, 0.0), lambda x: 2.0 * x.sum(), "prox and value do not belong"),
+        (lambda v, t: np.maximum(v, 0.0), lambda x: 0.0 if x.min() > 0.0 else math.inf, "value is inf at a result"),
+        (lambda v, t: v[:2], None, r"prox returned an array of shape \(2,\); expected an array of shape \(6,\)"),
+        (lambda v, t: None, None, "prox returned a NoneType"),
+        (lambda v, t: v.astype(np.float32), None, "dtype float32; expected ndarray of dtype float64"),
+        (lambda v, t: np.full(N, np.nan), None, "NaN or infinity at a finite point"),
+        (lambda v, t: np.maximum(v, 0.0, out=v), None, "changed its argument"),
+    ],
+)  # fmt: skip
+def test_a_prox_that_is_none_is_found(prox, value, message):
+    found = refuted_prox(sp.Simple(prox, value), [v.copy() for v in POINTS])
+    assert re.search(message, found)
 
 
 # -- libraries and dtypes ----------------------------------------------------------------------------------------------
@@ -596,7 +686,7 @@ def test_points_in_float32_are_inside_exactly(name):
         x = p.prox(draw(seed).astype(np.float32), 0.3)
         assert p.outside(x) <= (0.0 if p.separable else 1e-6)
         s = p.dual_point(draw(seed).astype(np.float32))
-        assert p.conjugate(s.astype(np.float64)) < math.inf
+        assert p.conjugate(s.astype(np.float64)) < math.inf or isinstance(p, sp.Hyperplane)
 
 
 # -- invalid input -----------------------------------------------------------------------------------------------------
@@ -637,6 +727,23 @@ def test_points_in_float32_are_inside_exactly(name):
         (lambda: sp.Ball(1.0, norm=3), r'norm of Ball is 3; expected 1, 2 or "inf"'),
         (lambda: sp.Groups([0, 0]) + sp.L1([1.0]), r"cannot add Groups\(1 groups\) of 2 coordinates"),
         (lambda: sp.Groups([0, 0]) + sp.Box(-1.0, 1.0), r"is not known"),
+        (lambda: sp.Hyperplane([0.0, 0.0], 1.0), r"a of Hyperplane is zero"),
+        (lambda: sp.Hyperplane([1.0, math.nan], 1.0), r"a of Hyperplane has a nan at index 1"),
+        (lambda: sp.Hyperplane([1.0], math.inf), r"b of Hyperplane is inf; expected a finite number"),
+        (lambda: sp.Hyperplane([1e200], 1.0), r"has entries up to 1e\+200; divide a and b"),
+        (lambda: sp.Blocks({}), r"Blocks is empty"),
+        (lambda: sp.Blocks(3), r"Blocks was given 3; expected a dictionary or a list of pairs"),
+        (lambda: sp.Blocks({(0, 3): sp.L1(), (2, 4): sp.Simplex()}), r"L1\(1\) at 0:3 and .* from 2 on overlap"),
+        (lambda: sp.Blocks([(slice(0, None), sp.L1()), ((2, 4), sp.L1())]), r"overlap in Blocks"),
+        (lambda: sp.Blocks({(0, 3): abs}), r"is no simple function"),
+        (lambda: sp.Blocks({(3, 3): sp.L1()}), r"\(3, 3\) of Blocks is no range"),
+        (lambda: sp.Blocks({range(0, 6, 2): sp.L1()}), r"of Blocks is no range"),
+        (lambda: sp.Blocks({(-2, 3): sp.L1()}), r"of Blocks is no range"),
+        (lambda: sp.Blocks({2: sp.L1()}), r"2 of Blocks is no range"),
+        (lambda: sp.Blocks({(0, 3): sp.L1()}).validate(2), r"for the coordinates 0:3, but x has 2"),
+        (lambda: sp.Blocks({(0, 3): sp.L1([1.0])}).validate(4), r"function of 1 coordinates, but x\[0:3\] has 3"),
+        (lambda: sp.as_simple(3, "the term"), r"the term is 3; expected a simple function"),
+        (lambda: sp.as_simple(sp.L1), r"expected a simple function"),
         (lambda: sp.Simple(3), r"prox of Simple is 3; expected a function"),
         (lambda: sp.Simple(abs, 3), r"value of Simple is 3; expected a function"),
         (lambda: own(diameter=-1.0), r"diameter of Simple is -1"),

@@ -19,14 +19,17 @@ from saddlepoint.parts.functions import (
 from saddlepoint.parts.simple import (
     L1,
     Ball,
+    Blocks,
     Box,
     GroupBalls,
     Groups,
+    Hyperplane,
     NonNegative,
     Norm2,
     Simple,
     Simplex,
     Support,
+    as_simple,
 )
 from saddlepoint.problems.check import Finding, Report, check
 from saddlepoint.problems.files.stores import stream
@@ -48,6 +51,7 @@ __all__ = [
     "AssumptionError",
     "Ball",
     "Batch",
+    "Blocks",
     "Box",
     "Certificate",
     "Coupling",
@@ -58,6 +62,7 @@ __all__ = [
     "Groups",
     "History",
     "Huber",
+    "Hyperplane",
     "InfeasibleError",
     "LeastSquares",
     "LogCosh",
@@ -85,6 +90,7 @@ __all__ = [
     "Support",
     "apps",
     "as_coupling",
+    "as_simple",
     "check",
     "load_result",
     "make_method",

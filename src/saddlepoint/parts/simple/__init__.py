@@ -2,16 +2,21 @@
 
 from saddlepoint.parts.simple.ball import Ball
 from saddlepoint.parts.simple.base import Pairing, Simple, Support
+from saddlepoint.parts.simple.blocks import Blocks
 from saddlepoint.parts.simple.euclidean import GroupBalls, Groups, Norm2
+from saddlepoint.parts.simple.hyperplane import Hyperplane
 from saddlepoint.parts.simple.l1_box import L1, Box, L1Box, NonNegative
+from saddlepoint.parts.simple.own import as_simple
 from saddlepoint.parts.simple.simplex import Simplex
 
 __all__ = [
     "L1",
     "Ball",
+    "Blocks",
     "Box",
     "GroupBalls",
     "Groups",
+    "Hyperplane",
     "L1Box",
     "NonNegative",
     "Norm2",
@@ -19,4 +24,5 @@ __all__ = [
     "Simple",
     "Simplex",
     "Support",
+    "as_simple",
 ]

@@ -132,6 +132,11 @@ class Simple:
             raise ProblemError("this Simple was given no value; pass value= to have one")
         return float(self._value(x))
 
+    @property
+    def has_value(self) -> bool:
+        """Whether the function has a value, not only a prox."""
+        return self.structured or self._value is not None
+
     def __call__(self, x: Array) -> float:
         """The value at x."""
         return self.value(x)

@@ -29,6 +29,11 @@ class Rescaled(Simple):
         """The diameter of the domain, in the unit of u."""
         return UP * self.p.diameter_in(n) / abs(self.scale)
 
+    @property
+    def has_value(self) -> bool:
+        """Whether p has a value."""
+        return self.p.has_value
+
     def value(self, u: Array) -> float:
         """The value weight p(scale u)."""
         return self.weight * self.p.value(self.scale * u)

@@ -1,0 +1,127 @@
+"""Tests of a prox that a caller gave: what every proximal operator satisfies, at the points that a run has seen.
+
+Let x = prox(v, t) and s = (v - x)/t, and likewise x', s' for other v', t'. Then s is a subgradient of p at x, so that
+
+    <s - s', x - x'> >= 0,        p(x') >= p(x) + <s, x' - x>,        p(x) >= p(x') + <s', x - x'>.
+
+For t = t' the first one says that prox is firmly nonexpansive: |x - x'|^2 <= <x - x', v - v'>.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, to_host
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.parts.simple.base import Simple
+from saddlepoint.parts.simple.bounds import wide
+
+ALLOWED = 64.0  # errors of a prox and of a value that are taken for rounding, in units of eps
+
+
+class ProxStep(NamedTuple):
+    """One call of a prox: x = prox(v, t), with the value of the function at x; NaN if it has none."""
+
+    v: Array
+    t: float
+    x: Array
+    value: float = math.nan
+
+    @property
+    def slope(self) -> Array:
+        """(v - x)/t, a subgradient at x."""
+        return (wide(self.v) - wide(self.x)) * (1.0 / self.t)
+
+
+def refuted_prox(p: Simple, points: Sequence[Array], steps: Sequence[float] = (0.1, 1.0, 10.0)) -> str | None:
+    """A sentence that says why ``p.prox`` is not the prox of a convex function, or not that of ``p.value``.
+
+    None if nothing contradicts it at these points: a prox that passes may still be wrong elsewhere.
+
+    Args:
+        p: the function.
+        points: vectors at which the prox is taken.
+        steps: the values of t.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> from saddlepoint.parts.simple.watch import refuted_prox
+        >>> points = [np.array([2.0, -1.0]), np.array([0.5, 3.0])]
+        >>> refuted_prox(sp.L1(1.0), points) is None
+        True
+        >>> print(refuted_prox(sp.Simple(lambda v, t: 2.0 * v), points))
+        prox is not the prox of a convex function: two of its results are 8.54 apart, ...
+    """
+    seen = []
+    for v in points:
+        for t in steps:
+            before = copied(v)
+            x = p.prox(v, t)
+            wrong = _wrong_array(v, before, x)
+            if wrong:
+                return wrong
+            seen.append(ProxStep(before, t, x, _value(p, x)))
+            if p.has_value and not math.isfinite(seen[-1].value):
+                return f"value is {seen[-1].value} at a result of prox; expected a finite number: it is in the domain"
+    return refuted_by_steps(seen)
+
+
+def refuted_by_steps(steps: Sequence[ProxStep]) -> str | None:
+    """The same for calls of a prox that were made before."""
+    for one, two in combinations(steps, 2):
+        wrong = _refuted_pair(one, two)
+        if wrong:
+            return wrong
+    return None
+
+
+def _wrong_array(v: Array, before: Array, x: Array) -> str | None:
+    if not is_array(x) or x.shape != v.shape:
+        what = f"an array of shape {x.shape}" if is_array(x) else f"a {type(x).__name__}"
+        return f"prox returned {what}; expected an array of shape {v.shape}, as its argument"
+    if type(x) is not type(v) or x.dtype != v.dtype:
+        return f"prox returned {type(x).__name__} of dtype {x.dtype}; expected {type(v).__name__} of dtype {v.dtype}"
+    if not np.array_equal(to_host(v), to_host(before), equal_nan=True):
+        return "prox changed its argument; expected that it returns a new array: copy the argument first"
+    if all_finite(v) and not all_finite(x):
+        return "prox returned NaN or infinity at a finite point; expected a finite point"
+    return None
+
+
+def _value(p: Simple, x: Array) -> float:
+    return p.value(x) if p.has_value else math.nan
+
+
+def _refuted_pair(one: ProxStep, two: ProxStep) -> str | None:
+    d, slopes = wide(one.x) - wide(two.x), one.slope - two.slope
+    product, apart = inner(slopes, d), norm(d)
+    size = sum(norm(step.v) + norm(step.x) for step in (one, two))
+    eps = max(eps_of(one.x), eps_of(two.x))
+    slack = ALLOWED * eps * size * (1.0 / one.t + 1.0 / two.t)  # of a slope
+    if product < -slack * apart - slack * ALLOWED * eps * size:
+        if one.t == two.t:
+            far = inner(d, wide(one.v) - wide(two.v)) / apart
+            return (
+                f"prox is not the prox of a convex function: two of its results are {apart:.3g} apart, but can only be "
+                f"{max(far, 0.0):.3g} apart (t = {one.t:g}), because a prox is firmly nonexpansive"
+            )
+        return (
+            f"prox is not the prox of a convex function: its results for t = {one.t:g} and t = {two.t:g} contradict "
+            f"each other, <s - s', x - x'> = {product:.3g} < 0 with s = (v - x)/t; look at how it depends on t: "
+            "prox(v, t) minimises t p(u) + |u - v|^2/2"
+        )
+    for here, there in ((one, two), (two, one)):
+        rise = inner(here.slope, wide(there.x) - wide(here.x))
+        below = here.value + rise - there.value
+        rounding = slack * apart + ALLOWED * eps * (abs(here.value) + abs(there.value) + abs(rise))
+        if below > rounding:
+            return (
+                f"prox and value do not belong to one convex function: by the step with t = {here.t:g}, value is at "
+                f"least {here.value + rise:.6g} at another result of prox, but there it is {there.value:.6g}"
+            )
+    return None
