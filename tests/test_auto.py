@@ -15,7 +15,7 @@ from saddlepoint import theory
 from saddlepoint.problems.generators import chain, random_logistic, random_quadratic
 from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.solving.auto import choose
-from saddlepoint.solving.schedule import Schedule, SwitchMethod
+from saddlepoint.solving.schedule import Schedule, Standing, SwitchMethod
 from saddlepoint.solving.state import ScheduleState
 
 
@@ -91,25 +91,30 @@ def test_a_method_that_breaks_down_is_replaced(monkeypatch):
     assert result.method == "lpd-gs"
 
 
+def standing(proof):
+    """Where a run stands that is at its best point."""
+    return Standing(proof, proof.distance, proof.distance, 1e-6)
+
+
 def test_the_limit_on_calls_holds_even_if_there_is_progress():
     f = random_logistic(20, 15, 100, 50, 20, seed=1)
     schedule, counts = Schedule(f, 1e-6, ScheduleState((sp.OGDA(), sp.LPDGS()))), CallCounts()
     start = f.certificate(np.zeros(20), np.zeros(15))
-    promise = schedule.promised_calls(start)
-    schedule.check_progress(start, start.distance, counts, 16)
+    promise = schedule.promised_calls(standing(start))
+    schedule.check_progress(standing(start), counts, 16)
     counts.calls["A"] = 100
-    schedule.check_progress(start, start.distance, counts, 120)
+    schedule.check_progress(standing(start), counts, 120)
     assert schedule.state.budget == 2.0 * promise
     better = f.certificate(*saddle_point(f))
     assert better.distance < start.distance
     counts.calls["A"] = int(2.0 * promise)
     with pytest.raises(SwitchMethod):
-        schedule.check_progress(better, better.distance, counts, int(2.0 * promise) + 10)
-    schedule.switch("fell behind", counts, better)
+        schedule.check_progress(standing(better), counts, int(2.0 * promise) + 10)
+    schedule.switch("fell behind", counts, standing(better))
     assert schedule.method == sp.LPDGS()
     assert schedule.state.notes == ["ogda fell behind, then lpd-gs"]
     counts.calls["A"] = 10**9
-    schedule.check_progress(start, start.distance, counts, 10**9)  # there is no other method to change to
+    schedule.check_progress(standing(start), counts, 10**9)  # there is no other method to change to
 
 
 @pytest.mark.slow
@@ -147,7 +152,9 @@ def test_without_mu_nothing_is_certified_and_the_residual_is_reported(method):
 
 def test_without_mu_the_other_methods_say_what_they_need():
     f, _ = unknown()
-    with pytest.raises(sp.ProblemError, match=r"lpd-gs needs mu of g, which is unknown; .* auto, agraal or rapd"):
+    with pytest.raises(
+        sp.ProblemError, match=r"lpd-gs needs mu of g, which is unknown; .* auto, agraal, halpern-pdhg, pdhg or rapd"
+    ):
         sp.solve(f, method="lpd-gs")
 
 

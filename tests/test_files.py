@@ -200,7 +200,6 @@ BAD_TEXTS = [
     (GOOD.replace("l2 = 0.1", 'l2 = "much"'), "key 'g.l2' is 'much'; expected a number"),
     (GOOD.replace("l2 = 0.1", "l2 = -0.1"), "key 'g': l2 of Logistic is -0.1"),
     (GOOD.replace("l2 = 0.1", "l2 = nan"), "l2 of Logistic is nan"),
-    (GOOD.replace("l2 = 0.1", ""), r"g is not strongly convex \(mu = 0\)"),
     (GOOD.replace("P = 2.0", 'P = "gone.npy"'), "key 'h.P': file .*gone.npy does not exist"),
     (GOOD.replace("P = 2.0", "P = true"), "key 'h.P' is True; expected a file name or numbers"),
     (GOOD.replace("P = 2.0", "P = [[1.0, 2.0], [3.0]]"), "key 'h': P of Quadratic is not an array of numbers"),

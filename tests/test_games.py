@@ -313,10 +313,3 @@ def test_leduc_poker():
     exact = game_by_highs(game.payoff.toarray(), B, b, C, c)
     assert exact == pytest.approx(-0.0856, abs=1e-4)
     assert abs(found.value - exact) <= found.exploitability + 1e-9
-
-
-@pytest.mark.slow
-def test_leduc_poker_from_gradients_only():
-    found = ExtensiveGame.load("leduc").solve(tol=1e-2, method="anderson-condat-vu")
-    assert found.solved, found
-    assert found.value == pytest.approx(-0.0856, abs=1e-2)

@@ -68,11 +68,11 @@ def test_what_is_missing_is_said_in_a_sentence(method, problem, sentence):
 
 
 def test_the_methods_that_an_error_names_can_run():
-    with pytest.raises(sp.ProblemError, match=r"such as auto, agraal or rapd$"):
+    with pytest.raises(sp.ProblemError, match=r"such as auto, agraal, halpern-pdhg, pdhg or rapd$"):
         check_needs(sp.LPDGS(), no_mu())
     with pytest.raises(sp.ProblemError, match=r"such as auto, lpd-gs or dippa$"):
         check_needs(sp.Newton(), BLACK_BOX())
-    for name in ("auto", "agraal", "rapd"):
+    for name in ("auto", "agraal", "halpern-pdhg", "pdhg", "rapd"):
         assert sp.solve(no_mu(), method=name, tol=1e-4).status != "failed"
 
 

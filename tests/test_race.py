@@ -14,7 +14,7 @@ from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.solving import race
 from saddlepoint.solving.auto import Plan, choose, mixed_steps
 from saddlepoint.solving.checkpoint import file as store
-from saddlepoint.solving.schedule import Schedule, SwitchMethod, TurnOver
+from saddlepoint.solving.schedule import Schedule, Standing, SwitchMethod, TurnOver
 from saddlepoint.solving.state import Racer, ScheduleState
 
 TOL = 1e-6
@@ -87,27 +87,32 @@ def test_work_is_weighted_by_what_calls_cost():
 # -- the guarantee ----------------------------------------------------------------------------------------------------
 
 
+def standing(best, present):
+    """Where a run stands whose present point has this certified distance."""
+    return Standing(best, best.distance, present, TOL)
+
+
 def test_the_method_with_the_guarantee_is_never_given_up():
     f = kinked()
     start = f.certificate(np.zeros(14), np.zeros(10))
     methods = Anderson(CondatVu()), LPDGS()
     schedule = Schedule(f, TOL, ScheduleState(methods[:1], race=race.starters(methods)))
     counts = CallCounts()
-    schedule.check_progress(start, start.distance, counts, 16)
+    schedule.check_progress(standing(start, start.distance), counts, 16)
     for calls in (100, 150):
         counts.calls.update(dict.fromkeys(("grad_g", "grad_h", "A", "At"), calls))
-        schedule.check_progress(start, 1.0, counts, calls + 10)  # a turn of 64 is not over
+        schedule.check_progress(standing(start, 1.0), counts, calls + 10)  # a turn of 64 is not over
     counts.calls.update(dict.fromkeys(("grad_g", "grad_h", "A", "At"), 170))
     with pytest.raises(TurnOver):
-        schedule.check_progress(start, 1.0, counts, 180)
+        schedule.check_progress(standing(start, 1.0), counts, 180)
     run = type("Run", (), {"units": schedule.state.race[0].units, "method_state": "kept", "counts": counts})
-    racer = schedule.next_turn(run, start)
+    racer = schedule.next_turn(run, standing(start, 1.0))
     assert racer.method == LPDGS()
     assert schedule.state.race[0].state == "kept"
     assert "anderson-condat-vu in turns with lpd-gs" in schedule.state.notes
     spent = int(3.0 * schedule.state.budget)
     counts.calls["A"] = spent
-    schedule.check_progress(start, 1.0, counts, spent + 16)  # no signal: the others are struck out
+    schedule.check_progress(standing(start, 1.0), counts, spent + 16)  # no signal: the others are struck out
     assert schedule.method == LPDGS()
     assert schedule.fallbacks == 0
     assert schedule.state.race == []
@@ -119,11 +124,11 @@ def test_spent_calls_leave_only_the_guarantee():
     methods = sp.make_method("anderson-imex"), Anderson(CondatVu())
     state = ScheduleState((methods[0], sp.DIPPA(), LPDGS()), race=race.starters(methods))
     schedule, counts = Schedule(f, TOL, state), CallCounts()
-    schedule.check_progress(start, start.distance, counts, 16)
+    schedule.check_progress(standing(start, start.distance), counts, 16)
     counts.calls["A"] = int(state.budget)
     with pytest.raises(SwitchMethod):
-        schedule.check_progress(start, 1.0, counts, int(state.budget) + 16)
-    schedule.switch("fell behind", counts, start)
+        schedule.check_progress(standing(start, 1.0), counts, int(state.budget) + 16)
+    schedule.switch("fell behind", counts, standing(start, 1.0))
     assert schedule.method == LPDGS()
     assert schedule.fallbacks == 0
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import saddlepoint as sp
+from saddlepoint import theory
 from saddlepoint.methods.needs import missing
 from saddlepoint.theory import certificate_from_residuals
 
@@ -80,7 +81,7 @@ def test_certificates_are_above_the_truth_everywhere(kind_x, kind_y):
 
 PAIRS = [("l1", "box"), ("simplex", "simplex"), ("l1 and box", "nonnegative")]
 SINGLE_LOOP = ["condat-vu", "lpd", "lpd-gs", "jst", "ogda", "extragradient", "agraal", "rapd"]
-EVERY = [*SINGLE_LOOP, "anderson-condat-vu", "anderson-lpd-gs"]
+EVERY = [*SINGLE_LOOP, "anderson-condat-vu", "anderson-lpd-gs", "pdhg", "halpern-pdhg"]
 
 
 @pytest.mark.parametrize(("kind_x", "kind_y"), PAIRS)
@@ -189,3 +190,93 @@ def test_without_mu_the_gap_and_the_other_distance_are_proven():
     assert noisy.gap == pytest.approx(gap + 0.02, rel=1e-12)
     unbounded = certificate_from_residuals(0.0, 0.5, Rx=0.0, Ry=0.1, slack_x=0.01)
     assert unbounded.gap == math.inf
+
+
+# -- without strong convexity -----------------------------------------------------------------------------------------
+
+
+def test_an_exact_game_is_solved_to_a_proven_gap():
+    """Both functions are simple, so that mu is 0 on both sides; the gap is the exploitability, known exactly."""
+    A = np.random.default_rng(2).integers(-5, 6, (12, 9)).astype(float)
+    result = sp.solve(sp.Saddle(sp.Simplex(), sp.Simplex(), A), gap=1e-7)
+    assert result.solved
+    assert "certified duality gap" in result.message
+    x, y = ([Fraction(float(v)) for v in vector] for vector in (result.x, result.y))
+    columns = [sum(a * int(b) for a, b in zip(x, column, strict=True)) / sum(x) for column in A.T]
+    rows = [sum(a * int(b) for a, b in zip(y, row, strict=True)) / sum(y) for row in A]
+    assert 0 <= max(columns) - min(rows) <= result.certificate.gap <= 1e-7
+    assert result.certificate.distance == math.inf
+
+
+def test_the_distance_of_a_strongly_convex_side_is_proven():
+    """Total variation in one dimension: min_x |x - b|^2/2 + max over |y| <= 1 of <D x, y>."""
+    rng = np.random.default_rng(6)
+    b = np.repeat([0.0, 3.0, -1.0], 8) + 0.1 * rng.standard_normal(24)
+    D = np.diff(np.eye(24), axis=0).T
+    f = sp.Saddle(sp.Quadratic(1.0, -b), sp.Box(-1.0, 1.0), D)
+    result = sp.solve(f, gap=1e-10)
+    tight = sp.solve(f, gap=1e-17, max_calls=20_000)
+    proof = result.certificate
+    assert result.solved
+    assert proof.distance_y == math.inf
+    assert np.linalg.norm(result.x - tight.x) <= proof.distance_x + tight.certificate.distance_x
+    assert proof.distance_x == pytest.approx(math.sqrt(2.0 * proof.gap), rel=1e-9)
+
+
+def test_a_distance_that_nobody_can_prove_is_refused():
+    f = sp.Saddle(sp.Simplex(), sp.Quadratic(1.0), np.eye(3))
+    with pytest.raises(sp.ProblemError, match=r"g is not strongly convex \(mu = 0\).* ask for the duality gap"):
+        sp.solve(f)
+    with pytest.raises(sp.ProblemError, match=r"lpd-gs needs a positive mu of g, which is 0; use .* pdhg"):
+        sp.solve(f, gap=1e-3, method="lpd-gs")
+    unbounded = sp.Saddle(sp.NonNegative(), sp.Quadratic(1.0), np.eye(3))
+    with pytest.raises(sp.ProblemError, match=r"its variables are not bounded.*Box"):
+        sp.solve(unbounded, gap=1e-3)
+
+
+def test_a_relative_distance_is_proven():
+    f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
+    result = sp.solve(f, rtol=1e-8)
+    assert result.solved
+    assert "relative distance" in result.message
+    assert distance(result.x - xs, result.y - ys) <= 1e-8 * distance(xs, ys)
+    assert result.certificate.distance > 1e-9  # it stopped where it was asked to
+
+
+def test_the_gap_of_a_strongly_convex_problem_can_be_asked_for():
+    f, _, _ = known_problem("simplex", "l1", np.random.default_rng(3))
+    result = sp.solve(f, gap=1e-6)
+    assert result.solved
+    assert result.certificate.gap <= 1e-6
+
+
+def test_a_run_for_a_gap_goes_on_from_its_checkpoint(tmp_path):
+    A = np.random.default_rng(2).standard_normal((12, 9))
+    f, file = sp.Saddle(sp.Simplex(), sp.Simplex(), A), tmp_path / "run"
+    whole = sp.solve(f, gap=1e-8)
+    part = sp.solve(f, gap=1e-8, max_calls=100, checkpoint=file)
+    assert not part.solved
+    on = sp.solve(f, gap=1e-8, checkpoint=file)
+    np.testing.assert_array_equal(on.x, whole.x)
+    result = tmp_path / "result.npz"
+    on.save(result)
+    assert sp.load_result(result).solved
+
+
+def test_halpern_keeps_its_bound_within_an_epoch():
+    """The residual of PDHG's step in its own norm is at most |z_0 - z*|/(k + 1), for linear g and h."""
+    A = np.random.default_rng(4).standard_normal((7, 5))
+    f = sp.Saddle(sp.Simplex(), sp.Simplex(), A)
+    best = sp.solve(f, gap=1e-12)
+    method = sp.Halpern(sp.PDHG(weight=1.0), enough=0.0, some=0.0, longest=1.0, weighting="fixed")
+    tx, ty = theory.pdhg_steps(0.0, 0.0, f.norm, 1.0)
+
+    def length(dx, dy):
+        return math.sqrt(dx @ dx / tx - 2.0 * (dx @ (A @ dy)) + dy @ dy / ty)
+
+    state = method.init(f, np.eye(7)[0], np.eye(5)[0])
+    start = length(state.x - best.x, state.y - best.y)
+    for k in range(300):
+        z, state = state.inner, method.step(f, state)
+        assert length(state.x - z.x, state.y - z.y) <= theory.halpern_bound(k) * start * (1.0 + 1e-6)
+    assert state.k == 300

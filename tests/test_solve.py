@@ -25,6 +25,7 @@ from saddlepoint.problems.generators import random_logistic, random_quadratic
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.monitor import latest_check, next_check
 from saddlepoint.solving.result import Record
+from saddlepoint.solving.target import Target
 
 
 def test_a_solved_run_tells_everything():
@@ -329,16 +330,21 @@ def records_of(*pairs):
     return [Record(0, calls, 0, 0, 0, 0, 0.0, distance, 1.0) for calls, distance in pairs]
 
 
+def ahead(records, tol):
+    """Where the certificate after 1100 calls is taken."""
+    return next_check(1100, records, Target("tol", tol))
+
+
 def test_certificates_come_where_the_distance_is_expected_to_be_below_tol():
     steady = records_of((1000, 1e-2), (1100, 1e-3))
-    assert next_check(1100, steady, 1e-3 / 0.7 / 10**0.8) == 1180  # a factor of 10 in 100 calls
-    assert next_check(1100, steady, 1e-2) == 1116 == next_check(1100, steady, 1.2e-3)  # a certificate is four calls
+    assert ahead(steady, 1e-3 / 0.7 / 10**0.8) == 1180  # a factor of 10 in 100 calls
+    assert ahead(steady, 1e-2) == 1116 == ahead(steady, 1.2e-3)  # a certificate is four calls
     slow = records_of((1000, 1e-2), (1100, 0.5e-2))
-    assert next_check(1100, slow, 1e-9) == 1260 == latest_check(1100)
+    assert ahead(slow, 1e-9) == 1260 == latest_check(1100)
     fast = records_of((1090, 1e-2), (1100, 1e-3))  # 10 log 30/log 10 are fewer than 16
-    assert next_check(1100, fast, 0.0) == next_check(1100, fast, 1e-9) == 1116
+    assert ahead(fast, 1e-30) == ahead(fast, 1e-9) == 1116
     for records in (records_of((1000, 1.0), (1100, 2.0)), records_of((0, 1.0)), records_of((0, math.inf), (9, 1.0))):
-        assert next_check(1100, records, 1e-9) == 1155
+        assert ahead(records, 1e-9) == 1155
     assert latest_check(100_000) == 105_000
 
 
@@ -432,7 +438,13 @@ BAD = [
     (lambda: sp.solve(F, method="apfb"), r"apfb needs the prox of g, but g \(Logistic\) has none"),
     (lambda: sp.Saddle(np.sin, F.h, F.A), "g is a ufunc; expected a Smooth"),
     (lambda: sp.Saddle(F.h, F.g, F.A), "g has 4 variables but A has 5 rows"),
-    (lambda: sp.Saddle(F.g, sp.Logistic(np.ones((3, 4)), np.ones(3)), F.A), r"h is not strongly convex \(mu = 0\)"),
+    (
+        lambda: sp.solve(sp.Saddle(F.g, sp.Logistic(np.ones((3, 4)), np.ones(3)), F.A)),
+        r"h is not strongly convex \(mu = 0\)",
+    ),
+    (lambda: sp.solve(F, tol=1e-3, gap=1e-3), "tol and gap were given; expected one of tol, rtol and gap"),
+    (lambda: sp.solve(F, gap=-1.0), "gap is -1"),
+    (lambda: sp.solve(F, rtol=0.0), "rtol is 0"),
     (lambda: sp.solve(_shaped(lambda x: x[:-1])), r"returned an array of shape \(4,\) for a point of shape \(5,\)"),
     (lambda: sp.solve(_shaped(lambda x: 0.0)), "returned a float for a point of shape"),
     (lambda: sp.solve(_shaped(lambda x: None)), "returned a NoneType"),

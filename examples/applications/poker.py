@@ -31,6 +31,7 @@ for game, tol, method in ((kuhn, 1e-8, None), (kuhn, 1e-6, GRADIENTS), (leduc, 1
     runs[name] = found
     print(f"{name}\n{found}")
     assert game.exploitability(found.x, found.y) <= tol  # by exact best responses, a pass over the tree
+    assert abs(found.value - (-1 / 18 if game is kuhn else -0.0856)) <= max(tol, 1e-4)
 
 # %%
 # How often to bluff

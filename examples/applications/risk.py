@@ -36,7 +36,7 @@ features = data.data.shape[1]
 neighbours = [(f * BINS + k, f * BINS + k + 1) for f in range(features) for k in range(BINS - 1)]
 bends = block_diag([coo_array(np.diff(np.eye(BINS), 2, axis=0))] * features, format="csr")
 graph = RiskRegressor(l2=1e-3, structure=Graph(neighbours), tol=TOL)
-trend = RiskRegressor(l2=1e-3, structure=Norms(bends, width=0.01), tol=TOL, method="lpd-gs")
+trend = RiskRegressor(l2=3e-3, structure=Norms(bends, width=0.02), tol=TOL, method="lpd-gs")
 searches = {
     "bins, l2 alone": (RiskRegressor(tol=TOL), {"l2": [1e-3, 1e-2, 1e-1]}),
     "bins, neighbours alike": (graph, {"structure__strength": [0.03, 0.1, 0.3]}),
@@ -59,7 +59,7 @@ for name, (model, choices) in searches.items():
     (chosen, value), result = *search.best_params_.items(), models[name].result_
     print(f"{name:22}  {search.best_score_:.3f}  {chosen.split('__')[-1]} {value:g}, {result.certificate}")
 found = np.abs(bends @ models["bins, few bends"].coef_)
-print(f"of {found.size} bends, {np.sum(found > 0.01)} are beyond the width of 0.01")
+print(f"of {found.size} bends, {np.sum(found > 0.02)} beyond the width of 0.02")
 
 # %%
 # The answer

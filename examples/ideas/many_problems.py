@@ -2,7 +2,7 @@
 Many problems at once: the uncertainty of a curve
 =================================================
 
-A risk curve is fitted to 442 patients. Would it be the same with other patients? The bootstrap estimates this by 300
+A risk curve is fitted to 442 patients. Would it be the same with other patients? The bootstrap estimates this by 100
 fits to resampled data. Can they be solved together?
 """
 
@@ -25,7 +25,7 @@ plt.rcParams.update(RC)
 # bins each, a logistic loss, and a penalty on differences between neighbouring bins. In the saddle problem the
 # penalty is a quadratic of y, coupled by the difference operator K.
 
-BINS, STRENGTH, DRAWS = 16, 0.1, 300
+BINS, STRENGTH, DRAWS = 16, 0.1, 100
 data = load_diabetes(scaled=False)
 names = {"bmi": "body mass index", "bp": "blood pressure", "s5": "log of triglycerides (s5)"}
 raw = data.data[:, [data.feature_names.index(name) for name in names]]
@@ -42,7 +42,7 @@ result = sp.solve(fit(np.arange(len(D))), tol=1e-5)
 print(result)
 
 # %%
-# 300 fits in one call
+# 100 fits in one call
 # --------------------
 # Problems of one kind and shape are stacked into one problem with a block-diagonal coupling, whose condition numbers
 # are the largest of the blocks. Each block has its own certificate, and the run ends when all of them are at most
@@ -72,7 +72,7 @@ assert difference <= 2e-5
 # %%
 # The answer
 # ----------
-# One call solves all of them, with 300 certificates. All three curves rise with high confidence. How far they rise at
+# One call solves all of them, with 100 certificates. All three curves rise with high confidence. How far they rise at
 # the ends, where there are few patients, is uncertain.
 
 figure, axes = plt.subplots(1, len(names), figsize=(9, 4.6), sharey=True, constrained_layout=True)

@@ -31,6 +31,7 @@ from saddlepoint.parts.simple import (
     Support,
     as_simple,
 )
+from saddlepoint.problems.certify import CertifiedPoint, certify
 from saddlepoint.problems.check import Finding, Report, check
 from saddlepoint.problems.files.stores import stream
 from saddlepoint.problems.saddle import Saddle
@@ -54,6 +55,7 @@ __all__ = [
     "Blocks",
     "Box",
     "Certificate",
+    "CertifiedPoint",
     "Coupling",
     "Entropy",
     "Finding",
@@ -91,6 +93,7 @@ __all__ = [
     "apps",
     "as_coupling",
     "as_simple",
+    "certify",
     "check",
     "load_result",
     "make_method",

@@ -19,7 +19,7 @@ from typing import Any
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.functions import Quadratic, Smooth
-from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.saddle import Saddle, require_strongly_convex
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 
@@ -82,6 +82,7 @@ class CoupledCosts:
 
     def __init__(self, payoff: Any, cost_x: Smooth | float, cost_y: Smooth | float) -> None:
         self.problem = Saddle(_as_cost(cost_x, "cost_x"), _as_cost(cost_y, "cost_y"), payoff)
+        require_strongly_convex(self.problem)
 
     def solve(self, *, tol: float = 1e-6, **options: Any) -> CoupledCostsResult:
         """The equilibrium up to a certified distance of ``tol``; the options are those of ``solve``."""

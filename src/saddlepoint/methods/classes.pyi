@@ -24,11 +24,13 @@ from saddlepoint.methods.minimax_appa import MinimaxAPPA as MinimaxAPPA
 from saddlepoint.methods.newton import Newton as Newton
 from saddlepoint.methods.ogda import OGDA as OGDA
 from saddlepoint.methods.pbr import PBR as PBR
+from saddlepoint.methods.pdhg import PDHG as PDHG
 from saddlepoint.methods.rhss import RHSS as RHSS
 from saddlepoint.methods.separated import Separated as Separated
 from saddlepoint.methods.sliding import Sliding as Sliding
 from saddlepoint.methods.wrappers.anderson import Anderson as Anderson
 from saddlepoint.methods.wrappers.catalyst import Catalyst as Catalyst
+from saddlepoint.methods.wrappers.halpern import Halpern as Halpern
 from saddlepoint.methods.wrappers.refined import Refined as Refined
 from saddlepoint.methods.wrappers.restarted import Restarted as Restarted
 
@@ -48,6 +50,7 @@ __all__ = [
     "DPPA",
     "Direct",
     "Extragradient",
+    "Halpern",
     "IMEX",
     "JST",
     "Krylov",
@@ -58,6 +61,7 @@ __all__ = [
     "Newton",
     "OGDA",
     "PBR",
+    "PDHG",
     "RHSS",
     "Refined",
     "Restarted",

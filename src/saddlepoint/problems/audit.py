@@ -114,11 +114,11 @@ class Audit:
         products = {} if self.products is None else {"A": self.products}
         return {**self.gradient_checks, **products}
 
-    def certificate(self, x: Array, y: Array, tol: float | None = None) -> Certificate:
+    def certificate(self, x: Array, y: Array, tol: float | None = None, gap: float | None = None) -> Certificate:
         """The certificate of (x, y), which allows for the noise; its gradients and products are checked."""
         self.seen.noise = self.noise.allowance
         self.queried, before = {}, dict(self.asked)
-        certificate = self.seen.certificate(x, y, tol)
+        certificate = self.seen.certificate(x, y, tol, gap)
         for name, calls in self.asked.items():  # the first gradient is part of every certificate
             self.meter.note(f"grad_{name}", max(calls - before[name] - 1, 0))
         return certificate
@@ -126,6 +126,8 @@ class Audit:
     def floor(self, x: Array, y: Array, certificate: Certificate) -> float:
         """An estimate of the part of a certified distance that is due to the arithmetic of the steps, and to noise."""
         f = self.f
+        if f.mu == 0.0:
+            return math.nan
         for oracle in ("grad_g", "grad_h", "A", "At"):
             self.meter.note(oracle, 1)
         noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)

@@ -33,6 +33,8 @@ from saddlepoint.parts.functions.autodiff import without_gradients
 from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.probes import eps_of_code
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.functions.zero import Zero
+from saddlepoint.parts.simple.base import Simple
 from saddlepoint.problems.terms import NO_TERM, Term, term_at
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals, distance_bound, rounding_decides
 
@@ -67,8 +69,8 @@ class Saddle:
 
     Args:
         g: a ``Smooth`` function of x, mu_x-strongly convex and L_x-smooth; perhaps plus a ``Simple`` one, as in
-            ``Quadratic(1.0) + L1(0.1)``.
-        h: a ``Smooth`` function of y, mu_y-strongly convex and L_y-smooth; perhaps plus a ``Simple`` one.
+            ``Quadratic(1.0) + L1(0.1)``; or a ``Simple`` one alone, which has mu_x = 0.
+        h: the same of y.
         A: the m x n coupling: an array, a SciPy sparse array, a LinearOperator, or anything with ``@`` and ``.T``.
 
     Example:
@@ -81,22 +83,19 @@ class Saddle:
     noise = (0.0, 0.0)  # bounds on the errors of gradients of g and h beyond rounding; in a batch, for any block
     blocks = 1  # number of independent problems that this one consists of
 
-    def __init__(self, g: Smooth, h: Smooth, A: Any) -> None:
-        for name, function in (("g", g), ("h", h)):
-            if not isinstance(function, Smooth):
-                raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
-        coupling = as_coupling(A)
-        for function, size in zip((g, h), coupling.shape, strict=True):
+    def __init__(self, g: Smooth | Simple, h: Smooth | Simple, A: Any) -> None:
+        of_x, of_y, coupling = _as_smooth(g, "g"), _as_smooth(h, "h"), as_coupling(A)
+        for function, size in zip((of_x, of_y), coupling.shape, strict=True):
             if function.simple is not None:
                 function.simple.validate(size)
-        if g.dim in (None, coupling.shape[0]):
-            g = coupling.of_x(g)
-        space = common_space({"A": coupling, "g": g, "h": h})
+        if of_x.dim in (None, coupling.shape[0]):
+            of_x = coupling.of_x(of_x)  # over shards, if A is
+        space = common_space({"A": coupling, "g": of_x, "h": of_y})
         assert space is not None
         self.estimated: dict[str, int] = {}  # functions whose L was estimated, and the gradients that this took
-        g = self._admitted(g, "g", coupling.shape[0], space)
-        h = self._admitted(h, "h", coupling.shape[1], space)
-        self._set(g, h, coupling, space)
+        of_x = self._admitted(of_x, "g", coupling.shape[0], space)
+        of_y = self._admitted(of_y, "h", coupling.shape[1], space)
+        self._set(of_x, of_y, coupling, space)
 
     @classmethod
     def of(cls, g: Smooth, h: Smooth, A: Coupling, space: Space) -> Saddle:
@@ -115,7 +114,7 @@ class Saddle:
         if f.dim is not None and f.dim != size:
             side = "rows" if name == "g" else "columns"
             raise ProblemError(f"{name} has {f.dim} variables but A has {size} {side}; they must agree")
-        if f.mu <= 0.0:
+        if f.mu < 0.0:
             raise ProblemError(
                 f"{name} is not strongly convex (mu = {f.mu:.3g}); give its mu if it has one, or add a multiple of "
                 f"|.|^2, for example {name} + Quadratic(1e-3)"
@@ -170,16 +169,18 @@ class Saddle:
     @property
     def kappa_x(self) -> float:
         """The condition number L_x/mu_x of g."""
-        return self.L_x / self.mu_x
+        return math.inf if self.mu_x == 0.0 else self.L_x / self.mu_x
 
     @property
     def kappa_y(self) -> float:
         """The condition number L_y/mu_y of h."""
-        return self.L_y / self.mu_y
+        return math.inf if self.mu_y == 0.0 else self.L_y / self.mu_y
 
     @property
     def coupling(self) -> float:
         """The coupling condition number |A|/sqrt(mu_x mu_y)."""
+        if self.mu == 0.0:
+            return math.inf
         return self.norm / math.sqrt(self.mu_x) / math.sqrt(self.mu_y)
 
     @property
@@ -194,7 +195,7 @@ class Saddle:
         Ay, Atx = self.A.both(x, y)
         return self.g.grad(x) + Ay, self.h.grad(y) - Atx
 
-    def certificate(self, x: Array, y: Array, tol: float | None = None) -> Certificate:
+    def certificate(self, x: Array, y: Array, tol: float | None = None, gap: float | None = None) -> Certificate:
         """Bounds that one query at (x, y) in float64 proves; infinite if mu is unknown or the field is not finite.
 
         The rounding errors of the query are part of the bounds. Where they decide, its products are computed again in
@@ -204,15 +205,26 @@ class Saddle:
             x, y: the point.
             tol: what the distance is compared with: rounding decides if the distance could be above or below it.
                 Without it, rounding decides if it is more than half of the distance.
+            gap: the same for the duality gap, which is looked at where it is given or a mu is 0.
         """
         query = self._with_terms(self._query(x, y))
         residuals = self._residuals(query)
         found = self._certificate(residuals, query)
-        if rounding_decides(found.distance, distance_bound(self.mu_x, self.mu_y, *residuals[2:]), tol):
+        if self._rounding_decides(found, residuals[2:], query, tol, gap):
             careful = self._careful_residuals(query)
             again = found if careful is None else self._certificate(careful, query)
-            found = min(found, again, key=lambda proof: proof.distance)
+            found = min(found, again, key=lambda proof: (proof.distance, proof.gap))
         return found._replace(assumes=self.assumes)
+
+    def _rounding_decides(
+        self, found: Certificate, errors: tuple[Any, Any], query: Query, tol: float | None, gap: float | None
+    ) -> bool:
+        """Whether the rounding errors of a query decide about the distance, or about the gap if that is asked for."""
+        if gap is None and self.mu != 0.0:
+            return rounding_decides(found.distance, distance_bound(self.mu_x, self.mu_y, *errors), tol)
+        widths = query.of_x.diameter, query.of_y.diameter
+        due = certificate_from_residuals(self.mu_x, self.mu_y, 0.0, 0.0, *errors, diameters=widths).gap
+        return rounding_decides(found.gap, due, gap)
 
     @cached_property
     def assumes(self) -> tuple[str, ...]:
@@ -308,7 +320,10 @@ class Saddle:
             return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
 
     def precision(self, x: Array, y: Array) -> float:
-        """The distance that rounding errors of a query at (x, y) are likely to make: an estimate, not a bound."""
+        """The distance that rounding errors of a query at (x, y) are likely to make: an estimate, not a bound.
+
+        It is NaN if a mu is 0.
+        """
         query = self._query(x, y)
         with np.errstate(all="ignore"):
             of_x, of_y = (query.Ay, query.gx, query.x), (query.Atx, query.hy, query.y)
@@ -317,6 +332,8 @@ class Saddle:
             scale_x, scale_y = (s / math.sqrt(A.sum_length) for s, A in ((scale_x, self.A), (scale_y, self.A.T)))
             error_x = 2.0 * max(map(eps_of, of_x)) * (sum(sizes_x) + L_x * at_x + scale_x)
             error_y = 2.0 * max(map(eps_of, of_y)) * (sum(sizes_y) + L_y * at_y + scale_y)
+        if self.mu == 0.0:
+            return math.nan
         return float(np.max(distance_bound(self.mu_x, self.mu_y, error_x, error_y)))
 
     def _gradient_errors(
@@ -377,6 +394,38 @@ class Saddle:
     def __repr__(self) -> str:
         m, n = self.shape
         return f"Saddle({m} x {n}: g={self.g!r}, h={self.h!r}, A={self.A!r})"
+
+
+def _as_smooth(function: Any, name: str) -> Smooth:
+    """The function; a simple one is added to zero."""
+    if isinstance(function, Simple):
+        return Zero() + function
+    if not isinstance(function, Smooth):
+        raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
+    return function
+
+
+def require_strongly_convex(f: Saddle) -> None:
+    """Raise a ProblemError if mu of g or of h is 0, so that no distance to the saddle point can be proven."""
+    for name, function in (("g", f.g), ("h", f.h)):
+        if function.mu == 0.0:
+            raise ProblemError(
+                f"{name} is not strongly convex (mu = 0), so that no distance to the solution can be proven; give its "
+                f"mu if it has one, add a multiple of |.|^2, for example {name} + Quadratic(1e-3), or ask for the "
+                "duality gap with gap=1e-6"
+            )
+
+
+def require_bounded(f: Saddle) -> None:
+    """Raise a ProblemError if mu of g or of h is 0 and its domain unbounded, so that no duality gap can be proven."""
+    for name, function, size in (("g", f.g, f.shape[0]), ("h", f.h, f.shape[1])):
+        width = math.inf if function.simple is None else function.simple.diameter_in(size)
+        if function.mu == 0.0 and not width < math.inf:
+            raise ProblemError(
+                f"{name} is not strongly convex (mu = 0) and its variables are not bounded, so that no duality gap can "
+                f"be proven; bound them, for example {name} + Box(-1e3, 1e3), or add a multiple of |.|^2, for example "
+                f"{name} + Quadratic(1e-3)"
+            )
 
 
 def with_smoothness(f: Smooth, L: float) -> Smooth:

@@ -20,9 +20,11 @@ from typing import NamedTuple
 from saddlepoint.methods import (
     DIPPA,
     LPDGS,
+    PDHG,
     Anderson,
     CondatVu,
     Direct,
+    Halpern,
     Krylov,
     Method,
     Newton,
@@ -91,6 +93,10 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     unknown = [name for name, function in (("g", f.g), ("h", f.h)) if math.isnan(function.mu)]
     if unknown:
         return Plan((make_method("rapd"),), f"mu of {' and '.join(unknown)} is unknown")
+    if f.mu == 0.0:
+        flat = [name for name, function in (("g", f.g), ("h", f.h)) if function.mu == 0.0]
+        reason = f"{' and '.join(flat)} {'is' if len(flat) == 1 else 'are'} not strongly convex"
+        return Plan((Halpern(PDHG()), Anderson(PDHG(), mixed_steps(f))), reason, 2, dict(costs or {}))
     if f.space.of_x.is_sharded:
         return on_shards(f)
     kx, ky, c = f.numbers

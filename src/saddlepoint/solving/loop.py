@@ -16,7 +16,7 @@ from saddlepoint.problems.oracle import Meter, OutOfCalls, OutOfTime, metered
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import Units
 from saddlepoint.solving.checkpoint import Checkpointer, Packed, state_is_to_blame
-from saddlepoint.solving.monitor import Monitor, StoppedByCallback
+from saddlepoint.solving.monitor import SOLVED, Monitor, StoppedByCallback
 from saddlepoint.solving.options import SolveOptions
 from saddlepoint.solving.progress import Progress
 from saddlepoint.solving.report import make_result
@@ -57,7 +57,7 @@ class Run:
         seconds = None if deadline is None else deadline - f.clock() - state.session.elapsed
         self.meter = Meter(options.limits, seconds, bar.tick, f.clock, state.counts)
         self.monitor = Monitor(Audit(f, self.meter), state, bar, self.result, options.callback, began)
-        self.schedule = Schedule(f, options.tol, state.schedule)
+        self.schedule = Schedule(f, options.target.most, state.schedule)
         self.counted = metered(f, self.meter)  # the problem as methods see it
         self.exhausted = ""  # the oracle whose calls are used up
         self.signal = ""  # the signal that ended the run
@@ -91,7 +91,7 @@ class Run:
                     return status
                 self.switch("broke down")
             except TurnOver:
-                self.go_on_with(self.schedule.next_turn(self.state, self.monitor.certificate))
+                self.go_on_with(self.schedule.next_turn(self.state, self.monitor.standing))
             except SwitchMethod:
                 self.switch("fell behind")
             except AssumptionError as error:
@@ -146,7 +146,7 @@ class Run:
         if status is None:
             counts, monitor = self.state.counts, self.state.monitor
             ahead = math.ceil(counts.busiest + monitor.next_check - self.state.work)
-            self.schedule.check_progress(self.monitor.certificate, monitor.records[-1].distance, counts, ahead)
+            self.schedule.check_progress(self.monitor.standing, counts, ahead)
         return status
 
     def last_check(self, stepper: Stepper, status: Status) -> Status:
@@ -155,8 +155,8 @@ class Run:
             self.checkpointer.write()
         in_a_hurry = status is Status.INTERRUPTED and self.f.A.runtime.reading  # reading A once more takes long
         if stepper.unchecked and not in_a_hurry:
-            certificate = self.monitor.certify(*stepper.point())
-            if self.monitor.merit(certificate) <= self.state.tol and self.monitor.confirmed():
+            self.monitor.certify(*stepper.point())
+            if self.monitor.reached.present <= self.state.tol and self.monitor.confirmed():
                 return self.monitor.success
         if status in (Status.DIVERGED, Status.STALLED) or (
             status is Status.OUT_OF_CALLS and self.state.counts.total >= WORTH_DIAGNOSING
@@ -175,7 +175,7 @@ class Run:
     def switch(self, reason: str) -> None:
         """Go on with the next method of the schedule."""
         self.note(self.schedule.method.note(self.state.method_state))
-        self.go_on_with(self.schedule.switch(reason, self.state.counts, self.monitor.certificate))
+        self.go_on_with(self.schedule.switch(reason, self.state.counts, self.monitor.standing))
 
     def go_on_with(self, racer: Racer) -> None:
         """Let a method go on where it was, or begin at the best point."""
@@ -221,7 +221,8 @@ class Run:
         self.f = corrected(self.f, correction.function, correction.constant, correction.used)
         self.counted = metered(self.f, self.meter)
         self.monitor.audit.of(self.f)
-        self.monitor.audited = not self.monitor.audit.needed  # with the other constant, it is examined again
+        if self.monitor.audit.needed:  # with the other constant, it is examined again
+            self.monitor.examined.discard(SOLVED)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from saddlepoint.ground.arrays import Space
 from saddlepoint.solving.result import Status
+from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import Certificate
 
 
@@ -13,8 +14,9 @@ class Ending(NamedTuple):
     """What a sentence about the end of a run needs to know."""
 
     certificate: Certificate
-    mu_known: bool  # so that a distance is certified
-    tol: float
+    mu_known: bool  # so that something is certified
+    target: Target
+    reached: float  # the certified number that was asked for
     space: Space
     exhausted: tuple[str, float]  # an oracle whose calls are used up, and how many they were
     at_rounding_floor: bool  # the accuracy reached is that of the arithmetic
@@ -26,15 +28,15 @@ class Ending(NamedTuple):
 
 def sentence(status: Status, ending: Ending) -> str:
     """What happened and, if it is not solved, what to try."""
-    certificate, tol = ending.certificate, ending.tol
-    distance, residual = certificate.distance, certificate.residual
-    where = f"at a certified distance of {distance:.3g}" if ending.mu_known else f"at a residual of {residual:.3g}"
+    residual, tol, reached = ending.certificate.residual, ending.target.most, ending.reached
+    what, argument = ending.target.what, ending.target.argument
+    where = f"at a certified {what} of {reached:.3g}" if ending.mu_known else f"at a residual of {residual:.3g}"
     oracle, limit = ending.exhausted
     onward = f"call again to go on from {ending.file}" if ending.file else "go on from x, y by passing them as x0, y0"
     either = "and" if ending.file else "or"
     who = f"{ending.signal} came " if ending.signal else ""
     said = {
-        Status.SOLVED: f"certified distance {distance:.3g} <= tol {tol:.3g}",
+        Status.SOLVED: f"certified {what} {reached:.3g} <= {argument} {tol:.3g}",
         Status.UNCERTIFIED: f"residual {residual:.3g} <= tol {tol:.3g}, but no distance is certified: mu is unknown; "
         "give mu to Smooth to have a proof",
         Status.OUT_OF_CALLS: f"{where} the {limit:.0f} calls of {oracle} are spent; raise max_calls {either} {onward}",

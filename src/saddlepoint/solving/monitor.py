@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 from saddlepoint.ground.arrays import Array, frozen_copy, to_host
 from saddlepoint.problems.audit import Audit
@@ -16,7 +17,9 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.clock import RunClock
 from saddlepoint.solving.progress import Progress
 from saddlepoint.solving.result import Record, Result, Status
+from saddlepoint.solving.schedule import Standing
 from saddlepoint.solving.state import Point, RunState
+from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import NO_CERTIFICATE, Certificate
 
 CHECK_LEAST = 16  # calls and steps between two certificates, at least: a certificate is four calls itself
@@ -33,6 +36,16 @@ LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that m
 PROGRESS = 0.9  # factor by which the certified distance falls if a certificate shows progress
 
 
+EXAMINATIONS = SOLVED, STALLED = "solved", "stalled"  # before a run is called solved, and when it has stalled
+
+
+class Reached(NamedTuple):
+    """The certified number that was asked for, at the best point and at the last one that was certified."""
+
+    best: float = math.inf
+    present: float = math.inf
+
+
 class StoppedByCallback(Exception):  # noqa: N818 - a signal within the run, not an error
     """The callback has raised StopIteration."""
 
@@ -43,17 +56,17 @@ def latest_check(work: int) -> int:
     return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work, min(share * work, most)))
 
 
-def next_check(work: int, records: list[Record], tol: float) -> int:
+def next_check(work: int, records: list[Record], target: Target) -> int:
     """The calls and steps at which the next certificate is taken, after one at ``work``.
 
-    It is where the certified distance will be below tol, or will have fallen by the factor ``FALL``, if it goes on
-    falling as it fell between the last two records, but not later than ``latest_check``.
+    It is where the certified distance or gap will be below the target, or will have fallen by the factor ``FALL``, if
+    it goes on falling as it fell between the last two records, but not later than ``latest_check``.
     """
-    last = records[-2:]
-    if len(last) < 2 or not 0.0 < last[1].distance < last[0].distance < math.inf:
+    before, now = [target.recorded(record) for record in records[-2:]] if len(records) > 1 else (math.inf, math.inf)
+    if not 0.0 < now < before < math.inf:
         return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work))
-    fall = min(max(last[1].distance / (BELOW * tol), 1.0), FALL) if tol > 0.0 else FALL
-    ahead = (_work(last[1]) - _work(last[0])) * math.log(fall) / math.log(last[0].distance / last[1].distance)
+    fall = FALL if target.argument == "rtol" else min(max(now / (BELOW * target.most), 1.0), FALL)
+    ahead = (_work(records[-1]) - _work(records[-2])) * math.log(fall) / math.log(before / now)
     return work + math.ceil(max(CHECK_LEAST, min(ahead, latest_check(work) - work)))
 
 
@@ -84,8 +97,9 @@ class Monitor:
     ) -> None:
         self.audit, self.state, self.bar, self.report, self.callback = audit, state, bar, report, callback
         self.certificate: Certificate = NO_CERTIFICATE  # of the best point
+        self.reached = Reached()
         self.host_best: tuple[Point, Certificate] | None = None  # a copy here, where parts of the problem can be lost
-        self.audited = self.diagnosed = not audit.needed  # examined by this session before "solved", and after a stall
+        self.examined = set() if audit.needed else set(EXAMINATIONS)  # which ones were made in this session
         self.floor: tuple[Certificate, float] | None = None  # precision at the best point, where it was needed
         self.at_rounding_floor = False  # the accuracy reached is that of the arithmetic
         self.clock = RunClock(state, began)
@@ -105,24 +119,30 @@ class Monitor:
         """The status of a run that reached its tolerance."""
         return Status.SOLVED if self.mu_known else Status.UNCERTIFIED
 
-    def merit(self, certificate: Certificate) -> float:
-        """What is to fall below tol: the certified distance, or the residual where mu is unknown."""
-        return certificate.distance if self.mu_known else certificate.residual
+    def measure_reached(self, certificate: Certificate, point: Point) -> float:
+        """What is to fall below tol: the certified number that was asked for, or the residual where mu is unknown."""
+        return self.state.target.reached(certificate, *point) if self.mu_known else certificate.residual
+
+    @property
+    def standing(self) -> Standing:
+        """Where the run stands, for the choice of methods."""
+        distance = self.state.target.as_distance(self.f, *self.state.best)
+        return Standing(self.certificate, *self.reached, distance)
 
     def check(self, x: Array, y: Array) -> Status | None:
         """Take a certificate, call the callback, and return the status of the run if it is over."""
         certificate = self.certify(x, y)
         state, work = self.state.monitor, self.state.work
-        state.next_check = next_check(work, state.records, self.state.tol)
+        state.next_check = next_check(work, state.records, self.state.target)
         if self.callback is not None:
             try:
                 with self.clock:
                     self.callback(self.report(Status.RUNNING))
             except StopIteration:  # of the callback only: in a gradient it is an error like any other
                 raise StoppedByCallback from None
-        if self.merit(certificate) <= self.state.tol and self.confirmed():
+        if self.reached.present <= self.state.tol and self.confirmed():
             return self.success
-        if not math.isfinite(self.merit(certificate)):
+        if not math.isfinite(certificate.residual):
             return Status.DIVERGED
         return Status.STALLED if self.stalled() else None
 
@@ -133,11 +153,14 @@ class Monitor:
         with self.clock:
             x, y = self.f.project(space.of_x.cast(x), space.of_y.cast(y))
             point = frozen_copy(x), frozen_copy(y)  # as they will be returned
-            certificate = self.audit.certificate(*point, self.state.tol)
+            certificate = self.certificate_of(point)
+            best, present = self.reached.best, self.measure_reached(certificate, point)
             self.state.monitor.checks += 1
-            if self.merit(certificate) < PROGRESS * self.merit(self.certificate):
+            if present < PROGRESS * best:
                 self.note_progress()
-            if self.merit(certificate) < self.merit(self.certificate):
+            better = present < best or self.certificate is NO_CERTIFICATE
+            self.reached = Reached(present if better else best, present)
+            if better:
                 self.state.best, self.certificate = point, certificate
                 self.audit.keep(another=True)
                 if self.f.A.runtime.fragile:
@@ -145,10 +168,17 @@ class Monitor:
             self.record(certificate)
         return certificate
 
+    def certificate_of(self, point: Point) -> Certificate:
+        """The certificate of a point, with care about rounding where that decides about the target."""
+        tol, of_gap = self.state.tol, self.state.target.argument == "gap"
+        return self.audit.certificate(*point, tol=None if of_gap else tol, gap=tol if of_gap else None)
+
     def certify_best(self) -> None:
         """Take the certificate of the best point anew: it came from a file, or the constants are others now."""
         with self.clock:
-            self.certificate = self.audit.certificate(*self.state.best, self.state.tol)
+            self.certificate = self.certificate_of(self.state.best)
+            best = self.measure_reached(self.certificate, self.state.best)
+            self.reached = self.reached._replace(best=best)
             self.audit.keep()
 
     def note_progress(self) -> None:
@@ -170,23 +200,23 @@ class Monitor:
             certificate.gap,
         )
         self.state.monitor.records.append(record)
-        self.bar.update(record)
+        self.bar.update(record._replace(distance=self.reached.present))
 
     def confirmed(self) -> bool:
         """Whether the best point is still within tol after what its certificate rests on was examined.
 
         Once in a session, everything is examined. Later on, the noise is measured, which may be another one elsewhere.
         """
-        if not self.audited:
+        if SOLVED not in self.examined:
             self.examine()
-            self.audited = True
+            self.examined.add(SOLVED)
         self.measure()
-        return self.merit(self.certificate) <= self.state.tol
+        return self.reached.best <= self.state.tol
 
     def diagnose(self) -> None:
         """Once, for a run without progress: raise AssumptionError if something that was only claimed is to blame."""
-        if not self.diagnosed:
-            self.diagnosed = True
+        if STALLED not in self.examined:
+            self.examined.add(STALLED)
             self.examine(thoroughly=True)
 
     def examine(self, thoroughly: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from saddlepoint.parts.coupling.low_precision import check_storage
 from saddlepoint.problems.oracle import ORACLES, call_limits
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
+from saddlepoint.solving.target import Target
 
 REACTIONS = ("raise", "adapt")  # to a constant that the run refutes
 BESIDE = 48  # vectors like (x, y) that a run takes at most, beside the past steps that its method keeps
@@ -49,7 +51,7 @@ class StorageOptions(NamedTuple):
 class SolveOptions:
     """The arguments of `solve`, checked; `checked` makes them."""
 
-    tol: float
+    target: Target
     method: Method | None  # None for auto
     costs: dict[str, float] | None  # of a call, by oracle; None to have them measured
     limits: dict[str, float]  # calls, by oracle
@@ -67,7 +69,7 @@ class SolveOptions:
         cls,
         f: Any,
         *,
-        tol: Any,
+        target: Target,
         method: Any,
         costs: Any,
         max_calls: Any,
@@ -95,7 +97,7 @@ class SolveOptions:
         room = StorageOptions(storage, None if memory is None else as_vectors(memory))
         given = None if isinstance(method, str) and method == "auto" else as_method(method)
         return cls(
-            tol=positive(tol, "tol"),
+            target=target,
             method=None if given is None else room.applied(given),
             costs=None if costs is None else as_costs(costs),
             limits=call_limits(max_calls),
@@ -178,7 +180,7 @@ def starting_point(f: Saddle, x0: Any, y0: Any) -> tuple[Array, Array]:
 def check_condition(f: Saddle) -> None:
     """Refuse a problem whose condition numbers are beyond any arithmetic."""
     for name, number in zip(("L_x/mu_x", "L_y/mu_y", "|A|/sqrt(mu_x mu_y)"), f.numbers, strict=True):
-        if number > EXTREME:
+        if EXTREME < number < math.inf:  # infinite without strong convexity
             raise ProblemError(
                 f"{name} is {number:.3g}, and no method can do anything with that in floating-point numbers; "
                 "give a larger mu, or add a multiple of |.|^2 to g or h"

@@ -16,6 +16,7 @@ import scipy
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.citations import citations
+from saddlepoint.solving.target import Target
 
 SEED = 0  # of the random starts of the estimates of |A| and of L; they have no other
 
@@ -39,7 +40,7 @@ def provenance(
     method: Method,
     *,
     parameters: dict[str, float],
-    tol: float,
+    target: Target,
     storage: str | None,
     corrections: list[dict[str, Any]],
     begun: float,
@@ -52,7 +53,8 @@ def provenance(
         "versions": dict(environment()) | _library(f),
         "method": described(method),
         "parameters": dict(parameters),
-        "tol": tol,
+        "tol": target.most,
+        "target": target.argument,
         "dtype": str(f.dtype).rpartition(".")[2],
         "shape": list(f.shape),
         "coupling": type(f.A).__name__,

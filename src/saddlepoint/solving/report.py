@@ -50,7 +50,7 @@ def make_result(run: Run, status: Status) -> Result:
             f,
             method,
             parameters=state.parameters,
-            tol=state.tol,
+            target=state.target,
             storage=method.storage if isinstance(method, Refined) else None,
             corrections=[correction._asdict() for correction in state.learned.corrections.values()],
             begun=state.session.began,
@@ -99,7 +99,8 @@ def _ending(run: Run) -> Ending:
     return Ending(
         certificate=monitor.certificate,
         mu_known=monitor.mu_known,
-        tol=state.tol,
+        target=state.target,
+        reached=monitor.reached.best,
         space=run.f.space,
         exhausted=(run.exhausted, run.meter.limits.get(run.exhausted, math.inf)),
         at_rounding_floor=monitor.at_rounding_floor,

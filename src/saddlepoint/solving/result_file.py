@@ -18,6 +18,7 @@ from saddlepoint.parts.simple.base import Support
 from saddlepoint.problems.files.arrays import npy_header
 from saddlepoint.problems.files.reading import MEMORY_LIMIT
 from saddlepoint.solving.result import History, Record, Result, Status
+from saddlepoint.solving.target import NAMES, Target
 from saddlepoint.theory.certificate import Certificate
 
 KINDS = {"x": "f", "y": "f", "history": "f", "summary": "U"}  # the arrays of a file, and of what they are
@@ -163,11 +164,19 @@ def _support(arrays: dict[str, Array], side: str) -> Array | None:
     return found
 
 
+def _reached(result: Result) -> float:
+    """The certified number that the run was asked for; infinite if the file names none that there is."""
+    target = result.provenance.get("target")
+    if target not in NAMES:
+        return math.inf
+    return Target(str(target), 0.0).reached(result.certificate, result.x, result.y)
+
+
 def _check_proof(result: Result) -> None:
     """Raise ValueError if the parts of a result contradict each other; whether they are true, a file cannot prove."""
     proof, tol, least = result.certificate, result.provenance.get("tol"), 1.0 - 1e-12
     finite = bool(np.isfinite(result.x).all() and np.isfinite(result.y).all())
-    if result.solved and not (finite and isinstance(tol, float) and proof.distance <= tol):
+    if result.solved and not (finite and isinstance(tol, float) and _reached(result) <= tol):
         raise ValueError(f"it is solved, with a certified distance of {proof.distance:.3g} and tol {short_repr(tol)}")
     if least * max(proof.distance_x, proof.distance_y) > proof.distance or (proof.distance < math.inf and not finite):
         raise ValueError(f"its certified distance is {proof.distance:.3g}, which its other numbers contradict")

@@ -9,6 +9,7 @@ method is given up. It is also given up after many calls without progress, and w
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from saddlepoint.methods import LPDGS
 from saddlepoint.methods.base import Method
@@ -17,7 +18,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.race import marked, next_turn, starters, turn_end, turn_is_over, work_of
 from saddlepoint.solving.result import Status
 from saddlepoint.solving.state import Racer, RunState, ScheduleState
-from saddlepoint.theory.certificate import Certificate
+from saddlepoint.theory.certificate import Certificate, distance_bound
 from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
 
@@ -33,12 +34,28 @@ class TurnOver(Exception):  # noqa: N818 - a signal within the run, not an error
     """Another method of the race has a turn."""
 
 
+class Standing(NamedTuple):
+    """Where a run stands.
+
+    Attributes:
+        best: the certificate of the best point.
+        reached: the certified number that was asked for, at the best point.
+        present: the same at the present point.
+        distance: about the distance from the saddle point at which the number is small enough.
+    """
+
+    best: Certificate
+    reached: float
+    present: float
+    distance: float
+
+
 class Schedule:
     """Decides about the methods of a run.
 
     Args:
         f: the problem.
-        tol: the distance to be certified.
+        tol: what the certified number that was asked for may be at most.
         state: the methods and what was noted about the present one.
     """
 
@@ -61,13 +78,13 @@ class Schedule:
 
     # -- the next method -----------------------------------------------------------------------------------------------
 
-    def switch(self, reason: str, counts: CallCounts, best: Certificate) -> Racer:
+    def switch(self, reason: str, counts: CallCounts, standing: Standing) -> Racer:
         """Give up the present method, for a reason in words, and return the next one."""
         state, before = self.state, self.method
         if len(state.race) > 1:
             del state.race[state.turn]
             state.turn = 0
-            found = self.begin_turn(counts, best)
+            found = self.begin_turn(counts, standing)
             state.race = state.race if len(state.race) > 1 else []
         else:
             state.race, state.methods = [], state.methods[1:]
@@ -76,22 +93,22 @@ class Schedule:
         self.begin(counts.busiest)
         return found
 
-    def next_turn(self, run: RunState, best: Certificate) -> Racer:
+    def next_turn(self, run: RunState, standing: Standing) -> Racer:
         """Put the present method aside in the state that it has reached, and return the one whose turn is next."""
         state = self.state
         state.race[state.turn] = state.race[state.turn]._replace(units=run.units, state=run.method_state)
         state.turn = next_turn(state.race, state.turn, self.tol)
         if state.race[state.turn].work == 0.0:
             state.notes.append(f"{self.method.label} in turns with {state.race[state.turn].method.label}")
-        return self.begin_turn(run.counts, best)
+        return self.begin_turn(run.counts, standing)
 
-    def begin_turn(self, counts: CallCounts, best: Certificate) -> Racer:
+    def begin_turn(self, counts: CallCounts, standing: Standing) -> Racer:
         """Begin the turn of the method with the number ``turn``, and return it as it was put aside."""
         state, racer = self.state, self.state.race[self.state.turn]
         if isinstance(racer.method, LPDGS):  # it is never begun anew, because its distance falls late
             if racer.state is None:
-                racer = racer._replace(promise=racer.work + self.promised_calls(best))
-        elif racer.marks and racer.marks[-1].distance > MUCH_BETTER * best.distance:
+                racer = racer._replace(promise=racer.work + self.promised_calls(standing))
+        elif racer.marks and racer.marks[-1].distance > MUCH_BETTER * standing.reached:
             racer = racer._replace(state=None, marks=())
         state.methods = (racer.method, *state.methods[1:])
         state.others = work_of(counts.calls, state.prices) - racer.work
@@ -112,21 +129,25 @@ class Schedule:
 
     # -- progress ------------------------------------------------------------------------------------------------------
 
-    def promised_calls(self, best: Certificate) -> float:
-        """The calls within which LPD-GS is sure to bring the certified distance to tol.
+    def promised_calls(self, standing: Standing) -> float:
+        """The calls within which LPD-GS is sure to bring the certified distance to what is needed.
 
-        It begins at the best point, or goes on where it was if it has had a turn.
+        It begins at the best point, or goes on where it was if it has had a turn. Without strong convexity it promises
+        nothing.
         """
-        f = self.f
-        anew = lpd_gs_calls(*f.numbers, best.Fx, best.Fy, f.mu_x, f.mu_y, self.tol)
+        f, best = self.f, standing.best
+        if f.mu == 0.0:
+            return math.inf
+        smooth = distance_bound(f.mu_x, f.mu_y, best.Fx, best.Fy)  # a simple term makes the certified distance larger
+        more = best.distance / smooth if f.has_simple and 0.0 < smooth < best.distance < math.inf else 1.0
+        anew = lpd_gs_calls(*f.numbers, more * best.Fx, more * best.Fy, f.mu_x, f.mu_y, standing.distance)
         return min([anew, *(racer.promise - racer.work for racer in self.state.race)])
 
-    def check_progress(self, best: Certificate, distance: float, counts: CallCounts, next_calls: int) -> None:
+    def check_progress(self, standing: Standing, counts: CallCounts, next_calls: int) -> None:
         """Raise SwitchMethod if the present method should be given up, and TurnOver if another one has a turn.
 
         Args:
-            best: the best certificate so far.
-            distance: the certified distance of the present point.
+            standing: where the run stands.
             counts: the calls so far.
             next_calls: of the busiest oracle, as many as there may be when this is asked next.
         """
@@ -134,13 +155,14 @@ class Schedule:
             return
         state, calls = self.state, counts.busiest
         if state.race:
-            self.mark(distance, counts)
-        promise = self.promised_calls(best)
+            self.mark(standing.present, counts)
+        promise = self.promised_calls(standing)
         if state.budget == math.inf:
             state.budget = calls + 2.0 * promise
-        if best.distance < state.mark / math.e:
-            state.mark, state.marked = best.distance, calls
-        patience = max(SWITCH_AFTER[0], 3.0 * chain_N(*self.f.numbers))
+        if standing.reached < state.mark / math.e:
+            state.mark, state.marked = standing.reached, calls
+        hardness = math.inf if self.f.mu == 0.0 else chain_N(*self.f.numbers)
+        patience = max(SWITCH_AFTER[0], 3.0 * hardness)
         if self.fallbacks > 1:
             patience = min(patience, SWITCH_AFTER[1])
         spent = next_calls + promise > state.budget
@@ -150,7 +172,7 @@ class Schedule:
             self.end_turn()
 
     def mark(self, distance: float, counts: CallCounts) -> None:
-        """Note a certificate of the method whose turn it is."""
+        """Note a certificate of the method whose turn it is, with the number that was asked for."""
         state = self.state
         racer, work = state.race[state.turn], work_of(counts.calls, state.prices) - state.others
         if work > racer.work:  # otherwise it is the certificate of the start

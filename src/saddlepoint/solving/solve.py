@@ -22,6 +22,7 @@ from saddlepoint.solving.progress import make_progress, show_reading
 from saddlepoint.solving.race import starters
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.state import RunState, ScheduleState, Session
+from saddlepoint.solving.target import Target
 
 WORTH_TIMING = 2e-2  # seconds of two gradients from which products are timed too
 
@@ -33,7 +34,9 @@ def solve(
     y0: Any = None,
     *,
     method: str | Method = "auto",
-    tol: float = 1e-6,
+    tol: float | None = None,
+    rtol: float | None = None,
+    gap: float | None = None,
     costs: Mapping[str, float] | None = None,
     max_calls: int | Mapping[str, int] | None = None,
     max_seconds: float | None = None,
@@ -52,8 +55,11 @@ def solve(
         f: the problem.
         x0, y0: the starting point; zero if left out. It is not modified.
         method: a registered name (``sp.methods()`` lists them), a ``Method`` object, or ``"auto"``.
-        tol: the run is solved when the certified |x-x*| + |y-y*| is at most this. Where mu is not known, nothing can be
-            certified, and the run ends when the residual |F| is at most this.
+        tol: the run is solved when the certified |x-x*| + |y-y*| is at most this, 1e-6 if nothing is asked for. Where
+            mu is not known, nothing can be certified, and the run ends when the residual |F| is at most this.
+        rtol: asks for a certified distance of at most this times |x*| + |y*| instead.
+        gap: asks for a certified duality gap of at most this instead. That needs no strong convexity where the
+            variables are bounded; the distance of a strongly convex side is then in ``certificate``.
         costs: what a call of ``grad_g``, ``grad_h``, ``A``, ``At`` costs, in any unit, for ``auto`` to choose by;
             measured if left out.
         max_calls: a number caps each of the four oracles; a dict caps them by name (grad_g, grad_h, A, At).
@@ -89,7 +95,7 @@ def solve(
     """
     options = SolveOptions.checked(
         f,
-        tol=tol,
+        target=Target.checked(tol, rtol, gap),
         method=method,
         costs=costs,
         max_calls=max_calls,
@@ -103,6 +109,7 @@ def solve(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
+    options.target.check(f)
     x, y = f.project(*starting_point(f, x0, y0))
     if options.method is not None:
         check_needs(options.method, f)
@@ -118,10 +125,13 @@ def solve(
     session = Session(time.time(), timed_products=timed, identity_calls=int(options.checkpoint is not None))
     schedule = ScheduleState(plan.in_order, [plan.message] if plan.message else [], race=starters(plan.racing))
     schedule.prices.update(plan.prices)
-    state = checkpointer.load(RunState(options.tol, (x, y), (x, y), schedule, session))
+    state = checkpointer.load(RunState(options.target, (x, y), (x, y), schedule, session))
     wanted = options.checkpoint is not None and f.A.runtime.alone  # several processes have their own way
     label = state.schedule.methods[0].label
-    with make_progress(options.progress, options.tol, label, f.A.runtime.reading) as bar, sigterm_raises(wanted):
+    with (
+        make_progress(options.progress, options.target.most, label, f.A.runtime.reading) as bar,
+        sigterm_raises(wanted),
+    ):
         run = Run(f, options, state, checkpointer, bar)
         try:
             return run.to_end()

@@ -19,6 +19,7 @@ from saddlepoint.methods.base import Method
 from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.problems.transforms import Units
 from saddlepoint.solving.result import Record
+from saddlepoint.solving.target import Target
 
 Point = tuple[Array, Array]
 Factors = tuple[float | None, float | None]  # steps a whose factorisations of I + a^2 A'A and I + a^2 AA' are kept
@@ -104,7 +105,7 @@ class Session:
 class RunState:
     """A run between two steps. Nothing else is needed to go on with it."""
 
-    tol: float
+    target: Target
     best: Point  # the point with the best certificate
     start: Point  # where the present method began
     schedule: ScheduleState
@@ -116,6 +117,11 @@ class RunState:
     counts: CallCounts = field(default_factory=CallCounts)
     monitor: MonitorState = field(default_factory=MonitorState)
     learned: Learned = field(default_factory=Learned)
+
+    @property
+    def tol(self) -> float:
+        """What the certified number that was asked for may be at most."""
+        return self.target.most
 
     @property
     def work(self) -> int:

@@ -67,6 +67,7 @@ from saddlepoint.theory.gradient import (
     ogda_bound,
     ogda_eta,
 )
+from saddlepoint.theory.halpern import halpern_bound, halpern_steps, pdhg_steps
 from saddlepoint.theory.jst import jst_bound, jst_lambda
 from saddlepoint.theory.lower import calls_reach, chain_N, chain_q, forced_rounds, rounds_reach, tail_rounds
 from saddlepoint.theory.lpd import (
@@ -205,6 +206,8 @@ __all__ = [
     "forced_rounds",
     "gap_bound",
     "gradient_order",
+    "halpern_bound",
+    "halpern_steps",
     "joint_order",
     "jst_bound",
     "jst_lambda",
@@ -231,6 +234,7 @@ __all__ = [
     "ogda_eta",
     "pbr_betas",
     "pbr_paper_betas",
+    "pdhg_steps",
     "product_error",
     "prox_lipschitz",
     "regime",

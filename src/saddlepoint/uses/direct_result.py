@@ -17,6 +17,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.messages import Ending, sentence
 from saddlepoint.solving.provenance import provenance
 from saddlepoint.solving.result import History, Record, Result, Status
+from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import Certificate
 
 NAMES = tuple(part.name for part in fields(Result))
@@ -113,7 +114,8 @@ def _the_rest(f: Saddle, given: dict[str, Any], tol: float, history: bool, note:
     ending = Ending(
         certificate=certificate,
         mu_known=True,
-        tol=tol,
+        target=Target("tol", tol),
+        reached=certificate.distance,
         space=f.space,
         exhausted=("", 0.0),
         at_rounding_floor=False,
@@ -128,5 +130,5 @@ def _the_rest(f: Saddle, given: dict[str, Any], tol: float, history: bool, note:
         "parameters": {},
         "history": History([record] if history else ()),
         "setup_calls": dict.fromkeys(ORACLES, 0),
-        "provenance": provenance(f, Direct(), parameters={}, tol=tol, begun=begun, **about),
+        "provenance": provenance(f, Direct(), parameters={}, target=Target("tol", tol), begun=begun, **about),
     }

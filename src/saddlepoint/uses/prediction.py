@@ -10,7 +10,7 @@ from typing import Any
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
 from saddlepoint.methods.registry import make_method, method_names, promised_rows
-from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.saddle import Saddle, require_strongly_convex
 from saddlepoint.solving.auto import choose, recommend
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
 from saddlepoint.theory.dippa import dippa_calls
@@ -103,6 +103,7 @@ def predict(
     if not (f is None or isinstance(f, Saddle)):
         raise ProblemError(f"f is {short_repr(f)}; expected a Saddle(g, h, A), or kx, ky and coupling by name")
     if f is not None:
+        require_strongly_convex(f)
         kx, ky, coupling = f.kappa_x, f.kappa_y, f.coupling
         if math.isnan(kx + ky):
             raise ProblemError("mu of g or h is unknown, and without it there is nothing to predict; give mu to Smooth")

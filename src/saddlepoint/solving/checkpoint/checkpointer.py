@@ -112,9 +112,9 @@ class RunFile(Checkpointer):
         except ProblemError as error:
             raise ProblemError(f"{error}; {self._offer(old, state)}") from None
         self.due_at = self.f.A.runtime.clock() + self.every
-        if found.tol != state.tol:
+        if found.target != state.target:
             found.schedule.budget = float("inf")
-        found.tol = state.tol
+        found.target = state.target
         found.session.resumed += 1
         self.latest = self.written = found
         return found.snapshot()

@@ -24,7 +24,7 @@ from saddlepoint.ground.arrays import Array, Space, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.saddle import Saddle, require_strongly_convex
 from saddlepoint.theory.certificate import (
     BlockCertificates,
     Certificate,
@@ -70,6 +70,7 @@ class Batch:
 
     def __init__(self, g: Smooth, h: Smooth, A: Any) -> None:
         raw = Saddle(g, h, batched(A))
+        require_strongly_convex(raw)
         if raw.has_simple:
             raise ProblemError(
                 "g or h of the batch has a simple term, which a batch cannot have yet; give solve_many a list of "
@@ -220,7 +221,7 @@ class _Whole(Saddle):
         self.batch, self.estimated, self.blocks = batch, f.estimated, batch.size
         return self
 
-    def certificate(self, x: Array, y: Array, tol: float | None = None) -> Certificate:
+    def certificate(self, x: Array, y: Array, tol: float | None = None, gap: float | None = None) -> Certificate:
         """The worst of the blocks."""
         return self.batch.worst(*self.batch.back(x, y), self.noise, tol)
 

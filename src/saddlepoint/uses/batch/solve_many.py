@@ -13,7 +13,7 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.direct import Direct
 from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import make_method
-from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.saddle import Saddle, require_strongly_convex
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve
@@ -147,4 +147,5 @@ def _checked(problems: Any) -> list[Saddle]:
     for i, f in enumerate(found):
         if not isinstance(f, Saddle):
             raise ProblemError(f"problem {i} is a {type(f).__name__}; expected a Saddle(g, h, A)")
+        require_strongly_convex(f)
     return found

@@ -19,11 +19,12 @@ from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.examined import Examined
-from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.saddle import Saddle, require_strongly_convex
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.options import SolveOptions, starting_point
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
+from saddlepoint.solving.target import Target
 from saddlepoint.uses.direct_result import direct_result, matrix_calls
 from saddlepoint.uses.prepared.kept_factors import KeptFactors
 
@@ -89,8 +90,10 @@ class Prepared:
 
     def __init__(self, f: Saddle, x0: Any, y0: Any, **options: Any) -> None:
         unused = {"callback": None, "progress": False, "storage": None, "checkpoint": None, "checkpoint_every": 60.0}
-        checked = SolveOptions.checked(f, **options, **unused)
-        self._options, self._tol = options, checked.tol
+        others = {name: value for name, value in options.items() if name != "tol"}
+        checked = SolveOptions.checked(f, target=Target.checked(options["tol"]), **others, **unused)
+        checked.target.check(f)
+        self._options, self._tol = options, checked.target.most
         self._unlimited = options["max_calls"] is None and options["max_seconds"] is None
         self._method, self._costs = checked.method, checked.costs
         self._start = starting_point(f, x0, y0)
@@ -154,7 +157,9 @@ class Prepared:
         elif new:
             base = self._base
             coupling = base.A if A is None else self._coupling(A)
-            self._take(Saddle(base.g if g is None else g, base.h if h is None else h, coupling), new)
+            problem = Saddle(base.g if g is None else g, base.h if h is None else h, coupling)
+            require_strongly_convex(problem)
+            self._take(problem, new)
         for name, vector in linear.items():
             self._linear["g" if name == "b" else "h"] = vector
             self._problem = None
@@ -169,6 +174,7 @@ class Prepared:
             raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
         if f.shape != self.shape:
             raise ProblemError(f"f is {f.shape[0]} x {f.shape[1]}; expected {self.shape}, as before")
+        require_strongly_convex(f)
         self._check_space(f)
         if self._linear:  # f has its own
             self._linear, self._problem, self._kept = {}, None, None

@@ -1,0 +1,44 @@
+"""The function that is zero everywhere: the smooth part of a simple function that stands alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.functions.smooth import Smooth
+
+
+class Zero(Smooth):
+    """The function 0, whose gradient is exact.
+
+    Example:
+        >>> from saddlepoint.parts.functions.zero import Zero
+        >>> Zero()
+        Zero(mu=0, L=0)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            _zeros,
+            mu=0.0,
+            L=0.0,
+            value=_zero,
+            prox=_same,
+            quadratic=True,
+            trusted=True,
+            accuracy=0.0,
+            rounding=_zeros,
+        )
+
+
+def _zeros(x: Array) -> Array:
+    """The gradient, and the bounds on its errors."""
+    return 0.0 * x
+
+
+def _zero(x: Array) -> float:
+    return 0.0
+
+
+def _same(v: Array, t: Any) -> Array:
+    return v

@@ -1,0 +1,190 @@
+r"""``sp.certify``: what is proven about a point, whoever has computed it.
+
+Two points are certified, and the one with the smaller bound is returned: the given point, and the point after one
+prox step from there,
+
+    x+ = prox_{t p}(v),  v = x - t w,  w = grad g(x) + A y,   and the same for y.
+
+The step hands over a subgradient s = (v - x+)/t of p at x+, with which the Fenchel gap of the certificate is 0. This
+needs the prox alone, so that it also serves functions of one's own that were given no value. A computed prox is taken
+to err by a few units of rounding of v and x+, which makes an error of that size over t in s.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, eps_of
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.simple.base import Simple
+from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.oracle import Meter
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.support import proven_support
+from saddlepoint.problems.terms import NO_TERM, Term
+from saddlepoint.theory.certificate import Certificate
+
+PROX_ERROR = 8.0  # of a computed prox, in units of rounding of its argument and of its answer
+
+Point = tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class CertifiedPoint:
+    """A point and what is proven about it; ``sp.certify`` makes it.
+
+    Attributes:
+        x, y: the point that the certificate is about.
+        certificate: its certificate.
+        outside_x, outside_y: how far the given point was from the domain, to which it was projected; 0 if inside.
+        stepped: whether (x, y) is the point after one prox step from the given one.
+        support_x, support_y: what is proven about each coordinate of the saddle point, as in ``Result``.
+    """
+
+    x: Array
+    y: Array
+    certificate: Certificate
+    outside_x: float = 0.0
+    outside_y: float = 0.0
+    stepped: bool = False
+    support_x: Array | None = None
+    support_y: Array | None = None
+
+    @property
+    def distance(self) -> float:
+        """A bound on |x - x*| + |y - y*|."""
+        return self.certificate.distance
+
+    @property
+    def distance_x(self) -> float:
+        """A bound on |x - x*|."""
+        return self.certificate.distance_x
+
+    @property
+    def distance_y(self) -> float:
+        """A bound on |y - y*|."""
+        return self.certificate.distance_y
+
+    @property
+    def gap(self) -> float:
+        """A bound on the duality gap."""
+        return self.certificate.gap
+
+    def __repr__(self) -> str:
+        proof = f"|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g}"
+        moved = [
+            f"{name} was {far:.3g} outside of its domain, and was projected"
+            for name, far in (("x", self.outside_x), ("y", self.outside_y))
+            if far > 0.0
+        ]
+        return f"CertifiedPoint({'; '.join([proof, *moved, *(['after one prox step'] if self.stepped else [])])})"
+
+
+def certify(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
+    """What is proven about the point (x, y), whoever has computed it.
+
+    A point outside the domain of a simple term is projected onto it first. With simple terms, the point after one prox
+    step is certified, too, and the point with the smaller bound is returned. What is claimed of g, h and A is examined
+    as by ``solve`` before a run is called solved.
+
+    Args:
+        f: the problem.
+        x, y: the point.
+
+    Raises:
+        ProblemError: x or y is no vector of the problem.
+        AssumptionError: the examination proved mu or L of g or h wrong, or another claim about the problem.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> f = sp.Saddle(sp.Quadratic(1.0, [-1.0, 0.1]) + sp.L1(0.5), sp.Quadratic(1.0), np.zeros((2, 1)))
+        >>> sp.certify(f, [0.5, 0.0], [0.0]).support_x.tolist() == [sp.Support.OFF, sp.Support.ZERO]
+        True
+        >>> sp.certify(sp.Saddle(sp.Quadratic(1.0) + sp.Box(0, 1), sp.Quadratic(1.0), [[1.0]]), [-1.0], [0.0])
+        CertifiedPoint(|x-x*| + |y-y*| <= 0, duality gap <= 0; x was 1 outside of its domain, and was projected)
+    """
+    if not isinstance(f, Saddle):
+        raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
+    wide = f.space.wide
+    (m, n), audit = f.shape, Audit(f, Meter())
+    x, outside_x = _inside(f.g, wide.of_x.cast(f._point(x, "x", m)), "x")
+    y, outside_y = _inside(f.h, wide.of_y.cast(f._point(y, "y", n)), "y")
+    proof, stepped = _examined(audit, (x, y)), False
+    if f.has_simple:
+        after, terms = prox_step(audit.seen, x, y)
+        if audit.needed:
+            audit.noise.measure(*after)
+        audit.seen.noise = audit.noise.allowance
+        other = certificate_after(audit.seen, after, terms)
+        if (other.distance, other.gap) < (proof.distance, proof.gap):
+            (x, y), proof, stepped = after, other, True
+    proof = proof._replace(assumes=audit.assumes())
+    return CertifiedPoint(x, y, proof, outside_x, outside_y, stepped, *proven_support(f, x, y, proof))
+
+
+def prox_step(f: Saddle, x: Array, y: Array) -> tuple[Point, tuple[Term, Term]]:
+    """The point after one prox step from (x, y), in float64, and what its subgradients add to a certificate."""
+    at = f._query(x, y)
+    with np.errstate(all="ignore"):
+        t_x, t_y = _steps(f)
+        x, of_x = _step(f.g, at.x, at.gx + at.Ay, t_x)
+        y, of_y = _step(f.h, at.y, at.hy - at.Atx, t_y)
+    return (x, y), (of_x, of_y)
+
+
+def certificate_after(f: Saddle, point: Point, terms: tuple[Term, Term]) -> Certificate:
+    """The certificate of a point after a prox step: the smaller one of that by its subgradients and any other."""
+    query = f._query(*point)._replace(of_x=terms[0], of_y=terms[1])
+    with_subgradients = f._certificate(f._residuals(query), query)
+    return min(f.certificate(*point), with_subgradients, key=lambda found: (found.distance, found.gap))
+
+
+def _steps(f: Saddle) -> tuple[float, float]:
+    """Steps of x and y for which a step makes no residual much larger."""
+    strong = f.mu_x > 0.0 and f.mu_y > 0.0
+    ratio = math.sqrt(f.mu_x) / math.sqrt(f.mu_y) if strong else 1.0
+    reach_x, reach_y = f.L_x + f.norm * ratio, f.L_y + f.norm / ratio
+    return 1.0 / reach_x if reach_x > 0.0 else 1.0, 1.0 / reach_y if reach_y > 0.0 else 1.0
+
+
+def _step(f: Smooth, x: Array, w: Array, t: float) -> tuple[Array, Term]:
+    """The point after the step, and what its subgradient adds to a certificate; x itself without a simple term."""
+    if f.simple is None:
+        return x, NO_TERM
+    v = x - t * w
+    after = f.simple.prox(v, t)
+    error = PROX_ERROR * eps_of(after) * (norm(v) + norm(after))
+    s = (1.0 / t) * (v - after)
+    return after, Term(s, 0.0, error / t, error, f.simple.diameter_in(int(x.shape[0])))
+
+
+def _inside(f: Smooth, x: Array, name: str) -> tuple[Array, float]:
+    """The point, or its projection if it is outside the domain of the simple term, and how far it was outside."""
+    p: Simple | None = f.simple
+    if p is None or p._is_inside(x):
+        return x, 0.0
+    far = p.outside(x)
+    x = p.project(x)
+    if not p._is_inside(x):
+        raise ProblemError(
+            f"{name} is not in the domain of {p!r}, which has no projection; give project= to Simple, or a point of "
+            "the domain"
+        )
+    return x, far
+
+
+def _examined(audit: Audit, point: Point) -> Certificate:
+    """The certificate of the point, after an examination of what is claimed."""
+    proof = audit.certificate(*point)
+    audit.keep(another=True)
+    if audit.needed and math.isfinite(proof.residual):
+        audit.examine(*point)
+        if audit.noise.stale:
+            proof = audit.certificate(*point)
+    return proof

@@ -1,0 +1,46 @@
+r"""Steps of PDHG, and Halpern's bound on the residual of a nonexpansive map.
+
+Let T be a map whose reflection 2 T - I is nonexpansive in a norm |.|, as one step of PDHG is in its own norm if g and h
+are linear, and let z* be a fixed point. Halpern's iteration
+
+    z_{k+1} = (k+1)/(k+2) (2 T(z_k) - z_k) + 1/(k+2) z_0
+
+satisfies |T(z_k) - z_k| <= |z_0 - z*|/(k+1): the bound 2 |z_0 - z*|/(k+1) of Lieder for the map R = 2 T - I, whose
+residual R(z) - z is twice that of T. No other anchored iteration has a better one.
+"""
+
+from __future__ import annotations
+
+import math
+
+LEAST = 1e-300  # least curvature that is used, so that steps stay finite where A and L are 0
+
+
+def pdhg_steps(L_x: float, L_y: float, norm: float, weight: float) -> tuple[float, float]:
+    """The steps tx = 1/(L_x + w |A|) and ty = 1/(L_y + |A|/w), for which (1/tx - L_x)(1/ty - L_y) = |A|^2.
+
+    Example:
+        >>> from saddlepoint.theory import pdhg_steps
+        >>> pdhg_steps(0.0, 1.0, 2.0, 0.5)
+        (1.0, 0.2)
+    """
+    return 1.0 / max(L_x + weight * norm, LEAST), 1.0 / max(L_y + norm / weight, LEAST)
+
+
+def halpern_bound(k: int) -> float:
+    """|T(z_k) - z_k| after k steps of Halpern's iteration is at most this times |z_0 - z*|.
+
+    Reference: F. Lieder, On the convergence rate of the Halpern iteration, Optim. Lett. 2021.
+    """
+    return 1.0 / (k + 1)
+
+
+def halpern_steps(residual: float, distance: float) -> int:
+    """The number of steps after which the residual is sure to be at most ``residual``, from a start at ``distance``.
+
+    Example:
+        >>> from saddlepoint.theory import halpern_steps
+        >>> halpern_steps(1e-3, 1.0)
+        999
+    """
+    return max(math.ceil(distance / residual) - 1, 0)
