@@ -280,3 +280,12 @@ def test_halpern_keeps_its_bound_within_an_epoch():
         z, state = state.inner, method.step(f, state)
         assert length(state.x - z.x, state.y - z.y) <= theory.halpern_bound(k) * start * (1.0 + 1e-6)
     assert state.k == 300
+
+
+def test_a_gap_below_the_precision_ends_in_a_stall():
+    f = sp.Saddle(sp.Simplex(), sp.Simplex(), np.random.default_rng(0).standard_normal((8, 6)))
+    result = sp.solve(f, gap=1e-30, max_calls=200_000)
+    assert result.status == "stalled"
+    assert "the precision of float64 allows no more; raise gap" in result.message
+    assert result.certificate.gap <= 1e-13
+    assert "certificate  gap <= " in repr(result)

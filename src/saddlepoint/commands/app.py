@@ -42,6 +42,7 @@ Methods = Annotated[
 ]
 Tol = Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")]
 
+TARGETS = ("tol", "rtol", "gap")  # options that say what is to be proven
 LINE = 2000  # most characters of an error message
 
 
@@ -152,6 +153,10 @@ def solve(
     method: Annotated[str | None, typer.Option(help="A name from `saddlepoint methods`, or auto.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="An option of the method, as name=value.")] = None,
     tol: Tol = None,
+    rtol: Annotated[float | None, typer.Option(help="Certified distance to reach, relative to |x*| + |y*|.")] = None,
+    gap: Annotated[
+        float | None, typer.Option(help="Certified duality gap to reach; needs no strong convexity.")
+    ] = None,
     max_calls: Annotated[int | None, typer.Option(help="Limit on the calls of each oracle.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write x, y, history and summary to this .npz file.")] = None,
@@ -198,7 +203,10 @@ def solve(
             f, settings = load_problem(
                 file, as_bytes(memory_limit, "--memory-limit"), ready.split if ready.build else None
             )
-        given = {"method": method, "tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
+        targets = {name: value for name, value in (("tol", tol), ("rtol", rtol), ("gap", gap)) if value is not None}
+        if targets:  # they take the place of what the file asks for
+            settings = {name: value for name, value in settings.items() if name not in TARGETS} | targets
+        given = {"method": method, "max_calls": max_calls, "max_seconds": max_seconds}
         settings |= {name: value for name, value in given.items() if value is not None}
         options = settings.pop("options", {})
         if options or option:

@@ -51,6 +51,7 @@ class Needs:
     hessians: bool = False  # the Hessians of g and h
     matrix: bool = False  # A as one NumPy or SciPy matrix, because the method factorises it
     mu: bool = True  # mu of g and of h
+    strong: bool = True  # if they are known, both are above 0
     smooth: bool = True  # g and h without simple terms
 
     @property

@@ -50,7 +50,7 @@ def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
         if needs.mu and math.isnan(function.mu):
             remedy = "give mu to Smooth (without it no distance can be certified)"
             found.append(Missing(f"mu of {name}", "which is unknown", remedy))
-        if needs.mu and function.mu == 0.0:
+        if needs.strong and function.mu == 0.0:
             found.append(Missing(f"a positive mu of {name}", "which is 0", ""))
         if needs.quadratic and not function.quadratic:
             remedy = "give quadratic=True to Smooth if it is"

@@ -47,7 +47,7 @@ class PDHG(Method):
 
     weight: float | None = float_option(None, "weight of x beside y; None = by the sizes of the domains")
 
-    needs: ClassVar[Needs] = Needs(mu=False, smooth=False)
+    needs: ClassVar[Needs] = Needs(mu=False, strong=False, smooth=False)
     complexity: ClassVar[Complexity] = Complexity("1/gap, without mu")
     works: ClassVar[tuple[str, ...]] = ("chambolle2011", "condat2013", "chambolle2016")
 

@@ -123,17 +123,21 @@ class Audit:
             self.meter.note(f"grad_{name}", max(calls - before[name] - 1, 0))
         return certificate
 
-    def floor(self, x: Array, y: Array, certificate: Certificate) -> float:
-        """An estimate of the part of a certified distance that is due to the arithmetic of the steps, and to noise."""
+    def floor(self, x: Array, y: Array, certificate: Certificate, of_gap: bool = False) -> float:
+        """An estimate of the part of a certified distance that is due to the arithmetic of the steps, and to noise.
+
+        If ``of_gap`` is set, the same for the certified duality gap; the noise is then left out.
+        """
         f = self.f
-        if f.mu == 0.0:
-            return math.nan
         for oracle in ("grad_g", "grad_h", "A", "At"):
             self.meter.note(oracle, 1)
-        noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)
         answers = [check.p for check in self.gradient_checks.values() if check.p is not None]
         narrow = max([f.space.wide.eps, *map(eps_of, answers)])  # a certificate counts this unit of rounding already
-        return noise + max(f.space.eps / narrow, 1.0) * f.precision(x, y)
+        wider = max(f.space.eps / narrow, 1.0)
+        if of_gap:
+            return wider * f.gap_precision(x, y)
+        noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)
+        return noise + wider * f.precision(x, y)
 
     def examine(self, x: Array, y: Array, thoroughly: bool = False) -> None:
         """Examine what a certificate at (x, y) depends on; thoroughly, also what only the speed of a run depends on.

@@ -320,10 +320,17 @@ class Saddle:
             return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
 
     def precision(self, x: Array, y: Array) -> float:
-        """The distance that rounding errors of a query at (x, y) are likely to make: an estimate, not a bound.
+        """The distance that rounding errors of a query at (x, y) are likely to make: an estimate, not a bound."""
+        errors = self._likely_errors(x, y)
+        return math.inf if self.mu == 0.0 else float(np.max(distance_bound(self.mu_x, self.mu_y, *errors)))
 
-        It is NaN if a mu is 0.
-        """
+    def gap_precision(self, x: Array, y: Array) -> float:
+        """The same for the duality gap: errors of the field times the sizes of x and y."""
+        error_x, error_y = self._likely_errors(x, y)
+        return float(np.max(error_x)) * norm(x) + float(np.max(error_y)) * norm(y)
+
+    def _likely_errors(self, x: Array, y: Array) -> tuple[Any, Any]:
+        """About the rounding errors of the two parts of the field at (x, y)."""
         query = self._query(x, y)
         with np.errstate(all="ignore"):
             of_x, of_y = (query.Ay, query.gx, query.x), (query.Atx, query.hy, query.y)
@@ -332,9 +339,7 @@ class Saddle:
             scale_x, scale_y = (s / math.sqrt(A.sum_length) for s, A in ((scale_x, self.A), (scale_y, self.A.T)))
             error_x = 2.0 * max(map(eps_of, of_x)) * (sum(sizes_x) + L_x * at_x + scale_x)
             error_y = 2.0 * max(map(eps_of, of_y)) * (sum(sizes_y) + L_y * at_y + scale_y)
-        if self.mu == 0.0:
-            return math.nan
-        return float(np.max(distance_bound(self.mu_x, self.mu_y, error_x, error_y)))
+        return error_x, error_y
 
     def _gradient_errors(
         self, query: Query, sizes_x: list[Any], sizes_y: list[Any], careful: bool = False

@@ -55,8 +55,8 @@ def sentence(status: Status, ending: Ending) -> str:
 def _obstacle(ending: Ending) -> str:
     """Why a run stalled, and what to try."""
     if ending.noise:
-        return f"there is no more to gain: {ending.noise}; make it exact or raise tol"
+        return f"there is no more to gain: {ending.noise}; make it exact or raise {ending.target.argument}"
     if not ending.at_rounding_floor:
         return "there was no progress for long; try another method (sp.predict compares them)"
-    advice = "use float64" if ending.space.eps > ending.space.wide.eps else "raise tol"
+    advice = "use float64" if ending.space.eps > ending.space.wide.eps else f"raise {ending.target.argument}"
     return f"the precision of {str(ending.space.dtype).rpartition('.')[2]} allows no more; {advice}"

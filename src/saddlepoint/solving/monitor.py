@@ -244,12 +244,13 @@ class Monitor:
         state, certificate = self.state.monitor, self.certificate
         check, calls = state.improved
         waited = state.checks - check
-        near_floor = False
+        near_floor, of_gap = False, self.state.target.argument == "gap"
         if waited >= STALL_CHECKS:
             if self.floor is None or self.floor[0] is not certificate:
                 with self.clock:
-                    self.floor = certificate, max(self.audit.floor(*self.state.best, certificate), math.ulp(0.0))
-            floors = certificate.distance / self.floor[1]
+                    floor = self.audit.floor(*self.state.best, certificate, of_gap)
+                    self.floor = certificate, max(floor, math.ulp(0.0))
+            floors = (certificate.gap if of_gap else certificate.distance) / self.floor[1]
             self.at_rounding_floor = self.mu_known and floors <= AT_FLOOR
             near_floor = self.mu_known and floors <= NEAR_FLOOR and waited >= NEAR_CHECKS
             if self.at_rounding_floor or near_floor or self.state.counts.total - calls >= WORTH_DIAGNOSING:

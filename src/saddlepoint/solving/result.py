@@ -226,6 +226,10 @@ class Result:
         proof = f"|x-x*| + |y-y*| <= {self.certificate.distance:.3g}, gap <= {self.certificate.gap:.3g}"
         if self.certificate.distance == float("inf"):
             proof = f"none; residual |F| = {self.certificate.residual:.3g}"
+            if self.certificate.gap < float("inf"):
+                sides = (("x", self.certificate.distance_x), ("y", self.certificate.distance_y))
+                known = [f"|{name}-{name}*| <= {bound:.3g}" for name, bound in sides if bound < float("inf")]
+                proof = ", ".join([f"gap <= {self.certificate.gap:.3g}", *known])
         lines = [
             f"{self.status}: {self.message}",
             f"  certificate  {proof}",

@@ -69,12 +69,10 @@ class Halpern(Wrapper):
         if s.k > 0 and self.is_over(s, found, total):
             anchor = self.reweighted(after, s.anchor)
             return HalpernState(after.x, after.y, anchor, anchor, 0, total, found, found)
-        a = (s.k + 1.0) / (s.k + 2.0)
-        moved = (
-            (2.0 * a) * new - a * old + (1.0 - a) * fixed
-            for new, old, fixed in zip(arrays(after), arrays(s.inner), arrays(s.anchor), strict=True)
-        )
-        return HalpernState(after.x, after.y, with_arrays(after, moved), s.anchor, s.k + 1, total, first, found)
+        states = zip(arrays(after), arrays(s.inner), arrays(s.anchor), strict=True)
+        share = (s.k + 1.0) / (s.k + 2.0)
+        moved = with_arrays(after, (drawn_back(*vectors, share) for vectors in states))
+        return HalpernState(after.x, after.y, moved, s.anchor, s.k + 1, total, first, found)
 
     def is_over(self, s: HalpernState, found: float, total: int) -> bool:
         """Whether the epoch ends with this residual."""
@@ -96,6 +94,16 @@ class Halpern(Wrapper):
         if not (0.0 < dx < math.inf and 0.0 < dy < math.inf):
             return after
         return after._replace(weight=min(max(math.sqrt(after.weight * dy / dx), LIMITS[0]), LIMITS[1]))
+
+
+def drawn_back(new: Array, old: Array, anchor: Array, share: float) -> Array:
+    """The point share (2 new - old) + (1 - share) anchor."""
+    z = 2.0 * new
+    z -= old
+    z -= anchor
+    z *= share
+    z += anchor
+    return z
 
 
 def length(new: Any, old: Any, scales: tuple[float, float]) -> float:

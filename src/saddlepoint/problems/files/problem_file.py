@@ -34,7 +34,7 @@ EXPANSION = 320  # most bytes of memory for a byte of a problem file whose keys 
 PARTS = 4  # most parts of a dotted key, such as a.b.c.d; the parser's memory grows with their square
 PART = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
 KEY = re.compile(rf"#[^\n]*+|{PART}(?:[ \t]*+\.[ \t]*+{PART})*+")
-SOLVE_KEYS = ("method", "options", "tol", "max_calls", "max_seconds", "x0", "y0")
+SOLVE_KEYS = ("method", "options", "tol", "rtol", "gap", "max_calls", "max_seconds", "x0", "y0")
 
 
 class Kind(NamedTuple):
@@ -219,7 +219,7 @@ class _Reader:
         for key, kind, expected in (("method", str, "a method's name"), ("options", dict, "a table of options")):
             if key in settings and not isinstance(settings[key], kind):
                 self.fail(f"solve.{key}", f"is {short_repr(settings[key])}; expected {expected}")
-        for key in ("tol", "max_seconds"):
+        for key in ("tol", "rtol", "gap", "max_seconds"):
             if key in settings:
                 settings[key] = self.number(settings[key], f"solve.{key}")
         calls = settings.get("max_calls", {})
