@@ -193,7 +193,7 @@ BAD_TEXTS = [
     ("\x00", "not valid TOML"),
     ('A = "A.npy"\n[g]\nkind = "quadratic"\nP = 1.0', "key 'h' is missing"),
     (GOOD + "[extra]\n", "key 'extra' is unknown; expected A, g, h, solve"),
-    (GOOD.replace("l2 = 0.1", "l2 = 0.1\nl1 = 0.1"), "key 'g.l1' is unknown; expected kind, weight, D, labels, l2"),
+    (GOOD.replace("l2 = 0.1", "l2 = 0.1\nl1 = 0.1"), "key 'g.l1' is unknown; expected kind, weight, simple"),
     (GOOD.replace("logistic", "logistik"), "key 'g.kind' is 'logistik'; expected one of quadratic, least-squares"),
     (GOOD.replace('kind = "logistic"', ""), "key 'g.kind' is None"),
     (GOOD.replace('labels = "data.npz:labels"', ""), "key 'g.labels' is missing; logistic needs it"),

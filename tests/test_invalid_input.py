@@ -395,7 +395,7 @@ TEXTS = [
     ("a huge integer in A", document(f"[[{HUGE}]]"), "A holds an integer of 1329 bits"),
     ("infinity in A", document("[[inf]]"), "A has a inf at index"),
     ("an unknown key", FULL.replace("g =", "gg = 1\ng ="), "key 'gg' is unknown; expected A, g, h, solve; did you mean 'g'?"),
-    ("an unknown key of g", G + 'kind = "logistic"\nlables = [1]', "key 'g.lables' is unknown; expected kind, weight, D, labels, l2; did you mean 'labels'?"),
+    ("an unknown key of g", G + 'kind = "logistic"\nlables = [1]', "key 'g.lables' is unknown; expected kind, weight, simple, D, labels, l2; did you mean 'labels'?"),
     ("an unknown key of solve", FULL + "tolerance = 1", "key 'solve.tolerance' is unknown; expected method, options, tol"),
     ("an unknown kind", G + 'kind = "quadratics"', "key 'g.kind' is 'quadratics'; expected one of quadratic, .*; did you mean 'quadratic'?"),
     ("a list for a kind", G + "kind = [1]", r"key 'g.kind' is \[1\]; expected one of quadratic"),

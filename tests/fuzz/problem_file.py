@@ -56,7 +56,29 @@ FILES = b"""A = "A.npy"
 g = {kind = "quadratic", P = "P.npz:P"}
 h = {kind = "quadratic", P = 2}
 """
-SEEDS = [LINES, KINDS, FILES]
+TERMS = b"""A = [[1.0, 2.0], [0.0, 1.0]]
+[g]
+kind = "quadratic"
+P = [1.0, 3.0]
+[[g.simple]]
+kind = "l1"
+weight = [0.5, 0.1]
+[[g.simple]]
+kind = "box"
+lower = -inf
+upper = 2.0
+[[h.simple]]
+kind = "groups"
+groups = ["a", "b"]
+weight = 0.3
+[[h.simple]]
+kind = "ball"
+radius = 2.0
+norm = "inf"
+[solve]
+gap = 1e-4
+"""
+SEEDS = [LINES, KINDS, FILES, TERMS]
 
 
 def check(data: bytes, folder: Path) -> bool:

@@ -188,7 +188,7 @@ class Smooth:
             **({} if "grad" in changes else self.arithmetic),
         }
         if changes.get("simple") is not None:  # what is known of the function alone is not true of the sum
-            changes = {"prox": None, "quadratic": False, "restrict": None} | changes
+            changes = {"prox": None, "restrict": None} | changes
         if callable(changes.get("accuracy")):
             kept["rounding"] = None  # the function takes its place
         other = copy(self) if FUNCTIONS.isdisjoint(changes) else Smooth.__new__(Smooth)

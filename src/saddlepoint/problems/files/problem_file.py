@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_count, as_number, did_you_mean, short_repr
@@ -25,8 +25,10 @@ from saddlepoint.parts.functions import (
     Smooth,
     SmoothedHinge,
 )
+from saddlepoint.parts.simple import Simple
 from saddlepoint.problems.files.arrays import read_array, split_reference
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, as_path, read_text
+from saddlepoint.problems.files.simple_terms import TERMS, is_label_list
 from saddlepoint.problems.files.stores import open_store, stored_reference, stream
 from saddlepoint.problems.saddle import Saddle
 
@@ -35,6 +37,8 @@ PARTS = 4  # most parts of a dotted key, such as a.b.c.d; the parser's memory gr
 PART = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
 KEY = re.compile(rf"#[^\n]*+|{PART}(?:[ \t]*+\.[ \t]*+{PART})*+")
 SOLVE_KEYS = ("method", "options", "tol", "rtol", "gap", "max_calls", "max_seconds", "x0", "y0")
+
+K = TypeVar("K")
 
 
 class Kind(NamedTuple):
@@ -172,21 +176,19 @@ class _Reader:
     def number(self, value: Any, key: str) -> float:
         return as_number(value, f"{self.path}: key {key!r}")
 
-    def function(self, value: Any, name: str) -> Smooth:
-        """The function of one table, or the sum of the functions of several tables."""
+    def function(self, value: Any, name: str) -> Smooth | Simple:
+        """The function of one table with its simple term, or the sum of the functions of several tables."""
         if isinstance(value, list) and value:
             return self.total([self.function(item, f"{name}[{i}]") for i, item in enumerate(value)], name)
         if not isinstance(value, dict):
             self.fail(name, f"is {short_repr(value)}; expected a table [{name}]")
-        called = value.get("kind")
-        if not isinstance(called, str) or called not in KINDS:
-            near = did_you_mean(called, KINDS) if isinstance(called, str) else ""
-            self.fail(f"{name}.kind", f"is {short_repr(called)}; expected one of {', '.join(KINDS)}{near}")
-        kind = KINDS[value["kind"]]
-        self.only(value, ("kind", "weight", *kind.arrays, *kind.numbers), f"{name}.")
-        for key in kind.required:
-            if key not in value:
-                self.fail(f"{name}.{key}", f"is missing; {value['kind']} needs it")
+        if "simple" in value:
+            rest = {key: part for key, part in value.items() if key != "simple"}
+            term = self.term(value["simple"], f"{name}.simple")
+            return self.total([self.function(rest, name), term], name) if rest else term
+        kind = self.kind(value, KINDS, name)
+        self.only(value, ("kind", "weight", "simple", *kind.arrays, *kind.numbers), f"{name}.")
+        self.require(value, kind.required, name)
         arrays = {key: self.array(value[key], f"{name}.{key}") for key in kind.arrays if key in value}
         numbers = {key: self.number(value[key], f"{name}.{key}") for key in kind.numbers if key in value}
         try:
@@ -197,7 +199,39 @@ class _Reader:
         except ProblemError as error:
             raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
 
-    def total(self, functions: list[Smooth], name: str) -> Smooth:
+    def kind(self, value: dict[str, Any], kinds: Mapping[str, K], name: str) -> K:
+        """The kind of function that a table names."""
+        called = value.get("kind")
+        if not isinstance(called, str) or called not in kinds:
+            near = did_you_mean(called, kinds) if isinstance(called, str) else ""
+            self.fail(f"{name}.kind", f"is {short_repr(called)}; expected one of {', '.join(kinds)}{near}")
+        return kinds[value["kind"]]
+
+    def require(self, value: dict[str, Any], keys: tuple[str, ...], name: str) -> None:
+        for key in keys:
+            if key not in value:
+                self.fail(f"{name}.{key}", f"is missing; {value['kind']} needs it")
+
+    def term(self, value: Any, name: str) -> Smooth | Simple:
+        """The simple term of one table, or the sum of those of several tables."""
+        if isinstance(value, list) and value:
+            return self.total([self.term(item, f"{name}[{i}]") for i, item in enumerate(value)], name)
+        if not isinstance(value, dict):
+            self.fail(name, f"is {short_repr(value)}; expected a table [{name}]")
+        kind = self.kind(value, TERMS, name)
+        self.only(value, ("kind", *kind.arrays, *kind.numbers, *kind.words), f"{name}.")
+        self.require(value, kind.required, name)
+        if not is_label_list(value.get("groups")):
+            self.fail(f"{name}.groups", "has lists within it; expected one label for each coordinate")
+        given = {key: self.array(value[key], f"{name}.{key}") for key in kind.arrays if key in value}
+        given |= {key: self.number(value[key], f"{name}.{key}") for key in kind.numbers if key in value}
+        given |= {key: value[key] for key in kind.words if key in value}
+        try:
+            return kind.build(**given)
+        except ProblemError as error:
+            raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
+
+    def total(self, functions: Sequence[Smooth | Simple], name: str) -> Smooth | Simple:
         """The sum of the functions, by halves, so that the recursion of its gradient is not deep."""
         if len(functions) == 1:
             return functions[0]
