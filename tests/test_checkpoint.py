@@ -67,15 +67,15 @@ def test_every_registered_method_is_here():
 def test_a_run_out_of_calls_goes_on_as_if_nothing_had_happened(name, tmp_path):
     """The budget ends in the middle of steps and inner loops, again and again."""
     f, method, file = case("balanced")[0], METHODS[name], tmp_path / "run"
-    whole = sp.solve(f, method=method, tol=1e-8)
+    whole = sp.solve(f, method=method, tol=1e-4)
     budget, interruptions = 1, 0
     while budget < max(whole.calls.values()):
-        part = sp.solve(f, method=method, tol=1e-8, max_calls=budget, checkpoint=file, checkpoint_every=1e9)
+        part = sp.solve(f, method=method, tol=1e-4, max_calls=budget, checkpoint=file, checkpoint_every=1e9)
         assert part.solved or part.status == "out of calls"
         interruptions += not part.solved
         budget = 2 * budget + 3
     assert interruptions > 0
-    resumed = sp.solve(f, method=method, tol=1e-8, checkpoint=file)
+    resumed = sp.solve(f, method=method, tol=1e-4, checkpoint=file)
     assert_same(resumed, whole)
     assert resumed.provenance["resumed"] > 0
 
@@ -86,7 +86,7 @@ def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
     """Every step is written. A callback copies the files and stops the run, and a run continues from each of them."""
     smooth = name in gradient_methods() or name in ("auto", "newton")
     f, method, file = case("huber" if smooth else "mu_x < mu_y")[0], METHODS[name], tmp_path / "run"
-    whole = sp.solve(f, method=method, tol=1e-6)
+    whole = sp.solve(f, method=method, tol=1e-3)
     copies = []
 
     def callback(result):
@@ -94,12 +94,12 @@ def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
         if len(copies) == max(2, len(whole.history) * 2 // 3):
             raise StopIteration
 
-    part = sp.solve(f, method=method, tol=1e-6, callback=callback, checkpoint=file, checkpoint_every=0)
+    part = sp.solve(f, method=method, tol=1e-3, callback=callback, checkpoint=file, checkpoint_every=0)
     assert part.status == "stopped by the callback"
-    assert_same(sp.solve(f, method=method, tol=1e-6, checkpoint=file), whole)
-    for copy in (copies[0], copies[len(copies) // 2], copies[-1]):
+    assert_same(sp.solve(f, method=method, tol=1e-3, checkpoint=file), whole)
+    for copy in (copies[0], copies[len(copies) // 2]):  # the run above went on from the last one
         file.write_bytes(copy)
-        assert_same(sp.solve(f, method=method, tol=1e-6, checkpoint=file), whole)
+        assert_same(sp.solve(f, method=method, tol=1e-3, checkpoint=file), whole)
 
 
 def test_the_point_of_a_file_is_certified_where_no_step_is_left(tmp_path):
@@ -115,10 +115,10 @@ def test_the_point_of_a_file_is_certified_where_no_step_is_left(tmp_path):
 @pytest.mark.parametrize("method", slow_except(["auto", "catalyst-dippa", "lpd-slide", "anderson-imex"], "lpd-slide"))
 def test_any_kind_of_problem_goes_on(problem, method, tmp_path):
     f = case(problem)[0]
-    whole = sp.solve(f, method=method, tol=1e-7)
+    whole = sp.solve(f, method=method, tol=1e-4)
     for budget in (0, 2, 9, 40, 150, 700):
-        sp.solve(f, method=method, tol=1e-7, max_calls=budget, checkpoint=tmp_path / "run", checkpoint_every=1e9)
-    assert_same(sp.solve(f, method=method, tol=1e-7, checkpoint=tmp_path / "run"), whole)
+        sp.solve(f, method=method, tol=1e-4, max_calls=budget, checkpoint=tmp_path / "run", checkpoint_every=1e9)
+    assert_same(sp.solve(f, method=method, tol=1e-4, checkpoint=tmp_path / "run"), whole)
 
 
 @pytest.mark.slow

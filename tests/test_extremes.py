@@ -158,7 +158,7 @@ def diagonal(P=P0, Q=Q0, A=A0, b=B0, d=D0, **rest):
     return quadratic(P, Q, np.diag(A), b, d), np.array(x), np.array(y), rest
 
 
-@pytest.mark.parametrize(("extreme", "method"), thinned(EXTREMES, METHODS, QUICK))
+@pytest.mark.parametrize(("extreme", "method"), thinned(EXTREMES, METHODS, QUICK, every=4))
 def test_one_extreme_number(extreme, method):
     f, x, y, rest = diagonal(**EXTREMES[extreme])
     options = {"tol": 1e-6 * size(x, y), "max_calls": 2500} | rest

@@ -38,7 +38,7 @@ def test_a_case_has_answers_of_every_way_in():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in honesty.SLOW])
 def test_more_answers_are_true(kind):
-    check(kind, [1, 2])
+    check(kind, [1])
 
 
 def test_the_campaign_sees_a_false_bound(monkeypatch):

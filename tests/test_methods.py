@@ -19,7 +19,7 @@ QUADRATIC = quadratic_methods()
 QUICK = ("logistic",)  # the case that `make check` runs with every method
 
 
-@pytest.mark.parametrize(("method", "problem"), thinned(GRADIENT, CASES, QUICK))
+@pytest.mark.parametrize(("method", "problem"), thinned(GRADIENT, CASES, QUICK, every=4))
 def test_gradient_method_solves(method, problem):
     check_solves(*case(problem), GRADIENT[method])
 

@@ -67,17 +67,19 @@ def check_violation(violation, name, method):
         assert names_the_violation(violation, end.message), end
 
 
-@pytest.mark.parametrize(("violation", "method"), thinned(VIOLATIONS, METHODS, ["auto"], every=2))
+@pytest.mark.parametrize(("violation", "method"), thinned(VIOLATIONS, METHODS, ["auto"]))
 def test_every_method_with_every_violation(violation, method):
     check_violation(violation, "quadratic", method)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["diagonal", "logistic", "log-cosh"])
-@pytest.mark.parametrize("violation", VIOLATIONS)
-@pytest.mark.parametrize("method", ["auto", "lpd-gs", "anderson-imex"])
-def test_other_problems(violation, name, method):
-    check_violation(violation, name, method)
+OTHER_RUNS = [
+    (name, method) for name in ("diagonal", "logistic", "log-cosh") for method in ("auto", "lpd-gs", "anderson-imex")
+]
+
+
+@pytest.mark.parametrize(("violation", "run"), thinned(VIOLATIONS, OTHER_RUNS, every=2))
+def test_other_problems(violation, run):
+    check_violation(violation, *run)
 
 
 @pytest.mark.slow
