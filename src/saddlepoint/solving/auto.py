@@ -3,11 +3,12 @@
 Anderson mixing of the Condat-Vu sweep or of the IMEX step needs far fewer calls on everyday problems than their worst
 case says, and on quadratic problems a Krylov method or a factorisation needs less still. Which of them comes first
 depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside
-that of a product. These numbers do not decide which of two good methods is faster, so the first two take turns
-(``solving.race``): IMEX and the sweep where the coupling is noticeable, the sweep and Newton's method or LPD-GS where
-it is weak. Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls
-each oracle at its own rate. None of these has a bound as good as that of LPD-GS, which is therefore the last method of
-every plan; ``solving.schedule`` decides when to change.
+that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
+turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
+little time; the sweep and Newton's method, or IMEX and LPD-GS, where it is weak. Where one oracle costs far more than
+another and the coupling is weak, `separated` comes first, which calls each oracle at its own rate. None of these has a
+bound as good as that of LPD-GS, which is therefore the last method of every plan; ``solving.schedule`` decides when to
+change.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from saddlepoint.parts.functions import Entropy, Quadratic
 from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.race import FIRST_TURN
 from saddlepoint.theory.lower import chain_N
 
 WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats Anderson's mixing over the sweep
@@ -51,6 +53,12 @@ WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which 
 LARGE = 3000  # rows from which no dense matrix is factorised
 MATRICES = 600  # calls that may count for the matrices of a problem that is factorised
 NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
+NEWTON_ROUNDS = 100.0  # the same in rounds that take as long, where that can be estimated
+DIRECT_ROUNDS = 12.0  # a factorisation of ready quadratic functions that takes no longer is worth it
+AT_HAND = 2.5  # calls that may count for its matrices, in units of the rounds of a good method
+QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
+NEWTON_PYTHON = 2.0  # rounds that take as long as what a step of Newton's method does in Python
+DENSE_FLOPS = 16.0  # multiplications of dense matrices in the time in which one number is read
 STEP = 300_000  # numbers that could be read from memory while a step of Anderson is prepared in Python
 FLOPS = 4.0  # multiplications of a factorisation in the time in which one number is read
 MEMORY = 3_000_000  # numbers that Anderson may remember
@@ -66,6 +74,8 @@ class Plan(NamedTuple):
     reason: str
     turns: int = 1  # how many of the first methods take turns
     prices: Mapping[str, float] = MappingProxyType({})  # what calls cost, by oracle
+    rates: Mapping[Method, float] = MappingProxyType({})  # work of a method for one round of calls, where it is not 1
+    first_turn: float = FIRST_TURN  # work after which the first turn of the first method may end
 
     @property
     def racing(self) -> tuple[Method, ...]:
@@ -110,7 +120,9 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     if quadratic and gradient_cost(costs) < DEAR and worth_factorising(f):
         return Plan((Direct(), Krylov(), LPDGS()), "g and h are quadratic, and a factorisation takes little")
     name, reason = recommend(kx, ky, c, *oracle_prices(costs))
-    newton: tuple[Method, ...] = (Newton(),) if worth_newton(f) else ()
+    newton: tuple[Method, ...] = (Newton(),) if worth_newton(f, costs) else ()
+    timed = bool(newton) and costs is None and has_ready_matrices(f)
+    newton_is_quick = (newton_rounds(f) if timed else 0.25 * newton_calls(f)) <= QUICK
     methods: tuple[Method, ...]
     if name == "separated" and not (quadratic and strength <= WEAK):
         methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
@@ -119,15 +131,21 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         methods = (imex, Krylov()) if name == imex.label else (Krylov(), imex) if strength > WEAK else (Krylov(),)
         methods, turns = (*methods, LPDGS()), 2
     elif strength > NOTED and room:
-        pair = (imex, sweep) if name == imex.label else (sweep, imex)
-        methods, turns = (*pair, DIPPA(), LPDGS()), 2
+        first, second = (imex, sweep) if name == imex.label else (sweep, imex)
+        methods, turns = (first, second, DIPPA(), LPDGS()), 2
         if newton or strength < STRONG_ALONE:
-            methods, turns = (*pair, *newton, LPDGS()), 3
+            methods, turns = (first, second, *newton, LPDGS()), 3
+        if newton and newton_is_quick:
+            methods = (first, *newton, second, LPDGS())
     elif name == imex.label:
         methods, turns = (imex, sweep, *newton, DIPPA(), LPDGS()), 1
+    elif room and not newton:
+        methods, turns = (sweep, imex, LPDGS()), 3
     else:
         methods, turns = (sweep, *newton, LPDGS()), 2
-    return Plan(methods, reason, turns, dict(costs or {}))
+    rates: dict[Method, float] = {Newton(): newton_rate(f)} if timed else {}
+    first_turn = 0.5 * FIRST_TURN if newton and newton_is_quick else FIRST_TURN
+    return Plan(methods, reason, turns, dict(costs or {}), rates, first_turn)
 
 
 def mixed_steps(f: Saddle) -> int:
@@ -164,16 +182,58 @@ def has_matrices(f: Saddle) -> bool:
     return given and f.space.is_numpy and f.g.hessian is not None and f.h.hessian is not None
 
 
-def worth_newton(f: Saddle) -> bool:
-    """Whether steps of Newton's method take little time and few calls."""
+def worth_newton(f: Saddle, costs: Mapping[str, float] | None = None) -> bool:
+    """Whether steps of Newton's method take little time; where that is not known, whether they take few calls."""
     hessians = f.g.hessian is not None and f.h.hessian is not None
-    return hessians and f.space.is_numpy and not f.A.runtime.reading and columns(f) <= NEWTON
+    if not hessians or not f.space.is_numpy or f.A.runtime.reading:
+        return False
+    if costs is None and has_ready_matrices(f):
+        return max(f.shape) <= LARGE and newton_rounds(f) <= NEWTON_ROUNDS
+    return columns(f) <= NEWTON
+
+
+def has_ready_matrices(f: Saddle) -> bool:
+    """Whether A is a matrix and the Hessians are computed from data, so that their cost can be estimated."""
+    return has_matrices(f) and all(isinstance(function, Quadratic | Entropy | Risk) for function in (f.g, f.h))
+
+
+def newton_rounds(f: Saddle) -> float:
+    """About the time of a step of Newton's method on ready functions, in rounds of gradients and products.
+
+    A round takes as long as reading A twice, the data twice, and what is done in Python.
+    """
+    (m, n), separable = f.shape, (is_separable(f.g), is_separable(f.h))
+    data = [
+        0 if not isinstance(function, Risk) or function.D is None else entries(function.D) for function in (f.g, f.h)
+    ]
+    flops = float(data[0] * m + data[1] * n)
+    if any(separable):
+        kept = min(m, n) if all(separable) else n if separable[0] else m
+        flops += entries(f.A) * kept + kept**3 / 3.0
+    else:
+        flops += m**3 / 3.0 + float(m) * n * (m + n) + n**3 / 3.0
+    return NEWTON_PYTHON + flops / DENSE_FLOPS / (STEP + 2.0 * (entries(f.A) + sum(data)))
+
+
+def newton_rate(f: Saddle) -> float:
+    """The time of a step of Newton's method on ready functions, over that of the rounds that its calls would take."""
+    return min(4.0 * newton_rounds(f) / newton_calls(f), 1.0)
+
+
+def newton_calls(f: Saddle) -> int:
+    """The calls of all oracles that are counted for a step of Newton's method."""
+    (m, n), (g, h) = f.shape, (is_separable(f.g), is_separable(f.h))
+    return 4 + (1 if g else m) + (1 if h else n) + min(m, n)
 
 
 def worth_factorising(f: Saddle) -> bool:
     """Whether a factorisation of a quadratic problem takes less time and fewer calls than a good method may need."""
     (m, n), known = f.shape, (is_separable(f.g), is_separable(f.h))
-    if not has_matrices(f) or columns(f) > min(rounds(f), MATRICES):
+    if not has_matrices(f):
+        return False
+    if has_ready_matrices(f) and newton_rounds(f) <= DIRECT_ROUNDS and columns(f) <= AT_HAND * rounds(f):
+        return True
+    if columns(f) > min(rounds(f), MATRICES):
         return False
     if any(known):
         kept = min(m, n) if all(known) else n if known[0] else m

@@ -5,8 +5,9 @@ method is predicted to end soon, by the fall of its certified distance in the se
 other one has a turn. From then on the method that is predicted to end first may do twice the work of the others, and
 turns grow with the work, so that changes are few and a wrong prediction costs no more than a constant factor.
 
-Work is counted in calls, weighted by what they cost. It is never measured in seconds, so that the same input takes the
-same turns.
+Work is counted in calls, weighted by what they cost. The calls of Newton's method count for columns of matrices; where
+these are at hand, a step is counted as the rounds that take as long, by an estimate. Work is never measured in seconds,
+so that the same input takes the same turns.
 """
 
 from __future__ import annotations
@@ -30,9 +31,18 @@ def work_of(calls: Mapping[str, int], prices: Mapping[str, float]) -> float:
     return sum(weights[name] * calls[name] for name in ORACLES) / sum(weights.values())
 
 
-def starters(methods: Iterable[Method]) -> list[Racer]:
-    """The methods before their first turns, the likeliest first."""
-    return [Racer(method, turn_end=turn_end(Racer(method), k == 0)) for k, method in enumerate(methods)]
+def starters(
+    methods: Iterable[Method], rates: Mapping[Method, float] | None = None, first_turn: float = FIRST_TURN
+) -> list[Racer]:
+    """The methods before their first turns, the likeliest first.
+
+    Args:
+        methods: the methods.
+        rates: the work of a method for one round of calls, where it is not 1.
+        first_turn: the work of the first turn of the first one; the others have their turns from then on.
+    """
+    racers = [Racer(method, rate=(rates or {}).get(method, 1.0)) for method in methods]
+    return [racer._replace(turn_end=0.5 * first_turn if k else first_turn) for k, racer in enumerate(racers)]
 
 
 def marked(racer: Racer, work: float, distance: float) -> Racer:
@@ -67,10 +77,14 @@ def own_work(racer: Racer) -> float:
 
 
 def turn_is_over(race: Sequence[Racer], turn: int, tol: float) -> bool:
-    """Whether the method whose turn it is has done its work and is not predicted to end soon."""
+    """Whether the method whose turn it is has done its work and is not predicted to end soon.
+
+    While another one has not had a turn yet, soon is measured by the length of the turn, and then by the work done.
+    """
     racer = race[turn]
     done = own_work(racer)
-    return done >= racer.turn_end and predicted(racer, tol) > SOON * done
+    known = max(racer.turn_end, 0.5 * FIRST_TURN) if any(other.work == 0.0 for other in race) else done
+    return done >= racer.turn_end and predicted(racer, tol) > SOON * known
 
 
 def next_turn(race: Sequence[Racer], turn: int, tol: float) -> int:
@@ -79,7 +93,8 @@ def next_turn(race: Sequence[Racer], turn: int, tol: float) -> int:
     leader = min(order, key=lambda k: predicted(race[k], tol))
 
     def share(k: int) -> float:
-        done = max(own_work(race[k]), 0.5 * FIRST_TURN)
+        least = race[k].turn_end if race[k].work == 0.0 else 0.5 * FIRST_TURN
+        done = max(own_work(race[k]), least)
         return done if k == leader else FAVOUR * done
 
     return min(order, key=lambda k: (share(k), k == turn))

@@ -111,7 +111,7 @@ class Schedule:
         elif racer.marks and racer.marks[-1].distance > MUCH_BETTER * standing.reached:
             racer = racer._replace(state=None, marks=())
         state.methods = (racer.method, *state.methods[1:])
-        state.others = work_of(counts.calls, state.prices) - racer.work
+        state.others = work_of(counts.calls, state.prices) - racer.work / racer.rate
         state.race[state.turn] = racer._replace(state=None, turn_end=turn_end(racer, state.turn == 0))
         return racer
 
@@ -123,7 +123,7 @@ class Schedule:
         """The constants of the problem were corrected: the promise is another one, and a race begins anew."""
         state = self.state
         self.f, state.budget = f, math.inf
-        state.race = starters(racer.method for racer in state.race)
+        state.race = starters([racer.method for racer in state.race], {r.method: r.rate for r in state.race})
         state.others = work_of(counts.calls, state.prices)
         self.begin(counts.busiest)
 
@@ -165,6 +165,8 @@ class Schedule:
         patience = max(SWITCH_AFTER[0], 3.0 * hardness)
         if self.fallbacks > 1:
             patience = min(patience, SWITCH_AFTER[1])
+        if state.race:
+            patience /= state.race[state.turn].rate
         spent = next_calls + promise > state.budget
         if spent or calls - state.marked > patience:
             self.give_up(spent)
@@ -174,7 +176,8 @@ class Schedule:
     def mark(self, distance: float, counts: CallCounts) -> None:
         """Note a certificate of the method whose turn it is, with the number that was asked for."""
         state = self.state
-        racer, work = state.race[state.turn], work_of(counts.calls, state.prices) - state.others
+        racer = state.race[state.turn]
+        work = racer.rate * (work_of(counts.calls, state.prices) - state.others)
         if work > racer.work:  # otherwise it is the certificate of the start
             state.race[state.turn] = marked(racer, work, distance)
 

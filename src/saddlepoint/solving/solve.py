@@ -123,7 +123,9 @@ def solve(
         every = options.checkpoint_every
         checkpointer = RunFile(options.checkpoint, every, f, options.asked, options.storage.precision)
     session = Session(time.time(), timed_products=timed, identity_calls=int(options.checkpoint is not None))
-    schedule = ScheduleState(plan.in_order, [plan.message] if plan.message else [], race=starters(plan.racing))
+    schedule = ScheduleState(
+        plan.in_order, [plan.message] if plan.message else [], race=starters(plan.racing, plan.rates, plan.first_turn)
+    )
     schedule.prices.update(plan.prices)
     state = checkpointer.load(RunState(options.target, (x, y), (x, y), schedule, session))
     wanted = options.checkpoint is not None and f.A.runtime.alone  # several processes have their own way

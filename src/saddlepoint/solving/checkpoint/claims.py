@@ -119,11 +119,13 @@ def _check_racer(racer: Any, f: Saddle) -> None:
         raise ValueError("a method of its race has marks that are none")
     works = [0.0, *(mark.work for mark in marks), racer.work]
     distances = [mark.distance for mark in marks]
-    numbers = (*works, *distances, racer.turn_end, racer.promise)
+    numbers = (*works, *distances, racer.turn_end, racer.promise, racer.rate)
     if not all(type(number) is float and number >= 0.0 for number in numbers) or not racer.work < MOST:
         raise ValueError("a method of its race has numbers that are none")
     if works != sorted(works) or distances != sorted(distances, reverse=True):
         raise ValueError("the marks of a method of its race are in no order")
+    if not 0.0 < racer.rate <= 1.0:
+        raise ValueError(f"a method of its race does {racer.rate} work in a round")
 
 
 def _check_units(units: Units, f: Saddle) -> None:
