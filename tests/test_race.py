@@ -82,7 +82,7 @@ def test_a_method_whose_calls_take_less_time_has_longer_turns():
     """Newton's method has matrices at hand; 100 rounds of calls take it as long as 10 of another method."""
     methods = Anderson(CondatVu()), sp.Newton()
     f = kinked()
-    start = f.certificate(np.zeros(14), np.zeros(10))
+    start = standing(f.certificate(np.zeros(14), np.zeros(10)), 1.0)
     state = ScheduleState((methods[1], LPDGS()), race=race.starters(methods, {sp.Newton(): 0.1}, 20.0), turn=1)
     assert [racer.rate for racer in state.race] == [1.0, 0.1]
     assert [racer.turn_end for racer in state.race] == [20.0, 10.0]
