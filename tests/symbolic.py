@@ -45,6 +45,22 @@ class Coupling:
         return x, y
 
 
+class CouplingWithTerms(Coupling):
+    """A coupling to whose resolvent two convex functions p and q are added: that of (A y + dp(x), -A' x + dq(y))."""
+
+    def __init__(self, problem, norm):
+        super().__init__(problem, norm)
+        self.p, self.q = (problem.declare_function(functions.ConvexFunction) for _ in range(2))
+
+    def resolvent(self, p, q, a):
+        x, s, r = PEPit.Point(), PEPit.Point(), PEPit.Point()
+        y = q + a * (self.tmul(x) - r)
+        self.A.add_point((y, (p - x) / a - s, PEPit.Expression()))  # A y = (p - x)/a - s
+        self.p.add_point((x, s, PEPit.Expression()))
+        self.q.add_point((y, r, PEPit.Expression()))
+        return x, y
+
+
 def worst_case(problem):
     return problem.solve(verbose=0, wrapper="cvxpy", solver="CLARABEL")
 

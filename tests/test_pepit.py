@@ -13,7 +13,7 @@ from saddlepoint.methods.dppa import DPPAState
 from saddlepoint.parts.functions.smooth import anchored
 
 PEPit = pytest.importorskip("PEPit")
-from symbolic import Coupling, smooth, worst_case, worst_error  # noqa: E402
+from symbolic import Coupling, CouplingWithTerms, smooth, worst_case, worst_error  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of cvxpy and its solvers
 SOLVER = 2e-4  # relative accuracy of the semidefinite solver
@@ -50,6 +50,27 @@ def test_dppa_contracts_exactly_as_its_theorem_says(kappa, nu):
     for symbol, point, gradient in ((g, xs, g_star), (h, ys, h_star)):
         symbol.grad.__self__.add_point((point, gradient, PEPit.Expression()))
     zs, ws = xs - Ays, ys + Atxs
+    problem.set_initial_condition((z - zs) ** 2 + (w - ws) ** 2 <= 1)
+    after = sp.DPPA().step(f, DPPAState(None, None, z, w))
+    problem.set_performance_metric((after.z - zs) ** 2 + (after.w - ws) ** 2)
+    assert worst_case(problem) == pytest.approx(theory.dppa_contraction(kappa), rel=SOLVER)
+
+
+@pytest.mark.parametrize(("kappa", "nu"), [(4.0, 1.0), (10.0, 3.0)])
+def test_dppa_contracts_as_its_theorem_says_with_terms_in_the_coupling_step(kappa, nu):
+    """Convex functions p and q in the second reflection do not change the worst case."""
+    mu, L = 1.0 / math.sqrt(kappa), math.sqrt(kappa)  # alpha = 1
+    problem = PEPit.PEP()
+    (_, g), (_, h), A = smooth(problem, mu, L), smooth(problem, mu, L), CouplingWithTerms(problem, nu)
+    f = SimpleNamespace(g=g, h=h, A=A, L=L, mu=mu)
+    z, w = problem.set_initial_point(), problem.set_initial_point()
+    xs, ys, s, r = (PEPit.Point() for _ in range(4))
+    Ays, Atxs = A.both(xs, ys)
+    for symbol, point, gradient in ((g, xs, -1 * Ays - s), (h, ys, Atxs - r)):
+        symbol.grad.__self__.add_point((point, gradient, PEPit.Expression()))
+    A.p.add_point((xs, s, PEPit.Expression()))
+    A.q.add_point((ys, r, PEPit.Expression()))
+    zs, ws = xs - Ays - s, ys + Atxs - r
     problem.set_initial_condition((z - zs) ** 2 + (w - ws) ** 2 <= 1)
     after = sp.DPPA().step(f, DPPAState(None, None, z, w))
     problem.set_performance_metric((after.z - zs) ** 2 + (after.w - ws) ** 2)

@@ -8,7 +8,11 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint import theory
+from saddlepoint.methods.agd import minimise
 from saddlepoint.methods.needs import missing
+from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.problems.oracle import Meter, metered
+from saddlepoint.problems.transforms import rescaled
 from saddlepoint.theory import certificate_from_residuals
 
 TERMS = {
@@ -81,7 +85,10 @@ def test_certificates_are_above_the_truth_everywhere(kind_x, kind_y):
 
 PAIRS = [("l1", "box"), ("simplex", "simplex"), ("l1 and box", "nonnegative")]
 SINGLE_LOOP = ["condat-vu", "lpd", "lpd-gs", "jst", "ogda", "extragradient", "agraal", "rapd"]
-EVERY = [*SINGLE_LOOP, "anderson-condat-vu", "anderson-lpd-gs", "pdhg", "halpern-pdhg"]
+ANDERSON = ["anderson-condat-vu", "anderson-lpd-gs"]
+NESTED = ["aipfb", "dppa", "dippa", "catalyst-aipfb", "catalyst-dippa", "sliding", "lpd-slide"]
+EVERY = [*SINGLE_LOOP, *ANDERSON, *NESTED, "pdhg", "halpern-pdhg"]
+KINDS = [("l1", "box"), ("simplex", "nonnegative")]
 
 
 @pytest.mark.parametrize(("kind_x", "kind_y"), PAIRS)
@@ -96,15 +103,15 @@ def test_methods_find_the_saddle_point(method, kind_x, kind_y):
 def test_methods_refuse_simple_terms_unless_they_are_tested_here():
     f, _, _ = known_problem("l1", "box", np.random.default_rng(4))
     able = {info.name for info in sp.methods() if not missing(sp.make_method(info.name), f)}
-    assert able == set(EVERY)
+    assert able == {*EVERY, "apfb"}  # the prox of a diagonal quadratic function with these terms is known
 
 
 @pytest.mark.parametrize(
     "method",
-    [sp.CondatVu(), sp.LPD(), sp.LPDGS(), sp.JST(), sp.OGDA(), sp.Extragradient()],
+    [sp.CondatVu(), sp.LPD(), sp.LPDGS(), sp.JST(), sp.OGDA(), sp.Extragradient(), sp.Sliding()],
     ids=lambda method: method.label,
 )
-@pytest.mark.parametrize(("kind_x", "kind_y"), [("l1", "box"), ("simplex", "nonnegative")])
+@pytest.mark.parametrize(("kind_x", "kind_y"), KINDS)
 def test_the_theorems_hold_at_every_step(method, kind_x, kind_y):
     """The bounds of the smooth theory hold with simple terms as they stand."""
     rng = np.random.default_rng(7)
@@ -122,6 +129,171 @@ def test_the_theorems_hold_at_every_step(method, kind_x, kind_y):
     for k in range(1, 200):
         state = method.step(problem, state)
         assert squared(state) <= method.bound(problem, k) * start * (1.0 + 1e-9) + 1e-24
+
+
+def in_normal_form(method, kind_x, kind_y, seed=7):
+    """A problem, its saddle point and a start, in the coordinates that the method wants."""
+    rng = np.random.default_rng(seed)
+    f, xs, ys = known_problem(kind_x, kind_y, rng)
+    view = method.normal_form(f)
+    x, y = f.project(rng.standard_normal(8), rng.standard_normal(6))
+    return view.problem, *view.to(xs, ys), *view.to(x, y)
+
+
+def squared(x, y):
+    return np.sum(x**2) + np.sum(y**2)
+
+
+def reflected(f, x, y):
+    """The points z* and w* of DPPA and DIPPA, for the saddle point (x, y), and their step alpha."""
+    alpha = theory.dppa_alpha(f.L, f.mu)
+    return x + alpha * f.g.grad(x), y + alpha * f.h.grad(y), alpha
+
+
+@pytest.mark.parametrize(("kind_x", "kind_y"), KINDS)
+def test_dppa_contracts_by_its_factor(kind_x, kind_y):
+    method = sp.DPPA()
+    f, xs, ys, x, y = in_normal_form(method, kind_x, kind_y)
+    zs, ws, _ = reflected(f, xs, ys)
+    state = method.init(f, x, y)
+    for _ in range(60):
+        before, state = squared(state.z - zs, state.w - ws), method.step(f, state)
+        after = squared(state.z - zs, state.w - ws)
+        assert after <= theory.dppa_contraction(f.L / f.mu) * before * (1.0 + 1e-6) + 1e-24
+
+
+@pytest.mark.parametrize(("kind_x", "kind_y"), KINDS)
+@pytest.mark.parametrize("inner", ["paper", "certified"])
+def test_theorem_dippa_out_holds_at_every_step(inner, kind_x, kind_y):
+    method = sp.DIPPA(inner)
+    f, xs, ys, x, y = in_normal_form(method, kind_x, kind_y)
+    kappa, nu = f.L / f.mu, f.norm * theory.dppa_alpha(f.L, f.mu)
+    state = method.init(f, x, y)
+    start = squared(x - xs, y - ys)
+    if inner == "certified":
+        assert start <= state.C0
+        start = state.C0
+    for K in range(1, 4 if inner == "paper" else 40):
+        state = method.step(f, state)
+        assert squared(state.x - xs, state.y - ys) <= theory.dippa_bound(kappa, nu, K, start, terms=True) + 1e-24
+
+
+@pytest.mark.parametrize(("kind_x", "kind_y"), KINDS)
+def test_adaptive_dippa_keeps_a_proven_bound_that_falls(kind_x, kind_y):
+    method = sp.DIPPA()
+    f, xs, ys, x, y = in_normal_form(method, kind_x, kind_y)
+    zs, ws, _ = reflected(f, xs, ys)
+    state = method.init(f, x, y)
+    for _ in range(40):
+        assert squared(state.z - zs, state.w - ws) <= state.bound + 1e-24
+        before, state = state.bound, method.step(f, state)
+        assert state.bound <= (1.0 - theory.dippa_rho(f.L / f.mu)) * before * (1.0 + 1e-9)
+
+
+def test_the_paper_s_rule_reaches_its_accuracy_in_the_coupling_step():
+    """After K2 steps of APFB with prox the residual is what Theorem `dippa-out` needs."""
+    method = sp.DIPPA("paper")
+    f, xs, ys, x, y = in_normal_form(method, "l1", "box")
+    alpha, kappa = theory.dppa_alpha(f.L, f.mu), f.L / f.mu
+    state = method.init(f, x, y)
+    for k in range(1, 4):
+        p, q = (
+            2.0 * f.g.without_term.prox(state.z, alpha) - state.z,
+            2.0 * f.h.without_term.prox(state.w, alpha) - state.w,
+        )
+        _, _, rx, ry = method.couple(f, p, q, state)
+        level = theory.dippa_level(k, kappa, squared(x - xs, y - ys))
+        assert squared(rx, ry) <= theory.dippa_residual(level, kappa)
+        state = method.step(f, state)
+
+
+@pytest.mark.parametrize(("kind_x", "kind_y"), KINDS)
+@pytest.mark.parametrize("inner", ["paper", "certified", "adaptive"])
+def test_lemma_aipfb_out_holds_at_every_step(inner, kind_x, kind_y):
+    method = sp.AIPFB(inner)
+    f, xs, ys, x, y = in_normal_form(method, kind_x, kind_y)
+    gamma, sigma, _ = theory.apfb_parameters(f.mu_x, f.mu_y, f.norm)
+    A = np.array(f.A.matrix())
+    state = method.init(f, x, y)
+    start = f.mu_x * np.sum((x - xs) ** 2) + f.mu_y * np.sum((y - ys) ** 2)
+    if inner != "paper":
+        assert start <= state.C0
+        start = state.C0
+    for T in range(1, 8 if inner == "paper" else 60):
+        last, state = state.x, method.step(f, state)
+        dx, dy, step = state.x - xs, state.y - ys, state.x - last
+        error = f.mu_x * np.sum(dx**2) + f.mu_y * np.sum(dy**2)
+        if inner != "adaptive" and T >= 2:
+            assert error <= theory.aipfb_bound(f.coupling, T, start) + 1e-24
+        if inner == "adaptive":
+            lyapunov = (f.mu_x / 4 + 0.5 / gamma) * np.sum(dx**2) + (0.75 * f.mu_y + 0.5 / sigma) * np.sum(dy**2)
+            assert lyapunov + np.sum(step**2) / (2 * gamma) + step @ (A @ dy) <= state.bound + 1e-24
+
+
+@pytest.mark.parametrize(("kind_x", "kind_y"), [("l1", "box"), ("l1 and box", "nonnegative")])
+def test_theorem_apfb_holds_at_every_step(kind_x, kind_y):
+    method = sp.APFB()
+    f, xs, ys, x, y = in_normal_form(method, kind_x, kind_y)
+    state = method.init(f, x, y)
+    start = f.mu_x * np.sum((x - xs) ** 2) + f.mu_y * np.sum((y - ys) ** 2)
+    for T in range(1, 300):
+        state = method.step(f, state)
+        error = f.mu_x * np.sum((state.x - xs) ** 2) + f.mu_y * np.sum((state.y - ys) ** 2)
+        assert error <= theory.apfb_bound(f.coupling, T, start) + 1e-22
+
+
+@pytest.mark.parametrize("kind", TERMS)
+def test_agd_with_a_term_proves_its_gap(kind):
+    rng = np.random.default_rng(11)
+    x, s = known_point(kind, 8, rng)
+    P = rng.integers(1, 60, 8).astype(float)
+    phi = sp.Quadratic(P, -(P * x + s)) + TERMS[kind]()
+    for gap in (1e-2, 1e-8):
+        u = minimise(phi, 3.0 * rng.standard_normal(8), gap=gap)
+        d = u - x
+        assert 0.5 * d @ (P * d) + phi.simple.bregman(u, x, s) <= gap * (1.0 + 1e-6)
+    with_steps = minimise(phi, x + 1.0, steps=5) - x
+    value = 0.5 * with_steps @ (P * with_steps) + phi.simple.bregman(with_steps + x, x, s)
+    assert value <= theory.agd_bound(phi.L, phi.mu, 5, 8.0)
+
+
+def test_the_prox_of_a_sum_is_known_where_it_follows():
+    """Whatever happened to the function since, u = prox(v, t) solves grad f(u) + s + (u - v)/t = 0."""
+    rng, t = np.random.default_rng(2), 0.3
+    v, P = 4.0 * rng.standard_normal(6), rng.uniform(0.5, 4.0, 6)
+    simplex = sp.Quadratic(2.0, rng.standard_normal(6)) + sp.Simplex()
+    pieces = sp.Quadratic(P, rng.standard_normal(6)) + sp.L1(0.3) + sp.Box(-0.5, 0.5)
+    meter = Meter()
+    for g in (simplex, pieces):
+        f = sp.Saddle(g, sp.Quadratic(1.0), np.eye(6))
+        for phi in (g, 3.0 * g, anchored(g, 0.7, v), rescaled(f, 2.0, 1.0).problem.g, metered(f, meter).g):
+            u = phi.whole_prox(v, t)
+            again = phi.simple_prox(u - 0.1 * (phi.grad(u) + (u - v) / t), 0.1)
+            np.testing.assert_allclose(again, u, atol=1e-12)
+    assert meter.calls["prox_g"] == 2
+    full = sp.Quadratic(np.diag(P)) + sp.L1(0.3)
+    assert not full.has_whole_prox
+    with pytest.raises(sp.ProblemError, match=r"with the simple term L1\(0.3\) is not known; give prox_of_sum="):
+        sp.solve(sp.Saddle(full, sp.Quadratic(1.0), np.eye(6)), method="apfb")
+
+
+@pytest.mark.parametrize("method", [sp.DIPPA("paper"), sp.AIPFB("paper"), sp.APFB()], ids=lambda method: method.label)
+def test_declared_costs_with_terms_are_the_measured_ones(method):
+    f, _, _, x, y = in_normal_form(method, "l1", "box")
+    meter = Meter()
+    counted = metered(f, meter)
+    state = method.init(counted, x, y)
+    before = dict(meter.calls)
+    method.step(counted, state)
+    spent = {name: count - before[name] for name, count in meter.calls.items()}
+    assert {name: count for name, count in spent.items() if count} == {k: c for k, c in method.cost(f).items() if c}
+
+
+def test_linear_solvers_of_the_coupling_step_refuse_terms():
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(4))
+    for method in (sp.DIPPA(coupling="cg"), sp.LPDSlide(coupling="factor")):
+        with pytest.raises(sp.ProblemError, match="without simple terms"):
+            sp.solve(f, method=method)
 
 
 def test_functions_of_ones_own_are_certified_from_values():

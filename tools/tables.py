@@ -37,9 +37,11 @@ def docs_table() -> str:
     """The table of the documentation, with one line for every method and its reference."""
 
     def row(info: MethodInfo) -> str:
-        return f"| {_code(info.name)} | {info.oracle} | {_code(info.complexity)} | {info.reference} |"
+        terms = "no" if sp.make_method(info.name).needs.smooth else "yes"
+        return f"| {_code(info.name)} | {info.oracle} | {terms} | {_code(info.complexity)} | {info.reference} |"
 
-    return "\n".join(["| name | oracle | calls | reference |", "|---|---|---|---|", *map(row, sp.methods()), ""])
+    head = ["| name | oracle | simple terms | calls | reference |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *map(row, sp.methods()), ""])
 
 
 def reference_list() -> str:

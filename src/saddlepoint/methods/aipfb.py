@@ -3,7 +3,8 @@ r"""The inexact version of APFB (Algorithm AIPFB): proximal steps by AGD.
 Problem:    min_x max_y g(x) + <x, A y> - h(y) with gradients of g and h only.
 Recursion:  y_k ~ argmin h_k,  h_k(y) = h(y) + |y - y_{k-1} - sigma A' xt_{k-1}|^2/(2 sigma),   by AGD, to eps_k
             x_k ~ argmin g_k,  g_k(x) = g(x) + |x - x_{k-1} + gamma A y_k|^2/(2 gamma),         by AGD, to eps_k
-            xt_k = x_k + theta (x_k - x_{k-1}),   with gamma, sigma, theta of APFB.
+            xt_k = x_k + theta (x_k - x_{k-1}),   with gamma, sigma, theta of APFB. Simple terms are parts of g and h
+            here, and AGD is then the accelerated proximal gradient method.
 Guarantee:  mu_x |x_T - x*|^2 + mu_y |y_T - y*|^2 <= C (1 - rho)^T (mu_x |x_0 - x*|^2 + mu_y |y_0 - y*|^2),
             rho = 1/(2 + 4 c), C = 2 c + 1, c = |A|/sqrt(mu_x mu_y)   (Lemma `aipfb-out`), hence
             O~(c + sqrt(c (kappa_x + kappa_y)) + sqrt(kappa_x + kappa_y)) queries   (Theorem `aipfb`).
@@ -23,7 +24,8 @@ from typing import ClassVar, NamedTuple
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.agd import minimise
-from saddlepoint.methods.base import Method, choice_option
+from saddlepoint.methods.base import Method, Needs, choice_option
+from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.registry import register
 from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.saddle import Saddle
@@ -37,7 +39,6 @@ from saddlepoint.theory.aipfb import (
     aipfb_rho,
 )
 from saddlepoint.theory.apfb import apfb_parameters, floored
-from saddlepoint.theory.certificate import weighted_bound
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import aipfb_order
 
@@ -66,6 +67,7 @@ class AIPFB(Method):
         ("paper", "certified", "adaptive"),
     )
 
+    needs: ClassVar[Needs] = Needs(smooth=False)
     complexity: ClassVar[Complexity] = Complexity("c + sqrt(c (kx + ky)) + sqrt(kx + ky)", aipfb_order)
     works: ClassVar[tuple[str, ...]] = ("xie2021",)
 
@@ -73,8 +75,7 @@ class AIPFB(Method):
         """The start (x, y); one query for the proven bounds, unless the rule is ``paper``."""
         C0 = 0.0
         if self.inner != "paper":
-            Fx, Fy = f.field(x, y)
-            C0 = weighted_bound(f.mu_x, f.mu_y, norm(Fx), norm(Fy))
+            C0 = optimality(f, x, y, *f.field(x, y)).weighted(f)
         return AIPFBState(x, y, x, 0.0 * x, 0.0 * y, 0, C0, (0.75 + 0.5 * floored(f.coupling)) * C0)
 
     def step(self, f: Saddle, s: AIPFBState) -> AIPFBState:
@@ -104,7 +105,8 @@ class AIPFB(Method):
         """The calls of a step, which are fixed for the paper's rule only."""
         if self.inner != "paper":
             return None
-        return {"grad_g": aipfb_K2(f.kappa_x, f.coupling), "grad_h": aipfb_K1(f.kappa_y, f.coupling), "A": 1, "At": 1}
+        K1, K2 = aipfb_K1(f.kappa_y, f.coupling), aipfb_K2(f.kappa_x, f.coupling)
+        return {"grad_g": K2 + (f.g.simple is not None), "grad_h": K1 + (f.h.simple is not None), "A": 1, "At": 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The constants gamma, sigma, theta, rho, C, K1 and K2."""

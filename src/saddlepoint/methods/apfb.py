@@ -1,6 +1,6 @@
 r"""Accelerated proximal forward-backward (Algorithm APFB): PDHG for strongly convex g and h.
 
-Problem:    min_x max_y g(x) + <x, A y> - h(y) with the proximal operators of g and h.
+Problem:    min_x max_y g(x) + <x, A y> - h(y) with the proximal operators of g and h; simple terms are parts of them.
 Recursion:  y_k  = prox_{sigma h}(y_{k-1} + sigma A' xt_{k-1})
             x_k  = prox_{gamma g}(x_{k-1} - gamma A y_k)
             xt_k = x_k + theta (x_k - x_{k-1}),
@@ -37,7 +37,7 @@ class APFBState(NamedTuple):
 class APFB(Method):
     """Accelerated proximal forward-backward."""
 
-    needs: ClassVar[Needs] = Needs(prox_g=True, prox_h=True)
+    needs: ClassVar[Needs] = Needs(prox_g=True, prox_h=True, smooth=False)
     complexity: ClassVar[Complexity] = Complexity("c + 1")
     works: ClassVar[tuple[str, ...]] = ("chambolle2011",)
 
@@ -48,8 +48,8 @@ class APFB(Method):
     def step(self, f: Saddle, s: APFBState) -> APFBState:
         """The state after one step: a prox of each function, a product each way."""
         gamma, sigma, theta = apfb_parameters(f.mu_x, f.mu_y, f.norm)
-        y = f.h.prox(s.y + sigma * f.A.tmul(s.xt), sigma)
-        x = f.g.prox(s.x - gamma * f.A.mul(y), gamma)
+        y = f.h.whole_prox(s.y + sigma * f.A.tmul(s.xt), sigma)
+        x = f.g.whole_prox(s.x - gamma * f.A.mul(y), gamma)
         return APFBState(x, y, x + theta * (x - s.x))
 
     def cost(self, f: Saddle) -> dict[str, int]:

@@ -45,8 +45,9 @@ class Needs:
     ``methods.needs`` compares it with a problem.
     """
 
-    prox_g: bool = False  # the prox of g
-    prox_h: bool = False  # the prox of h
+    prox_g: bool = False  # the prox of g, together with its simple term if there is one
+    prox_h: bool = False  # the prox of h, together with its simple term if there is one
+    prox_apart: bool = False  # whether these two are meant without the simple terms
     quadratic: bool = False  # g and h are known to be quadratic
     hessians: bool = False  # the Hessians of g and h
     matrix: bool = False  # A as one NumPy or SciPy matrix, because the method factorises it

@@ -59,13 +59,13 @@ class CondatVu(Method):
         rx, ry, theta = self.steps(f)
         tx, ty = rx / f.mu_x, ry / f.mu_y
         if self.prox in ("y", "both"):
-            y = f.h.prox(s.y + ty * s.Atx, ty)
+            y = f.h.whole_prox(s.y + ty * s.Atx, ty)
         else:
             b = 1.0 / (1.0 + ry)
             y = f.h.simple_prox(b * (s.y + ty * (s.Atx - f.h.grad(s.y) + f.mu_y * s.y)), b * ty)
         yb = y + theta * (y - s.y)
         if self.prox in ("x", "both"):
-            x = f.g.prox(s.x - tx * f.A.mul(yb), tx)
+            x = f.g.whole_prox(s.x - tx * f.A.mul(yb), tx)
             return CondatVuState(x, y, f.A.tmul(x))
         a = 1.0 / (1.0 + rx)
         p = a * (s.x - tx * (f.g.grad(s.x) - f.mu_x * s.x))

@@ -5,8 +5,12 @@ Recursion:  z_k = x_{k-1} - alpha A y_{k-1},   w_k = y_{k-1} + alpha A' x_{k-1},
             xt_k ~ argmin G_k,  G_k(x) = g(x) + |x - z_k|^2/(2 alpha),   by AGD, to eps_k
             yt_k ~ argmin H_k,  H_k(y) = h(y) + |y - w_k|^2/(2 alpha),   by AGD, to eps_k
             (x_k, y_k) ~ prox_{alpha A}(2 xt_k - z_k, 2 yt_k - w_k)      by APFB, CG or a factorisation, to delta_k.
+            Simple terms p and q join the last step, where x_k + alpha (A y_k + s_k) = 2 xt_k - z_k with a subgradient
+            s_k of p at x_k, and so for y; it is solved by APFB, z_{k+1} is x_k - alpha (A y_k + s_k), and z_1 is
+            x_0 + alpha grad g(x_0).
 Guarantee:  |x_K - x*|^2 + |y_K - y*|^2 <= C (1 - rho)^K (|x_0 - x*|^2 + |y_0 - y*|^2),
-            rho = 1/(2 sqrt(kappa)), C = 4 sqrt(kappa) + 1 + |A|^2/(L mu)   (Theorem `dippa-out`), hence
+            rho = 1/(2 sqrt(kappa)), C = 4 sqrt(kappa) + 1 + |A|^2/(L mu)   (Theorem `dippa-out`; with simple terms
+            C = 4 sqrt(kappa) + (1 + sqrt(kappa))^2, and docs/theory/dippa.md has the proof), hence
             O~(|A|/mu + kappa^(3/4)) queries   (Theorem `dippa:0`).
 Reference:  G. Xie, Y. Han and Z. Zhang, DIPPA: An improved method for bilinear saddle point problems, 2021.
 
@@ -29,13 +33,13 @@ from typing import ClassVar, NamedTuple
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.agd import minimise
-from saddlepoint.methods.base import Method, choice_option
+from saddlepoint.methods.base import Method, Needs, choice_option
+from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.registry import register
-from saddlepoint.methods.resolvent import REFRESH, SMALL, Solution, Start, by_apfb, by_cg, by_factor
+from saddlepoint.methods.resolvent import REFRESH, SMALL, Solution, Start, by_apfb, by_cg, by_factor, by_proximal_apfb
 from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, balanced
-from saddlepoint.theory.certificate import start_bound
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.dippa import (
     dippa_adaptive_level,
@@ -49,6 +53,7 @@ from saddlepoint.theory.dippa import (
     dippa_next_bound,
     dippa_residual,
     dippa_rho,
+    dippa_start,
 )
 from saddlepoint.theory.dppa import dppa_alpha
 from saddlepoint.theory.table1 import dippa_order
@@ -88,6 +93,11 @@ class DIPPA(Method):
     complexity: ClassVar[Complexity] = Complexity("sqrt(k) (c/(kx ky)^(1/4) + k^(1/4))", dippa_order)
     works: ClassVar[tuple[str, ...]] = ("xie2021",)
 
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """No simple terms if the coupling subproblem is to be solved as the linear system that it is without them."""
+        return Needs(smooth=self.coupling in ("cg", "factor"))
+
     def normal_form(self, f: Saddle) -> View:
         """Both functions L-smooth and mu-strongly convex with the smallest L/mu."""
         return balanced(f)
@@ -97,13 +107,17 @@ class DIPPA(Method):
         alpha, kappa = dppa_alpha(f.L, f.mu), f.L / f.mu
         Ay, Atx = f.A.both(x, y)
         z, w = x - alpha * Ay, y + alpha * Atx
+        if self.inner == "paper" and not f.has_simple:
+            return DIPPAState(x, y, z, w, 0.0 * x, 0.0 * y, 0, 0.0, 0.0, 0.0)
+        gx, hy = f.g.grad(x), f.h.grad(y)
+        if f.has_simple:
+            z, w = x + alpha * gx, y + alpha * hy
         if self.inner == "paper":
             return DIPPAState(x, y, z, w, 0.0 * x, 0.0 * y, 0, 0.0, 0.0, 0.0)
-        Fx, Fy = norm(f.g.grad(x) + Ay), norm(f.h.grad(y) - Atx)
-        C0 = start_bound(f.mu_x, f.mu_y, Fx, Fy)
-        nu = alpha * f.norm
-        bound = (1.0 + nu * nu) * C0
-        level = dippa_first_level(alpha * math.hypot(Fx, Fy), bound, kappa)
+        found = optimality(f, x, y, gx + Ay, hy - Atx)
+        C0 = found.squared(f)
+        bound = dippa_start(kappa, alpha * f.norm, f.has_simple) * C0
+        level = dippa_first_level(alpha * math.hypot(norm(found.Rx), norm(found.Ry)), bound, kappa)
         if self.inner == "certified":
             level = min(level, dippa_level(1, kappa, C0))
         return DIPPAState(x, y, z, w, 0.0 * x, 0.0 * y, 0, C0, bound, level)
@@ -111,14 +125,14 @@ class DIPPA(Method):
     def step(self, f: Saddle, s: DIPPAState) -> DIPPAState:
         """The state after one step, which is two inexact proximal steps."""
         alpha, kappa, z, w = dppa_alpha(f.L, f.mu), f.L / f.mu, s.z, s.w
-        K1 = dippa_K1(kappa, alpha * f.norm) if self.inner == "paper" else None
+        K1 = dippa_K1(kappa, alpha * f.norm, f.has_simple) if self.inner == "paper" else None
         eps = dippa_eps(s.level, f.mu)
-        xt = minimise(anchored(f.g, 1.0 / alpha, z), s.x + 0.5 * s.dx, steps=K1, gap=eps)
-        yt = minimise(anchored(f.h, 1.0 / alpha, w), s.y + 0.5 * s.dy, steps=K1, gap=eps)
+        xt = minimise(anchored(f.g.without_term, 1.0 / alpha, z), s.x + 0.5 * s.dx, steps=K1, gap=eps)
+        yt = minimise(anchored(f.h.without_term, 1.0 / alpha, w), s.y + 0.5 * s.dy, steps=K1, gap=eps)
         p, q = 2.0 * xt - z, 2.0 * yt - w
         x, y, rx, ry = self.couple(f, p, q, s)
         z, w = 2.0 * x - p + rx, 2.0 * y - q + ry  # x - alpha A y and y + alpha A' x, at no extra cost
-        if self.inner == "paper" or (s.k + 1) % REFRESH == 0:
+        if not f.has_simple and (self.inner == "paper" or (s.k + 1) % REFRESH == 0):
             Ay, Atx = f.A.both(x, y)
             z, w = x - alpha * Ay, y + alpha * Atx
         if self.inner == "paper":
@@ -134,9 +148,12 @@ class DIPPA(Method):
         """The proximal step prox_{alpha A}(p, q), which starts from (x_{k-1}, y_{k-1}), whose products are known."""
         alpha = dppa_alpha(f.L, f.mu)
         kappa, nu = f.L / f.mu, alpha * f.norm
-        start = Start(s.x, s.y, s.x - s.z, s.w - s.y)
         residual = math.sqrt(dippa_residual(s.level, kappa))
         fixed = self.inner == "paper"
+        if f.has_simple:
+            steps = dippa_K2(kappa, nu, terms=True) if fixed else None
+            return by_proximal_apfb(f, p, q, alpha, (s.x, s.y), residual, steps)
+        start = Start(s.x, s.y, s.x - s.z, s.w - s.y)
         match self.solver(f):
             case "factor":
                 return by_factor(f.A, p, q, alpha, start)
@@ -149,7 +166,7 @@ class DIPPA(Method):
         """The solver of the coupling subproblem that the option means; ``auto`` is resolved by size."""
         if self.coupling != "auto":
             return self.coupling
-        if self.inner == "paper":
+        if self.inner == "paper" or f.has_simple:
             return "apfb"
         return "factor" if min(f.shape) <= SMALL else "cg"
 
@@ -158,8 +175,8 @@ class DIPPA(Method):
         if self.inner != "paper" or self.solver(f) != "apfb":
             return None
         kappa, nu = f.L / f.mu, f.norm * dppa_alpha(f.L, f.mu)
-        K1, K2 = dippa_K1(kappa, nu), dippa_K2(kappa, nu)
-        return {"grad_g": K1, "grad_h": K1, "A": K2 + 1, "At": K2 + 1}
+        K1, K2 = dippa_K1(kappa, nu, f.has_simple), dippa_K2(kappa, nu, f.has_simple)
+        return {"grad_g": K1, "grad_h": K1, "A": K2 + (not f.has_simple), "At": K2 + 1}
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The constants alpha, kappa, rho, C, K1 and K2."""
@@ -169,7 +186,7 @@ class DIPPA(Method):
             "alpha": alpha,
             "kappa": kappa,
             "rho": dippa_rho(kappa),
-            "C": dippa_C(kappa, nu),
-            "K1": dippa_K1(kappa, nu),
-            "K2": dippa_K2(kappa, nu),
+            "C": dippa_C(kappa, nu, f.has_simple),
+            "K1": dippa_K1(kappa, nu, f.has_simple),
+            "K2": dippa_K2(kappa, nu, f.has_simple),
         }

@@ -6,7 +6,8 @@ Recursion:  (in the variables where mu_x = mu_y = 1)
             w_{k+1} = (w_k + r x_{k+1})/(1 + r),   u_{k+1} = grad gt(w_{k+1}),   ub = u + theta (u - u_prev)
             q_{k+1} = (q_k + r y_{k+1})/(1 + r),   v_{k+1} = grad ht(q_{k+1}),   vb = v + theta (v - v_prev),
             theta = 1/(1 + r), r the root of r^2 l = 1 + r, l = max(kx, ky) - 1. The inner system, by conjugate
-            gradients from 2 z_k - z_{k-1}, until its residual is a tenth of the move.
+            gradients from 2 z_k - z_{k-1}, until its residual is a tenth of the move. Simple terms are parts of the
+            inner problem, which APFB solves then.
 Guarantee:  with exact inner solves mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by 1/(1 + r) ~ 1 - 1/sqrt(l) a step, up
             to a constant: O(sqrt(kx + ky) log 1/eps) gradients, and O((sqrt(kx + ky) + c) log 1/eps) products.
 Reference:  LPD-GS with the block (x, y) on one side; compare E. Borodich, G. Kormakov, D. Kovalev, A. Beznosikov and
@@ -20,10 +21,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.methods.base import Method, choice_option, float_option
+from saddlepoint.methods.base import Method, Needs, choice_option, float_option
 from saddlepoint.methods.lpd import lifted_weights
 from saddlepoint.methods.registry import register
-from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor
+from saddlepoint.methods.resolvent import REFRESH, SMALL, Start, by_cg, by_factor, by_proximal_apfb
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.complexity import Complexity
@@ -62,6 +63,11 @@ class LPDSlide(Method):
     complexity: ClassVar[Complexity] = SLIDING
     works: ClassVar[tuple[str, ...]] = ("thekumparampil2022", "borodich2023")
 
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """No simple terms if the inner system is to be solved as the linear system that it is without them."""
+        return Needs(smooth=self.coupling != "auto")
+
     def normal_form(self, f: Saddle) -> View:
         """The problem in the variables where mu_x = mu_y = 1."""
         return unit_strength(f)
@@ -77,7 +83,10 @@ class LPDSlide(Method):
         r = lpd_slide_rho(f.kappa_x, f.kappa_y)
         theta, a = 1.0 / (1.0 + r), r / (1.0 + r)
         p, q = a * ((1.0 / r) * s.x - s.ub), a * ((1.0 / r) * s.y - s.vb)
-        if self.coupling == "factor" or (self.coupling == "auto" and min(f.shape) <= SMALL):
+        if f.has_simple:
+            at, accuracy = (s.start.x, s.start.y), self.accuracy * theta
+            x, y, rx, ry = by_proximal_apfb(f, p, q, a, at, relative=accuracy, origin=(s.x, s.y))
+        elif self.exact(f):
             x, y, rx, ry = by_factor(f.A, p, q, a, s.start)
         else:
             x, y, rx, ry = by_cg(f.A, p, q, a, s.start, relative=self.accuracy * theta, origin=(s.x, s.y))
@@ -85,7 +94,7 @@ class LPDSlide(Method):
         u, v = f.g.grad(w) - w, f.h.grad(yw) - yw
         aAy, aAtx = p - x - rx, y - q + ry
         start = Start(2.0 * x - s.x, 2.0 * y - s.y, 2.0 * aAy - s.aAy, 2.0 * aAtx - s.aAtx)
-        if (s.k + 1) % REFRESH == 0:
+        if (s.k + 1) % REFRESH == 0 and not f.has_simple:
             aAy, aAtx = self.products(f, x, y)
             start = Start(x, y, aAy, aAtx)  # not extrapolated: that would keep the errors of the last products
         ub, vb = u + theta * (u - s.u), v + theta * (v - s.v)
@@ -99,8 +108,13 @@ class LPDSlide(Method):
 
     def bound(self, f: Saddle, k: int) -> float | None:
         """The bound (1 + r)^-k times a constant, where A is factorised; None elsewhere."""
-        exact = self.coupling == "factor" or (self.coupling == "auto" and min(f.shape) <= SMALL)
-        return lpd_slide_bound(f.kappa_x, f.kappa_y, k) if exact else None
+        return lpd_slide_bound(f.kappa_x, f.kappa_y, k) if self.exact(f) else None
+
+    def exact(self, f: Saddle) -> bool:
+        """Whether the inner system is solved by a factorisation."""
+        if f.has_simple:
+            return False
+        return self.coupling == "factor" or (self.coupling == "auto" and min(f.shape) <= SMALL)
 
     def weights(self, f: Saddle) -> dict[str, float]:
         """Points are weighted by sqrt(mu), gradients by 1/sqrt(L - mu)."""

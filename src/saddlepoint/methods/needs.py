@@ -58,7 +58,10 @@ def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
         if needs.hessians and function.hessian is None:
             remedy = "give hessian= to Smooth"
             found.append(Missing("the Hessians of g and h", f"but {name} ({kind}) has none", remedy))
-        if prox and not function.has_prox:
+        if prox and not needs.prox_apart and function.simple is not None and not function.has_whole_prox:
+            reason = f"but the prox of {name} ({kind}) with the simple term {function.simple!r} is not known"
+            found.append(Missing(f"the prox of {name}", reason, "give prox_of_sum= to Smooth"))
+        elif prox and not function.has_prox and (needs.prox_apart or function.simple is None):
             found.append(Missing(f"the prox of {name}", f"but {name} ({kind}) has none", "give prox= to Smooth"))
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""DIPPA's second proximal step: three ways to find (x, y) with x + a A y = p and y - a A' x = q.
+"""DIPPA's second proximal step: ways to find (x, y) with x + a A y = p and y - a A' x = q.
 
 In the paper's terms it is the saddle point of |x - p|^2/(2a) + <x, A y> - |y - q|^2/(2a). With
 M = [[I, a A], [-a A', I]] it is the linear system M (x, y) = (p, q), and |M^-1| <= 1.
@@ -6,6 +6,10 @@ M = [[I, a A], [-a A', I]] it is the linear system M (x, y) = (p, q), and |M^-1|
 Each way starts from a point (x, y) whose products a A y and a A' x are known, and returns the new point with its
 residual (p, q) - M (x, y). The residual gives the products at the new point at no extra cost:
 a A y = p - x - rx and a A' x = y - q + ry.
+
+Simple terms join this step: then it is to find (x, y) and subgradients s and r of the terms there with
+x + a (A y + s) = p and y - a (A' x - r) = q, which ``by_proximal_apfb`` does. The residual is what is missing in these
+two equations.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, eps_of
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling import Coupling
-from saddlepoint.theory.apfb import apfb_steps, floored
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.apfb import apfb_steps, floored, proximal_apfb_steps
 from saddlepoint.theory.dippa import cg_steps
 
 if TYPE_CHECKING:
@@ -146,4 +151,52 @@ def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float,
         x, before, aAtx = e + s * Ay, aAtx, a * Atx
         rx, ry = p - x - a * Ay, q - y + aAtx
         residual = math.hypot(norm(rx), norm(ry))
+    return Solution(x, y, rx, ry)
+
+
+def by_proximal_apfb(
+    f: Saddle,
+    p: Array,
+    q: Array,
+    a: float,
+    start: tuple[Array, Array],
+    tol: float = 0.0,
+    steps: int | None = None,
+    relative: float = 0.0,
+    origin: tuple[Array, Array] | None = None,
+) -> Solution:
+    """Algorithm APFB with the prox of the simple terms of f, until the residual is at most tol.
+
+    It takes exactly ``steps`` steps if given. With an ``origin`` the residual may also be ``relative`` times the
+    distance from the origin. The subgradients are those of the two proximal steps: x = prox_{t p}(u) has the
+    subgradient (u - x)/t. A step costs one product each way, and the start one product with A'.
+    """
+    nu = floored(a * f.norm)
+    c, theta = 1.0 / nu, nu / (1.0 + nu)  # c = gamma/a = sigma/a
+    b = 1.0 / (1.0 + c)
+    t = a * c * b
+    (x, y), rx, ry = start, 0.0 * p, 0.0 * q
+    aAtx = a * f.A.tmul(x)
+    before = aAtx
+    least = 4.0 * eps_of(p) * (1.0 + nu) * math.hypot(norm(p), norm(q))  # about the rounding of a residual
+    most = 1 if steps is None else steps
+    k = 0
+    while k < most:
+        v = b * (y + c * (q + aAtx + theta * (aAtx - before)))
+        y = f.h.simple_prox(v, t)
+        aAy = a * f.A.mul(y)
+        u = b * (x + c * (p - aAy))
+        x = f.g.simple_prox(u, t)
+        before, aAtx = aAtx, a * f.A.tmul(x)
+        rx, ry = p - x - aAy - (1.0 + nu) * (u - x), q - y + aAtx - (1.0 + nu) * (v - y)
+        k += 1
+        if steps is not None:
+            continue
+        residual = math.hypot(norm(rx), norm(ry))
+        allowed = tol if origin is None else max(tol, relative * math.hypot(norm(x - origin[0]), norm(y - origin[1])))
+        allowed = max(allowed, least)
+        if residual <= allowed:
+            break
+        if k == 1 and tol + relative > 0.0:
+            most = 1 + proximal_apfb_steps(nu, residual / tol if tol > 0.0 else HARDEST)
     return Solution(x, y, rx, ry)

@@ -136,6 +136,10 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
         charge(f"prox_{name}")
         return f.prox(v, t)
 
+    def prox_of_sum(v: Array, t: float) -> Array:
+        charge(f"prox_{name}")
+        return f.whole_prox(v, t)
+
     def hessian(x: Array) -> Any:
         assert f.hessian is not None
         H = f.hessian(x)
@@ -149,6 +153,7 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
     return f.replace(
         grad=grad,
         prox=prox if f.has_prox else None,
+        prox_of_sum=None if f.prox_of_sum is None else prox_of_sum,
         hessian=None if f.hessian is None else hessian,
         restrict=None if f.restrict is None else restrict,
         trusted=f.trusted,

@@ -15,7 +15,7 @@ from saddlepoint.theory.aipfb import (
     aipfb_rho,
 )
 from saddlepoint.theory.apdg import apdg_bound, apdg_parameters
-from saddlepoint.theory.apfb import apfb_bound, apfb_parameters, apfb_steps
+from saddlepoint.theory.apfb import apfb_bound, apfb_parameters, apfb_steps, proximal_apfb_steps
 from saddlepoint.theory.catalyst import (
     catalyst_beta,
     catalyst_bound,
@@ -54,6 +54,7 @@ from saddlepoint.theory.dippa import (
     dippa_next_bound,
     dippa_residual,
     dippa_rho,
+    dippa_start,
 )
 from saddlepoint.theory.dppa import dppa_alpha, dppa_bound, dppa_contraction
 from saddlepoint.theory.equations import equations_bound, equations_certificate
@@ -192,6 +193,7 @@ __all__ = [
     "dippa_order",
     "dippa_residual",
     "dippa_rho",
+    "dippa_start",
     "distance_bound",
     "dppa_alpha",
     "dppa_bound",
@@ -237,6 +239,7 @@ __all__ = [
     "pdhg_steps",
     "product_error",
     "prox_lipschitz",
+    "proximal_apfb_steps",
     "regime",
     "response_contraction",
     "response_sweeps",

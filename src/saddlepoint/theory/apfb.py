@@ -46,3 +46,14 @@ def apfb_steps(coupling: float, reduction: float) -> int:
     """A number of steps T for which the bound of Theorem `apfb` is at most start/reduction."""
     c = floored(coupling)
     return max(1, math.floor(countable((c + 1.0) * math.log(max(1.0, c) * reduction))) + 2)
+
+
+def proximal_apfb_steps(coupling: float, reduction: float) -> int:
+    """A number of steps T after which the residual of DIPPA's coupling step is below the first one by ``reduction``.
+
+    With simple terms the residual is made of moves: rx = nu (x_T - x_{T-1}) and
+    ry = a A'(x_T - xt_{T-1}) + nu (y_T - y_{T-1}), where nu = a |A| is the coupling. So it is at most 8 nu times the
+    largest distance to the solution in the steps T - 2 to T; and the distance is at most the residual.
+    """
+    c = floored(coupling)
+    return apfb_steps(c, 64.0 * max(1.0, c * c) * reduction * reduction) + 2

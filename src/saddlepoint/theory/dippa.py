@@ -18,9 +18,18 @@ def dippa_rho(kappa: float) -> float:
     return 0.5 / math.sqrt(kappa)
 
 
-def dippa_C(kappa: float, nu: float) -> float:
-    """C = 4 sqrt(kappa) + 1 + |A|^2/(L mu)."""
-    return 4.0 * math.sqrt(kappa) + 1.0 + nu * nu
+def dippa_start(kappa: float, nu: float, terms: bool = False) -> float:
+    """The factor of C_0 in the bound on a_1 = |z_1 - z*|^2 + |w_1 - w*|^2: 1 + |A|^2/(L mu).
+
+    With simple terms z_1 = x_0 + alpha grad g(x_0), because the subgradients at the solution are not known. It differs
+    from z* = x* + alpha grad g(x*) by at most 1 + alpha L = 1 + sqrt(kappa) times |x_0 - x*|.
+    """
+    return (1.0 + math.sqrt(kappa)) ** 2 if terms else 1.0 + nu * nu
+
+
+def dippa_C(kappa: float, nu: float, terms: bool = False) -> float:
+    """C = 4 sqrt(kappa) + 1 + |A|^2/(L mu); with simple terms, 4 sqrt(kappa) + (1 + sqrt(kappa))^2."""
+    return 4.0 * math.sqrt(kappa) + dippa_start(kappa, nu, terms)
 
 
 def dippa_level(k: int, kappa: float, C0: float) -> float:
@@ -59,7 +68,8 @@ def dippa_residual(level: float, kappa: float) -> float:
 def dippa_inner_error(level: float, kappa: float) -> float:
     """A bound on the change of (z_{k+1}, w_{k+1}) that inner errors at this level can cause.
 
-    The errors 2 |xt - argmin G_k|, and those for H_k, pass through a reflection, and the residual through an isometry.
+    The errors 2 |xt - argmin G_k|, and those for H_k, pass through a reflection, and the residual through an isometry;
+    with simple terms, both through a map that does not lengthen distances.
     """
     prox = 4.0 * 2.0 * dippa_eps(level, 1.0) / (1.0 + math.sqrt(kappa))  # 4 |xt - argmin G_k|^2, times 1/mu for mu
     return math.sqrt(2.0 * prox) + math.sqrt(dippa_residual(level, kappa))
@@ -93,9 +103,9 @@ def dippa_next_bound(bound: float, level: float, moved: float, kappa: float) -> 
     return min((1.0 - 2.0 * dippa_rho(kappa)) * bound + 2.0 * level, seen * seen)
 
 
-def dippa_bound(kappa: float, nu: float, K: int, C0: float) -> float:
-    """Theorem `dippa-out`, K >= 1: |x_K - x*|^2 + |y_K - y*|^2 is at most this."""
-    return dippa_C(kappa, nu) * (1.0 - dippa_rho(kappa)) ** K * C0
+def dippa_bound(kappa: float, nu: float, K: int, C0: float, terms: bool = False) -> float:
+    """Theorem `dippa-out`, K >= 1: |x_K - x*|^2 + |y_K - y*|^2 is at most this, with or without simple terms."""
+    return dippa_C(kappa, nu, terms) * (1.0 - dippa_rho(kappa)) ** K * C0
 
 
 def dippa_K(kappa: float, nu: float, C0: float, eps: float) -> int:
@@ -107,7 +117,7 @@ def dippa_K(kappa: float, nu: float, C0: float, eps: float) -> int:
     return max(1, math.floor(countable(2.0 * math.sqrt(kappa) * math.log(max(reduction, 1.0)))) + 1)
 
 
-def dippa_K1(kappa: float, nu: float) -> int:
+def dippa_K1(kappa: float, nu: float, terms: bool = False) -> int:
     """Lemma `dippa:inner`: the AGD steps that bring G_k (or H_k) within eps_k of its minimum.
 
     The lemma assumes |z_1 - z*|^2 + |w_1 - w*|^2 <= C (1 - rho) C_0, but (1 + nu^2) C_0 is all that holds and can be
@@ -115,17 +125,20 @@ def dippa_K1(kappa: float, nu: float) -> int:
     """
     rho = dippa_rho(kappa)
     root = math.sqrt(kappa) + 1.0
-    reduction = 32.0 * dippa_C(kappa, nu) * root * root / (1.0 - rho) ** 2
+    reduction = 32.0 * dippa_C(kappa, nu, terms) * root * root / (1.0 - rho) ** 2
     return agd_steps(math.sqrt(kappa), reduction)
 
 
-def dippa_K2(kappa: float, nu: float) -> int:
+def dippa_K2(kappa: float, nu: float, terms: bool = False) -> int:
     """Lemma `dippa:inner`: the APFB steps that bring the coupling subproblem to delta_k.
 
-    The count has the factor |A|/sqrt(L mu) of Theorem `apfb`, which the lemma's proof drops.
+    The count has the factor |A|/sqrt(L mu) of Theorem `apfb`, which the lemma's proof drops. With simple terms the
+    squared residual is to be at most 2 (1 + nu^2) delta_k, and it is at most 64 nu^2 times the largest squared distance
+    of the last three points (``proximal_apfb_steps``): 32 times the reduction, and two steps more.
     """
     rho = dippa_rho(kappa)
-    return apfb_steps(nu, 20.0 * dippa_C(kappa, nu) * (1.0 + math.sqrt(kappa)) * (1.0 + nu * nu) / (1.0 - rho))
+    reduction = 20.0 * dippa_C(kappa, nu, terms) * (1.0 + math.sqrt(kappa)) * (1.0 + nu * nu) / (1.0 - rho)
+    return apfb_steps(nu, 32.0 * reduction) + 2 if terms else apfb_steps(nu, reduction)
 
 
 def cg_steps(nu: float, reduction: float) -> int:

@@ -13,6 +13,7 @@ Reference:  H. Lin, J. Mairal and Z. Harchaoui, A universal catalyst for first-o
 The printed algorithms anchor f_k at xt_k, which is not known yet; xt_{k-1} is meant. They leave eps_k open: here outer
 step k ends when the duality gap of f_k, certified by one query of the metered oracle, is at most
 eps_k = 2/9 (1 - 0.9 sqrt(q))^k times the certified gap of f at the start. With beta = 0 it is the inner method itself.
+Simple terms stay with the functions, and certified gaps contain them.
 """
 
 from __future__ import annotations
@@ -22,16 +23,15 @@ from typing import Any, ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner as dot
-from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.aipfb import AIPFB
 from saddlepoint.methods.base import Needs, float_option
 from saddlepoint.methods.dippa import DIPPA
+from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.registry import register_expression
 from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, anchored, smaller_mu_first
 from saddlepoint.theory.catalyst import catalyst_beta, catalyst_eps, catalyst_q, catalyst_theta
-from saddlepoint.theory.certificate import gap_bound
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import BEST_RESPONSE, catalyst_dippa_order
 
@@ -68,7 +68,7 @@ class Catalyst(Wrapper):
 
     def init(self, f: Saddle, x: Array, y: Array) -> CatalystState:
         """The start, with x as the anchor; one query for the gap."""
-        gap = 0.0 if self.weight(f) == 0.0 else certified_gap(f, *f.field(x, y))
+        gap = 0.0 if self.weight(f) == 0.0 else certified_gap(f, x, y, *f.field(x, y))
         return CatalystState(x, y, self.restart(f, x, x, y), 1, x, x, 0.0 * x, gap)
 
     def step(self, f: Saddle, s: CatalystState) -> CatalystState:
@@ -82,11 +82,11 @@ class Catalyst(Wrapper):
             return s._replace(x=x, y=y, inner=inner)
         q = catalyst_q(f.mu_x, beta)
         Fx, Fy = fk.field(x, y)
-        if certified_gap(fk, Fx, Fy) > catalyst_eps(s.k, q, s.gap):
+        if certified_gap(fk, x, y, Fx, Fy) > catalyst_eps(s.k, q, s.gap):
             return s._replace(x=x, y=y, inner=inner)
         anchor = x + catalyst_theta(q) * (x - s.last)
         shift = anchor - s.anchor
-        gap = certified_gap(fk, Fx - beta * shift, Fy)  # the gap of f_{k+1} at (x, y), at no extra cost
+        gap = certified_gap(fk, x, y, Fx - beta * shift, Fy)  # the gap of f_{k+1} at (x, y), at no extra cost
         start = self.guess(anchored(f, beta, anchor), s, x, y, shift, gap)
         return CatalystState(x, y, self.restart(f, anchor, start, y), s.k + 1, anchor, x, shift, s.gap)
 
@@ -96,8 +96,8 @@ class Catalyst(Wrapper):
         response = min(dot(x - s.last, s.shift) / length, 1.0) if length > 0.0 else 0.0
         if response <= 0.0:
             return x
-        moved = x + response * shift
-        return moved if certified_gap(f, *f.field(moved, y)) < gap else x
+        moved, y = f.project(x + response * shift, y)
+        return moved if certified_gap(f, moved, y, *f.field(moved, y)) < gap else x
 
     def weight(self, f: Saddle) -> float:
         """The weight beta of the anchor."""
@@ -117,9 +117,9 @@ class Catalyst(Wrapper):
         return {"beta": beta, "q": q, "theta": catalyst_theta(q)} | inner
 
 
-def certified_gap(f: Saddle, Fx: Array, Fy: Array) -> float:
-    """A bound on the duality gap of f at the point with this field."""
-    return gap_bound(f.mu_x, f.mu_y, norm(Fx), norm(Fy))
+def certified_gap(f: Saddle, x: Array, y: Array, Fx: Array, Fy: Array) -> float:
+    """A bound on the duality gap of f at the point (x, y) with this field."""
+    return optimality(f, x, y, Fx, Fy).gap(f)
 
 
 # The paper's method for unbalanced problems, and the method of its appendix.

@@ -19,10 +19,10 @@ from typing import Any, ClassVar, NamedTuple
 from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.apd import APD, residual
 from saddlepoint.methods.base import float_option
+from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.registry import register_expression
 from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.terms import subgradient
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import joint_order
 
@@ -55,7 +55,12 @@ class Restarted(Wrapper):
 
     def init(self, f: Saddle, x: Array, y: Array) -> RestartedState:
         """The start; one query for the residual."""
-        return self.begin(f, x, y, residual(f, *stationarity(f, x, y)))
+        return self.begin(f, x, y, self.residual(f, x, y))
+
+    def residual(self, f: Saddle, x: Array, y: Array) -> float:
+        """The residual at (x, y); one query."""
+        Rx, Ry, _ = optimality(f, x, y, *f.field(x, y))
+        return residual(f, Rx, Ry)
 
     def begin(self, f: Saddle, x: Array, y: Array, start: float) -> RestartedState:
         """The state after a restart at (x, y)."""
@@ -66,19 +71,11 @@ class Restarted(Wrapper):
         inner = self.method.step(f, s.inner)
         k, next_check = s.k + 1, s.next_check
         if k == next_check:
-            found = residual(f, *stationarity(f, inner.x, inner.y))
+            found = self.residual(f, inner.x, inner.y)
             if found <= self.fall * s.residual:
                 return self.begin(f, inner.x, inner.y, found)
             next_check = max(k + 1, math.ceil(GROWTH * k))
         return RestartedState(inner.x, inner.y, inner, k, next_check, s.residual)
-
-
-def stationarity(f: Saddle, x: Array, y: Array) -> tuple[Array, Array]:
-    """The field at (x, y) plus subgradients of the simple terms: zero at the saddle point only; one query."""
-    Fx, Fy = f.field(x, y)
-    if not f.has_simple:
-        return Fx, Fy
-    return Fx + subgradient(f.g, x, Fx), Fy + subgradient(f.h, y, Fy)
 
 
 register_expression("rapd", Restarted, APD, Complexity("sqrt(k) + c", joint_order))

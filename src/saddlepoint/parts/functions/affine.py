@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import diags_array, issparse
@@ -58,6 +59,7 @@ def affine(
         L=None if math.isnan(f.L) else high * f.L,
         value=None if f.value is None else t.value,
         prox=t.prox if f.has_prox and not is_array(scale) else None,
+        prox_of_sum=None if f.prox_of_sum is None else t.prox_of_sum,
         dim=vectors[0].shape[0] if vectors and f.dim is None else f.dim,
         hessian=None if f.hessian is None else t.hessian,
         restrict=None if f.restrict is None else t.restrict,
@@ -186,11 +188,18 @@ class Affine:
 
     def prox(self, v: Array, t: float) -> Array:
         """The prox, from that of f at scale (v - t linear) + shift with the step t curvature."""
+        return self._prox(self.f.prox, v, t)
+
+    def prox_of_sum(self, v: Array, t: float) -> Array:
+        """The prox of the function together with its simple term."""
+        return self._prox(self.f.whole_prox, v, t)
+
+    def _prox(self, prox: Callable[[Array, float], Array], v: Array, t: float) -> Array:
         scale, shift, linear, curvature = self.scale, self.shift, self.linear, self.curvature
         z = self.inside(v)
         if linear is not None:
             z = z - (t if scale is None else t * scale) * linear
-        z = self.f.prox(z, t if curvature is None else curvature * t)
+        z = prox(z, t if curvature is None else curvature * t)
         if shift is not None:
             z = z - shift
         return z if scale is None else (1.0 / scale) * z

@@ -23,6 +23,8 @@ from saddlepoint.parts.functions.careful import exactly, total, two_product, wid
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.parts.functions.products import HALF, AbsoluteMatrix, absolute, is_bounded, scaled_rounding
 from saddlepoint.parts.functions.smooth import Prox, Smooth, _constant
+from saddlepoint.parts.simple.base import Simple
+from saddlepoint.parts.simple.l1_box import L1Box
 
 
 class Quadratic(Smooth):
@@ -173,6 +175,12 @@ class Quadratic(Smooth):
             return None
         return partial(_shrunk_prox, p, b, other.prox)
 
+    def _prox_with(self, term: Simple) -> Prox | None:
+        """The prox of self + term if P is a number, or if P is a diagonal and the prox acts on each coordinate."""
+        if isinstance(self.P, Coupling) or not (isinstance(self.P, float) or isinstance(term, L1Box)):
+            return None
+        return partial(_shrunk_prox, self.P, self.b, term.prox)
+
     def _bounds(self, mu: float | None, L: float | None) -> tuple[float, float]:
         if isinstance(self.P, Coupling):
             return eigenvalue_bounds(self.P, mu, L)
@@ -208,7 +216,7 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
     return matrix
 
 
-def _shrunk_prox(p: float, b: Array | None, prox: Prox, v: Array, t: float) -> Array:
-    """The prox of p/2 |x|^2 + b'x + f, from that of f."""
-    shrink = 1.0 / (1.0 + t * p)
+def _shrunk_prox(p: float | Array, b: Array | None, prox: Prox, v: Array, t: float) -> Array:
+    """The prox of p/2 |x|^2 + b'x + f, from that of f; if p is a diagonal, f acts on each coordinate."""
+    shrink: Any = 1.0 / (1.0 + t * p)
     return prox(shrink * (v if b is None else v - t * b), shrink * t)

@@ -74,7 +74,9 @@ class Smooth:
             of its entries.
         simple: a ``Simple`` term that is added to the function, such as ``L1(0.1)`` or ``Box(0, 1)``; ``Smooth +
             Simple`` makes such a sum. ``grad``, ``mu``, ``L``, ``value`` and everything else here is about the smooth
-            function alone.
+            function alone, except ``prox_of_sum``.
+        prox_of_sum: (v, t) -> argmin_u f(u) + p(u) + |u - v|^2 / (2 t), where p is the simple term. Optional: only
+            methods that need the prox of the whole function use it.
 
     Attributes:
         accuracy: the number; NaN if unknown, 0.0 if ``rounding`` bounds the whole error.
@@ -88,6 +90,7 @@ class Smooth:
     """
 
     __array_ufunc__ = None  # makes NumPy leave np.float64(3) * g to __rmul__
+    _plain: Smooth | None = None  # the function to which a simple term was added, if it was by ``+``
     examined: Any = None  # where examinations are remembered for later runs, if they are (see ``problems.examined``)
 
     def __init__(
@@ -109,6 +112,7 @@ class Smooth:
         rounding: Rounding | None = None,
         careful: Careful | None = None,
         simple: Simple | None = None,
+        prox_of_sum: Prox | None = None,
     ) -> None:
         name = type(self).__name__
         given = (
@@ -119,6 +123,7 @@ class Smooth:
             ("restrict", restrict),
             ("rounding", rounding),
             ("careful", careful),
+            ("prox_of_sum", prox_of_sum),
         )
         for what, function in given:
             if function is not None and not callable(function):
@@ -144,6 +149,8 @@ class Smooth:
         self.rounding: Rounding | None = as_program(rounding) if bounds is None else bounds
         self.careful = careful
         self.simple = simple
+        self.prox_of_sum = prox_of_sum
+        self._plain = None
 
     @classmethod
     def from_value(
@@ -165,7 +172,8 @@ class Smooth:
         grad that computes the same numbers.
         The copy of a ready-made function has the same class if no function changes; otherwise it is a plain
         ``Smooth``, because its data may not belong to the new functions. A function that gets a simple term is a plain
-        one too, without prox and restrict, which would be those of the function alone.
+        one too, without restrict, which would be that of the function alone; so is its prox, and ``prox_of_sum`` is
+        that of the sum.
 
         Example:
             >>> import saddlepoint as sp
@@ -185,10 +193,11 @@ class Smooth:
             "restrict": self.restrict,
             "trusted": self.trusted and CLAIMS.isdisjoint(changes),
             "simple": self.simple,
+            "prox_of_sum": None if "simple" in changes else self.prox_of_sum,
             **({} if "grad" in changes else self.arithmetic),
         }
         if changes.get("simple") is not None:  # what is known of the function alone is not true of the sum
-            changes = {"prox": None, "restrict": None} | changes
+            changes = {"prox": kept["prox"], "restrict": None} | changes
         if callable(changes.get("accuracy")):
             kept["rounding"] = None  # the function takes its place
         other = copy(self) if FUNCTIONS.isdisjoint(changes) else Smooth.__new__(Smooth)
@@ -239,6 +248,24 @@ class Smooth:
         """The prox of the simple term, argmin_u t p(u) + |u - v|^2/2; v itself if there is no such term."""
         return v if self.simple is None else self.simple.prox(v, t)
 
+    @property
+    def has_whole_prox(self) -> bool:
+        """Whether the prox of the function together with its simple term is known."""
+        return self.has_prox if self.simple is None else self.prox_of_sum is not None
+
+    def whole_prox(self, v: Array, t: float) -> Array:
+        """The prox of the function together with its simple term."""
+        if self.simple is None:
+            return self.prox(v, t)
+        return _no_prox(type(self).__name__, v, t) if self.prox_of_sum is None else self.prox_of_sum(v, t)
+
+    @property
+    def without_term(self) -> Smooth:
+        """The function without its simple term."""
+        if self.simple is None:
+            return self
+        return self.replace(simple=None) if self._plain is None else self._plain
+
     def __add__(self, other: Smooth | Simple) -> Smooth:
         if isinstance(other, Simple):
             return self._with_simple(other)
@@ -246,7 +273,7 @@ class Smooth:
             return NotImplemented
         f, g = self, other
         if f.simple is not None or g.simple is not None:
-            total = f.replace(simple=None) + g.replace(simple=None)
+            total = f.without_term + g.without_term
             for term in (f.simple, g.simple):
                 total = total if term is None else total._with_simple(term)
             return total
@@ -272,9 +299,12 @@ class Smooth:
         )
 
     def _with_simple(self, term: Simple) -> Smooth:
-        """The sum of this function and a simple one. It is no ready-made function any more, and has no prox."""
+        """The sum of this function and a simple one. It is no ready-made function any more."""
         both = term if self.simple is None else self.simple + term
-        return self.replace(simple=both)
+        plain = self if self._plain is None else self._plain
+        total = plain.replace(simple=both, prox_of_sum=plain._prox_with(both))
+        total._plain = plain
+        return total
 
     __radd__ = __add__
 
@@ -293,6 +323,10 @@ class Smooth:
 
     def _prox_of_sum(self, other: Smooth) -> Prox | None:
         """The prox of self + other, where it follows from the prox of other; None elsewhere."""
+        return None
+
+    def _prox_with(self, term: Simple) -> Prox | None:
+        """The prox of self + term, where it follows from the prox of the term; None elsewhere."""
         return None
 
 
@@ -317,12 +351,17 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         shrink = 1.0 / (1.0 + t * weight)
         return f.prox(shrink * (v + (t * weight) * centre), shrink * t)
 
+    def prox_of_sum(v: Array, t: float) -> Array:
+        shrink = 1.0 / (1.0 + t * weight)
+        return f.whole_prox(shrink * (v + (t * weight) * centre), shrink * t)
+
     return f.replace(
         grad=lambda x: grad(x) + weight * (x - centre),
         mu=known(add_down(f.mu, weight)),
         L=known(f.L + weight),
         value=None if value is None else lambda x: value(x) + 0.5 * weight * inner(x - centre, x - centre),
         prox=prox if f.has_prox else None,
+        prox_of_sum=None if f.prox_of_sum is None else prox_of_sum,
         hessian=None if F is None else lambda x: plus_identity(F(x), weight),
         restrict=None if restrict is None else lambda rows: anchored(restrict(rows), weight, centre[rows]),
         trusted=f.trusted,
