@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import operator
 import pickle
 import re
 from decimal import Context, Decimal, localcontext
@@ -48,6 +49,7 @@ SIMPLE = {
     "ball, maximum": sp.Ball(0.4, norm="inf"),
     "groups and l1": sp.L1(0.2) + sp.Groups(["a", "b", "b", "c", "a", "b"], [0.5, 1.0, 0.3]),
     "groups and l1 and nonnegative": sp.Groups(shape=(2, 3)) + sp.L1(WEIGHT) + sp.NonNegative(),
+    "nuclear": sp.Nuclear((2, 3), 0.6),
     "hyperplane": sp.Hyperplane([1.0, -2.0, 0.3, 0.0, 1e-3, 7.0], 0.4),
     "blocks": sp.Blocks([((4, 6), sp.Ball(0.5)), (range(1, 3), sp.Simplex()), (slice(0, 1), sp.L1(0.5))]),
 }
@@ -65,6 +67,7 @@ CONES = {  # value and constraints as CVXPY takes them
     "ball": lambda u: (0.0, [cvxpy.norm(u) <= 1.3]),
     "ball, l1": lambda u: (0.0, [cvxpy.norm1(u) <= 1.3]),
     "ball, maximum": lambda u: (0.0, [cvxpy.abs(u) <= 0.4]),
+    "nuclear": lambda u: (0.6 * cvxpy.normNuc(cvxpy.reshape(u, (2, 3), order="C")), []),
     "hyperplane": lambda u: (0.0, [u[0] - 2.0 * u[1] + 0.3 * u[2] + 1e-3 * u[4] + 7.0 * u[5] == 0.4]),
     "blocks": lambda u: (
         0.5 * cvxpy.abs(u[0]), [u[1:3] >= 0.0, cvxpy.sum(u[1:3]) == 1.0, cvxpy.norm(u[4:6]) <= 0.5]
@@ -114,7 +117,7 @@ def test_the_prox_is_where_a_subgradient_says_it_is(name, seed, t):
     pair = p.pairing(x, (v - x) / t)
     size = np.linalg.norm(v) + np.linalg.norm(x) + 1.0
     assert pair.off_x <= 1e-14 * size
-    assert np.linalg.norm(pair.s - (v - x) / t) + pair.off_s <= 1e-14 * size / t
+    assert np.linalg.norm(pair.s - (v - x) / t) + pair.off_s <= 1e-14 * size / t + 2e-14 * np.linalg.norm(pair.s)
     assert pair.gap <= 1e-13 * size**2 / t
 
 
@@ -308,6 +311,14 @@ def gap_of_groups(balls, a, b, near=0.0):
     return total, square.sqrt()
 
 
+def nuclear_norm_of_two_rows(p, x):
+    """For two rows a and b, the square of the sum of the two singular values is |a|^2 + |b|^2 + 2 det(X X')^(1/2)."""
+    a, b = digits(x[:3]), digits(x[3:])
+    products = [sum(map(operator.mul, u, v), Decimal(0)) for u, v in ((a, a), (a, b), (b, b))]
+    product = max(products[0] * products[2] - products[1] ** 2, Decimal(0)).sqrt()
+    return Decimal(p.weight) * (products[0] + products[2] + 2 * product).sqrt()
+
+
 def exact_gap(p, x, s):
     """The gap in about a hundred digits, at the point of the domain that ``fenchel_gap`` takes for x."""
     if isinstance(p, sp.Blocks):
@@ -324,6 +335,8 @@ def exact_gap(p, x, s):
         x, s = exactly(x), exactly(s)
         factor = min(Fraction(1), Fraction(p.radius) / max(sum(map(abs, x)), Fraction(1e-300)))
         return Fraction(p.radius) * max(map(abs, s)) - factor * sum(a * b for a, b in zip(x, s, strict=True))
+    if isinstance(p, sp.Nuclear):
+        return Fraction(nuclear_norm_of_two_rows(p, x) - sum(map(operator.mul, digits(x), digits(s))))
     with localcontext(Context(prec=100)):
         if isinstance(p, sp.Groups):
             gap, off = gap_of_groups(p.balls, x, s)
@@ -394,6 +407,24 @@ def test_pairings_on_spheres_are_true_and_have_no_floor(name, seed, t, off):
         if off != 1e-14:
             assert Decimal(pair.gap) <= gap * Decimal("1.00001") + size * size + size * gap.sqrt()
         assert Decimal(pair.off_x) + Decimal(pair.off_s) <= moved + size
+
+
+@given(seeds, st.sampled_from([0.0, 1e-10, 1e-4, 1.0]))
+def test_pairings_of_matrices_are_true_and_have_no_floor(seed, off):
+    p, v = SIMPLE["nuclear"], draw(seed)
+    x = p.prox(v, 1.0)
+    s = p.subgradient(x, v - x)
+    np.testing.assert_allclose(s, v - x, atol=1e-13 * (1.0 + np.abs(v).max()))
+    x = x + off * np.random.default_rng(seed).standard_normal(N)
+    pair, size = p.pairing(x, s), 1.0 + np.linalg.norm(x)
+    assert pair.off_x <= 1e-13 * size
+    assert pair.off_s <= 1e-13
+    with localcontext(Context(prec=100)):
+        true = float(nuclear_norm_of_two_rows(p, x) - sum(map(operator.mul, digits(x), digits(s))))
+    floor = 1e-14 * size  # of the true gap of the stored matrices, which are next to those of the pairing
+    assert true * (1.0 - 1e-9) - floor <= pair.gap <= true * (1.0 + 1e-3) + floor
+    if off == 0.0:
+        assert pair.gap <= 1e-24 * size
 
 
 @every
@@ -731,6 +762,10 @@ def test_points_in_float32_are_inside_exactly(name):
         (lambda: sp.Hyperplane([1.0, math.nan], 1.0), r"a of Hyperplane has a nan at index 1"),
         (lambda: sp.Hyperplane([1.0], math.inf), r"b of Hyperplane is inf; expected a finite number"),
         (lambda: sp.Hyperplane([1e200], 1.0), r"has entries up to 1e\+200; divide a and b"),
+        (lambda: sp.Nuclear(3), r"shape of Nuclear is 3; expected the numbers of rows and columns"),
+        (lambda: sp.Nuclear((3, 0)), r"shape of Nuclear is 0; expected a whole number from 1"),
+        (lambda: sp.Nuclear((3, 2), -1.0), r"weight of Nuclear is -1; expected a finite number that is not negative"),
+        (lambda: sp.Nuclear((3, 2)).validate(5), r"function of 6 coordinates, but x has 5"),
         (lambda: sp.Blocks({}), r"Blocks is empty"),
         (lambda: sp.Blocks(3), r"Blocks was given 3; expected a dictionary or a list of pairs"),
         (lambda: sp.Blocks({(0, 3): sp.L1(), (2, 4): sp.Simplex()}), r"L1\(1\) at 0:3 and .* from 2 on overlap"),

@@ -46,6 +46,7 @@ _HOMES = {  # the module of each public name; the classes of methods are found b
     "Needs": "methods",
     "NonNegative": "parts.simple",
     "Norm2": "parts.simple",
+    "Nuclear": "parts.simple",
     "Prediction": "uses.prediction",
     "Prepared": "uses.prepared",
     "ProblemError": "ground.errors",

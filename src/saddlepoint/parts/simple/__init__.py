@@ -6,6 +6,7 @@ from saddlepoint.parts.simple.blocks import Blocks
 from saddlepoint.parts.simple.euclidean import GroupBalls, Groups, Norm2
 from saddlepoint.parts.simple.hyperplane import Hyperplane
 from saddlepoint.parts.simple.l1_box import L1, Box, L1Box, NonNegative
+from saddlepoint.parts.simple.nuclear import Nuclear
 from saddlepoint.parts.simple.own import as_simple
 from saddlepoint.parts.simple.simplex import Simplex
 
@@ -20,6 +21,7 @@ __all__ = [
     "L1Box",
     "NonNegative",
     "Norm2",
+    "Nuclear",
     "Pairing",
     "Simple",
     "Simplex",
