@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 import warnings
 
-from apps import auc, games, policy, regression, risk
+from apps import auc, games, policy, regression, risk, total_variation
 
 
 def main(quick: bool) -> str:
     """The table, as Markdown."""
     warnings.simplefilter("ignore")  # other solvers warn when they stop early; the table says what they reached
     lines = ["| application | task | solver | seconds | reached |", "|---|---|---|---|---|"]
-    for module in (games, risk, auc, policy, regression):
+    for module in (games, risk, auc, policy, regression, total_variation):
         for row in module.rows(quick):
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], file=sys.stderr, flush=True)

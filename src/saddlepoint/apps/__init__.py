@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
     from saddlepoint.apps.robust_least_squares import RobustLeastSquares
     from saddlepoint.apps.structure import Graph, Groups, Norms, Squares
+    from saddlepoint.apps.total_variation import TotalVariation
 
 _HOMES = {
     "AUCClassifier": "auc",
@@ -37,6 +38,7 @@ _HOMES = {
     "RiskRegressor": "risk",
     "RobustLeastSquares": "robust_least_squares",
     "Squares": "structure",
+    "TotalVariation": "total_variation",
 }
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "RiskRegressor",
     "RobustLeastSquares",
     "Squares",
+    "TotalVariation",
 ]
 
 
