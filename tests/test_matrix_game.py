@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.sparse.linalg import aslinearoperator
 
 import saddlepoint as sp
-from saddlepoint.apps import MatrixGame
+from saddlepoint.apps import MatrixGame, matrix_game
 from saddlepoint.apps.simplex import Simplex
 from saddlepoint.theory.exploitability import product_error
 
@@ -95,6 +95,15 @@ def test_random_games_have_the_value_of_the_linear_program(seed, m, n, scale, wh
     found = MatrixGame(scale * A).solve(tol=1e-7 * scale)
     assert_solved(scale * A, found, 1e-7 * scale)
     assert abs(found.value / scale - value_by_highs(A)) <= found.exploitability / scale + 1e-9
+
+
+def test_a_large_game_is_solved_by_first_order_methods(monkeypatch):
+    """Above the limit the augmented Lagrangian is not called."""
+    A = np.random.default_rng(3).standard_normal((260, 20))
+    monkeypatch.setattr(matrix_game.ConstrainedGame, "solve", None)
+    found = sp.apps.MatrixGame(A).solve(tol=1e-4)
+    assert found.solved
+    assert float((A @ found.column).max() - (found.row @ A).min()) <= 1e-4
 
 
 @given(

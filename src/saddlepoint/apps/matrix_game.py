@@ -30,11 +30,13 @@ from saddlepoint.parts import simple
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.solve import solve
 from saddlepoint.theory.exploitability import UNIT, exploitability_bound, product_error
 
 DEFAULT_TOL = 1e-6  # exploitability to reach if none is given, relative to half the range of the payoffs
 SUM_ERROR = 1e-9  # |sum(v) - 1| up to which a given vector counts as probabilities
 SOLVER_SHARE = 0.5  # exploitability that the solver is asked for, relative to tol: the rest is left to rounding
+LARGE = 250  # choices of a player from which first-order methods are faster
 PATIENCE = 40  # outer steps of the solver in which the exploitability must be halved, or the run ends
 
 
@@ -246,10 +248,15 @@ class MatrixGame:
 def _solve_mixed(A: Any, tol: float, max_seconds: float | None, progress: bool) -> tuple[Array, Array]:
     """Mixed strategies of the rows and of the columns with an exploitability of about ``tol``, if all goes well.
 
-    Another solver would replace this function only. Today it is the augmented Lagrangian of ``ConstrainedGame``, where
-    x minimises and y maximises: hence x chooses the columns and y the rows.
+    Small games are solved by the augmented Lagrangian of ``ConstrainedGame``, whose steps solve linear systems, and
+    large ones by first-order methods over simplices. In both, x minimises and y maximises: hence x chooses the columns
+    and y the rows.
     """
     m, n = A.shape
+    if max(m, n) >= LARGE:
+        large = Saddle(simple.Simplex(), simple.Simplex(), A.T)
+        point = solve(large, gap=tol, max_seconds=max_seconds, progress=progress)
+        return point.y, point.x
     game = ConstrainedGame(A.T, Simplex(n), Simplex(m))
     seen: list[float] = []
 
