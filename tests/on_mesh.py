@@ -22,7 +22,11 @@ from saddlepoint.solving.compiled import compiled
 
 M, N = 64, 24
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
-SINGLE_LOOPS = ("condat-vu", "lpd-gs", "lpd", "ogda", "extragradient", "apdg")
+SINGLE_LOOPS = {  # the methods whose loop is compiled for this split
+    "rows": ("condat-vu", "lpd-gs", "lpd", "ogda", "apdg", "extragradient"),
+    "columns": ("condat-vu", "lpd-gs", "lpd", "ogda", "apdg"),
+    "a grid": ("condat-vu", "lpd-gs"),
+}
 rng = np.random.default_rng(0)
 DATA = {"A": rng.standard_normal((M, N)), "b": rng.standard_normal(M), "c": rng.standard_normal(N)}
 SPLITS = {  # the mesh, and how A is split over it
@@ -198,7 +202,7 @@ def main():
         "one device": {"x": to_host(single.x).tolist(), "iterations": single.iterations},
         "splits": {name: solved(problem(name)) for name in SPLITS if name != "rows over two axes"},
         "methods": {
-            method: outcome(sp.solve(f, method=method, tol=1e-8), f) for method in ("auto", "dippa", "lpd-slide")
+            method: outcome(sp.solve(f, method=method, tol=1e-2), f) for method in ("auto", "dippa", "lpd-slide")
         },
         "anderson": outcome(sp.solve(f, method=sp.Anderson(sp.make_method("condat-vu"), 3), tol=1e-2), f),
         "data left in one place": solved(g),
@@ -207,8 +211,7 @@ def main():
         "resumed": resumed(),
         "with data": with_data(),
         "collectives": {
-            split: {name: collectives(problem(split), name) for name in SINGLE_LOOPS}
-            for split in ("rows", "columns", "a grid")
+            split: {name: collectives(problem(split), name) for name in names} for split, names in SINGLE_LOOPS.items()
         },
         "products": {split: products(split) for split in SPLITS if "explicit" not in split},
         "refused": {call.__name__: refusal(call) for call in (on_fewer, in_a_mesh, without_a_name)},
