@@ -10,14 +10,14 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint.methods import registry
-from saddlepoint.parts import functions
+from saddlepoint.parts import functions, simple
 from saddlepoint.parts.coupling import kinds as couplings
 from saddlepoint.problems.files import problem_file
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 GUIDES = [
-    *("start.md", "which-method.md", "paper.md", "faq.md"),
+    *("start.md", "which-method.md", "simple-functions.md", "paper.md", "faq.md"),
     *(
         f"theory/{name}.md"
         for name in ("index", "problem", "certificate", "dippa", "catalyst", "lower-bound", "one-pass")
@@ -86,6 +86,13 @@ def test_the_table_of_ready_functions_has_them_all():
     table = (DOCS / "start.md").read_text().partition("## Your g and h")[2].partition("**Sums")[0]
     for name in functions.__all__:
         assert name in ("Smooth", "Risk") or f"`sp.{name}(" in table, name
+
+
+def test_the_table_of_simple_functions_has_them_all():
+    table = (DOCS / "simple-functions.md").read_text().partition("## The ready ones")[2].partition("## Sums")[0]
+    for name, thing in vars(simple).items():
+        ready = isinstance(thing, type) and issubclass(thing, sp.Simple) and name not in ("Simple", "L1Box")
+        assert not ready or f"`sp.{name}(" in table, name
 
 
 def test_every_method_named_as_a_call_is_registered():
