@@ -31,7 +31,9 @@ from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import SLACK, AdjointCheck, GradientCheck, larger_norm, stated_error
 from saddlepoint.problems.examined import Examined
 from saddlepoint.problems.noise import NEARBY, UNEXAMINED, MeasuredNoise
-from saddlepoint.problems.oracle import Meter, MeteredCoupling
+from saddlepoint.problems.oracle import ORACLES, Meter, MeteredCoupling
+from saddlepoint.problems.prox_check import examine_prox, has_own_term
+from saddlepoint.problems.prox_step import Point, certificate_after, prox_step
 from saddlepoint.problems.refutations import other_slope
 from saddlepoint.problems.saddle import Saddle, assumed_of_arithmetic, given_mu
 from saddlepoint.problems.terms import subgradient
@@ -80,7 +82,12 @@ class Audit:
     @property
     def needed(self) -> bool:
         """Whether the problem has parts that are claimed and not correct by construction."""
-        return bool(self.gradient_checks) or self.products is not None
+        return bool(self.gradient_checks) or self.products is not None or self.has_own_terms
+
+    @property
+    def has_own_terms(self) -> bool:
+        """Whether g or h has a simple term that the caller wrote."""
+        return has_own_term(self.f.g) or has_own_term(self.f.h)
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -123,6 +130,15 @@ class Audit:
             self.meter.note(f"grad_{name}", max(calls - before[name] - 1, 0))
         return certificate
 
+    def after_prox_step(self, x: Array, y: Array) -> tuple[Point, Certificate]:
+        """The point after one prox step from (x, y) and its certificate, which needs no value of a simple term."""
+        self.seen.noise = self.noise.allowance
+        for name in ORACLES:
+            self.meter.note(name, 2)
+        point, terms = prox_step(self.seen, x, y, self.f.space)
+        self.queried = {}  # gradients of the new point follow
+        return point, certificate_after(self.seen, point, terms)
+
     def floor(self, x: Array, y: Array, certificate: Certificate, of_gap: bool = False) -> float:
         """An estimate of the part of a certified distance that is due to the arithmetic of the steps, and to noise.
 
@@ -157,12 +173,25 @@ class Audit:
                             self.outcome[name] = ""
                         else:
                             self.outcome[name] = self._function(name, point, product, thoroughly)
+            self._terms(x, y)
             if self.products is not None:
                 self._coupling(self.products, thoroughly)
             if thoroughly and self.f.A.norm_estimate.is_quick:
                 self._check_estimate()
             self.noise.measure_products(x, y)
         self.noise.is_complete = True
+
+    def _terms(self, x: Array, y: Array) -> None:
+        """Examine the prox of simple terms that the caller wrote."""
+        if not self.has_own_terms:
+            return
+        Ay, Atx = self.f.A.both(x, y)
+        for name in ("A", "At"):
+            self.meter.note(name, 1)
+        for name, f, point, product in (("g", self.f.g, x, Ay), ("h", self.f.h, y, -1.0 * Atx)):
+            if has_own_term(f):
+                self.meter.note(f"grad_{name}", 1)
+                examine_prox(name, f, copied(point), f.grad(copied(point)) + product)
 
     def _function(self, name: str, kept: Array, product: Array, thoroughly: bool) -> str:
         """Examine one function at a point, where its field is the gradient plus ``product``.

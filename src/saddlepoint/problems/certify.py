@@ -1,13 +1,7 @@
 r"""``sp.certify``: what is proven about a point, whoever has computed it.
 
 Two points are certified, and the one with the smaller bound is returned: the given point, and the point after one
-prox step from there,
-
-    x+ = prox_{t p}(v),  v = x - t w,  w = grad g(x) + A y,   and the same for y.
-
-The step hands over a subgradient s = (v - x+)/t of p at x+, with which the Fenchel gap of the certificate is 0. This
-needs the prox alone, so that it also serves functions of one's own that were given no value. A computed prox is taken
-to err by a few units of rounding of v and x+, which makes an error of that size over t in s.
+prox step from there (see ``problems.prox_step``).
 """
 
 from __future__ import annotations
@@ -16,23 +10,16 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from saddlepoint.ground.arrays import Array, eps_of
+from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.oracle import Meter
+from saddlepoint.problems.prox_step import Point, certificate_after, prox_step
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.support import proven_support
-from saddlepoint.problems.terms import NO_TERM, Term
 from saddlepoint.theory.certificate import Certificate
-
-PROX_ERROR = 8.0  # of a computed prox, in units of rounding of its argument and of its answer
-
-Point = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -117,7 +104,7 @@ def certify(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
     y, outside_y = _inside(f.h, wide.of_y.cast(f._point(y, "y", n)), "y")
     proof, stepped = _examined(audit, (x, y)), False
     if f.has_simple:
-        after, terms = prox_step(audit.seen, x, y)
+        after, terms = prox_step(audit.seen, x, y, wide)
         if audit.needed:
             audit.noise.measure(*after)
         audit.seen.noise = audit.noise.allowance
@@ -126,42 +113,6 @@ def certify(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
             (x, y), proof, stepped = after, other, True
     proof = proof._replace(assumes=audit.assumes())
     return CertifiedPoint(x, y, proof, outside_x, outside_y, stepped, *proven_support(f, x, y, proof))
-
-
-def prox_step(f: Saddle, x: Array, y: Array) -> tuple[Point, tuple[Term, Term]]:
-    """The point after one prox step from (x, y), in float64, and what its subgradients add to a certificate."""
-    at = f._query(x, y)
-    with np.errstate(all="ignore"):
-        t_x, t_y = _steps(f)
-        x, of_x = _step(f.g, at.x, at.gx + at.Ay, t_x)
-        y, of_y = _step(f.h, at.y, at.hy - at.Atx, t_y)
-    return (x, y), (of_x, of_y)
-
-
-def certificate_after(f: Saddle, point: Point, terms: tuple[Term, Term]) -> Certificate:
-    """The certificate of a point after a prox step: the smaller one of that by its subgradients and any other."""
-    query = f._query(*point)._replace(of_x=terms[0], of_y=terms[1])
-    with_subgradients = f._certificate(f._residuals(query), query)
-    return min(f.certificate(*point), with_subgradients, key=lambda found: (found.distance, found.gap))
-
-
-def _steps(f: Saddle) -> tuple[float, float]:
-    """Steps of x and y for which a step makes no residual much larger."""
-    strong = f.mu_x > 0.0 and f.mu_y > 0.0
-    ratio = math.sqrt(f.mu_x) / math.sqrt(f.mu_y) if strong else 1.0
-    reach_x, reach_y = f.L_x + f.norm * ratio, f.L_y + f.norm / ratio
-    return 1.0 / reach_x if reach_x > 0.0 else 1.0, 1.0 / reach_y if reach_y > 0.0 else 1.0
-
-
-def _step(f: Smooth, x: Array, w: Array, t: float) -> tuple[Array, Term]:
-    """The point after the step, and what its subgradient adds to a certificate; x itself without a simple term."""
-    if f.simple is None:
-        return x, NO_TERM
-    v = x - t * w
-    after = f.simple.prox(v, t)
-    error = PROX_ERROR * eps_of(after) * (norm(v) + norm(after))
-    s = (1.0 / t) * (v - after)
-    return after, Term(s, 0.0, error / t, error, f.simple.diameter_in(int(x.shape[0])))
 
 
 def _inside(f: Smooth, x: Array, name: str) -> tuple[Array, float]:

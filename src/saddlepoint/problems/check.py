@@ -38,6 +38,7 @@ from saddlepoint.parts.functions.probes import (
 )
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.assumptions import ADJOINT, AdjointCheck, GradientCheck, stated_error
+from saddlepoint.problems.prox_check import wrong_prox
 from saddlepoint.problems.refutations import two_answers
 from saddlepoint.problems.saddle import Saddle
 
@@ -153,6 +154,23 @@ class _Examined:
         if first.ok:
             yield from self._around(start, count)
             yield self._same_answers()
+            yield from self._term(start)
+
+    def _term(self, x: Array) -> Iterator[Finding]:
+        """Check the prox of a simple term, if the function has one that the caller wrote."""
+        p = self.function.simple
+        if p is None:
+            return
+        what, given = f"simple term of {self.name}", repr(p)
+        if p.structured:
+            yield Finding(what, given, "correct by construction", True)
+            return
+        try:
+            wrong = wrong_prox(self.function, x, self.function.grad(x), self.seed)
+        except Exception as error:  # of the caller's code
+            wrong = f"prox raised {type(error).__name__}: {error}"
+        found = "agrees with its values" if p.has_value else "a prox of some convex function"
+        yield Finding(what, given, found if wrong is None else "wrong", wrong is None, wrong or "")
 
     def _around(self, start: Array, count: int) -> Iterator[Finding]:
         """The findings after the first gradients were as expected."""

@@ -152,8 +152,7 @@ class Monitor:
         space.wait(x)  # until here the time is that of the steps
         with self.clock:
             x, y = self.f.project(space.of_x.cast(x), space.of_y.cast(y))
-            point = frozen_copy(x), frozen_copy(y)  # as they will be returned
-            certificate = self.certificate_of(point)
+            point, certificate = self.certified((x, y))
             best, present = self.reached.best, self.measure_reached(certificate, point)
             self.state.monitor.checks += 1
             if present < PROGRESS * best:
@@ -168,6 +167,21 @@ class Monitor:
             self.record(certificate)
         return certificate
 
+    def certified(self, point: Point) -> tuple[Point, Certificate]:
+        """The point as it will be returned, and its certificate.
+
+        With a simple term that the caller wrote, it is the point after one prox step if more is proven about that.
+        """
+        found = frozen_copy(point[0]), frozen_copy(point[1])
+        certificate = self.certificate_of(found)
+        if self.audit.has_own_terms and self.measure_reached(certificate, found) > self.state.tol:
+            queried = self.audit.queried
+            after, other = self.audit.after_prox_step(*found)
+            if self.measure_reached(other, after) < self.measure_reached(certificate, found):
+                return (frozen_copy(after[0]), frozen_copy(after[1])), other
+            self.audit.queried = queried
+        return found, certificate
+
     def certificate_of(self, point: Point) -> Certificate:
         """The certificate of a point, with care about rounding where that decides about the target."""
         tol, of_gap = self.state.tol, self.state.target.argument == "gap"
@@ -176,7 +190,7 @@ class Monitor:
     def certify_best(self) -> None:
         """Take the certificate of the best point anew: it came from a file, or the constants are others now."""
         with self.clock:
-            self.certificate = self.certificate_of(self.state.best)
+            self.state.best, self.certificate = self.certified(self.state.best)
             best = self.measure_reached(self.certificate, self.state.best)
             self.reached = self.reached._replace(best=best)
             self.audit.keep()

@@ -13,6 +13,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
 from saddlepoint.problems.first_call import check_gradient
+from saddlepoint.problems.prox_check import check_first_prox
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import Plan, choose
 from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, sigterm_raises
@@ -110,7 +111,10 @@ def solve(
         checkpoint_every=checkpoint_every,
     )
     options.target.check(f)
-    x, y = f.project(*starting_point(f, x0, y0))
+    x, y = starting_point(f, x0, y0)
+    check_first_prox("g", f.g, x)
+    check_first_prox("h", f.h, y)
+    x, y = f.project(x, y)
     if options.method is not None:
         check_needs(options.method, f)
     seconds = check_gradient("g", f.g, x, f.space.of_x), check_gradient("h", f.h, y, f.space.of_y)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def refuted_prox(p: Simple, points: Sequence[Array], steps: Sequence[float] = (0
         for t in steps:
             before = copied(v)
             x = p.prox(v, t)
-            wrong = _wrong_array(v, before, x)
+            wrong = wrong_array(v, before, x)
             if wrong:
                 return wrong
             seen.append(ProxStep(before, t, x, _value(p, x)))
@@ -80,16 +80,17 @@ def refuted_by_steps(steps: Sequence[ProxStep]) -> str | None:
     return None
 
 
-def _wrong_array(v: Array, before: Array, x: Array) -> str | None:
+def wrong_array(v: Array, before: Array, x: Any, what: str = "prox") -> str | None:
+    """What is wrong with x, the answer of a function called ``what`` at v, which was ``before``; None if nothing."""
     if not is_array(x) or x.shape != v.shape:
-        what = f"an array of shape {x.shape}" if is_array(x) else f"a {type(x).__name__}"
-        return f"prox returned {what}; expected an array of shape {v.shape}, as its argument"
+        found = f"an array of shape {tuple(x.shape)}" if is_array(x) else f"a {type(x).__name__}"
+        return f"{what} returned {found}; expected an array of shape {tuple(v.shape)}, as its argument"
     if type(x) is not type(v) or x.dtype != v.dtype:
-        return f"prox returned {type(x).__name__} of dtype {x.dtype}; expected {type(v).__name__} of dtype {v.dtype}"
+        return f"{what} returned {type(x).__name__} of dtype {x.dtype}; expected {type(v).__name__} of dtype {v.dtype}"
     if not np.array_equal(to_host(v), to_host(before), equal_nan=True):
-        return "prox changed its argument; expected that it returns a new array: copy the argument first"
+        return f"{what} changed its argument; expected that it returns a new array: copy the argument first"
     if all_finite(v) and not all_finite(x):
-        return "prox returned NaN or infinity at a finite point; expected a finite point"
+        return f"{what} returned NaN or infinity at a finite point; expected a finite point"
     return None
 
 

@@ -1,0 +1,75 @@
+"""Examines the prox of a simple term that the caller wrote, at the point that a run is about to return.
+
+Ready-made terms are not examined: they are correct by construction.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, copied, space_of
+from saddlepoint.ground.errors import AssumptionError, ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.functions.probes import length_scale
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.simple.watch import refuted_prox, wrong_array
+
+AROUND = 1.0, 1e-3, 10.0  # distances of random points from the point, in units of its length
+STEPS = 0.1, 1.0, 10.0  # steps t, in units of 1/L
+
+
+def has_own_term(f: Smooth) -> bool:
+    """Whether the function has a simple term that the caller wrote."""
+    return f.simple is not None and not f.simple.structured
+
+
+def check_first_prox(name: str, f: Smooth, point: Array) -> None:
+    """Call prox and project of one's own term once; raise a ProblemError if an answer is no point like the given one.
+
+    Args:
+        name: "g" or "h".
+        f: the function.
+        point: a point of the problem; the functions are given copies.
+    """
+    if not has_own_term(f):
+        return
+    assert f.simple is not None
+    for what, function in (("prox", lambda v: f.simple.prox(v, 1.0)), ("project", f.simple.project)):
+        given = copied(point)
+        wrong = wrong_array(given, point, function(given), what)
+        if wrong:
+            raise ProblemError(f"the simple term of {name}: {wrong}")
+
+
+def examine_prox(name: str, f: Smooth, x: Array, w: Array) -> None:
+    """Raise an AssumptionError if the prox of one's own term is not that of a convex function, or not of its value.
+
+    Args:
+        name: "g" or "h".
+        f: the function.
+        x: the point around which the prox is examined.
+        w: the field there, without the subgradient of the term.
+    """
+    wrong = wrong_prox(f, x, w)
+    if wrong:
+        raise AssumptionError(name, "prox", math.nan, math.nan, f"the simple term of {name}: {wrong}")
+
+
+def wrong_prox(f: Smooth, x: Array, w: Array, seed: int = 0) -> str | None:
+    """What is wrong with the prox of one's own term around x, in a sentence; None if nothing was found."""
+    if not has_own_term(f):
+        return None
+    assert f.simple is not None
+    unit = f.L if 0.0 < f.L < math.inf else 1.0
+    times = [factor / unit for factor in STEPS]
+    if f.mu > 0.0:
+        times.append(1.0 / f.mu)
+    length, rng, space = length_scale(x, w, unit), np.random.default_rng(seed), space_of(x)
+    points = [x, x - (1.0 / unit) * w]
+    for share in AROUND:
+        step = space.cast(rng.standard_normal(int(x.shape[0])))
+        points += [x + (sign * share * length / norm(step)) * step for sign in (1.0, -1.0)]
+    with np.errstate(all="ignore"):
+        return refuted_prox(f.simple, points, times)

@@ -1,0 +1,72 @@
+r"""The certificate of the point after one prox step, from the subgradients that the step hands over.
+
+The step is
+
+    x+ = prox_{t p}(v),  v = x - t w,  w = grad g(x) + A y,   and the same for y.
+
+Then s = (v - x+)/t is a subgradient of p at x+, with which the Fenchel gap of the certificate is 0. This needs the prox
+alone, so that it also serves functions of one's own that were given no value, and nothing cancels. A computed prox is
+taken to err by a few units of rounding of v and x+, which makes an error of that size over t in s.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, Space, eps_of
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.terms import NO_TERM, Term
+from saddlepoint.theory.certificate import Certificate
+
+PROX_ERROR = 8.0  # of a computed prox, in units of rounding of its argument and of its answer
+
+Point = tuple[Array, Array]
+
+
+def prox_step(f: Saddle, x: Array, y: Array, space: Space) -> tuple[Point, tuple[Term, Term]]:
+    """The point after one prox step from (x, y), and what its subgradients add to a certificate; one query.
+
+    Args:
+        f: the problem.
+        x, y: a point.
+        space: the space whose dtype the new point has; the step is taken in float64.
+    """
+    at = f._query(x, y)
+    with np.errstate(all="ignore"), f.space.exact_products():
+        t_x, t_y = _steps(f)
+        x, of_x = _step(f.g, at.x, at.gx + at.Ay, t_x, space.of_x)
+        y, of_y = _step(f.h, at.y, at.hy - at.Atx, t_y, space.of_y)
+    return (x, y), (of_x, of_y)
+
+
+def certificate_after(f: Saddle, point: Point, terms: tuple[Term, Term]) -> Certificate:
+    """The certificate of a point after a prox step: the smaller one of that by its subgradients and any other."""
+    query = f._query(*point)
+    found = []
+    for at in (query._replace(of_x=terms[0], of_y=terms[1]), f._with_terms(query)):
+        found.append(f._certificate(f._residuals(at), at))
+    return min(found, key=lambda proof: (proof.distance, proof.gap))
+
+
+def _steps(f: Saddle) -> tuple[float, float]:
+    """Steps of x and y for which a step makes no residual much larger."""
+    strong = f.mu_x > 0.0 and f.mu_y > 0.0
+    ratio = math.sqrt(f.mu_x) / math.sqrt(f.mu_y) if strong else 1.0
+    reach_x, reach_y = f.L_x + f.norm * ratio, f.L_y + f.norm / ratio
+    return 1.0 / reach_x if reach_x > 0.0 else 1.0, 1.0 / reach_y if reach_y > 0.0 else 1.0
+
+
+def _step(f: Smooth, x: Array, w: Array, t: float, space: Space) -> tuple[Array, Term]:
+    """The point after the step, and what its subgradient adds to a certificate; x itself without a simple term."""
+    if f.simple is None:
+        return space.cast(x), NO_TERM
+    v = x - t * w
+    after = f.simple.prox(v, t)
+    error = PROX_ERROR * eps_of(after) * (norm(v) + norm(after))
+    s, rounded = (1.0 / t) * (v - after), space.cast(after)
+    away = error if rounded.dtype == after.dtype else error + 2.0 * eps_of(rounded) * norm(after)
+    return rounded, Term(s, 0.0, error / t, away, f.simple.diameter_in(int(x.shape[0])))

@@ -1,0 +1,136 @@
+"""Simple terms that the caller wrote: solved with a proof, and examined before a run is called solved."""
+
+import math
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from test_simple_terms import distance, known_problem
+
+import saddlepoint as sp
+
+
+def soft(v, a):
+    return np.sign(v) * np.maximum(np.abs(v) - a, 0.0)
+
+
+def l1_value(x):
+    return 2.0 * np.abs(x).sum()
+
+
+def box_value(x):
+    return 0.0 if np.abs(x).max() <= 1.0 + 1e-12 else math.inf
+
+
+def with_terms(f, p=None, q=None):
+    g = f.g if p is None else f.g.replace(simple=p)
+    return sp.Saddle(g, f.h if q is None else f.h.replace(simple=q), f.A)
+
+
+OWN_L1 = {
+    "prox": lambda: sp.Simple(lambda v, t: soft(v, 2.0 * t)),
+    "prox and value": lambda: sp.Simple(lambda v, t: soft(v, 2.0 * t), l1_value),
+}
+
+
+@pytest.mark.parametrize("own", OWN_L1)
+@pytest.mark.parametrize("tol", [1e-6, 1e-11])
+def test_ones_own_prox_is_solved_with_a_proof(own, tol):
+    f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
+    box = sp.Simple(lambda v, t: np.clip(v, -1.0, 1.0), project=lambda v: np.clip(v, -1.0, 1.0))
+    result = sp.solve(with_terms(f, OWN_L1[own](), box), tol=tol)
+    assert result.solved
+    assert distance(result.x - xs, result.y - ys) <= result.certificate.distance <= tol
+
+
+def test_ones_own_prox_in_float32():
+    f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
+    g, h = (
+        sp.Quadratic(np.float32(q.grad(np.ones(n)) - q.grad(np.zeros(n))), np.float32(q.grad(np.zeros(n))))
+        for q, n in ((f.g, 8), (f.h, 6))
+    )
+    narrow = sp.Saddle(g + OWN_L1["prox"](), h + sp.Box(-1.0, 1.0), f.A.matrix().astype(np.float32))
+    result = sp.solve(narrow, tol=1e-4)
+    assert result.solved
+    assert result.x.dtype == np.float32
+    assert distance(result.x - xs, result.y - ys) <= result.certificate.distance <= 1e-4
+
+
+def test_a_run_with_ones_own_prox_goes_on_from_its_checkpoint(tmp_path):
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
+    own = with_terms(f, OWN_L1["prox"]())
+    whole = sp.solve(own, tol=1e-9)
+    sp.solve(own, tol=1e-9, max_calls=20, checkpoint=tmp_path / "run")
+    resumed = sp.solve(own, tol=1e-9, checkpoint=tmp_path / "run")
+    np.testing.assert_array_equal(resumed.x, whole.x)
+    assert resumed.solved
+
+
+WRONG = {
+    "scaled threshold": (lambda v, t: soft(v, 4.0 * t), l1_value, "value do not belong to one convex function"),
+    "half a threshold": (lambda v, t: soft(v, 1.0 * t), l1_value, "value do not belong to one convex function"),
+    "without t": (lambda v, t: soft(v, 2.0), None, "look at how it depends on t"),
+    "t squared": (lambda v, t: soft(v, 2.0 * t * t), None, "look at how it depends on t"),
+    "hard threshold": (lambda v, t: np.where(np.abs(v) > 2.0 * t, v, 0.0), None, "not the prox of a convex function"),
+    "sum instead": (lambda v, t: v + 0.1 * np.abs(v).sum(), None, "not the prox of a convex function"),
+    "another set": (lambda v, t: np.clip(v, -2.0, 2.0), box_value, "value is inf at a result of prox"),
+    "stretched projection": (lambda v, t: 1.5 * np.clip(v, -1.0, 1.0), None, "not the prox of a convex function"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_prox_that_is_none_does_not_lead_to_solved(name, seed):
+    prox, value, sentence = WRONG[name]
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(seed))
+    problem = with_terms(f, sp.Simple(prox, value))
+    report = sp.check(problem)
+    assert [finding.what for finding in report.problems] == ["simple term of g"]
+    assert sentence in report.problems[0].advice
+    refusals = []
+    with suppress(sp.AssumptionError):
+        refusals.append(sp.solve(problem, tol=1e-7, max_calls=3000).solved)
+    assert refusals in ([], [False])
+
+
+def test_certify_examines_the_prox_too():
+    prox, value, sentence = WRONG["scaled threshold"]
+    f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
+    with pytest.raises(sp.AssumptionError, match=sentence):
+        sp.certify(with_terms(f, sp.Simple(prox, value)), xs, ys)
+
+
+def test_check_has_a_line_for_every_term():
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
+    report = sp.check(with_terms(f, OWN_L1["prox and value"]()))
+    assert report.ok
+    lines = {finding.what: finding for finding in report.findings if finding.what.startswith("simple term")}
+    assert lines["simple term of g"].found == "agrees with its values"
+    assert lines["simple term of h"].given == "Box(-1, 1)"
+    assert lines["simple term of h"].found == "correct by construction"
+
+
+NO_POINT = {
+    "prox returned an array of shape": lambda v, t: v[:-1],
+    "prox returned a float": lambda v, t: 1.0,
+    "prox returned a NoneType": lambda v, t: None,
+    "prox returned ndarray of dtype float32; expected": lambda v, t: v.astype(np.float32),
+    "prox returned ndarray of dtype int64; expected": lambda v, t: v.astype(np.int64),
+    "prox returned NaN or infinity": lambda v, t: v + math.nan,
+    "prox changed its argument": lambda v, t: np.clip(v + 0.0, 1.0, 2.0, out=v).copy(),
+}
+
+
+@pytest.mark.parametrize("sentence", NO_POINT)
+def test_answers_that_are_no_points_are_refused_at_the_door(sentence):
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
+    problem = with_terms(f, sp.Simple(NO_POINT[sentence]))
+    with pytest.raises(sp.ProblemError, match="the simple term of g: " + sentence):
+        sp.solve(problem)
+
+
+def test_a_projection_that_is_none_is_refused_at_the_door():
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
+    own = sp.Simple(lambda v, t: soft(v, 2.0 * t), project=lambda v: v[:2])
+    with pytest.raises(sp.ProblemError, match=r"the simple term of g: project returned an array of shape \(2,\)"):
+        sp.solve(with_terms(f, own))
