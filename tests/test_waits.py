@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from libraries import load_library
 
 import saddlepoint as sp
 from saddlepoint.ground.linalg import inners, lengths, norm
+from saddlepoint.methods.resolvent import Start, by_cg
+from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.problems.audit import Audit
-from saddlepoint.problems.oracle import Meter
+from saddlepoint.problems.oracle import Meter, MeteredCoupling
 
 strict = pytest.importorskip("array_api_strict")
 READERS = ("__float__", "__bool__", "__int__", "__index__", "__array__", "__buffer__")
@@ -79,6 +82,26 @@ def test_an_examination_asks_for_few_numbers(waits):
     waits.clear()
     audit.examine(x, y)
     assert len(waits) <= 230  # about two for each gradient that it evaluates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(1, 1), (70, 30), (30, 70)])
+def test_conjugate_gradients_of_one_program_are_those_of_numpy(shape):
+    rng = np.random.default_rng()
+    A = rng.standard_normal(shape)
+    start = [rng.standard_normal(k) for k in (*shape, *shape)]
+    found = []
+    for xp in (np, load_library("jax")):
+        coupling, (p, q, x, y) = as_coupling(xp.asarray(A)), map(xp.asarray, start)
+        aAy, aAtx = (0.5 * product for product in coupling.both(x, y))
+        meter = Meter()
+        counted = MeteredCoupling(coupling, meter)
+        solution = by_cg(counted, p, q, 0.5, Start(x, y, aAy, aAtx), relative=0.01, origin=(x, y))
+        found.append((np.asarray(solution.x), np.asarray(solution.y), meter.calls["A"], meter.calls["At"]))
+    (x, y, *calls), (other_x, other_y, *other_calls) = found
+    assert np.allclose(x, other_x, rtol=1e-9, atol=1e-9)
+    assert np.allclose(y, other_y, rtol=1e-9, atol=1e-9)
+    assert calls == other_calls
 
 
 @given(

@@ -15,17 +15,14 @@ two equations.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array, eps_of
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.coupling import Coupling, jax_cg
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.apfb import apfb_steps, floored, proximal_apfb_steps
 from saddlepoint.theory.dippa import cg_steps
-
-if TYPE_CHECKING:
-    from saddlepoint.parts.coupling.triton_cg import Vectors
 
 SMALL = 64  # smaller dimension of A up to which A is factorised
 REFRESH = 16  # number of steps after which A y and A' x are computed anew, so that rounding errors do not add up
@@ -91,11 +88,10 @@ def by_cg(
         return Solution(x, y, rx, ry)
     x, y = p - start.aAy, start.y
     r = q - y + a * A.tmul(x)
-    if tol == 0.0 and steps is None and origin is not None and getattr(x, "is_cuda", False):
-        from saddlepoint.parts.coupling.triton_cg import Vectors
-
-        if Vectors.can_hold(x, y, r, *origin):
-            return _on_gpu(A, Vectors(a, x, y, r, origin), relative)
+    if tol == 0.0 and steps is None and origin is not None:
+        vectors = _on_device(a, x, y, r, origin)
+        if vectors is not None:
+            return _with_one_wait(A, vectors, relative)
     d, rr = r, inner(r, r)
     if steps is None:
         steps = cg_steps(a * A.norm, math.sqrt(rr) / tol if tol > 0.0 else HARDEST) if tol + relative > 0.0 else 0
@@ -118,7 +114,19 @@ def by_cg(
     return Solution(x, y, 0.0, r)
 
 
-def _on_gpu(A: Coupling, vectors: Vectors, relative: float) -> Solution:
+def _on_device(a: float, x: Array, y: Array, r: Array, origin: tuple[Array, Array]) -> Any:
+    """The vectors of a run where a step takes few kernels: PyTorch on an NVIDIA GPU, and JAX; None elsewhere."""
+    if getattr(x, "is_cuda", False):
+        from saddlepoint.parts.coupling import triton_cg
+
+        if triton_cg.Vectors.can_hold(x, y, r, *origin):
+            return triton_cg.Vectors(a, x, y, r, origin)
+    if jax_cg.Vectors.can_hold(x, y, r, *origin):
+        return jax_cg.Vectors(a, x, y, r, origin)
+    return None
+
+
+def _with_one_wait(A: Coupling, vectors: Any, relative: float) -> Solution:
     """The same until the residual is ``relative`` times the distance from the origin; one wait for the GPU a step."""
     for _ in range(cg_steps(vectors.a * A.norm, HARDEST)):
         numbers = vectors.read()

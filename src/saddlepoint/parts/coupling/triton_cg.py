@@ -9,8 +9,9 @@ same inputs give the same bits.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from saddlepoint.parts.coupling.cg_numbers import Numbers
 from saddlepoint.parts.coupling.triton_kernels import Tensor, jit, launch, torch
 
 if TYPE_CHECKING:
@@ -20,14 +21,6 @@ else:
 
 BLOCK = 1024  # entries of a program
 PARTS = 64  # most programs whose sums another program adds up at a time
-
-
-class Numbers(NamedTuple):
-    """What a step looks at: <d, M d> of the last step, |r|^2, and the square of the distance from the origin."""
-
-    curvature: float
-    rr: float
-    moved: float
 
 
 class Vectors:
