@@ -106,6 +106,9 @@ class Space(NamedTuple):
         if self.is_numpy:
             return np.asarray(array, dtype=self.dtype)
         if isinstance(array, np.ndarray):
+            name = str(self.dtype).rpartition(".")[2]
+            if array.dtype == FLOAT64 and name == "float32":  # PyTorch would wake up all its threads for that
+                array = array.astype(np.float32)
             moved: Array = self.xp.asarray(array, dtype=self.dtype, **self._where())
             return moved
         same: Array = array if array.dtype == self.dtype else self.xp.astype(array, self.dtype)
