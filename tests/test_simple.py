@@ -428,6 +428,18 @@ def test_pairings_of_matrices_are_true_and_have_no_floor(seed, off):
 
 
 @every
+def test_nothing_is_proven_about_nan(name):
+    p, good = SIMPLE[name], np.full(N, 0.1)
+    for i in range(N):
+        bad = np.where(np.arange(N) == i, np.nan, p.project(good))
+        assert np.isnan(p.prox(bad, 1.0)).any()
+        pair = p.pairing(bad, p.dual_point(good))
+        assert math.inf in (pair.gap, pair.off_x) or np.isnan(pair.s).any()
+        pair = p.pairing(p.project(good), bad)
+        assert math.inf in (pair.gap, pair.off_s) or np.isnan(pair.s).any()
+
+
+@every
 def test_gaps_with_dual_vectors_outside_the_domain_are_infinite(name):
     p, x = SIMPLE[name], SIMPLE[name].project(np.ones(N))
     s = 100.0 * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])

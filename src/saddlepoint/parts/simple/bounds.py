@@ -33,13 +33,16 @@ def sum_of_products(pairs: Iterable[tuple[Array, Array]], operations: int = 2) -
     """An upper bound of the sum over all pairs (a, b) and coordinates i of a_i b_i.
 
     Args:
-        pairs: arrays whose entries are not negative. A product of zero and infinity counts as zero.
+        pairs: arrays whose entries are not negative. A product of zero and infinity counts as zero, and with NaN the
+            bound is infinite.
         operations: how many rounded operations have made a_i and b_i together.
     """
     total: Array | None = None
     count, lost = 0, 0.0
     for a, b in pairs:
         both, nothing = (a > 0.0) & (b > 0.0), namespace(a).zeros_like(a)
+        if not bool(namespace(a).all((a == a) & (b == b))):
+            return math.inf
         products = choose(both, a, nothing) * choose(both, b, nothing)
         terms = choose(both, products + smallest_of(a), nothing)
         total = terms if total is None else total + terms

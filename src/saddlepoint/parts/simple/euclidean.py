@@ -80,6 +80,7 @@ class Spheres:
         high, nothing = length * (1.0 + relative), namespace(length).zeros_like(length)
         radius = self.radii.like(length) + nothing
         over = choose(high > radius, high - choose(high > radius, radius, high) + 2.0 * relative * high, nothing)
+        over = choose(high == high, over, high)
         return norm_bound(over, 4)
 
     def _relative(self, b: Array) -> float:
@@ -95,6 +96,8 @@ class Spheres:
         """
         part, xp, relative = self.partition, namespace(a), self._relative(a)
         r, length = part.norms(a), part.norms(b)
+        if not bool(xp.all((r < math.inf) & (length < math.inf))):  # NaN included
+            return math.inf, math.inf
         high, low, nothing = length * (1.0 + relative), length * (1.0 - relative), xp.zeros_like(r)
         w = self.radii.like(r) + nothing
         usual = (r > 0.0) & (w >= LEAST) & (w < math.inf)

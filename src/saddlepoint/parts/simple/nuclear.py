@@ -85,8 +85,6 @@ class Nuclear(Structured):
 
     def prox(self, v: Array, t: float) -> Array:
         """The singular values are lowered by t weight, or become zero."""
-        if isinstance(v, np.ndarray) and not all_finite(v):
-            return v * math.nan
         U, S, Vh = self._decomposed(v)
         return self._flat((U * limited(S - t * self.weight, 0.0, None)) @ Vh)
 
@@ -184,7 +182,11 @@ class Nuclear(Structured):
         return vector
 
     def _decomposed(self, x: Array) -> tuple[Array, Array, Array]:
-        U, S, Vh = namespace(x).linalg.svd(self._matrix(x), full_matrices=False)
+        X = self._matrix(x)
+        if isinstance(x, np.ndarray) and not all_finite(x):  # NumPy would raise an error
+            k = min(self.shape)
+            return math.nan * X[:, :k], np.full(k, math.nan, dtype=x.dtype), math.nan * X[:k, :]
+        U, S, Vh = namespace(x).linalg.svd(X, full_matrices=False)
         return U, S, Vh
 
     def _factors(self, x: Array) -> Factors:
