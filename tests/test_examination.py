@@ -258,7 +258,10 @@ def test_the_precision_is_blamed_only_where_it_is_reached(floors, waited, stalle
     """The precision is reached up to thirty times the rounding level; above it, another method may continue."""
     run = SimpleNamespace(
         state=SimpleNamespace(
-            monitor=SimpleNamespace(checks=waited, improved=(0, 0)), best=(0, 0), counts=SimpleNamespace(total=1)
+            monitor=SimpleNamespace(checks=waited, improved=(0, 0)),
+            best=(0, 0),
+            counts=SimpleNamespace(total=1),
+            target=SimpleNamespace(argument="tol"),
         ),
         certificate=SimpleNamespace(distance=floors),
         audit=SimpleNamespace(floor=lambda *of: 1.0),
