@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.references import Work, bibtex
 
@@ -10,6 +12,11 @@ YEAR = 2026  # the year of this version
 
 def citations(method: Method) -> dict[str, str]:
     """BibTeX by key: this software first, then the works behind the method."""
+    return dict(_entries(tuple(method.works)))
+
+
+@cache
+def _entries(works: tuple[str, ...]) -> dict[str, str]:
     from saddlepoint import __version__
 
     fields = {
@@ -19,4 +26,4 @@ def citations(method: Method) -> dict[str, str]:
         "version": __version__,
     }
     software = {"saddlepoint": Work("software", "saddlepoint", fields).bibtex}
-    return software | bibtex(method.works)
+    return software | bibtex(works)

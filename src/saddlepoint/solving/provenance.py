@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def _library(f: Saddle) -> dict[str, str]:
-    name = str(f.space).partition(" ")[0]
-    if name == "numpy":
+    if f.space.is_numpy:
         return {}
+    name = str(f.space).partition(" ")[0]
     return {name: str(getattr(import_module(name), "__version__", "unknown"))}
