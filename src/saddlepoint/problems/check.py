@@ -130,6 +130,7 @@ def check(f: Saddle, x0: Any = None, y0: Any = None, *, points: int = 3, seed: i
     seconds: dict[str, float] = {}
     for name, function, size, given in (("g", f.g, m, x0), ("h", f.h, n, y0)):
         start = f.space.zeros(size) if given is None else f.space.cast(as_vector(given, f"{'xy'[name == 'h']}0", size))
+        start = function.inside(start)
         findings += _Examined(f, name, function, seed).at(start, points)
         seconds[f"grad_{name}"] = _timed(lambda grad=function.grad, x=start: grad(x))
     findings += _coupling(f, seed)
@@ -180,7 +181,7 @@ class _Examined:
         length = length_scale(start, grad(start), L)
         draws = (rng.standard_normal(start.shape[0]) for _ in range(count - 1))
         steps = (self.f.space.cast(draw * (length / np.linalg.norm(draw))) for draw in draws)
-        around = [start, *(start + step for step in steps)]
+        around = [start, *(self.function.inside(start + step) for step in steps)]
         found_there = [(x, gradient_or_none(grad, x)) for x in around]
         self.answers += [(x, p) for x, p in found_there if p is not None]
         points = [x for x, p in found_there if p is not None]  # within the domain of the gradient
@@ -192,6 +193,9 @@ class _Examined:
                 curvature(grad, x, s, STEPS, noise.total, self.seed, L=L) for x, s in zip(points, lengths, strict=True)
             ]
         except Unexaminable:
+            if self.function.domain:
+                yield Finding(f"curvature of {self.name}", "", "not measured: it is defined in its domain alone", True)
+                return
             if len(points) == len(around):
                 yield Finding(f"curvature of {self.name}", "", "not measured: the numbers are too small", True)
                 return

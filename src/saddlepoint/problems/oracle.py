@@ -122,6 +122,8 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
 
     def grad(x: Array) -> Array:
         charge(oracle)
+        if f.domain:
+            x = f.inside(x)
         p = raw(x)
         if p.dtype is not dtype:
             p = space.cast(p)

@@ -121,6 +121,8 @@ class Saddle:
             )
         if space.is_torch and not isinstance(f, READY):
             f = without_gradients(f)
+        if f.domain:
+            f = _guarded(f, name)
         if not math.isnan(f.L):
             return f
         with np.errstate(all="ignore"):
@@ -281,6 +283,7 @@ class Saddle:
         with np.errstate(all="ignore"), self.space.exact_products():
             Ay, Atx = self.A.both(x64, y64)
             at_x, at_y = self._argument(self.g, x, x64), self._argument(self.h, y, y64)
+            at_x, at_y = self.g.inside(at_x), self.h.inside(at_y)
             return Query(x64, y64, at_x, at_y, self.g.grad(at_x), self.h.grad(at_y), Ay, Atx)
 
     def _residuals(self, query: Query) -> tuple[Any, Any, Any, Any]:
@@ -399,6 +402,32 @@ class Saddle:
     def __repr__(self) -> str:
         m, n = self.shape
         return f"Saddle({m} x {n}: g={self.g!r}, h={self.h!r}, A={self.A!r})"
+
+
+def _guarded(f: Smooth, name: str) -> Smooth:
+    """The function whose gradient and value raise an exception outside the domain of the simple term."""
+    if f.simple is None:
+        raise ProblemError(
+            f"{name} has domain=True, which says that its gradient is defined in the domain of its simple term alone, "
+            f"but it has no simple term; add one, such as {name} + Box(0, 1)"
+        )
+    if math.isnan(f.L):
+        raise ProblemError(f"L of {name} is unknown, and cannot be estimated with domain=True; expected L")
+    value = None if f.value is None else Guarded(f.value, f.simple)
+    return f.replace(grad=Guarded(f.grad, f.simple), value=value, trusted=f.trusted, **f.arithmetic)
+
+
+class Guarded:
+    """A function that is called in the domain of a simple term alone."""
+
+    def __init__(self, function: Callable[[Array], Any], term: Simple) -> None:
+        self.function, self.term = function, term
+
+    def __call__(self, x: Array) -> Any:
+        """The answer of the function; ArithmeticError outside the domain."""
+        if not self.term._is_inside(x):
+            raise ArithmeticError("the point is outside the domain, where the function is not defined")
+        return self.function(x if self.term.outside(x) == 0.0 else self.term.project(x))  # without rounding errors
 
 
 def _as_smooth(function: Any, name: str) -> Smooth:

@@ -77,6 +77,9 @@ class Smooth:
             function alone, except ``prox_of_sum``.
         prox_of_sum: (v, t) -> argmin_u f(u) + p(u) + |u - v|^2 / (2 t), where p is the simple term. Optional: only
             methods that need the prox of the whole function use it.
+        domain: True if the gradient is defined in the domain of the simple term alone. Then it is called nowhere else:
+            points outside are projected first, and it is examined only as far as points of the domain show something.
+            L must be given.
 
     Attributes:
         accuracy: the number; NaN if unknown, 0.0 if ``rounding`` bounds the whole error.
@@ -113,6 +116,7 @@ class Smooth:
         careful: Careful | None = None,
         simple: Simple | None = None,
         prox_of_sum: Prox | None = None,
+        domain: bool = False,
     ) -> None:
         name = type(self).__name__
         given = (
@@ -150,6 +154,7 @@ class Smooth:
         self.careful = careful
         self.simple = simple
         self.prox_of_sum = prox_of_sum
+        self.domain = domain
         self._plain = None
 
     @classmethod
@@ -193,6 +198,7 @@ class Smooth:
             "restrict": self.restrict,
             "trusted": self.trusted and CLAIMS.isdisjoint(changes),
             "simple": self.simple,
+            "domain": self.domain,
             "prox_of_sum": None if "simple" in changes else self.prox_of_sum,
             **({} if "grad" in changes else self.arithmetic),
         }
@@ -244,6 +250,12 @@ class Smooth:
             raise ProblemError(f"this {type(self).__name__} was given no value; pass value= to have one")
         return self.value(x) if self.simple is None else self.value(x) + self.simple(x)
 
+    def inside(self, x: Array) -> Array:
+        """The point at which the gradient may be taken: x, or its projection if the gradient is defined only there."""
+        if not self.domain or self.simple is None or self.simple.outside(x) == 0.0:
+            return x
+        return self.simple.project(x)
+
     def simple_prox(self, v: Array, t: float) -> Array:
         """The prox of the simple term, argmin_u t p(u) + |u - v|^2/2; v itself if there is no such term."""
         return v if self.simple is None else self.simple.prox(v, t)
@@ -293,6 +305,7 @@ class Smooth:
             hessian=None if F is None or G is None else partial(_sum, F, G),
             restrict=None if restrict_f is None or restrict_g is None else partial(_sum, restrict_f, restrict_g),
             trusted=f.trusted and g.trusted,
+            domain=f.domain or g.domain,
             accuracy=known(accuracy_of_sum(f, g)),
             rounding=rounding_of_sum(f, g),
             careful=careful_of_sum(f, g),

@@ -90,7 +90,12 @@ def probes(f: Saddle) -> tuple[tuple[float, float], ...]:
     (x, u), (y, v) = (rng.standard_normal((2, size)) for size in f.shape)
     x, y = f.space.of_x.cast(x), f.space.of_y.cast(y)
     u, v = u / norm(u), v / norm(v)
-    asked = ((f.g.grad, x, u), (f.h.grad, y, v), (f.A.mul, y, u), (f.A.tmul, x, v))
+    asked = (
+        (lambda x: f.g.grad(f.g.inside(x)), x, u),
+        (lambda y: f.h.grad(f.h.inside(y)), y, v),
+        (f.A.mul, y, u),
+        (f.A.tmul, x, v),
+    )
     found = [_probe(oracle, point, along) for oracle, point, along in asked]
     for function, point, along in ((f.g, x, u), (f.h, y, v)):
         prox = function.simple_prox
