@@ -354,7 +354,7 @@ def exact_gap(p, x, s):
 def floor_of(p, x, s):
     """The gap of a point that is off a sphere by rounding."""
     flat = isinstance(p, L1Box | sp.Simplex)
-    return 0.0 if flat else 1e-13 * (p.value(x) + p.conjugate(s) + float(np.abs(x).astype(np.float64) @ np.abs(s)))
+    return 0.0 if flat else 1e-13 * (p.value(x) + abs(p.conjugate(s)) + float(np.abs(x).astype(np.float64) @ np.abs(s)))
 
 
 @every

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from saddlepoint.ground.arrays import Array, namespace, smallest_of, space_of
 from saddlepoint.ground.compensated import two_sum
 from saddlepoint.ground.elementwise import choose
-from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import flushed, gamma
 
 EPS = 2.0**-52  # spacing of the float64 numbers from 1 on
@@ -16,6 +18,8 @@ EPS = 2.0**-52  # spacing of the float64 numbers from 1 on
 
 def wide(a: Array) -> Array:
     """The array in float64, in its own library and on its own device."""
+    if isinstance(a, np.ndarray):
+        return a if a.dtype == np.float64 else a.astype(np.float64)
     return space_of(a).wide.cast(a)
 
 
@@ -37,22 +41,29 @@ def sum_of_products(pairs: Iterable[tuple[Array, Array]], operations: int = 2) -
             bound is infinite.
         operations: how many rounded operations have made a_i and b_i together.
     """
-    total: Array | None = None
-    count, lost = 0, 0.0
+    total, count, lost = 0.0, 0, 0.0
     for a, b in pairs:
-        both, nothing = (a > 0.0) & (b > 0.0), namespace(a).zeros_like(a)
-        if not bool(namespace(a).all((a == a) & (b == b))):
-            return math.inf
-        products = choose(both, a, nothing) * choose(both, b, nothing)
-        terms = choose(both, products + smallest_of(a), nothing)
-        total = terms if total is None else total + terms
+        total += _products(a, b)
         count += 1
         if flushed(a) > 0.0:  # differences of nearly equal tiny numbers may have been replaced by zero
             lost += flushed(a) * (1.0 + _finite_sum(a) + _finite_sum(b))
-    if total is None:
-        return 0.0
-    bound = raised(float(namespace(total).sum(total)), int(total.shape[0]) + count + operations + 1)
-    return not_nan(bound + lost)
+    n = 0 if count == 0 else int(a.shape[0])
+    return not_nan(raised(total, n + count + operations + 1) + lost)
+
+
+def _products(a: Array, b: Array) -> float:
+    """The sum of the products a_i b_i, plus what is lost by underflow."""
+    xp = namespace(a)
+    if math.isfinite(float(xp.sum(a)) + float(xp.sum(b))):
+        found = inner(a, b)
+        if found > 0.0:
+            return found + smallest_of(a) * int(a.shape[0])
+        return found if not bool(xp.any((a > 0.0) & (b > 0.0))) else smallest_of(a) * int(a.shape[0])
+    if not bool(xp.all((a == a) & (b == b))):
+        return math.inf
+    both, nothing = (a > 0.0) & (b > 0.0), xp.zeros_like(a)
+    products = choose(both, a, nothing) * choose(both, b, nothing)
+    return float(xp.sum(choose(both, products + smallest_of(a), nothing)))
 
 
 def _finite_sum(a: Array) -> float:

@@ -64,15 +64,17 @@ class Spheres:
 
     def shrunk(self, b: Array, exactly: bool) -> Array:
         """The nearest vector whose groups are in the balls: up to rounding, or for the stored digits exactly."""
-        radius = self.radii.like(wide(b))
         sizes = self.partition.norms(b) if exactly else self.partition.sizes(b)
+        radius = self.radii.like(sizes)
+        if not exactly and self.radii.least >= LEAST and self.radii.most < math.inf:
+            return self.partition.scaled(b, radius / limited(sizes, radius, None))
         slack = 4.0 * self.partition.rounding(b) + 2.0 * eps_of(b) if exactly else 0.0
-        outside = ~(sizes * (1.0 + slack) <= radius) if exactly else ~(sizes <= radius)
+        outside = ~(sizes * (1.0 + slack) <= radius)
         one = namespace(sizes).ones_like(sizes)
         factor = choose(outside, radius * (1.0 - slack) / choose(outside, sizes, one), one)
         if self.radii.least < LEAST:
             factor = choose((radius < LEAST) & outside, 0.0 * one, factor)
-        return space_of(b).cast(wide(b) * self.partition.spread(factor, b))
+        return self.partition.scaled(b, factor)
 
     def excess(self, b: Array) -> float:
         """A bound on the distance from b to the product of the balls; 0.0 if b is in it."""
@@ -154,7 +156,7 @@ class Groups(Structured):
         left = sizes - t * self.balls.radii.like(sizes)
         one = namespace(sizes).ones_like(sizes)
         factor = limited(left, 0.0, None) / choose(left > 0.0, sizes, one)
-        return space_of(v).cast(wide(v) * self.partition.spread(factor, v))
+        return self.partition.scaled(v, factor)
 
     def conjugate(self, s: Array) -> float:
         """0.0 if every group of s is at most as long as its weight, infinite otherwise."""

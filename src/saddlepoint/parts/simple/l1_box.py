@@ -157,12 +157,16 @@ class L1Box(Structured):
         if not self._normed:
             return [(_positive(s), upper - x), (_positive(-s), x - lower)]
         right, left = _positive(x), _positive(-x)  # |x| on the two sides of zero
-        return [
+        pairs = [
             (_positive(weight - s), right - _beyond_zero(lower)),
             (_positive(s + weight), left - _beyond_zero(-upper)),
-            (_positive(s - weight), _beyond_zero(upper) - right),
-            (_positive(-s - weight), _beyond_zero(-lower) - left),
         ]
+        # Without a bound the way is infinite, and in the domain of the conjugate no slope leads there.
+        if self._high or float(namespace(s).max(s - weight)) > 0.0:
+            pairs.append((_positive(s - weight), _beyond_zero(upper) - right))
+        if self._low or float(namespace(s).max(-s - weight)) > 0.0:
+            pairs.append((_positive(-s - weight), _beyond_zero(-lower) - left))
+        return pairs
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """At a bound or at zero by the sign of w beyond its error; off them by the distance of x."""

@@ -89,6 +89,8 @@ class Partition:
     def sizes(self, x: Array) -> Array:
         """The Euclidean norms of the groups in float64, fast: wrong where squares overflow or underflow."""
         x = wide(x)
+        if self.dim is None and isinstance(x, np.ndarray):
+            return np.asarray(np.sqrt(np.atleast_1d(x.dot(x))))
         xp = namespace(x)
         parts = [xp.sqrt(xp.sum(a * a, axis=1)) for a in self._rows(x)]
         return _joined(parts)
@@ -111,6 +113,15 @@ class Partition:
         outer, k, inner = self._grid
         whole: Array = xp.reshape(xp.broadcast_to(xp.reshape(values, (outer, 1, inner)), (outer, k, inner)), (-1,))
         return whole
+
+    def scaled(self, x: Array, factors: Array) -> Array:
+        """The vector x in its own dtype, with every group times its factor."""
+        if self._grid is None:
+            return space_of(x).cast(wide(x) * self.spread(factors, x))
+        outer, _, inner = self._grid
+        xp = namespace(x)
+        grid = xp.reshape(wide(x), self._grid) * xp.reshape(factors, (outer, 1, inner))
+        return space_of(x).cast(xp.reshape(grid, (-1,)))
 
     def on_coordinates(self, found: Array, n: int) -> Array:
         """The same for NumPy arrays of any kind, as one entry for each of n coordinates."""

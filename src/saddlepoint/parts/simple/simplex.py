@@ -22,6 +22,9 @@ from saddlepoint.parts.simple.base import Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import norm_bound, raised, sum_error, sum_of_products, wide
 from saddlepoint.parts.simple.l1_box import UP, limited
 
+SHORT = 1024  # vectors up to this length are sorted as a whole
+COUNTS = np.arange(1.0, SHORT + 1.0)
+
 
 class Simplex(Structured):
     """The constraint x >= 0, sum(x) = total; probabilities if total is 1.
@@ -96,17 +99,27 @@ class Simplex(Structured):
 
 def nearest_in_simplex(v: Array, total: float) -> Array:
     """The vector x >= 0 with the sum ``total`` that is nearest to v, computed in float64."""
+    if isinstance(v, np.ndarray):
+        return _nearest_with_numpy(v, total)
     xp = namespace(v)
     u = wide(v - xp.max(v))
-    if isinstance(v, np.ndarray):
-        near = np.sort(u[u > -total])[::-1]  # smaller entries become zero
-        means = (np.cumsum(near) - total) / np.arange(1.0, near.shape[0] + 1.0)
-        x = np.maximum(u - means.max(initial=-math.inf), 0.0)
-        off = (x.sum() - total) / max(np.count_nonzero(x), 1)
-        return np.asarray(np.maximum(np.where(x > 0.0, x - off, x), 0.0), dtype=v.dtype)
     ranked = xp.sort(u, descending=True)
     means = (xp.cumulative_sum(ranked) - total) / xp.cumulative_sum(xp.ones_like(ranked))
     x = limited(u - xp.max(means), 0.0, None)
     off = (xp.sum(x) - total) / xp.sum(xp.astype(x > 0.0, x.dtype))
     found: Array = xp.astype(limited(xp.where(x > 0.0, x - off, x), 0.0, None), v.dtype)
     return found
+
+
+def _nearest_with_numpy(v: Array, total: float) -> Array:
+    u = wide(v - v.max())
+    near = u if u.shape[0] <= SHORT else u[u > -total]  # smaller entries become zero
+    means = np.sort(near)[::-1].cumsum()
+    means -= total
+    means /= COUNTS[: means.shape[0]] if means.shape[0] <= SHORT else np.arange(1.0, means.shape[0] + 1.0)
+    x = np.maximum(u - means.max(initial=-math.inf), 0.0)
+    positive = x > 0.0
+    off = (x.sum() - total) / max(np.count_nonzero(positive), 1)
+    np.subtract(x, off, out=x, where=positive)
+    np.maximum(x, 0.0, out=x)
+    return np.asarray(x, dtype=v.dtype)
