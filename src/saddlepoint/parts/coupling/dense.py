@@ -10,12 +10,9 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import UP, Sum, dense_product
-from saddlepoint.ground.linalg import max_abs, norm, power_of_two
-from saddlepoint.ground.spectrum import Eigenvalue
+from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.base import Coupling, raised_lengths
 
-FEW = 48  # columns up to which all eigenvalues of A'A take less time than a few products
-EPS = float(np.finfo(np.float64).eps)
 BLOCK = 1 << 18  # entries of A converted at a time for a product with a vector of a wider dtype
 
 # When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
@@ -123,18 +120,6 @@ class DenseCoupling(Coupling):
     def gram(self) -> Array:
         """A'A."""
         return np.asarray(self.A.T @ self.A)
-
-    def _gram_eigenvalue(self, quick: bool = False) -> tuple[float, Eigenvalue]:
-        """A unit and the largest eigenvalue of A'A/unit^2: from the eigenvalues of a small A'A if it is to be quick."""
-        if quick and self.shape[1] <= FEW and self.A.size <= BLOCK and self.dtype == np.float64:
-            size = max_abs(self.A)
-            if 0.0 < size < math.inf:
-                unit = power_of_two(size)
-                B = (1.0 / unit) * self.A
-                largest = float(np.linalg.eigvalsh(B.T @ B)[-1])
-                error = largest * sum(self.shape) ** 2 * EPS
-                return unit, Eigenvalue(largest - error, largest + error, 0.0, 0)
-        return super()._gram_eigenvalue(quick)
 
     @cached_property
     def _column_norms(self) -> Array:
