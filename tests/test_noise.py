@@ -180,6 +180,23 @@ def test_a_point_on_a_step_where_the_gradient_is_zero_is_not_called_solved(grain
     assert result.certificate.distance >= np.linalg.norm(result.x - solution)
 
 
+def test_the_size_of_a_region_is_found_around_a_point_that_is_almost_zero():
+    """The length of the point says nothing about the function."""
+    grad = sp.Smooth(lambda v: P * np.round(v, 1), mu=0.1, L=1.0)
+    assert plateau(grad, np.full(3, 1e-54), np.zeros(3), 0.0).error > 0.05 * np.sqrt(3.0)
+
+
+@pytest.mark.parametrize("scale", [1e-322, 1e-318, 1e-310])
+@pytest.mark.parametrize("method", ["auto", "extragradient", "lpd-gs"])
+def test_numbers_that_underflow_are_not_reported_as_wrong_constants(scale, method):
+    """Gradients of subnormal numbers are multiples of the smallest one, and look like a staircase."""
+    b = scale * B
+    f = sp.Saddle(sp.Smooth(lambda x: P * x + b, mu=0.1, L=1.0), sp.Quadratic(1.0), np.full((3, 1), scale))
+    result = sp.solve(f, b, np.zeros(1), method=method, tol=5e-324, max_calls=60)
+    assert "noisy" not in result.message
+    assert result.certificate.distance >= np.linalg.norm(result.x + b / P)
+
+
 def test_one_gradient_tells_that_there_is_no_region_without_change():
     """It is close to the point; only where it is the same there, or jumps, more are evaluated."""
     x, p = np.ones(3), P + B

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
+from saddlepoint.ground.arrays import Array, copied, eps_of, smallest_of, space_of
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import asked_together, host_norm, inner, inners, lengths, norm
 from saddlepoint.parts.coupling import Coupling, Norm
@@ -294,7 +294,8 @@ class GradientCheck:
 
     def _assumed(self, x: Array, p: Array, x0: Array, p0: Array) -> float:
         of_p, of_p0, of_x, of_x0 = lengths([p, p0, x, x0])
-        return UNITS * eps_of(p) * (of_p + of_p0 + self.L * (of_x + of_x0))
+        lost = smallest_of(p) * x.shape[0] * (1.0 + self.L)  # by underflow
+        return float(UNITS * (eps_of(p) * (of_p + of_p0 + self.L * (of_x + of_x0)) + lost))
 
     def first_again(self) -> tuple[Array, Array] | None:
         """The gradient at the first point of the run as it is now, and as it was; None if there is none."""

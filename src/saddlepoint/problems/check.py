@@ -45,7 +45,7 @@ from saddlepoint.problems.saddle import Saddle
 
 STEPS = 30  # steps of the search for curvatures around a point
 HESSIAN_SIZE = 3000  # most variables of a function whose Hessian, which may be a full matrix, is compared
-HESSIAN_STEPS = 1.0, 2.0**-4, 2.0**-8  # lengths of steps on which a Hessian is compared, in units of the first
+STEPS_OF_DERIVATIVES = 1.0, 2.0**-4, 2.0**-8  # steps on which values and Hessians are compared, in units of the first
 CLOSE = 1e-4  # relative difference up to which a prox, a Hessian or a slope agrees with the gradient
 PROX_STEPS = 1e-3, 1.0, 1e3  # steps t with which a prox is compared with the gradient, in units of 1/L
 PROX_REACH = 1e-2, 1.0, 1e2  # how far from the points that is done, in units of their length
@@ -292,12 +292,16 @@ class _Examined:
         f, name, at = self.function, self.name, list(zip(points, lengths, strict=True))
         tolerance = max(CLOSE, 10.0 * math.sqrt(eps_of(points[0])))
         if f.value is not None:
-            errors = []
+            errors, wrong = [], 0.0
             for k, (x, s) in enumerate(at):
-                with suppress(ArithmeticError, ValueError):  # outside the domain of the function
-                    errors.append(slope_error(f.grad, f.value, x, s, self.seed + k))
-            wrong, error = max(errors, key=lambda pair: pair[0] - 10.0 * pair[1], default=(0.0, 0.0))
-            ok = not wrong > max(tolerance, 10.0 * error)
+                for shorter in STEPS_OF_DERIVATIVES:  # a function can bend on a long step
+                    with suppress(ArithmeticError, ValueError):  # outside the domain of the function
+                        wrong, error = slope_error(f.grad, f.value, x, shorter * s, self.seed + k)
+                        if not wrong > max(tolerance, 10.0 * error):
+                            break
+                        if shorter == STEPS_OF_DERIVATIVES[-1]:
+                            errors.append(wrong)
+            ok, wrong = not errors, max(errors, default=wrong)
             yield Finding(
                 f"value of {name}", "its slope", f"{wrong:.1g} off", ok, "the gradient is not that of the value"
             )
@@ -353,7 +357,7 @@ class _Examined:
         A step can cross a jump of the Hessian, as those of Huber's function. All of them hardly can.
         """
         reach = length * max(eps_of(x) ** (1.0 / 3.0), ASIDE if self.check.noise else 0.0)
-        return min(self._hessian_error_on(x, length, factor * reach) for factor in HESSIAN_STEPS)
+        return min(self._hessian_error_on(x, length, factor * reach) for factor in STEPS_OF_DERIVATIVES)
 
     def _hessian_error_on(self, x: Array, length: float, reach: float) -> float:
         assert self.function.hessian is not None

@@ -19,7 +19,8 @@ from saddlepoint.parts.functions.probes import NOISE, SHORTEST, UNITS, eps_of_co
 from saddlepoint.parts.functions.smooth import Gradient, Smooth
 
 AXES = 3  # number of coordinates along which the size of a region is searched for
-FARTHEST = 64.0  # longest step of that search, in units of ``length_scale``
+FARTHER = 16  # powers of two by which a step is made longer as long as the gradient does not change
+FARTHEST = 256  # the same, from ``length_scale`` to the longest step
 APART = 2.0  # factor by which the shortest step exceeds the one on which rounding could hide the change of a gradient
 
 
@@ -70,20 +71,13 @@ def plateau(f: Smooth, x: Array, p: Array, noise: float) -> Plateau:
         closer, _ = _change(grad, x, p, np.multiply(sign, draw), shortest / 16.0)
         if 0.0 < closer < 0.25 * change:
             return Plateau(0.0, calls)
-    extent = step if is_flat else 0.0
+    extent, count = step if is_flat else 0.0, math.ceil(math.log2(length / shortest))
     for axis in rng.permutation(m)[:AXES]:
         unit = np.zeros(m)
         unit[axis] = 1.0
         for sign in (1.0, -1.0):
-            low, high = 0, math.ceil(math.log2(FARTHEST * length / shortest))
-            while low < high:  # 2^k times the shortest step is the longest one without a change
-                k = (low + high + 1) // 2
-                change, step = _change(grad, x, p, sign * unit, 2.0**k * shortest)
-                calls += 1
-                if change == 0.0:
-                    low, extent = k, max(extent, step)
-                else:
-                    high = k - 1
+            found, taken = _extent(grad, x, p, sign * unit, shortest, count)
+            extent, calls = max(extent, found), calls + taken
     error = NOISE * max(L * math.sqrt(m) * extent, jump)
     code = eps_of_code(grad, x, p) if math.isnan(f.accuracy) else 0.0
     return Plateau(error if error > 2.0 * NOISE * code * (norm(p) + L * norm(x)) else 0.0, calls + 1)
@@ -94,3 +88,25 @@ def _change(grad: Gradient, x: Array, p: Array, direction: Array, length: float)
     end = x + space_of(x).cast(direction * (length / np.linalg.norm(direction)))
     q = gradient_or_none(grad, end)
     return (math.nan if q is None else norm(q - p)), norm(end - x)
+
+
+def _extent(grad: Gradient, x: Array, p: Array, direction: Array, shortest: float, count: int) -> tuple[float, int]:
+    """The longest step found on which the gradient does not change, and the gradients that were evaluated.
+
+    Steps are ``shortest`` times powers of two, first the power ``count``. As long as nothing changes, the power is
+    raised. After that the interval between a step with a change and one without is halved.
+    """
+    extent, calls, low, high = 0.0, 0, 0, count
+    is_bounded = False  # whether a step with a change is known
+    while low + 1 < high or not is_bounded:
+        k = (low + high) // 2 if is_bounded else high
+        change, step = _change(grad, x, p, direction, math.ldexp(shortest, k))
+        calls += 1
+        if change == 0.0:
+            extent, low = step, k
+            if not is_bounded and k >= count + FARTHEST:
+                break
+            high = high if is_bounded else k + FARTHER
+        else:
+            is_bounded, high = True, k
+    return extent, calls

@@ -22,6 +22,7 @@ from saddlepoint.ground.arrays import (
     eps_of,
     is_array,
     namespace,
+    smallest_of,
     space_of,
     to_host,
 )
@@ -190,6 +191,7 @@ def noise_level(
     size, of_x = sizes([p, x])
     # The points of the line are up to about ``length`` away, and each of n blocks has about 1/sqrt(n) of that.
     rounding = eps * (size + L * np.maximum(of_x, length / math.sqrt(np.size(size))))
+    rounding = rounding + smallest_of(p) * x.shape[0] * (1.0 + L)  # by underflow
     step = length * eps ** (1.0 / 3.0)
     calls = 0
     last: Array | None = None
