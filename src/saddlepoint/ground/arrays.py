@@ -367,6 +367,16 @@ def to_host(array: Any) -> Array:
     return np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array)
 
 
+def numbers_on_host(few: Any) -> Array:
+    """A few numbers as a NumPy array: read together, or one by one where the library lets no array go to the host."""
+    try:
+        return to_host(few)
+    except RuntimeError:
+        rows = [few[k, :] for k in range(few.shape[0])] if len(few.shape) == 2 else [few]
+        read = np.array([[float(row[k]) for k in range(row.shape[0])] for row in rows])
+        return read if len(few.shape) == 2 else read[0]
+
+
 def concat(arrays: Any) -> Array:
     """The vectors joined into one, in their order."""
     parts = list(arrays)

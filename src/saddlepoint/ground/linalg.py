@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import FLOAT64, Array, namespace, rows_like, space_of, to_host
+from saddlepoint.ground.arrays import FLOAT64, Array, namespace, numbers_on_host, rows_like, space_of
 
 
 def inner(a: Array, b: Array) -> float:
@@ -72,7 +72,7 @@ def inners(vectors: Sequence[Array]) -> Array:
         return np.array([[inner(a, b) for b in vectors] for a in vectors])
     xp = namespace(first)
     compute = jax_program(_gram, 0) if xp.__name__.startswith("jax") else _gram
-    return to_host(compute(xp, tuple(vectors)))
+    return numbers_on_host(compute(xp, tuple(vectors)))
 
 
 def lengths(vectors: Sequence[Array]) -> list[float]:
@@ -84,7 +84,7 @@ def lengths(vectors: Sequence[Array]) -> list[float]:
     for k, vector in enumerate(vectors):
         alike.setdefault((vector.shape[0], vector.dtype), []).append(k)
     compute = jax_program(_lengths, 0) if xp.__name__.startswith("jax") else _lengths
-    found = to_host(compute(xp, tuple(tuple(vectors[k] for k in places) for places in alike.values())))
+    found = numbers_on_host(compute(xp, tuple(tuple(vectors[k] for k in places) for places in alike.values())))
     known = dict(zip((k for places in alike.values() for k in places), found.tolist(), strict=True))
     return [
         known[k] if 1e-140 < known[k] < math.inf else norm(vector)  # of others, digits or all may be lost
