@@ -18,6 +18,7 @@ TABLES = {
     "norm2": ("weight = 0.5", lambda: sp.Norm2(0.5)),
     "groups": ('groups = ["a", "b", "a"]\nweight = 0.5', lambda: sp.Groups(["a", "b", "a"], 0.5)),
     "hyperplane": ("a = [1.0, 2.0, 3.0]\nb = 4.0", lambda: sp.Hyperplane([1.0, 2.0, 3.0], 4.0)),
+    "nuclear": ("shape = [1, 3]\nweight = 0.5", lambda: sp.Nuclear((1, 3), 0.5)),
     "group-balls": ("groups = [1, 2, 1]\nradius = 0.5", lambda: sp.GroupBalls([1, 2, 1], 0.5)),
 }
 BASE = """
@@ -97,6 +98,8 @@ BAD = {
     'kind = "box"\nlower = 2.0\nupper = 1.0': "key 'g.simple': lower = 2 and upper = 1 of Box; expected lower <= upper",
     'kind = "ball"\nradius = 1.0\nnorm = [2]': "key 'g.simple': norm of Ball is",
     'kind = "ball"\nradius = "big"': "key 'g.simple.radius' is 'big'; expected a number",
+    'kind = "nuclear"\nweight = 1.0\nshape = [2]': "key 'g.simple': shape of Nuclear is [2]",
+    'kind = "nuclear"\nweight = 1.0\nshape = [1e9, -3]': "key 'g.simple': shape of Nuclear is",
     'kind = "simplex"\ntotal = 0.0': "key 'g.simple': total of Simplex is 0",
     'kind = "groups"\nweight = 1.0\ngroups = [[0, 1], [2]]': "key 'g.simple.groups' has lists within it",
     'kind = "groups"\nweight = -1.0\ngroups = [1, 1, 2]': "weight of Groups",

@@ -16,6 +16,7 @@ from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.oracle import Meter
+from saddlepoint.problems.prox_check import check_first_prox
 from saddlepoint.problems.prox_step import Point, certificate_after, prox_step
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.support import proven_support
@@ -102,6 +103,8 @@ def certify(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
     (m, n), audit = f.shape, Audit(f, Meter())
     x, outside_x = _inside(f.g, wide.of_x.cast(f._point(x, "x", m)), "x")
     y, outside_y = _inside(f.h, wide.of_y.cast(f._point(y, "y", n)), "y")
+    check_first_prox("g", f.g, x)
+    check_first_prox("h", f.h, y)
     proof, stepped = _examined(audit, (x, y)), False
     if f.has_simple:
         after, terms = prox_step(audit.seen, x, y, wide)

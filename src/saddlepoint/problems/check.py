@@ -37,7 +37,6 @@ from saddlepoint.parts.functions.probes import (
     slope_error,
 )
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.parts.simple.watch import refuted_prox
 from saddlepoint.problems.assumptions import ADJOINT, AdjointCheck, GradientCheck, stated_error
 from saddlepoint.problems.prox_check import wrong_prox
 from saddlepoint.problems.refutations import two_answers
@@ -309,8 +308,6 @@ class _Examined:
             wrong = max(self._prox_errors(at))
             advice = "prox(v, t) must be the u with grad(u) + (u - v)/t = 0"
             yield Finding(f"prox of {name}", "its equation", f"{wrong:.1g} off", wrong <= tolerance, advice)
-        if f.simple is not None:
-            yield self._simple(at)
         if f.hessian is not None and self.f.space.is_numpy and points[0].shape[0] <= HESSIAN_SIZE:
             wrong = max(self._hessian_error(x, s) for x, s in at)
             advice = "the Hessian is not the derivative of the gradient"
@@ -341,15 +338,6 @@ class _Examined:
                     wrong = norm(p + (u - v) * (1.0 / t)) - self.check.noise
                     rounding = 32.0 * eps_of(x) * (norm(u) + norm(v)) * (1.0 / t + f.L)
                     yield max(wrong - rounding, 0.0) / max(norm(p) + norm(u - v) / t, math.ulp(0.0))
-
-    def _simple(self, at: list[tuple[Array, float]]) -> Finding:
-        """Whether the prox of the simple term is one of a convex function, and that of its value."""
-        assert self.function.simple is not None
-        points = [x + self._random(x, reach * length) for x, length in at for reach in PROX_REACH]
-        unit = 1.0 / self.function.L if self.function.L > 0.0 else 1.0
-        wrong = refuted_prox(self.function.simple, points, [factor * unit for factor in PROX_STEPS])
-        found = "no contradiction" if wrong is None else "it is none"
-        return Finding(f"simple term of {self.name}", "a prox", found, wrong is None, wrong or "")
 
     def _hessian_error(self, x: Array, length: float) -> float:
         """By how much the Hessian differs from the gradient's change, beside that; the least over several steps.

@@ -152,8 +152,12 @@ class Smooth:
             raise ProblemError(f"{name} was given both rounding and a function as accuracy; expected one of them")
         self.rounding: Rounding | None = as_program(rounding) if bounds is None else bounds
         self.careful = careful
+        if simple is not None and not isinstance(simple, Simple):
+            raise ProblemError(f"simple of {name} is {short_repr(simple)}; expected a Simple, such as L1(0.1)")
         self.simple = simple
         self.prox_of_sum = prox_of_sum
+        if not isinstance(domain, bool):
+            raise ProblemError(f"domain of {name} is {short_repr(domain)}; expected True or False")
         self.domain = domain
         self._plain = None
 

@@ -141,6 +141,8 @@ class Ball(Structured):
     def __init__(self, radius: float = 1.0, norm: Any = 2) -> None:
         self.radius = positive(radius, "radius of Ball")
         self.ball: Structured
+        if not isinstance(norm, str | int | float):
+            raise ProblemError(f'norm of Ball is {short_repr(norm)}; expected 1, 2 or "inf"')
         if norm in ("inf", math.inf):
             self.ball = L1Box(0.0, -self.radius, self.radius)
         elif norm in (1, 2):

@@ -130,7 +130,7 @@ class Simple:
         """p(x); infinite outside the domain, but not for points that are outside only by rounding."""
         if self._value is None:
             raise ProblemError("this Simple was given no value; pass value= to have one")
-        return float(self._value(x))
+        return _as_float(self._value(x), "value")
 
     @property
     def has_value(self) -> bool:
@@ -149,7 +149,7 @@ class Simple:
         """p*(s) = max_x <s, x> - p(x), the support function of a set; infinite outside its domain."""
         if self._conjugate is None:
             raise ProblemError("this Simple was given no conjugate; pass conjugate= to have one")
-        return float(self._conjugate(s))
+        return _as_float(self._conjugate(s), "conjugate")
 
     # -- its domain ----------------------------------------------------------------------------------------------------
 
@@ -299,6 +299,14 @@ class Structured(Simple):
         self.dim, self.separable = dim, separable
         self._value = self._project = self._conjugate = None
         self._diameter = math.inf
+
+
+def _as_float(answer: Any, what: str) -> float:
+    """The answer of a function of the caller as a number."""
+    try:
+        return float(answer)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{what} of Simple returned {short_repr(answer)}; expected a number") from None
 
 
 def on_host(a: Any) -> Array:

@@ -50,7 +50,7 @@ class Partition:
 
     def _make_grid(self, shape: Any, axis: int) -> None:
         sizes = [as_count(size, f"shape of {self.name}") for size in ([shape] if np.ndim(shape) == 0 else shape)]
-        if not -len(sizes) <= axis < len(sizes):
+        if not isinstance(axis, int) or not -len(sizes) <= axis < len(sizes):
             raise ProblemError(f"axis of {self.name} is {axis}; expected one of the {len(sizes)} axes of the shape")
         axis %= len(sizes)
         self._grid = math.prod(sizes[:axis]), sizes[axis], math.prod(sizes[axis + 1 :])
@@ -211,7 +211,7 @@ def _labels_of(groups: Any, name: str) -> tuple[Array, bool]:
 
 
 def _is_group(part: Any) -> bool:
-    return isinstance(part, slice) or np.ndim(part) > 0
+    return isinstance(part, slice | list | tuple | range) or np.ndim(part) > 0
 
 
 def _labels_of_lists(groups: Sequence[Any], name: str) -> tuple[Array, bool]:
@@ -239,7 +239,10 @@ def _members(part: Any, i: int, name: str) -> Array:
         if part.stop is None or part.stop < 0 or (part.start or 0) < 0:
             raise ProblemError(f"group {i} of {name} is {part}; expected a slice with a start and an end from 0 on")
         part = range(part.stop)[part]
-    found = np.asarray(to_host(part)) if is_foreign(part) else np.asarray(part)
+    try:
+        found = np.asarray(to_host(part)) if is_foreign(part) else np.asarray(part)
+    except ValueError:  # lists of different lengths
+        found = np.zeros(0)
     if found.ndim != 1 or found.dtype.kind not in "iu" or found.shape[0] == 0 or found.min() < 0:
         raise ProblemError(f"group {i} of {name} is {short_repr(part)}; expected a list of coordinates from 0 on")
     return found.astype(np.int64)

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from saddlepoint.parts.simple import L1, Ball, Box, GroupBalls, Groups, Hyperplane, NonNegative, Norm2, Simple, Simplex
+from saddlepoint.parts.simple import (
+    L1,
+    Ball,
+    Box,
+    GroupBalls,
+    Groups,
+    Hyperplane,
+    NonNegative,
+    Norm2,
+    Nuclear,
+    Simple,
+    Simplex,
+)
 
 
 class TermKind(NamedTuple):
@@ -27,6 +39,7 @@ TERMS: dict[str, TermKind] = {
     "norm2": TermKind(Norm2, numbers=("weight",), required=("weight",)),
     "groups": TermKind(Groups, arrays=("groups", "weight"), required=("groups", "weight")),
     "hyperplane": TermKind(Hyperplane, arrays=("a",), numbers=("b",), required=("a", "b")),
+    "nuclear": TermKind(Nuclear, numbers=("weight",), words=("shape",), required=("shape", "weight")),
     "group-balls": TermKind(GroupBalls, arrays=("groups", "radius"), required=("groups", "radius")),
 }
 
