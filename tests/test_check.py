@@ -244,13 +244,3 @@ def test_a_cache_of_rounded_points_is_found(digits):
         one(grad=lambda x: cache.setdefault(np.round(x, digits).tobytes(), P * x - 1.0).copy()), [1.03, 2.11, 0.77]
     )
     assert "noise of grad g" in {finding.what for finding in report.problems}, report
-
-
-def test_a_prox_of_ones_own_is_examined():
-    shrink = sp.Simple(lambda v, t: np.sign(v) * np.maximum(np.abs(v) - t, 0.0), lambda x: np.abs(x).sum())
-    hard = sp.Simple(lambda v, t: np.where(np.abs(v) > t, v, 0.0))
-    for term, ok in ((shrink, True), (sp.L1(0.5), True), (hard, False), (sp.Simplex(), True)):
-        report = sp.check(sp.Saddle(sp.Quadratic(2.0, np.ones(6)) + term, sp.Quadratic(1.0), np.ones((6, 4))))
-        (finding,) = (finding for finding in report.findings if finding.what == "simple term of g")
-        assert finding.ok is ok
-        assert ok or "not the prox of a convex function" in finding.advice

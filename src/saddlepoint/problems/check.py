@@ -287,7 +287,7 @@ class _Examined:
             yield Finding(f"{constant} of {self.name}", given, seen, wrong is None, "" if wrong is None else str(wrong))
 
     def _others(self, points: list[Array], lengths: list[float]) -> Iterator[Finding]:
-        """Check everything else that was given: values, a prox, a simple term, a Hessian, that it is quadratic."""
+        """Check everything else that was given: values, a prox, a Hessian, and that the function is quadratic."""
         f, name, at = self.function, self.name, list(zip(points, lengths, strict=True))
         tolerance = max(CLOSE, 10.0 * math.sqrt(eps_of(points[0])))
         if f.value is not None:
