@@ -296,6 +296,42 @@ def test_linear_solvers_of_the_coupling_step_refuse_terms():
             sp.solve(f, method=method)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_anderson_is_fast_although_coordinates_come_to_their_bounds(seed):
+    """The sweep alone takes about 6900 steps. Mixed points outside the domain, and steps that were taken before a
+    coordinate came to its bound, would slow Anderson down.
+    """
+    rng = np.random.default_rng(seed)
+    m, n = 30, 40
+    P, Q = (rng.permutation(np.geomspace(1.0, 300.0, k)) for k in (m, n))
+    g = sp.Quadratic(P, 50.0 * rng.standard_normal(m)) + sp.NonNegative()
+    h = sp.Quadratic(Q, 50.0 * rng.standard_normal(n)) + sp.Box(-0.5, 0.5)
+    A = rng.standard_normal((m, n))
+    f = sp.Saddle(g, h, 5.0 / np.linalg.norm(A, 2) * A)
+    assert sp.solve(f, method="anderson-condat-vu", tol=1e-8, max_calls=300).solved
+
+
+@pytest.mark.parametrize(
+    ("p", "x", "faces"),
+    [
+        (sp.L1(2.0), [0.0, 1.0], [1, 0]),
+        (sp.Box(-1.0, 1.0), [-1.0, 0.0, 1.0], [2, 0, 4]),
+        (sp.NonNegative(), [0.0, 3.0], [2, 0]),
+        (sp.L1(1.0) + sp.Box(-2.0, 2.0), [-2.0, 0.0, 2.0, 1.0], [2, 1, 4, 0]),
+        (sp.Simplex(), [0.0, 1.0], [1, 0]),
+        (sp.Blocks({range(2): sp.Simplex(), range(2, 4): sp.Box(0.0, 1.0)}), [0.0, 1.0, 1.0, 0.5], [1, 0, 4, 0]),
+        ((sp.Quadratic(1.0) + sp.Box(-1.0, 1.0)).simple, [-1.0, 0.5], [2, 0]),
+    ],
+    ids=repr,
+)
+def test_faces_tell_kinks_and_bounds(p, x, faces):
+    assert p.faces(np.array(x)).tolist() == faces
+    f = sp.Saddle(sp.Quadratic(1.0) + p, sp.Quadratic(1.0), np.eye(len(x)))
+    view = rescaled(f, 4.0, 1.0)
+    u, _ = view.to(np.array(x), np.zeros(len(x)))
+    assert view.problem.g.simple.faces(u).tolist() == faces
+
+
 def test_functions_of_ones_own_are_certified_from_values():
     f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
     own = sp.Simple(

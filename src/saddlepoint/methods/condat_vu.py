@@ -32,7 +32,7 @@ from saddlepoint.theory.table1 import scaled_gradient_order
 
 
 class CondatVuState(NamedTuple):
-    """The points x_k and y_k, and A' x_k."""
+    """The points x_k and y_k, and A' x_k; with a simple term of x, a step computes A' x_k itself and keeps it here."""
 
     x: Array
     y: Array
@@ -51,24 +51,27 @@ class CondatVu(Method):
     works: ClassVar[tuple[str, ...]] = ("condat2013", "vu2013", "chambolle2016")
 
     def init(self, f: Saddle, x: Array, y: Array) -> CondatVuState:
-        """The state at the start (x, y); one product."""
-        return CondatVuState(x, y, f.A.tmul(x))
+        """The state at the start (x, y); one product, unless the steps begin with it."""
+        return CondatVuState(x, y, f.A.tmul(x) if f.g.simple is None else 0.0 * y)
 
     def step(self, f: Saddle, s: CondatVuState) -> CondatVuState:
         """The state after one step: a gradient or prox of each function, a product each way."""
         rx, ry, theta = self.steps(f)
         tx, ty = rx / f.mu_x, ry / f.mu_y
+        Atx = s.Atx if f.g.simple is None else f.A.tmul(s.x)
         if self.prox in ("y", "both"):
-            y = f.h.whole_prox(s.y + ty * s.Atx, ty)
+            y = f.h.whole_prox(s.y + ty * Atx, ty)
         else:
             b = 1.0 / (1.0 + ry)
-            y = f.h.simple_prox(b * (s.y + ty * (s.Atx - f.h.grad(s.y) + f.mu_y * s.y)), b * ty)
+            y = f.h.simple_prox(b * (s.y + ty * (Atx - f.h.grad(s.y) + f.mu_y * s.y)), b * ty)
         yb = y + theta * (y - s.y)
         if self.prox in ("x", "both"):
             x = f.g.whole_prox(s.x - tx * f.A.mul(yb), tx)
-            return CondatVuState(x, y, f.A.tmul(x))
+            return CondatVuState(x, y, f.A.tmul(x) if f.g.simple is None else Atx)
         a = 1.0 / (1.0 + rx)
         p = a * (s.x - tx * (f.g.grad(s.x) - f.mu_x * s.x))
+        if f.g.simple is not None:
+            return CondatVuState(f.g.simple_prox(p - (a * tx) * f.A.mul(yb), a * tx), y, Atx)
         x, Atx = coupled_step(f, p, a * tx, yb)
         return CondatVuState(x, y, Atx)
 

@@ -250,6 +250,14 @@ class Simple:
         dual = self.dual_point(s)
         return Pairing(dual, self.outside(x), 0.0, self.fenchel_gap(x, dual))
 
+    def faces(self, x: Array) -> Array:
+        """For each coordinate a number that says at which kink or bound of the function it is; 0.0 if at none.
+
+        Methods that combine points compare it. For a function of one's own only zero counts as a kink.
+        """
+        found: Array = 1.0 * (x == 0.0)
+        return found
+
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """What is proven about each coordinate of the solution: an int8 array of NumPy with values of ``Support``.
 

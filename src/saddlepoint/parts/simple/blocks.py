@@ -137,6 +137,10 @@ class Blocks(Simple):
         offs = (_length(pair.off_x for pair in pairs), _length(pair.off_s for pair in pairs))
         return Pairing(concat(pair.s for pair in pairs), *offs, _sum(pair.gap for pair in pairs))
 
+    def faces(self, x: Array) -> Array:
+        """Those of each block."""
+        return concat(p.faces(part) for p, part in self._on(x))
+
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """What is proven about the coordinates of each block."""
         reach = np.broadcast_to(on_host(reach_w), int(x.shape[0]))

@@ -168,6 +168,11 @@ class L1Box(Structured):
             pairs.append((_positive(-s - weight), _beyond_zero(-lower) - left))
         return pairs
 
+    def faces(self, x: Array) -> Array:
+        """1.0 at zero if there is a weight, 2.0 at the lower bound and 4.0 at the upper one, or their sums."""
+        found: Array = 2.0 * (x <= self.lower.like(x)) + 4.0 * (x >= self.upper.like(x))
+        return found + super().faces(x) if self._normed else found
+
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """At a bound or at zero by the sign of w beyond its error; off them by the distance of x."""
         x, w, reach = on_host(x), on_host(w), on_host(reach_w)

@@ -73,6 +73,10 @@ class Rescaled(Simple):
         """The conjugate weight p*(s/(weight scale))."""
         return self.weight * self.p.conjugate((1.0 / (self.weight * self.scale)) * s)
 
+    def faces(self, u: Array) -> Array:
+        """The kinks and bounds at which scale u is."""
+        return self.p.faces(self.scale * u)
+
     def support(self, u: Array, w: Array, reach_u: float, reach_w: Any) -> Array:
         """That of x = scale u, whose bounds are exchanged if the scale is negative."""
         slope = self.weight * self.scale
