@@ -180,7 +180,7 @@ def starting_point(f: Saddle, x0: Any, y0: Any) -> tuple[Array, Array]:
 def check_condition(f: Saddle) -> None:
     """Refuse a problem whose condition numbers are beyond any arithmetic."""
     for name, number in zip(("L_x/mu_x", "L_y/mu_y", "|A|/sqrt(mu_x mu_y)"), f.numbers, strict=True):
-        if EXTREME < number < math.inf:  # infinite without strong convexity
+        if number > EXTREME and (number < math.inf or f.mu > 0.0):  # infinite without strong convexity
             raise ProblemError(
                 f"{name} is {number:.3g}, and no method can do anything with that in floating-point numbers; "
                 "give a larger mu, or add a multiple of |.|^2 to g or h"
