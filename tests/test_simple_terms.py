@@ -13,6 +13,7 @@ from saddlepoint.methods.needs import missing
 from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.oracle import Meter, metered
 from saddlepoint.problems.transforms import rescaled
+from saddlepoint.solving.target import Target
 from saddlepoint.theory import certificate_from_residuals
 
 TERMS = {
@@ -330,6 +331,17 @@ def test_faces_tell_kinks_and_bounds(p, x, faces):
     view = rescaled(f, 4.0, 1.0)
     u, _ = view.to(np.array(x), np.zeros(len(x)))
     assert view.problem.g.simple.faces(u).tolist() == faces
+
+
+def test_predictions_use_relative_distances_before_they_are_proven():
+    """A relative distance is proven once the distance is below |x| + |y|; turns of methods depend on it before."""
+    f, xs, ys = known_problem("l1", "box", np.random.default_rng(5))
+    target = Target("rtol", 1e-8)
+    far = f.certificate(*f.project(xs + 10.0, ys - 10.0))
+    near = f.certificate(*f.project(xs + 1e-9, ys))
+    assert target.reached(far, xs, ys) == math.inf
+    assert target.estimate(far, xs, ys) == pytest.approx(2.0 * far.distance / distance(xs, ys))
+    assert target.estimate(near, xs, ys) == pytest.approx(target.reached(near, xs, ys))
 
 
 def test_functions_of_ones_own_are_certified_from_values():

@@ -40,7 +40,7 @@ class Standing(NamedTuple):
     Attributes:
         best: the certificate of the best point.
         reached: the certified number that was asked for, at the best point.
-        present: the same at the present point.
+        present: the same at the present point, or an estimate where nothing is proven yet.
         distance: about the distance from the saddle point at which the number is small enough.
     """
 

@@ -54,6 +54,13 @@ class Target(NamedTuple):
         least = (norm(x) + norm(y)) * (1.0 - 1e-12) - certificate.distance
         return certificate.distance / least if least > 0.0 else math.inf
 
+    def estimate(self, certificate: Certificate, x: Array, y: Array) -> float:
+        """The same for predictions: finite where the distance is, although nothing relative may be proven yet."""
+        size = norm(x) + norm(y)
+        if self.argument != "rtol" or not 0.0 < size < math.inf:
+            return self.reached(certificate, x, y)
+        return certificate.distance / max(size - certificate.distance, 0.5 * size)
+
     def recorded(self, record: Record) -> float:
         """The certified number in a record of the history; for a relative distance, the distance itself."""
         return record.gap if self.argument == "gap" else record.distance
