@@ -21,11 +21,13 @@ def test_readme_python(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     space, said = {}, []
     found = blocks("README.md", "python")
-    assert len(found) == 3
+    assert len(found) == 4
     for block in found:
         exec(compile(block, "README.md", "exec"), space)
         assert space["result"].solved
         said.append(capsys.readouterr().out)
+    assert space["sparse"].solved
+    assert space["game"].solved
     (printed,) = blocks("README.md", "text")
     assert shape(said[0]) == shape(printed)
     (cited,) = blocks("README.md", "bibtex")
