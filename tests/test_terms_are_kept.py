@@ -67,7 +67,7 @@ def test_a_checkpoint_of_another_term_is_refused(term, other, tmp_path):
 def test_a_ready_function_with_a_term_is_no_ready_function_any_more():
     g = sp.Quadratic(2.0, [1.0, 2.0]).replace(simple=sp.L1(0.5))
     assert type(g) is sp.Smooth
-    assert (g.has_prox, g.separable) == (False, False)
+    assert (g.has_whole_prox, g.separable) == (False, False)
     assert g.trusted
     assert g.quadratic  # its gradient is still affine, so that nothing is assumed about exp and log
     assert not sp.Saddle(g, sp.Quadratic(1.0), np.eye(2)).assumes
