@@ -44,6 +44,7 @@ class Reached(NamedTuple):
 
     best: float = math.inf
     present: float = math.inf
+    estimate: float = math.inf  # at the present point, for predictions: see ``Target.estimate``
 
 
 class StoppedByCallback(Exception):  # noqa: N818 - a signal within the run, not an error
@@ -98,7 +99,6 @@ class Monitor:
         self.audit, self.state, self.bar, self.report, self.callback = audit, state, bar, report, callback
         self.certificate: Certificate = NO_CERTIFICATE  # of the best point
         self.reached = Reached()
-        self.estimate = math.inf  # ``Target.estimate`` at the present point
         self.host_best: tuple[Point, Certificate] | None = None  # a copy here, where parts of the problem can be lost
         self.examined = set() if audit.needed else set(EXAMINATIONS)  # which ones were made in this session
         self.floor: tuple[Certificate, float] | None = None  # precision at the best point, where it was needed
@@ -128,7 +128,7 @@ class Monitor:
     def standing(self) -> Standing:
         """Where the run stands, for the choice of methods."""
         distance = self.state.target.as_distance(self.f, *self.state.best)
-        return Standing(self.certificate, self.reached.best, self.estimate, distance)
+        return Standing(self.certificate, self.reached.best, self.reached.estimate, distance)
 
     def check(self, x: Array, y: Array) -> Status | None:
         """Take a certificate, call the callback, and return the status of the run if it is over."""
@@ -155,12 +155,12 @@ class Monitor:
             x, y = self.f.project(space.of_x.cast(x), space.of_y.cast(y))
             point, certificate = self.certified((x, y))
             best, present = self.reached.best, self.measure_reached(certificate, point)
-            self.estimate = self.state.target.estimate(certificate, *point) if self.mu_known else present
+            estimate = self.state.target.estimate(certificate, *point) if self.mu_known else present
             self.state.monitor.checks += 1
             if present < PROGRESS * best:
                 self.note_progress()
             better = present < best or self.certificate is NO_CERTIFICATE
-            self.reached = Reached(present if better else best, present)
+            self.reached = Reached(present if better else best, present, estimate)
             if better:
                 self.state.best, self.certificate = point, certificate
                 self.audit.keep(another=True)
