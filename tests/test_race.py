@@ -294,3 +294,13 @@ def test_anderson_remembers_less_where_products_cost_less_than_mixing():
     assert size(eye_array(1000).tocsr()) == 100
     assert 20 < size(eye_array(6000).tocsr()) < 50
     assert size(eye_array(100_000).tocsr()) == 20
+
+
+def test_a_step_that_takes_many_products_is_worth_a_longer_memory():
+    """The implicit step of IMEX takes many products, so that the mixing is a small part of it."""
+    from scipy.sparse import eye_array
+
+    own = [sp.Smooth(lambda v: 1e-3 * v + np.tanh(v), mu=1e-3, L=1.001) for _ in range(2)]
+    plan = choose(sp.Saddle(*own, 50.0 * eye_array(10_000).tocsr()))
+    windows = {method.label: method.window for method in plan.methods if isinstance(method, Anderson)}
+    assert windows["anderson-imex"] > windows["anderson-condat-vu"]

@@ -63,6 +63,7 @@ STEP = 300_000  # numbers that could be read from memory while a step of Anderso
 FLOPS = 4.0  # multiplications of a factorisation in the time in which one number is read
 MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least
+IMPLICIT = 8.0  # products each way of a step of IMEX, at least, where it is chosen: it solves a linear system
 ROUNDS = 10  # rounds of an engine; Anderson is used on shards where reading A takes longer than these
 BANDWIDTH = 5e9  # bytes a second at which a worker reads its shard
 
@@ -115,7 +116,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         side = "g" if f.h.simple is None else "h" if f.g.simple is None else "g and h"
         reason = f"{side} has a simple term" if len(side) == 1 else "g and h have simple terms"
         return Plan((Anderson(CondatVu(), steps), LPDGS()), reason, 2, dict(costs or {}))
-    sweep, imex = Anderson(CondatVu(), steps), make_method("anderson-imex", window=steps)
+    sweep, imex = Anderson(CondatVu(), steps), make_method("anderson-imex", window=mixed_steps(f, IMPLICIT))
     quadratic, room = f.g.quadratic and f.h.quadratic, 2 * LEAST * sum(f.shape) <= MEMORY
     if quadratic and gradient_cost(costs) < DEAR and worth_factorising(f):
         return Plan((Direct(), Krylov(), LPDGS()), "g and h are quadratic, and a factorisation takes little")
@@ -148,13 +149,14 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     return Plan(methods, reason, turns, dict(costs or {}), rates, first_turn)
 
 
-def mixed_steps(f: Saddle) -> int:
+def mixed_steps(f: Saddle, products: float = 1.0) -> int:
     """How many steps Anderson remembers: fewer where memory is short, or where products take less time than mixing.
 
-    A step of the mixing reads the memory about three times, and on average half of it is filled.
+    A step of the mixing reads the memory about three times, and on average half of it is filled. The step of the method
+    takes this many ``products`` with A and as many with A'.
     """
     size = sum(f.shape)
-    traffic = 2.0 * (STEP + 2.0 * entries(f.A)) / (1.5 * size)
+    traffic = 2.0 * products * (STEP + 2.0 * entries(f.A)) / (1.5 * size)
     return int(min(100.0, max(LEAST, min(traffic, MEMORY / (2 * size)))))
 
 
