@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 from saddlepoint.apps.centred import Centred, centred
 from saddlepoint.apps.forming import EPS, UP, formed
 from saddlepoint.apps.structure import Structure, not_negative, positive
-from saddlepoint.apps.working_set import FEATURES, few_features
+from saddlepoint.apps.working_set import few_features
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
@@ -95,7 +95,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         unit = scale * math.sqrt(D.shape[0]) / D.norm if D.norm > 0.0 else scale
         tol, left, start = positive(self.tol, "tol") * unit, self.max_seconds, None
         has_matrix = isinstance(D, DenseCoupling | SparseCoupling)
-        if self.structure is None and self.l1 > 0.0 and has_matrix and D.shape[1] > FEATURES:
+        if self.structure is None and self.l1 > 0.0 and has_matrix:
             term = partial(self._l1_box, n_features=n_features)
             start = few_features(f.g, D.matrix(), risk, term, float(self.l2), tol, self.max_seconds)
             left = None if left is None else max(left - (time.monotonic() - began), 1e-3)

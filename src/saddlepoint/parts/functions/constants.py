@@ -21,6 +21,7 @@ from saddlepoint.parts.functions.smooth import Gradient
 
 DENSE = ALL_EIGENVALUES  # largest size of a matrix of which all eigenvalues are computed
 WIDE = 500  # up to this many rows, the eigenvalues of a matrix with more columns than rows are computed
+MARGIN = 1.1  # factor on the quick estimate of the norm of such a matrix, which errs by a few percent
 ROUNDING = 32 * float(np.finfo(np.float64).eps)  # usual relative error of a computed largest eigenvalue
 
 
@@ -56,8 +57,9 @@ def _proven_ends(P: Coupling) -> Ends:
 def gram_bounds(D: Coupling) -> tuple[float, float]:
     """Bounds on the smallest and largest eigenvalue of D'D; the lower one is proven."""
     rows, columns = D.shape
-    needed = columns <= rows or rows <= WIDE  # the smallest eigenvalue of a wide D is 0
-    if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE and needed:
+    if isinstance(D, DenseCoupling) and columns > rows > WIDE:  # the smallest eigenvalue is 0
+        return 0.0, (MARGIN * D.norm) ** 2
+    if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
         gram, terms = _gram(D, columns <= rows)
         try:
             ends = _gram_ends(_on_host(gram), terms)
