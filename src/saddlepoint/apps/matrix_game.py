@@ -36,7 +36,8 @@ from saddlepoint.theory.exploitability import UNIT, exploitability_bound, produc
 DEFAULT_TOL = 1e-6  # exploitability to reach if none is given, relative to half the range of the payoffs
 SUM_ERROR = 1e-9  # |sum(v) - 1| up to which a given vector counts as probabilities
 SOLVER_SHARE = 0.5  # exploitability that the solver is asked for, relative to tol: the rest is left to rounding
-LARGE = 250  # choices of a player from which first-order methods are faster
+LARGE = 250  # choices of a player from which only first-order methods are used
+CALLS = 20_000  # calls of first-order methods before the augmented Lagrangian takes over
 PATIENCE = 40  # outer steps of the solver in which the exploitability must be halved, or the run ends
 
 
@@ -248,15 +249,19 @@ class MatrixGame:
 def _solve_mixed(A: Any, tol: float, max_seconds: float | None, progress: bool) -> tuple[Array, Array]:
     """Mixed strategies of the rows and of the columns with an exploitability of about ``tol``, if all goes well.
 
-    Small games are solved by the augmented Lagrangian of ``ConstrainedGame``, whose steps solve linear systems, and
-    large ones by first-order methods over simplices. In both, x minimises and y maximises: hence x chooses the columns
-    and y the rows.
+    This is a saddle problem with the two simplices as simple terms, whose duality gap is the exploitability. Where
+    first-order methods take too long on a small game, the augmented Lagrangian of ``ConstrainedGame`` takes over. In
+    both, x minimises and y maximises: hence x chooses the columns and y the rows.
     """
-    m, n = A.shape
-    if max(m, n) >= LARGE:
-        large = Saddle(simple.Simplex(), simple.Simplex(), A.T)
-        point = solve(large, gap=tol, max_seconds=max_seconds, progress=progress)
-        return point.y, point.x
+    began, (m, n) = time.monotonic(), A.shape
+    f = Saddle(simple.Simplex(), simple.Simplex(), A.T)
+    start = np.full(n, 1.0 / n), np.full(m, 1.0 / m)
+    calls = CALLS if max(m, n) < LARGE else None
+    result = solve(f, *start, gap=tol, max_calls=calls, max_seconds=max_seconds, progress=progress, history=False)
+    left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
+    if result.certificate.gap <= tol or calls is None or (left is not None and left <= 0.0):
+        return np.asarray(result.y), np.asarray(result.x)
+    max_seconds = left
     game = ConstrainedGame(A.T, Simplex(n), Simplex(m))
     seen: list[float] = []
 
