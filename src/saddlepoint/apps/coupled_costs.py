@@ -19,7 +19,8 @@ from typing import Any
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.functions import Quadratic, Smooth
-from saddlepoint.problems.saddle import Saddle, require_strongly_convex
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.strength import require_strongly_convex
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 

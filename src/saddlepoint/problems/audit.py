@@ -28,6 +28,7 @@ from saddlepoint.parts.functions.probes import (
     slope_difference,
 )
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.assumed import assumed_of_arithmetic, given_mu
 from saddlepoint.problems.assumptions import SLACK, AdjointCheck, GradientCheck, larger_norm, stated_error
 from saddlepoint.problems.examined import Examined
 from saddlepoint.problems.noise import NEARBY, UNEXAMINED, MeasuredNoise
@@ -35,7 +36,7 @@ from saddlepoint.problems.oracle import ORACLES, Meter, MeteredCoupling
 from saddlepoint.problems.prox_check import examine_prox, has_own_term
 from saddlepoint.problems.prox_step import Point, certificate_after, prox_step
 from saddlepoint.problems.refutations import other_slope
-from saddlepoint.problems.saddle import Saddle, assumed_of_arithmetic, given_mu
+from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.terms import subgradient
 from saddlepoint.theory.certificate import Certificate, distance_bound
 

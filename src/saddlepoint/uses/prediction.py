@@ -10,7 +10,8 @@ from typing import Any
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
 from saddlepoint.methods.registry import make_method, method_names, promised_rows
-from saddlepoint.problems.saddle import Saddle, require_strongly_convex
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.strength import require_strongly_convex
 from saddlepoint.solving.auto import choose, recommend
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
 from saddlepoint.theory.dippa import dippa_calls

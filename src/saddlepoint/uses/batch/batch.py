@@ -24,7 +24,8 @@ from saddlepoint.ground.arrays import Array, Space, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.saddle import Saddle, require_strongly_convex
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.strength import require_strongly_convex
 from saddlepoint.theory.certificate import (
     BlockCertificates,
     Certificate,

@@ -13,7 +13,8 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.direct import Direct
 from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import make_method
-from saddlepoint.problems.saddle import Saddle, require_strongly_convex
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.strength import require_strongly_convex
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve

@@ -19,7 +19,8 @@ from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.examined import Examined
-from saddlepoint.problems.saddle import Saddle, require_strongly_convex
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.problems.strength import require_strongly_convex
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.options import SolveOptions, starting_point
 from saddlepoint.solving.result import Result

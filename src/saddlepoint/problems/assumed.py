@@ -1,0 +1,45 @@
+"""What certificates rest on beside the arithmetic of a query, in sentences."""
+
+from __future__ import annotations
+
+import math
+
+from saddlepoint.ground.rounding import ELEMENTARY
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.functions.accuracy import StatedBounds
+from saddlepoint.parts.functions.smooth import Smooth
+
+
+def given_mu(name: str, f: Smooth) -> str:
+    """The beginning of a sentence about the mu of a function whose constants are claims of the caller."""
+    return f"The strong convexity mu of {name} is {'unknown' if math.isnan(f.mu) else f'{f.mu:.6g}, as given'}"
+
+
+def assumed_of_arithmetic(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
+    """What certificates assume about how gradients and products are computed, in sentences."""
+    found = []
+    for name, f in (("g", g), ("h", h)):
+        if math.isnan(f.accuracy):
+            found.append(
+                f"The gradient of {name} is computed to within two units of rounding of its length plus L times the "
+                "length of the point, apart from the noise that is found in it."
+            )
+        elif f.accuracy > 0.0 or isinstance(f.rounding, StatedBounds):
+            found.append(f"The gradient of {name} is as accurate as was stated.")
+        elif f.trusted and not f.quadratic:
+            found.append(
+                f"The functions exp, log and tanh in the gradient of {name} err by at most {ELEMENTARY:g} eps."
+            )
+    for name, f in (("g", g), ("h", h)):
+        if f.simple is not None and not f.simple.structured:
+            found.append(f"The simple term of {name} is convex, and its prox and its value are as given.")
+        if f.simple is not None and not f.trusted:
+            found.append(
+                f"The smoothness L of {name} is {f.L:.6g}, by which its support and rounding to its domain are counted."
+            )
+    if not A.has_entries:
+        found.append(
+            "Products with A and with its transpose are right to two units of rounding of |A| |y|, apart from the "
+            "errors that are found in them."
+        )
+    return tuple(found)

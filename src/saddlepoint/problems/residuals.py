@@ -1,0 +1,201 @@
+"""One query of the oracle at a point: the lengths of the residuals there, with bounds on their rounding errors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.ground.arrays import FLOAT64, Array, Space, detached, eps_of, is_array, is_foreign, smallest_of
+from saddlepoint.ground.compensated import Accumulator, Sum
+from saddlepoint.ground.linalg import lengths, norm, squared_together
+from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.validation import as_vector
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.functions.accuracy import error_from_sizes
+from saddlepoint.parts.functions.probes import eps_of_code
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.terms import NO_TERM, Term, term_at
+
+
+class Query(NamedTuple):
+    """Gradients and products at a point.
+
+    Attributes:
+        x, y: the point, in float64.
+        at_x, at_y: the same in the dtypes in which the gradients were taken.
+        gx, hy: the gradients.
+        Ay, Atx: the products.
+        of_x, of_y: what the simple terms of x and of y add to the certificate.
+    """
+
+    x: Array
+    y: Array
+    at_x: Array
+    at_y: Array
+    gx: Array
+    hy: Array
+    Ay: Array
+    Atx: Array
+    of_x: Term = NO_TERM
+    of_y: Term = NO_TERM
+
+
+class Residuals:
+    """The parts of a saddle problem, and the arithmetic of a query. ``Saddle`` adds what is proven from it."""
+
+    g: Smooth
+    h: Smooth
+    A: Coupling
+    space: Space
+    L_x: float
+    L_y: float
+    blocks = 1  # number of independent problems that this one consists of
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of variables of x and of y."""
+        return self.A.shape
+
+    @property
+    def has_simple(self) -> bool:
+        """Whether g or h has a simple term, such as a constraint."""
+        return self.g.simple is not None or self.h.simple is not None
+
+    def _with_terms(self, query: Query) -> Query:
+        """The query with what the simple terms add to the certificate."""
+        if not self.has_simple:
+            return query
+        with np.errstate(all="ignore"), self.space.exact_products():
+            return query._replace(
+                of_x=term_at(self.g, query.x, query.gx + query.Ay), of_y=term_at(self.h, query.y, query.hy - query.Atx)
+            )
+
+    def _query(self, x: Array, y: Array) -> Query:
+        """The gradients and products at (x, y), in float64 where the functions allow it."""
+        wide = self.space.wide
+        x, y = self._point(x, "x", self.shape[0]), self._point(y, "y", self.shape[1])
+        x64, y64 = wide.of_x.cast(x), wide.of_y.cast(y)
+        with np.errstate(all="ignore"), self.space.exact_products():
+            Ay, Atx = self.A.both(x64, y64)
+            at_x, at_y = self._argument(self.g, x, x64), self._argument(self.h, y, y64)
+            at_x, at_y = self.g.inside(at_x), self.h.inside(at_y)
+            return Query(x64, y64, at_x, at_y, self.g.grad(at_x), self.h.grad(at_y), Ay, Atx)
+
+    def _residuals(self, query: Query) -> tuple[Any, Any, Any, Any]:
+        """The norms |Fx| and |Fy| at (x, y), and bounds on their rounding errors; of a batch, those of each block."""
+        x, y, at_x, at_y, gx, hy, Ay, Atx, *_ = query
+        with np.errstate(all="ignore"), self.space.exact_products():
+            Rx, Ry = gx + Ay, hy - Atx
+            twice_x = twice_y = 0.0  # errors of a sum of three vectors, which is rounded twice
+            if query.of_x.slope is not None:
+                Rx, twice_x = Rx + query.of_x.slope, 2.0 * eps_of(Rx) * norm(Rx)
+            if query.of_y.slope is not None:
+                Ry, twice_y = Ry + query.of_y.slope, 2.0 * eps_of(Ry) * norm(Ry)
+            of_x, of_y = (Rx, gx, x, *_rounding(self.g, at_x)), (Ry, hy, y, *_rounding(self.h, at_y))
+            (Fx, *sizes_x, scale_x), (Fy, *sizes_y, scale_y) = self._lengths(of_x, of_y)
+            error_x, error_y = self._gradient_errors(query, sizes_x, sizes_y)
+            eps_x, eps_y = max(eps_of(gx), eps_of(Ay)), max(eps_of(hy), eps_of(Atx))
+            error_x = error_x + gamma(self.A.sum_length, eps_of(Ay)) * scale_x + self._norm_error(0, eps_x) * Fx
+            error_y = error_y + gamma(self.A.T.sum_length, eps_of(Atx)) * scale_y + self._norm_error(1, eps_y) * Fy
+            error_x, error_y = error_x + twice_x, error_y + twice_y
+            return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
+
+    def _careful_residuals(self, query: Query) -> tuple[Any, Any, Any, Any] | None:
+        """The same with products in about twice the digits; None if A has none."""
+        x, y, at_x, at_y, gx, hy, *_ = query
+        with np.errstate(all="ignore"), self.space.exact_products():
+            Ay, Atx = self.A.careful_mul(y), self.A.T.careful_mul(x)
+            if Ay is None or Atx is None:
+                return None
+            Rx = _careful_sum(self.g, at_x, gx, Ay, query.of_x.slope)
+            Ry = _careful_sum(self.h, at_y, hy, Atx, query.of_y.slope, -1.0)
+            of_x = Rx.hi, gx, x, *_rounding(self.g, at_x), Rx.error
+            of_y = Ry.hi, hy, y, *_rounding(self.h, at_y), Ry.error
+            (Fx, *sizes_x, more_x, _), (Fy, *sizes_y, more_y, _) = self._lengths(of_x, of_y)
+            error_x, error_y = self._gradient_errors(query, sizes_x, sizes_y, careful=True)
+            error_x = error_x + more_x + self._norm_error(0, eps_of(Rx.hi)) * Fx
+            error_y = error_y + more_y + self._norm_error(1, eps_of(Ry.hi)) * Fy
+            return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
+
+    def _likely_errors(self, x: Array, y: Array) -> tuple[Any, Any]:
+        """About the rounding errors of the two parts of the field at (x, y)."""
+        query = self._query(x, y)
+        with np.errstate(all="ignore"):
+            of_x, of_y = (query.Ay, query.gx, query.x), (query.Atx, query.hy, query.y)
+            (*sizes_x, at_x, scale_x), (*sizes_y, at_y, scale_y) = self._lengths(of_x, of_y)
+            L_x, L_y = self._smoothness
+            scale_x, scale_y = (s / math.sqrt(A.sum_length) for s, A in ((scale_x, self.A), (scale_y, self.A.T)))
+            error_x = 2.0 * max(map(eps_of, of_x)) * (sum(sizes_x) + L_x * at_x + scale_x)
+            error_y = 2.0 * max(map(eps_of, of_y)) * (sum(sizes_y) + L_y * at_y + scale_y)
+        return error_x, error_y
+
+    def _gradient_errors(
+        self, query: Query, sizes_x: list[Any], sizes_y: list[Any], careful: bool = False
+    ) -> tuple[Any, Any]:
+        """Bounds on the errors of the two gradients, from the sizes of gradient, point and bounds on the entries."""
+        errors = []
+        for f, L, at, p, (size, length, *entries) in (
+            (self.g, self._smoothness[0], query.at_x, query.gx, sizes_x),
+            (self.h, self._smoothness[1], query.at_y, query.hy, sizes_y),
+        ):
+            known = careful and f.careful is not None
+            rounding = entries[0] if entries and not known else 0.0 * size
+            eps = max(eps_of(at), eps_of_code(f.grad, at, p) if math.isnan(f.accuracy) else eps_of(p))
+            errors.append(error_from_sizes(f, L, eps, rounding, size, length))
+        return errors[0], errors[1]
+
+    def _norm_error(self, side: int, eps: float) -> float:
+        """The relative error of the norm of a residual, and of the sum that the residual is."""
+        return gamma(self.shape[side] // self.blocks + 4, eps)
+
+    def _with_underflow(
+        self, query: Query, error_x: Any, error_y: Any, sizes_x: list[Any], sizes_y: list[Any]
+    ) -> tuple[Any, Any]:
+        """The errors with what underflow adds: each term of a sum can change by the smallest positive number."""
+        lost = max(map(smallest_of, query[4:8])) * (sum(self.shape) / self.blocks) ** 1.5
+        lost = lost * (sum(sizes_x[:2]) + sum(sizes_y[:2]) + error_x + error_y > 0.0)
+        return error_x + lost, error_y + lost
+
+    def _lengths(self, of_x: tuple[Array, ...], of_y: tuple[Array, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The norms of some vectors, the third being x and y, followed by the rounding scales of A y and of A' x."""
+        squared_together(*of_x)
+        sizes = lengths([*of_x, *of_y]) if self.space.sides is None else [*lengths(of_x), *lengths(of_y)]
+        sizes_x, sizes_y = sizes[: len(of_x)], sizes[len(of_x) :]
+        return (*sizes_x, self.A.rounding_scale(of_y[2])), (*sizes_y, self.A.T.rounding_scale(of_x[2]))
+
+    @property
+    def _smoothness(self) -> tuple[Any, Any]:
+        """The constants L of g and of h; of a batch, those of each block."""
+        return self.L_x, self.L_y
+
+    def _point(self, point: Any, name: str, size: int) -> Array:
+        """The point as a vector of this size; a ProblemError if it cannot be one."""
+        if type(point) is np.ndarray and point.dtype is FLOAT64 and point.shape == (size,):
+            return point
+        fits = is_array(point) and point.shape == (size,) and (is_foreign(point) or point.dtype.kind == "f")
+        vector: Array = detached(point) if fits else as_vector(point, name, size)
+        return vector
+
+    def _argument(self, function: Smooth, x: Array, x64: Array) -> Array:
+        """The point in float64; in the problem's dtype for functions of other libraries, which may need that."""
+        return x64 if self.space.is_numpy or function.space is not None else self.space.cast(x)
+
+
+def _rounding(f: Smooth, x: Array) -> tuple[Array, ...]:
+    """The bounds on the errors of the entries of the gradient at x, if the function has some."""
+    return () if f.rounding is None else (f.rounding(x),)
+
+
+def _careful_sum(f: Smooth, x: Array, p: Array, product: Sum, slope: Array | None, sign: float = 1.0) -> Sum:
+    """The gradient at x, which is p as computed, plus or minus a product, plus a slope, in about twice the digits."""
+    total = Accumulator(0.0 * product.hi)
+    total.add_sum(Sum(sign * product.hi, sign * product.lo, product.error))
+    if f.careful is None:
+        total.add(p)
+    else:
+        total.add_sum(Sum(*f.careful(x)))
+    if slope is not None:
+        total.add(slope)
+    return total.total()
