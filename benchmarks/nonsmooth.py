@@ -34,7 +34,8 @@ LONG = 10.0  # seconds after which a peer is not asked for more accuracy
 
 TEXT = """# Constraints and nonsmooth terms beside other solvers
 
-Seconds (wall-clock, and CPU in the next column) of one call on one thread, the faster of {runs} runs, all in one run of
+Seconds (wall-clock, and CPU in the next column) of one call on one thread, the fastest of {runs} runs;
+ours and the peers of a task in the same run of
 this script. Every solver is asked for the accuracy in the column "task": this library once, because it proves its
 error; a peer with smaller and smaller tolerances, and the first that is accurate enough counts. The true error is the
 distance to an answer that was proven to be more accurate. Calls that compile (Numba, CVXPY) are made once before.
