@@ -45,7 +45,7 @@ class PDHGState(NamedTuple):
 class PDHG(Method):
     """The primal-dual hybrid gradient method."""
 
-    weight: float | None = float_option(None, "weight of x beside y; None = by the sizes of the domains")
+    weight: float | None = float_option(None, "weight of x beside y; None = by the domains or L")
 
     needs: ClassVar[Needs] = Needs(mu=False, strong=False, smooth=False)
     complexity: ClassVar[Complexity] = Complexity("1/gap, without mu")
@@ -65,11 +65,16 @@ class PDHG(Method):
         return PDHGState(x, y, f.A.mul(y), Atx, s.weight)
 
     def first_weight(self, f: Saddle) -> float:
-        """The weight at the start: the diameter of the domain of y beside that of x, where both are known."""
+        """The weight at the start: the diameter of the domain of y beside that of x, where both are known.
+
+        Otherwise it is sqrt(L_x/L_y). Both change as the steps have to when variables are rescaled.
+        """
         if self.weight is not None:
             return self.weight
         size_x, size_y = (_diameter(g, n) for g, n in zip((f.g, f.h), f.shape, strict=True))
-        return size_y / size_x if 0.0 < size_x < math.inf and 0.0 < size_y < math.inf else 1.0
+        if 0.0 < size_x < math.inf and 0.0 < size_y < math.inf:
+            return size_y / size_x
+        return math.sqrt(f.L_x / f.L_y) if f.L_x > 0.0 and f.L_y > 0.0 else 1.0
 
     def cost(self, f: Saddle) -> dict[str, int]:
         """A step costs one gradient of each function and one product each way."""

@@ -67,7 +67,7 @@ class Halpern(Wrapper):
         found = length(after, s.inner, self.scales(f, after))
         total, first = s.total + 1, found if s.k == 0 else s.first
         if s.k > 0 and self.is_over(s, found, total):
-            anchor = self.reweighted(after, s.anchor)
+            anchor = self.reweighted(f, after, s.anchor)
             return HalpernState(after.x, after.y, anchor, anchor, 0, total, found, found)
         states = zip(arrays(after), arrays(s.inner), arrays(s.anchor), strict=True)
         share = (s.k + 1.0) / (s.k + 2.0)
@@ -86,14 +86,15 @@ class Halpern(Wrapper):
         given = self.method.weights(f)
         return given.get("x", 1.0), given.get("y", 1.0)
 
-    def reweighted(self, after: Any, anchor: Any) -> Any:
+    def reweighted(self, f: Saddle, after: Any, anchor: Any) -> Any:
         """The state with a weight for the next epoch that would have balanced the ways of x and of y in this one."""
-        if not isinstance(after, PDHGState) or self.weighting == "fixed":
+        if not isinstance(self.method, PDHG) or not isinstance(after, PDHGState) or self.weighting == "fixed":
             return after
         dx, dy = norm(after.x - anchor.x), norm(after.y - anchor.y)
         if not (0.0 < dx < math.inf and 0.0 < dy < math.inf):
             return after
-        return after._replace(weight=min(max(math.sqrt(after.weight * dy / dx), LIMITS[0]), LIMITS[1]))
+        least, most = (limit * self.method.first_weight(f) for limit in LIMITS)
+        return after._replace(weight=min(max(math.sqrt(after.weight * dy / dx), least), most))
 
 
 def drawn_back(new: Array, old: Array, anchor: Array, share: float) -> Array:
