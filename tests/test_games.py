@@ -147,7 +147,7 @@ def test_badly_scaled_constraints(method):
 def test_costs_in_mixed_strategies():
     """Quadratic and entropy costs on the simplex, against Clarabel."""
     p, q = sp.Quadratic(np.linspace(0.5, 2, 6), np.linspace(0, 1, 6)), sp.Entropy(1e-3, 1.0)
-    found = ConstrainedGame.mixed(PAYOFF, p, 0.3 * q).solve(tol=1e-8)
+    found = ConstrainedGame.mixed(PAYOFF, p, 0.3 * q).solve(tol=1e-11)
     assert found.solved, found
     # max_y (A'x)'y - 0.3 sum y log y over the simplex is 0.3 log sum exp(A'x/0.3), where all y are above 1e-3
     assert found.y.min() > 1e-3

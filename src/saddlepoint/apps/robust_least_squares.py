@@ -97,7 +97,7 @@ class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], [1.0, 0.0, 2.0, 3.0]
         >>> model = RobustLeastSquares(radius=0.5).fit(X, y)
         >>> model.coef_.round(3), model.interval_
-        (array([0.537, 0.394]), Interval(lower=0.903867082..., upper=0.903867082...))
+        (array([0.537, 0.394]), Interval(lower=0.9038670..., upper=0.9038670...))
     """
 
     def __init__(

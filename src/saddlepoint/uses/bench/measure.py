@@ -126,10 +126,10 @@ def measure_along(
 
 
 def gradient_methods() -> list[str]:
-    """The registered methods that need no prox and work for any g and h."""
-    return [info.name for info in methods() if info.oracle == "gradients"]
+    """The registered methods that need no prox and work for any g and h, and have a bound with strong convexity."""
+    return [info.name for info in methods() if info.oracle == "gradients" and make_method(info.name).needs.strong]
 
 
 def chain_methods() -> list[str]:
     """The registered methods that can run on the chain: they need gradients, or quadratic functions."""
-    return [info.name for info in methods() if info.oracle in ("gradients", "quadratic")]
+    return [*gradient_methods(), *(info.name for info in methods() if info.oracle == "quadratic")]
