@@ -218,6 +218,8 @@ def everything(**changes):
             accuracy=1e-15,
             rounding=lambda x: 1e-15 * np.abs(x),
             careful=lambda x: (P * x, 0.0 * x, 1e-15 * np.abs(x)),
+            simple=sp.L1(0.5),
+            prox_of_sum=lambda v, t: sp.L1(0.5).prox(v, t) / (1 + t * P),
             **({"mu": 1.0, "L": 2.0, "trusted": True} | more),
         )
 
@@ -229,7 +231,7 @@ CHANGED = {
     "grad": lambda x: 2.0 * x, "mu": 0.5, "L": 70.0, "value": lambda x: 0.0, "prox": lambda v, t: v, "dim": N,
     "space": sp.Quadratic(np.ones(N, dtype=np.float32)).space, "quadratic": True, "hessian": lambda x: np.eye(N),
     "restrict": lambda rows: sp.Quadratic(1.0), "trusted": False, "accuracy": 1e-9, "rounding": lambda x: 0.0 * x,
-    "careful": lambda x: (x, x, x),
+    "careful": lambda x: (x, x, x), "simple": sp.L1(2.0), "prox_of_sum": lambda v, t: v, "domain": True,
 }  # fmt: skip
 
 
@@ -246,9 +248,11 @@ def test_replace_changes_one_thing_and_keeps_the_rest(f, argument):
     lost = {} if argument not in ("grad", "mu", "L") else {"trusted": False}
     if argument == "grad":
         lost |= {"accuracy": None, "rounding": None, "careful": None}
+    if argument == "simple":  # what is known of the function alone is not known of the sum
+        lost |= {"restrict": None, "prox_of_sum": None}
     assert told(g) == before | lost | change
     assert told(f) == before
-    functions = ("grad", "value", "prox", "hessian", "restrict")
+    functions = ("grad", "value", "prox", "hessian", "restrict", "simple", "prox_of_sum")
     assert type(g) is (sp.Smooth if argument in functions else type(f))
     assert f.replace(**(change | {"trusted": True})).trusted
 
@@ -303,12 +307,14 @@ def test_transforms_keep_what_they_can(name, trusted):
     f = problem(trusted)
     g = TRANSFORMS[name](f)
     missing = {argument for argument, value in told(g).items() if value is None} - {"careful"}
-    assert missing == ({"prox"} if name == "a sum" else set())  # no sum of two such functions has a cheap prox
+    lost = {"prox", "prox_of_sum", "restrict"} if name == "a sum" else set()  # no sum of two such has a cheap prox
+    assert missing == lost
     assert (g.dim, g.space, g.quadratic) == (f.g.dim, f.g.space, f.g.quadratic)
     constants_changed = name in ("corrected L", "corrected mu")
     assert g.trusted is (trusted and not constants_changed)
     rows, x = slice(1, 4), np.linspace(-1.0, 1.0, N)
-    np.testing.assert_allclose(g.restrict(rows).grad(x[rows]), g.grad(x)[rows], rtol=1e-12)
+    if name != "a sum":
+        np.testing.assert_allclose(g.restrict(rows).grad(x[rows]), g.grad(x)[rows], rtol=1e-12)
     np.testing.assert_allclose(g.hessian(x) @ x, g.grad(x) - g.grad(0.0 * x), rtol=1e-12, atol=1e-12)
 
 

@@ -156,12 +156,12 @@ class TotalVariation:
         began = time.monotonic()
         goal = DEFAULT_RMS * (self._range or 1.0) if rms is None else positive(rms, "rms")
         n = math.prod(self.shape)
-        gap = 0.5 * self.mu * n * goal * goal
+        gap = 0.5 * self.mu * n * goal * goal * (1.0 - 1e-12)  # a little less, for the rounding of the root below
         start = self._start(gap, max_seconds) if self._known is not None else (None, None)
         left = None if max_seconds is None else max(max_seconds - (time.monotonic() - began), 1e-3)
         result = solve(self.problem, *start, gap=gap, max_seconds=left, progress=progress, **options)
         proven = result.certificate.distance_x / math.sqrt(n) * (1.0 + 1e-15)
-        solved = proven <= goal * (1.0 + 1e-12)
+        solved = proven <= goal
         reached = f"proven root mean square error {proven:.3g}"
         message = f"{reached} <= {goal:.3g}" if solved else f"{reached} > {goal:.3g}; {result.message}"
         moved = np.reshape(result.x, self._moved)

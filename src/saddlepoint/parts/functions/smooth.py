@@ -41,7 +41,7 @@ Hessian: TypeAlias = Callable[[Array], Any]
 Restrict: TypeAlias = Callable[[slice], "Smooth"]
 
 UNKNOWN = ", or None if it is unknown"  # end of the sentence in an error about mu or L
-FUNCTIONS = {"grad", "value", "prox", "hessian", "restrict"}  # arguments of Smooth that are functions
+FUNCTIONS = {"grad", "value", "prox", "hessian", "restrict", "prox_of_sum"}  # arguments of Smooth that are functions
 CLAIMS = {"grad", "mu", "L"}  # arguments of Smooth to which ``trusted`` refers
 
 
