@@ -68,7 +68,12 @@ def workers():
 
 @pytest.fixture
 def client(workers):
-    workers.wait_for_workers(2, timeout=30)
+    try:
+        workers.wait_for_workers(2, timeout=15)
+    except distributed.TimeoutError:  # on a busy machine, a worker that was killed may not come back
+        workers.cluster.scale(1)
+        workers.cluster.scale(2)
+        workers.wait_for_workers(2, timeout=30)
     return workers
 
 

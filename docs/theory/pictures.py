@@ -208,7 +208,9 @@ def _inner(axis):
     for _ in range(150):
         k, fk = state.k, anchored(f, beta, state.anchor)
         state = method.step(f, state)
-        seen.append((k, certified_gap(fk, *fk.field(state.x, state.y)), theory.catalyst_eps(k, q, state.gap)))
+        seen.append(
+            (k, certified_gap(fk, state.x, state.y, *fk.field(state.x, state.y)), theory.catalyst_eps(k, q, state.gap))
+        )
     outer, gaps, allowed = np.array(seen[90:]).T
     inner = np.arange(91, 151)
     for k in np.unique(outer):

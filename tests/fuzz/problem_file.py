@@ -71,10 +71,6 @@ upper = 2.0
 kind = "groups"
 groups = ["a", "b"]
 weight = 0.3
-[[h.simple]]
-kind = "ball"
-radius = 2.0
-norm = "inf"
 [solve]
 gap = 1e-4
 """

@@ -49,7 +49,7 @@ def asked_together(a: Array) -> bool:
 
     That is so for libraries whose arrays may be on a GPU: there, every number that the host reads is a wait.
     """
-    return not isinstance(a, np.ndarray) and namespace(a).__name__ != "sharded"
+    return not isinstance(a, np.ndarray) and namespace(a).__name__ not in ("sharded", "stacked")
 
 
 def inners(vectors: Sequence[Array]) -> Array:
@@ -198,14 +198,14 @@ class Rows:
         """Whether there is no room for another row."""
         return self.count == self.most
 
-    def combined(self, weights: Array) -> Array:
-        """The sum of the rows with these weights, a NumPy array.
+    def combined(self, weights: Array, like: Array) -> Array:
+        """The sum of the rows with these weights, a NumPy array; ``like`` is a vector of the library of the rows.
 
         JAX would compile a program for each number of rows, so there the weights are filled up with zeros.
         """
         jax = hasattr(self.buffer, "at")
         filled = np.concatenate([weights, np.zeros(self.most - self.count)]) if jax else weights
-        total: Array = space_of(self.buffer).cast(filled) @ (self.buffer if jax else self.matrix)
+        total: Array = space_of(like).cast(filled) @ (self.buffer if jax else self.matrix)
         return total
 
     def start_row(self, row: Array) -> Array:

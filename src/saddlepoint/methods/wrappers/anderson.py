@@ -160,7 +160,7 @@ class Memory(NamedTuple):
         """The step -dT c, where c minimises |r - dR c|, and the memory with this move in the place of the plain one."""
         c = solve_upper(self.factor[:-1, :-1], self.Qr)
         if self.outputs is not None:
-            return self.outputs.combined(-c), self
+            return self.outputs.combined(-c, self.r), self
         moves = self.moves.copy()
         moves[-1] = -(c @ moves[:-1])
         along = float(moves[-1, -1])
@@ -293,7 +293,7 @@ def solve_upper(factor: Array, b: Array) -> Array:
 def subtracted(a: Array, c: Array, Q: Rows) -> Array:
     """a minus the sum of the rows of Q with the coefficients c; a is overwritten where its library allows that."""
     if Q.count:
-        a -= Q.combined(c)
+        a -= Q.combined(c, a)
     return a
 
 
