@@ -6,7 +6,8 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
   $(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 VENV := .venv
 RUN := $(VENV)/bin
-JOBS ?= 2
+# Three processes on two cores: many tests of the whole suite wait for other processes, files or a browser.
+JOBS ?= 3
 # One BLAS thread a process: the tests and the benchmarks bring their own parallelism.
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
@@ -61,7 +62,7 @@ test: $(VENV)/dev.stamp
 
 # The tests without a marker: CONTRIBUTING.md explains the markers.
 quick-tests: $(VENV)/dev.stamp
-	EXAMPLES=4 $(RUN)/pytest -n $(JOBS) --dist worksteal -m "not slow and not browser and not cluster and not gpu"
+	EXAMPLES=4 $(RUN)/pytest -n 2 --dist worksteal -m "not slow and not browser and not cluster and not gpu"
 
 all-tests: $(VENV)/dev.stamp
 	$(RUN)/pytest -n $(JOBS) --dist worksteal

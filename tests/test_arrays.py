@@ -16,6 +16,7 @@ EVERYDAY = ["balanced", "logistic", "huber", "log-sum-exp", "L_x >> L_y"]
 METHODS = sorted({info.name for info in sp.methods()} - {"direct", "newton", "rhss"} | {"auto"})
 
 
+@pytest.mark.slow
 @in_every_library("method", METHODS, ["auto", "lpd-gs", "dippa", "krylov", "adapdm"], ["auto", "lpd-gs", "krylov"])
 def test_every_method_gives_the_same_answer_in_every_library(method, xp):
     f, xs, ys = case("balanced")
@@ -49,6 +50,7 @@ def test_every_function_gives_the_same_answer_in_every_library(problem, xp):
     )
 
 
+@pytest.mark.slow
 @in_every_library("method", ["condat-vu", "lpd-gs", "dippa", "auto"], ["lpd-gs"], ["lpd-gs", "auto"])
 def test_float32_stays_float32_and_is_certified_in_float64(method, xp):
     f, xs, ys = case("logistic")

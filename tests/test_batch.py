@@ -78,6 +78,7 @@ def check(fs, results, tol, together=True):
         assert distance(result.x, result.y, *saddle_point(f)) <= result.certificate.distance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", slow_except(KINDS, *KINDS[::4]))
 def test_every_kind_is_solved_in_a_batch(kind):
     fs = problems(kind)
@@ -101,6 +102,7 @@ def test_methods_with_a_prox_in_a_batch(kind):
     check(fs, solve_many(fs, tol=1e-8, method="apfb"), 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "condat-vu", "krylov", "dippa", "anderson-imex", "dppa", "extragradient"])
 def test_every_sort_of_method_in_a_batch(method):
     fs = problems("no b" if method in ("krylov", "dppa") else "logistic")
@@ -384,6 +386,7 @@ def test_couplings_and_methods_of_every_library(xp):
     assert all(result.solved for result in solve_many(fs, tol=1e-2, method="dppa"))  # dppa takes the Gram matrix
 
 
+@pytest.mark.slow
 def test_float32_is_certified_in_float64(xp):
     fs = problems("logistic", count=3)
     results = solve_many([in_library(f, xp, "float32") for f in fs], tol=1e-3, method="condat-vu")

@@ -71,6 +71,7 @@ def test_a_callback_that_raises_hands_over_the_best_point(tmp_path):
     assert rest.x.tobytes() == sp.solve(f, method="dippa", tol=1e-9).x.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "method"),
     [("grad", "dippa"), ("grad", "auto"), ("A", "catalyst-aipfb"), ("A", "lpd-gs"), ("prox", "apfb")],
@@ -330,6 +331,7 @@ def test_checkpoints_of_two_threads_do_not_meet(tmp_path):
 # -- processes --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_problems_and_results_can_be_sent(name):
     f = CASES[name]()

@@ -294,6 +294,7 @@ def constrained_truth(X, y, l2, delta, E, e, near):
     return w[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [1.0, 1e-6], ids=["equations", "nearly dependent equations"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -358,6 +359,7 @@ RIDGES = {  # ridge, ridge_w, and whether M and C are formed
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridges", RIDGES)
 @pytest.mark.parametrize("centre", [0.0, 1e2, 1e4])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])

@@ -63,6 +63,7 @@ def test_every_registered_method_is_here():
     assert {info.name for info in sp.methods()} <= set(METHODS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_run_out_of_calls_goes_on_as_if_nothing_had_happened(name, tmp_path):
     """The budget ends in the middle of steps and inner loops, again and again."""
@@ -80,6 +81,7 @@ def test_a_run_out_of_calls_goes_on_as_if_nothing_had_happened(name, tmp_path):
     assert resumed.provenance["resumed"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLED)
 @pytest.mark.usefixtures("no_fsync")
 def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
@@ -233,6 +235,7 @@ def test_a_smaller_tol_goes_on_with_the_steps_of_one_run(tmp_path):
     assert fine.y.tobytes() == y.tobytes()
 
 
+@pytest.mark.slow
 def test_time_goes_on_too(tmp_path):
     f = random_quadratic(150, 100, 1e6, 1e6, 1e6, seed=0)
     assert f.norm > 0.0  # the limit is that of the whole call, with the estimate of |A|
@@ -351,6 +354,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", REFUSALS)
 def test_a_checkpoint_of_another_run_is_refused(sentence, tmp_path):
     f, file = written(tmp_path)
@@ -518,6 +522,7 @@ def replaced(value, path, new):
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "new"), [
     (("with", "iterations"), -1),
     (("with", "iterations"), {"float": "nan"}),
@@ -551,6 +556,7 @@ def own_gradient(mu=1.0):
     return sp.Saddle(g, sp.Quadratic(1.0, np.ones(5)), np.ones((7, 5)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "constant", "used"), [
     ("g", "mu", 1e9), ("g", "mu", 1.0 + 1e-9), ("g", "mu", 0.0), ("g", "mu", -1.0), ("g", "mu", float("nan")),
     ("g", "L", 2.0), ("g", "L", float("inf")), ("h", "mu", 0.5), ("h", "L", 9.0), ("A", "norm", 1e-3),
@@ -587,6 +593,7 @@ def test_a_file_cannot_say_that_a_problem_was_examined(field, tmp_path):
         sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
 
 
+@pytest.mark.slow
 def test_a_problem_is_examined_again_when_a_run_goes_on(tmp_path, monkeypatch):
     """Every session that ends as solved has examined the problem, also if an earlier one had done so."""
     examined, examine = [], Audit.examine

@@ -19,6 +19,7 @@ def test_solve_prints_the_certificate(run):
     assert err == ""
 
 
+@pytest.mark.slow
 def test_solve_json_out_and_plot(run, tmp_path):
     words = ["--method", "dippa", "--option", "inner=certified", "--tol", "1e-9", "--json"]
     code, out, err = run("solve", "problem.toml", *words, "--out", "deep/r.npz", "--plot", "run.svg")
@@ -146,6 +147,7 @@ def test_table(run):
     assert all(value is not None for row in table["rows"] for value in row["measured"])
 
 
+@pytest.mark.slow
 def test_the_whole_table_when_there_is_no_time(run):
     """Every method has a row, with dashes in the place of numbers that were not measured."""
     code, out, _ = run("table", "--quick", "--methods", "all", "--max-seconds", "1e-9")

@@ -64,6 +64,7 @@ def matrices(seed):
     yield "diagonal", np.diag(rng.uniform(1.0, 2.0, 7)), 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_bound_of_a_small_matrix_holds_exactly_and_is_close(seed, scale):
@@ -107,6 +108,7 @@ def orthogonal_to(starts, n):
     return v / np.linalg.norm(v)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
 def test_an_eigenvector_that_the_starts_of_the_estimate_miss(form):
     # lambda_min is 1e-3, and all estimates are 1.

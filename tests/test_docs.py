@@ -17,6 +17,7 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_readme_python(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     space, said = {}, []

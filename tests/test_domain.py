@@ -24,6 +24,7 @@ TERMS = [sp.NonNegative(), sp.Simplex(), sp.Box(0.0, 1.0)]
 CASES = [*(("auto", term) for term in TERMS), *((method, TERMS[-1]) for method in METHODS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "term"), CASES, ids=str)
 def test_no_method_and_no_examination_calls_it_outside(method, term, tmp_path):
     seen: list[np.ndarray] = []

@@ -167,6 +167,7 @@ def test_one_extreme_number(extreme, method):
     assert math.isfinite(result.certificate.distance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "extreme"),
     [

@@ -87,6 +87,7 @@ def test_a_folder_is_no_file(result, tmp_path):
         result.save(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "written"), [("p.svg", "p.svg"), ("p.PNG", "p.PNG"), ("p", "p.png")])
 def test_a_plot_is_written_as_a_whole(name, written, tmp_path, monkeypatch):
     figure = pytest.importorskip("matplotlib.figure").Figure()

@@ -26,6 +26,7 @@ def check(kind, cases):
     return tally
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", slow_except(KINDS, *[kind for kind in KINDS if "long" not in kind][::4]))
 def test_answers_are_true(kind):
     check(kind, [0])

@@ -515,6 +515,7 @@ def test_a_mark_of_byte_order_is_no_reason_to_refuse(tmp_path):
     assert ExtensiveGame.from_file(tmp_path / "game.json").shape == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_sum_of_very_many_terms(tmp_path):
     text = 'A = [[1]]\nh = {kind = "quadratic", P = 2}\n' + '[[g]]\nkind = "quadratic"\nP = 1\n' * 3000
     f = load_problem(write(tmp_path, text), 1 << 30).problem
@@ -721,6 +722,7 @@ def run(monkeypatch, capsys, *words):
     return code, *capsys.readouterr()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "sentence"), [row[1:] for row in LINES], ids=[row[0] for row in LINES])
 def test_the_command_line_says_it_in_one_line(folder, monkeypatch, capsys, words, sentence):
     code, out, err = run(monkeypatch, capsys, *words)

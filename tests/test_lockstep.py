@@ -46,6 +46,7 @@ def start(f):
     return np.full(f.shape[0], 0.3), np.full(f.shape[1], -0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", slow_except(["apfb", "cg", "factor"], "factor"))
 @pytest.mark.parametrize("problem", ["balanced", "mu_x < mu_y", "L_x >> L_y", "wide", "A = 0"])
 def test_dippa_with_exact_inner_solves_is_dppa(problem, coupling):

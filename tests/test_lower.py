@@ -248,6 +248,7 @@ def steps(name, f, limit):
         state = method.step(view.problem, state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", chain_methods())
 def test_no_method_goes_beyond_the_reach(name):
     """No method is closer to the solution than the coordinates that it cannot have reached."""

@@ -97,6 +97,7 @@ def test_random_games_have_the_value_of_the_linear_program(seed, m, n, scale, wh
     assert abs(found.value / scale - value_by_highs(A)) <= found.exploitability / scale + 1e-9
 
 
+@pytest.mark.slow
 def test_a_large_game_is_solved_by_first_order_methods(monkeypatch):
     """Above the limit the augmented Lagrangian is not called."""
     A = np.random.default_rng(3).standard_normal((260, 20))

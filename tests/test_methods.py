@@ -79,6 +79,7 @@ def test_newton_gets_over_kinks(seed, log_width, log_norm):
 LACKS = dict.fromkeys(PROX, "prox") | dict.fromkeys(QUADRATIC, "quadratic") | {"newton": "Hessians"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*method_names(), "auto"])
 def test_black_box_by_name(name):
     f = BLACK_BOX()

@@ -398,6 +398,7 @@ def test_the_calls_of_minimax_appa_grow_with_the_product_of_the_condition_number
     assert exponent("pbr", [(v, v, 1.0) for v in k], k) <= 0.6
 
 
+@pytest.mark.slow
 def test_pbr_grows_with_the_power_three_halves_where_kappa_is_the_coupling_squared():
     c = (4.0, 8.0, 16.0, 32.0)
     assert 1.2 <= exponent("pbr", [(v * v, v * v, v) for v in c], c) <= 1.65

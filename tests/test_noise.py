@@ -149,6 +149,7 @@ def test_coarse_rounding_is_not_reported_as_a_wrong_constant(seed):
         assert result.certificate.distance >= np.linalg.norm(result.x - x) * (1.0 - 1e-9) - 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grain", [0.3, 1e-2, 1e-4, 1e-6, 1e-8])
 @pytest.mark.parametrize("start", [[0.0, 0.0, 0.0], [-9.9, 3.9, -0.31]])
 @pytest.mark.parametrize("calls", [1, 5, 60])
@@ -268,6 +269,7 @@ def test_a_certificate_without_a_run_allows_for_code_in_float32():
     assert found.distance > 1e-7
 
 
+@pytest.mark.slow
 def test_code_in_float32_is_not_reported_as_a_wrong_L():
     """The gradients of such code contradict L, by the rounding of float32."""
     rng = np.random.default_rng(5)

@@ -78,6 +78,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("seed", [3, 4])
 def test_a_prox_that_is_none_does_not_lead_to_solved(name, seed):

@@ -62,6 +62,7 @@ def true_distance(f, x, y):
 # -- quadratic problems ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(st.integers(0, 2**32), st.sampled_from(SHAPES))
 def test_certified_as_by_a_fresh_solve_whatever_is_replaced(seed, kind):

@@ -235,6 +235,7 @@ def test_a_race_goes_on_from_every_checkpoint(tmp_path, monkeypatch):
     assert waiting > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [
     lambda schedule: schedule.update(turn=7),
     lambda schedule: schedule.update(turn=-1),

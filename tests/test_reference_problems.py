@@ -80,6 +80,7 @@ def test_methods_that_are_the_same_do_as_pepit_says(rate, worst):
         assert ours == pytest.approx(rate.quoted, rel=1e-4)
 
 
+@pytest.mark.slow
 @quiet
 def test_the_rebuilt_functions_are_in_the_class(worst):
     """The gradient is that of the value, and every two gradients keep Lemma `smooth`."""

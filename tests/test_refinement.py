@@ -16,6 +16,7 @@ from saddlepoint.problems.oracle import Meter, metered
 from saddlepoint.problems.transforms import scaled_coupling
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", slow_except(["auto", "lpd-gs", "condat-vu", "dippa", "anderson-imex", "extragradient"], "auto", "lpd-gs")
 )
@@ -80,6 +81,7 @@ def test_the_copy():
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_storage_is_the_short_name_of_refined():
     f = random_quadratic(30, 20, 100, 50, 30, seed=3)
     short = sp.solve(f, method="lpd-gs", tol=1e-9, storage="float32")

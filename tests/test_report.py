@@ -214,6 +214,7 @@ def test_bench_compares_and_leaves_out_what_cannot_run(run, tmp_path):
     assert "proven to be within 1e-8" in text
 
 
+@pytest.mark.slow
 def test_bench_for_programs_and_its_exit_codes(run, tmp_path, monkeypatch):
     code, out, err = run("bench", "problem.toml", "--method", "dippa", "--method", "krylov", "--json", "-o", "b.html")
     summary = json.loads(out)

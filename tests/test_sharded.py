@@ -308,6 +308,7 @@ def test_a_black_box_in_parts_is_checked(mu, L, wrong):
         sp.solve(sharded_problem(box(mu, L))[0], method="lpd-gs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("L", [4.0, None])
 def test_a_black_box_in_parts_is_solved(L):
     assert sp.solve(sharded_problem(box(1.0, L))[0], tol=1e-8).solved
@@ -536,6 +537,7 @@ def test_engines_take_a_from_other_files(kind, engine, stores):
     assert left["provenance"]["coupling"] == "ShardedCoupling"
 
 
+@pytest.mark.slow
 def test_rows_of_a_store(stores):
     for kind in KINDS:
         rows = StoredRows(open_store(*split_reference(kind, stores))[0])
@@ -549,6 +551,7 @@ def test_rows_of_a_store(stores):
         assert sorted({*bounds}) == bounds
 
 
+@pytest.mark.slow
 def test_little_is_read_beyond_the_rows(stores, monkeypatch):
     for kind, unit in (("A.npy", 1), ("A.h5:A", 7), ("A.parquet", 11), ("blocks", 1)):  # rows that are stored together
         store = open_store(*split_reference(kind, stores))[0]
@@ -566,6 +569,7 @@ def test_little_is_read_beyond_the_rows(stores, monkeypatch):
             assert stop - start <= sum(seen) <= 1.25 * (stop - start) + 2 * unit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "given", "sentence"),
     [

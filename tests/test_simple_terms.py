@@ -92,6 +92,7 @@ EVERY = [*SINGLE_LOOP, *ANDERSON, *NESTED, "pdhg", "halpern-pdhg"]
 KINDS = [("l1", "box"), ("simplex", "nonnegative")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind_x", "kind_y"), PAIRS)
 @pytest.mark.parametrize("method", ["auto", *EVERY])
 def test_methods_find_the_saddle_point(method, kind_x, kind_y):

@@ -11,6 +11,7 @@ from known_terms import ACTIVE, FAMILIES, known_problem
 from simple_terms import judge
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_certificates_are_above_the_exact_distance(family):
     found = judge(family, 8, np.random.default_rng(20))

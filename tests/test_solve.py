@@ -273,6 +273,7 @@ def test_plain_progress_without_rich(capsys, monkeypatch):
     assert "dippa, step 0: certified" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_result_plot_and_save(tmp_path):
     result = sp.solve(case("balanced")[0], tol=1e-6)
     figure = result.plot(tmp_path / "deep" / "run.png")
@@ -372,6 +373,7 @@ def test_an_estimate_of_the_norm_that_is_too_small_is_corrected_on_the_way(metho
     assert (again.calls, again.message) == (result.calls, result.message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", slow_except(["auto", "dippa", "lpd-gs", "catalyst-aipfb"], "auto"))
 @pytest.mark.parametrize("kind", WRONG_CONSTANTS)
 def test_a_refuted_constant_is_adapted_if_that_is_wished(kind, method, tmp_path):

@@ -60,6 +60,7 @@ def read_any(name, folder):
     return read_all(folder / name) if name in ("A.h5", "A.parquet") else read_array(name, folder)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("back")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
 def test_a_result_a_checkpoint_and_a_part_of_a_folder(kind, tmp_path):

@@ -34,6 +34,7 @@ def test_a_run_with_terms_goes_on_from_its_checkpoint(method, tmp_path):
     assert resumed.provenance["resumed"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("term", "other"),
     [

@@ -99,6 +99,7 @@ def test_anderson_converges_where_the_wrapped_method_does():
     assert sum(needed) > 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", [sp.LPDGS(), sp.LPD(), sp.CondatVu(), sp.Extragradient(), sp.OGDA(), sp.IMEX()])
 def test_anderson_saves_iterations_on_everyday_problems(inner):
     f = random_logistic(30, 20, 200, 100, 15, seed=3)
@@ -121,6 +122,7 @@ def test_wrappers_wrap_wrappers():
         sp.Anderson(sp.Anderson(sp.LPD()))
 
 
+@pytest.mark.slow
 def test_restarts_make_apd_linear():
     f = random_logistic(30, 20, 200, 100, 15, seed=3)
     once = sp.solve(f, method=sp.APD(), tol=1e-6, max_calls=5000)

@@ -67,6 +67,7 @@ def check_violation(violation, name, method):
         assert names_the_violation(violation, end.message), end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("violation", "method"), thinned(VIOLATIONS, METHODS, ["auto"]))
 def test_every_method_with_every_violation(violation, method):
     check_violation(violation, "quadratic", method)
@@ -123,6 +124,7 @@ def test_solved_is_never_false(seed, violation, method, log_kappa, log_coupling)
 # -- no false alarms --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("method", slow_except(["auto", "lpd-gs", "anderson-condat-vu", "dippa"], "lpd-gs"))
 def test_correct_black_boxes_are_solved(name, method):
@@ -165,6 +167,7 @@ def test_a_gradient_that_fails_nearby_does_not_spoil_a_solved_run():
 # -- noise ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["random", "", "random relative", "relative"])
 @pytest.mark.parametrize("method", ["auto", "lpd-gs", "dippa"])
 def test_noise_is_allowed_for_where_tol_is_above_it(kind, method):
@@ -175,6 +178,7 @@ def test_noise_is_allowed_for_where_tol_is_above_it(kind, method):
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["random", "", "random relative", "relative"])
 def test_noise_is_measured(kind):
     correct, *_ = problem("quadratic")
