@@ -66,6 +66,20 @@ def test_the_step_is_offered_where_it_is_smaller():
     assert not sp.certify(f, xs, ys).stepped or sp.certify(f, xs, ys).distance < kink.distance
 
 
+def test_the_certificate_of_a_ready_function_does_not_rest_on_its_prox():
+    """With a prox that is wrong by 1e-6, a step from the point that it leads to does not move, and proves nothing."""
+    wrong = sp.L1(2.0 * (1.0 - 1e-6))
+
+    class Inaccurate(sp.L1):
+        def prox(self, v, t):
+            return wrong.prox(v, t)
+
+    f, xs, ys = known_problem("l1", "box", np.random.default_rng(2))
+    led_to = sp.solve(sp.Saddle(f.g.replace(simple=wrong), f.h, f.A), tol=1e-11)
+    found = sp.certify(sp.Saddle(f.g.replace(simple=Inaccurate(2.0)), f.h, f.A), led_to.x, led_to.y)
+    assert 1e-8 < distance(found.x - xs, found.y - ys) <= found.distance
+
+
 def test_supports_come_along():
     f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
     found = sp.certify(f, xs, ys)

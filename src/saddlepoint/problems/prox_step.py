@@ -5,8 +5,9 @@ The step is
     x+ = prox_{t p}(v),  v = x - t w,  w = grad g(x) + A y,   and the same for y.
 
 Then s = (v - x+)/t is a subgradient of p at x+, with which the Fenchel gap of the certificate is 0. This needs the prox
-alone, so that it also serves functions of one's own that were given no value, and nothing cancels. A computed prox is
-taken to err by a few units of rounding of v and x+, which makes an error of that size over t in s.
+alone, so that it serves functions of one's own, also those that were given no value. Their computed prox is taken to
+err by a few units of rounding of v and x+, which makes an error of that size over t in s. Nothing of the kind is
+assumed of ready-made functions: what they add at x+ is computed from their structure, as at any other point.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, Space, eps_of
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.prox_check import has_own_term
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.terms import NO_TERM, Term
 from saddlepoint.theory.certificate import Certificate
@@ -44,11 +46,15 @@ def prox_step(f: Saddle, x: Array, y: Array, space: Space) -> tuple[Point, tuple
 
 
 def certificate_after(f: Saddle, point: Point, terms: tuple[Term, Term]) -> Certificate:
-    """The certificate of a point after a prox step: the smaller one of that by its subgradients and any other."""
-    query = f._query(*point)
-    found = []
-    for at in (query._replace(of_x=terms[0], of_y=terms[1]), f._with_terms(query)):
-        found.append(f._certificate(f._residuals(at), at))
+    """The certificate of a point after a prox step.
+
+    Of functions of one's own, the subgradients of the step are used where they prove more than values of p.
+    """
+    at = f._with_terms(f._query(*point))
+    stepped = at._replace(
+        of_x=terms[0] if has_own_term(f.g) else at.of_x, of_y=terms[1] if has_own_term(f.h) else at.of_y
+    )
+    found = [f._certificate(f._residuals(query), query) for query in (at, stepped)]
     return min(found, key=lambda proof: (proof.distance, proof.gap))
 
 
