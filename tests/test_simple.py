@@ -20,12 +20,14 @@ from saddlepoint.ground.arrays import to_host
 from saddlepoint.parts.simple import L1Box, bounds
 from saddlepoint.parts.simple.ball import L1Ball
 from saddlepoint.parts.simple.euclidean import GroupsL1
+from saddlepoint.parts.simple.shifted import Shifted
 from saddlepoint.parts.simple.watch import refuted_prox
 
 N = 6
 LOW = np.array([-math.inf, -1.0, 0.0, 0.5, -2.0, -0.25])
 HIGH = np.array([0.75, math.inf, 1.0, 0.5, -0.5, math.inf])
 WEIGHT = np.array([0.0, 0.3, 1.0, 0.2, 0.7, 0.5])
+CENTER = np.array([3.0, 0.0, -0.1, 0.7, 0.2, -5.0])
 
 SIMPLE = {
     "l1": sp.L1(0.3),
@@ -47,6 +49,9 @@ SIMPLE = {
     "ball": sp.Ball(1.3),
     "ball, l1": sp.Ball(1.3, norm=1),
     "ball, maximum": sp.Ball(0.4, norm="inf"),
+    "ball, center": sp.Ball(1.3, center=CENTER),
+    "ball, l1, center": sp.Ball(1.3, norm=1, center=CENTER),
+    "ball, maximum, center": sp.Ball(0.4, norm="inf", center=CENTER),
     "groups and l1": sp.L1(0.2) + sp.Groups(["a", "b", "b", "c", "a", "b"], [0.5, 1.0, 0.3]),
     "groups and l1 and nonnegative": sp.Groups(shape=(2, 3)) + sp.L1(WEIGHT) + sp.NonNegative(),
     "nuclear": sp.Nuclear((2, 3), 0.6),
@@ -67,6 +72,9 @@ CONES = {  # value and constraints as CVXPY takes them
     "ball": lambda u: (0.0, [cvxpy.norm(u) <= 1.3]),
     "ball, l1": lambda u: (0.0, [cvxpy.norm1(u) <= 1.3]),
     "ball, maximum": lambda u: (0.0, [cvxpy.abs(u) <= 0.4]),
+    "ball, center": lambda u: (0.0, [cvxpy.norm(u - CENTER) <= 1.3]),
+    "ball, l1, center": lambda u: (0.0, [cvxpy.norm1(u - CENTER) <= 1.3]),
+    "ball, maximum, center": lambda u: (0.0, [cvxpy.abs(u - CENTER) <= 0.4]),
     "nuclear": lambda u: (0.6 * cvxpy.normNuc(cvxpy.reshape(u, (2, 3), order="C")), []),
     "hyperplane": lambda u: (0.0, [u[0] - 2.0 * u[1] + 0.3 * u[2] + 1e-3 * u[4] + 7.0 * u[5] == 0.4]),
     "blocks": lambda u: (
@@ -178,6 +186,8 @@ def test_dual_points_are_near_and_in_the_domain(name, seed):
 
 def exactly(a, n=None):
     """A vector as exact fractions, or a number as n of them; infinities stay."""
+    if isinstance(a, np.ndarray) and a.dtype == object:
+        return list(a)
     numbers = np.asarray(a, np.float64) if n is None else np.broadcast_to(np.asarray(a, np.float64), n)
     return [Fraction(b) if math.isfinite(b) else b for b in numbers.tolist()]
 
@@ -283,7 +293,8 @@ def gap_of_simplex(p, x, s):
 
 
 def digits(a):
-    return [Decimal(float(b)) for b in a]
+    parts = [b if isinstance(b, Fraction) else Fraction(float(b)) for b in a]
+    return [Decimal(b.numerator) / Decimal(b.denominator) for b in parts]
 
 
 def members(partition, n):
@@ -327,6 +338,11 @@ def exact_gap(p, x, s):
         return Fraction(0)
     if isinstance(p, sp.Ball):
         p = p.ball
+    outside = 0.0 if isinstance(p, Shifted | GroupsL1) else p.outside(x)
+    if isinstance(p, Shifted):
+        outside = p.p.outside(np.asarray(x, np.float64) - CENTER)
+        x = np.array([a - b for a, b in zip(exactly(x), exactly(CENTER), strict=True)])
+        p = p.p
     if isinstance(p, sp.Simplex):
         return gap_of_simplex(p, x, s)
     if isinstance(p, L1Box):
@@ -341,7 +357,7 @@ def exact_gap(p, x, s):
         if isinstance(p, sp.Groups):
             gap, off = gap_of_groups(p.balls, x, s)
         elif isinstance(p, sp.GroupBalls):
-            gap, off = gap_of_groups(p.balls, s, x, 2e-14 if p.outside(x) > 0.0 else 0.0)
+            gap, off = gap_of_groups(p.balls, s, x, 2e-14 if outside > 0.0 else 0.0)
             return Fraction(gap)
         else:
             weight, s = p.other.weight.everywhere(N), np.asarray(s, np.float64)
@@ -768,6 +784,9 @@ def test_points_in_float32_are_inside_exactly(name):
         (lambda: sp.GroupBalls([0, 0], math.nan), r"radius of GroupBalls is NaN"),
         (lambda: sp.Ball(0.0), r"radius of Ball is 0.0; expected a positive number"),
         (lambda: sp.Ball(1.0, norm=3), r'norm of Ball is 3; expected 1, 2 or "inf"'),
+        (lambda: sp.Ball(1.0, center=[0.0, math.inf]), r"center of Ball is infinite; expected finite numbers"),
+        (lambda: sp.Ball(1.0, center=[0.0, math.nan]), r"center of Ball has a NaN at index 1"),
+        (lambda: sp.Ball(1.0, center=[0.0, 1.0]).validate(3), r"function of 2 coordinates, but x has 3"),
         (lambda: sp.Groups([0, 0]) + sp.L1([1.0]), r"cannot add Groups\(1 groups\) of 2 coordinates"),
         (lambda: sp.Groups([0, 0]) + sp.Box(-1.0, 1.0), r"is not known"),
         (lambda: sp.Hyperplane([0.0, 0.0], 1.0), r"a of Hyperplane is zero"),

@@ -14,12 +14,18 @@ TABLES = {
     "box": ("lower = -inf\nupper = [1.0, 2.0, 3.0]", lambda: sp.Box(-np.inf, [1.0, 2.0, 3.0])),
     "nonnegative": ("", lambda: sp.NonNegative()),
     "simplex": ("total = 2.0", lambda: sp.Simplex(2.0)),
-    "ball": ('radius = 0.5\nnorm = "inf"', lambda: sp.Ball(0.5, "inf")),
+    "ball": ("radius = 0.5\nnorm = 1\ncenter = [3.0, 0.0, 1.0]", lambda: sp.Ball(0.5, 1, [3.0, 0.0, 1.0])),
     "norm2": ("weight = 0.5", lambda: sp.Norm2(0.5)),
     "groups": ('groups = ["a", "b", "a"]\nweight = 0.5', lambda: sp.Groups(["a", "b", "a"], 0.5)),
     "hyperplane": ("a = [1.0, 2.0, 3.0]\nb = 4.0", lambda: sp.Hyperplane([1.0, 2.0, 3.0], 4.0)),
     "nuclear": ("shape = [1, 3]\nweight = 0.5", lambda: sp.Nuclear((1, 3), 0.5)),
     "group-balls": ("groups = [1, 2, 1]\nradius = 0.5", lambda: sp.GroupBalls([1, 2, 1], 0.5)),
+    "blocks": (
+        'blocks = [{start = 0, stop = 2, simple = {kind = "simplex"}}, '
+        '{start = 2, simple = [{kind = "l1", weight = 0.5}, '
+        '{kind = "nonnegative"}]}]',
+        lambda: sp.Blocks([((0, 2), sp.Simplex()), ((2, None), sp.L1(0.5) + sp.NonNegative())]),
+    ),
 }
 BASE = """
 A = [[1.0, 0.0], [0.5, 2.0], [0.0, 1.0]]
@@ -87,6 +93,21 @@ def test_the_command_line(run, tmp_path):
     assert run("check", path)[0] == 0
 
 
+def test_what_programs_read_is_json_where_no_distance_is_proven(run, tmp_path):
+    """Without strong convexity no distance is proven; JSON has no infinity, so that it is null, with a word."""
+    text = 'A = [[1.0, -1.0], [-1.0, 1.0]]\ng.simple.kind = "simplex"\nh.simple.kind = "simplex"\nsolve.gap = 1e-5\n'
+    code, out, _ = run("solve", write(tmp_path, "", text), "--json")
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    told = json.loads(out, parse_constant=refuse)["certificate"]
+    assert code == 0
+    assert told["distance"] is None
+    assert told["distance_is"] == "infinite"
+    assert told["gap"] <= 1e-5
+
+
 BAD = {
     "kind = 3": "key 'g.simple.kind' is 3; expected one of l1, box",
     'kind = "lasso"': "key 'g.simple.kind' is 'lasso'; expected one of l1",
@@ -102,6 +123,14 @@ BAD = {
     'kind = "nuclear"\nweight = 1.0\nshape = [1e9, -3]': "key 'g.simple': shape of Nuclear is",
     'kind = "simplex"\ntotal = 0.0': "key 'g.simple': total of Simplex is 0",
     'kind = "groups"\nweight = 1.0\ngroups = [[0, 1], [2]]': "key 'g.simple.groups' has lists within it",
+    'kind = "ball"\nradius = 1.0\ncenter = [1.0, 2.0]': "function of 2 coordinates, but x has 3",
+    'kind = "blocks"': "key 'g.simple.blocks' is missing; blocks needs it",
+    'kind = "blocks"\nblocks = 3': "key 'g.simple.blocks' is 3; expected tables [[g.simple.blocks]] with start",
+    'kind = "blocks"\nblocks = [{start = 0}]': "key 'g.simple.blocks[0].simple' is missing; a block needs start",
+    'kind = "blocks"\nblocks = [{start = 0.5, simple = {kind = "simplex"}}]': "(0.5, None) of Blocks is no range",
+    'kind = "blocks"\nblocks = [{start = 0, end = 2}]': "key 'g.simple.blocks[0].end' is unknown; expected start, stop",
+    'kind = "blocks"\nblocks = [{start = 0, simple = {kind = "l2"}}]': "key 'g.simple.blocks[0].simple.kind' is 'l2'",
+    'kind = "blocks"\nblocks = [{start = 0, simple = {kind = "blocks"}}]': "key 'g.simple.blocks[0].simple' has blocks",
     'kind = "groups"\nweight = -1.0\ngroups = [1, 1, 2]': "weight of Groups",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ from saddlepoint import __version__
 from saddlepoint.commands import pages, show
 from saddlepoint.commands.targets import check_picture, check_target
 from saddlepoint.ground.errors import AssumptionError, ProblemError
+from saddlepoint.ground.plain_json import json_text
 from saddlepoint.methods.registry import make_method, method_options, methods
 from saddlepoint.parts.coupling.streamed import as_bytes
 from saddlepoint.parts.sharded.engines import open_engine
@@ -140,7 +140,7 @@ def demo(
         results[name] = solve_problem(f, method=name, tol=tol, progress=not as_json, max_seconds=60.0)
     plot_convergence(results, plot, title="logistic g, log-cosh h, no prox: certified distance to the saddle point")
     if as_json:
-        typer.echo(json.dumps({name: result.to_dict() for name, result in results.items()} | {"plot": str(plot)}))
+        typer.echo(json_text({name: result.to_dict() for name, result in results.items()} | {"plot": str(plot)}))
     else:
         show.comparison(results)
         typer.echo(f"picture: {plot}")
@@ -223,7 +223,7 @@ def solve(
             result.save(out)
         if plot is not None and ready.leader:
             result.plot(plot)
-    typer.echo(json.dumps(result.to_dict()) if as_json else repr(result))
+    typer.echo(json_text(result.to_dict()) if as_json else repr(result))
     if checkpoint is not None and not result.solved:
         print(f"the run is in {checkpoint}; the same command with --resume goes on from there", file=sys.stderr)
     raise typer.Exit(_code(result))
@@ -275,7 +275,7 @@ def game(
     first, second = played.behaviour("y", found.y), played.behaviour("x", found.x)
     if as_json:
         summary = found.to_dict() | {"game": played.title, "shape": list(played.shape)}
-        typer.echo(json.dumps(summary | ({"first": first, "second": second} if strategies else {})))
+        typer.echo(json_text(summary | ({"first": first, "second": second} if strategies else {})))
     else:
         typer.echo(f"{played.title}: {played.shape[0]} x {played.shape[1]} sequences\n{found!r}")
         if strategies:
@@ -298,7 +298,7 @@ def predict(
     f = None if file is None else load_problem(file).problem
     prediction = make_prediction(f, tol, kx=kx, ky=ky, coupling=coupling)
     if as_json:
-        typer.echo(json.dumps(prediction.to_dict()))
+        typer.echo(json_text(prediction.to_dict()))
     else:
         show.prediction(prediction)
 
@@ -313,7 +313,7 @@ def check(
     """Examine the problem in FILE: gradients, constants, products. Exit code 0 only if nothing is wrong."""
     report = check_problem(load_problem(file).problem, points=points, seed=seed)
     if as_json:
-        typer.echo(json.dumps(report.to_dict()))
+        typer.echo(json_text(report.to_dict()))
     else:
         show.report(report)
     raise typer.Exit(0 if report.ok else 1)
@@ -323,7 +323,7 @@ def check(
 def list_methods(as_json: Json = False) -> None:
     """List every method with its name, the oracle it needs, its complexity and its reference."""
     if as_json:
-        typer.echo(json.dumps([info._asdict() for info in methods()]))
+        typer.echo(json_text([info._asdict() for info in methods()]))
     else:
         show.methods(methods())
 
@@ -349,7 +349,7 @@ def table(
     with show.running("Table 1", as_json) as tell:
         measured = measured_table(names, tol, quick, max_seconds, tell)
     if as_json:
-        typer.echo(json.dumps(measured.to_dict()))
+        typer.echo(json_text(measured.to_dict()))
     else:
         show.table(measured)
 
@@ -379,7 +379,7 @@ def figure(
     with show.running("Figure 1", as_json) as tell:
         data = figure_data(kx, ky, tol, names, points, max_seconds, tell)
     plot_figure1(data, targets)
-    typer.echo(json.dumps(data.to_dict()) if as_json else "written: " + ", ".join(map(str, targets)))
+    typer.echo(json_text(data.to_dict()) if as_json else "written: " + ", ".join(map(str, targets)))
 
 
 def _known(names: list[str] | None) -> list[str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import warnings
@@ -16,6 +15,7 @@ from saddlepoint.commands import show
 from saddlepoint.commands.targets import check_target
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.file_writing import write_text
+from saddlepoint.ground.plain_json import json_text
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.coupling.streamed import as_bytes
@@ -117,7 +117,7 @@ def bench(
     write_text(out, report_page(results, title, note))
     if as_json:
         runs = {name: result.to_dict() for name, result in results.items()}
-        typer.echo(json.dumps({"runs": runs, "left_out": left_out, "report": str(out)}))
+        typer.echo(json_text({"runs": runs, "left_out": left_out, "report": str(out)}))
     else:
         show.problem(f)
         show.comparison(results)

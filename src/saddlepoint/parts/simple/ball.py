@@ -22,8 +22,10 @@ from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import positive, short_repr
 from saddlepoint.parts.simple.base import Pairing, Simple, Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import EPS, raised, sum_difference, sum_error, sum_of_products, wide
+from saddlepoint.parts.simple.data import Coordinates
 from saddlepoint.parts.simple.euclidean import GroupBalls
 from saddlepoint.parts.simple.l1_box import UP, L1Box, limited
+from saddlepoint.parts.simple.shifted import Shifted
 from saddlepoint.parts.simple.simplex import nearest_in_simplex
 
 
@@ -123,11 +125,13 @@ class L1Ball(Structured):
 
 
 class Ball(Structured):
-    r"""The constraint |x| <= radius.
+    r"""The constraint |x - center| <= radius.
 
     Args:
         radius: a positive number.
         norm: 2 for the Euclidean norm, 1 for the sum of absolute values, ``"inf"`` for the largest one.
+        center: the center of the ball: a number for all coordinates, or one for each. With the largest absolute value
+            as the norm, the ball is the box between center - radius and center + radius, rounded.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -136,20 +140,28 @@ class Ball(Structured):
         [[0.0, 1.0], [0.6, 0.8], [1.0, 1.0]]
         >>> [sp.Ball(1.0, norm).conjugate(v) for norm in (1, 2, "inf")]
         [4.0, 5.0, 7.0]
+        >>> sp.Ball(1.0, center=[3.0, 0.0]).prox(v, 1.0).tolist()
+        [3.0, 1.0]
     """
 
-    def __init__(self, radius: float = 1.0, norm: Any = 2) -> None:
+    def __init__(self, radius: float = 1.0, norm: Any = 2, center: Any = 0.0) -> None:
         self.radius = positive(radius, "radius of Ball")
+        self.center = Coordinates(center, "center of Ball")
+        if not -math.inf < self.center.least <= self.center.most < math.inf:
+            raise ProblemError("center of Ball is infinite; expected finite numbers")
         self.ball: Structured
         if not isinstance(norm, str | int | float):
             raise ProblemError(f'norm of Ball is {short_repr(norm)}; expected 1, 2 or "inf"')
         if norm in ("inf", math.inf):
-            self.ball = L1Box(0.0, -self.radius, self.radius)
+            self.ball = L1Box(0.0, self.center.value - self.radius, self.center.value + self.radius, "Ball")
         elif norm in (1, 2):
-            self.ball = EuclideanBall(self.radius) if norm == 2 else L1Ball(self.radius)
+            around_zero = EuclideanBall(self.radius) if norm == 2 else L1Ball(self.radius)
+            self.ball = (
+                around_zero if self.center.least == self.center.most == 0.0 else Shifted(around_zero, self.center)
+            )
         else:
             raise ProblemError(f'norm of Ball is {short_repr(norm)}; expected 1, 2 or "inf"')
-        super().__init__(separable=self.ball.separable)
+        super().__init__(self.center.size, self.ball.separable)
 
     def value(self, x: Array) -> float:
         """0.0 in the ball, infinite outside."""
@@ -160,7 +172,7 @@ class Ball(Structured):
         return self.ball.prox(v, t)
 
     def conjugate(self, s: Array) -> float:
-        """The radius times the dual norm of s."""
+        """The radius times the dual norm of s, plus <center, s>."""
         return self.ball.conjugate(s)
 
     def project(self, x: Array) -> Array:
@@ -188,12 +200,16 @@ class Ball(Structured):
         return self.ball.subgradient(xh, s)
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
-        """The radius times the dual norm of s, minus <s, x>."""
+        """The radius times the dual norm of s, minus <s, x - center>."""
         return self.ball.fenchel_gap(x, s)
 
     def pairing(self, x: Array, s: Array) -> Pairing:
         """The same for a point on the boundary, where x is on it up to rounding."""
         return self.ball.pairing(x, s)
+
+    def faces(self, x: Array) -> Array:
+        """At which kink or bound each coordinate is."""
+        return self.ball.faces(x)
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """What is proven about each coordinate."""
@@ -204,5 +220,7 @@ class Ball(Structured):
         return self.ball._plus(other)
 
     def __repr__(self) -> str:
-        name = f"Ball({self.radius:g}"
-        return f'{name}, "inf")' if isinstance(self.ball, L1Box) else f"{self.ball!r}"
+        if not isinstance(self.ball, L1Box):
+            return f"{self.ball!r}"
+        around = "" if self.center.least == self.center.most == 0.0 else f" around {self.center}"
+        return f'Ball({self.radius:g}, "inf"){around}'

@@ -219,17 +219,34 @@ class _Reader:
         if not isinstance(value, dict):
             self.fail(name, f"is {short_repr(value)}; expected a table [{name}]")
         kind = self.kind(value, TERMS, name)
-        self.only(value, ("kind", *kind.arrays, *kind.numbers, *kind.words), f"{name}.")
+        self.only(value, ("kind", *kind.arrays, *kind.numbers, *kind.words, *kind.blocks), f"{name}.")
         self.require(value, kind.required, name)
         if not is_label_list(value.get("groups")):
             self.fail(f"{name}.groups", "has lists within it; expected one label for each coordinate")
         given = {key: self.array(value[key], f"{name}.{key}") for key in kind.arrays if key in value}
         given |= {key: self.number(value[key], f"{name}.{key}") for key in kind.numbers if key in value}
         given |= {key: value[key] for key in kind.words if key in value}
+        given |= {key: self.blocks(value[key], f"{name}.{key}") for key in kind.blocks}
         try:
             return kind.build(**given)
         except ProblemError as error:
             raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
+
+    def blocks(self, value: Any, name: str) -> list[tuple[Any, Smooth | Simple]]:
+        """Ranges of coordinates and their simple terms, from a list of tables with start, stop and simple."""
+        if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
+            self.fail(name, f"is {short_repr(value)}; expected tables [[{name}]] with start, stop and simple")
+        found: list[tuple[Any, Smooth | Simple]] = []
+        for i, block in enumerate(value):
+            own = f"{name}[{i}]"
+            self.only(block, ("start", "stop", "simple"), f"{own}.")
+            for key in ("start", "simple"):
+                if key not in block:
+                    self.fail(f"{own}.{key}", "is missing; a block needs start and simple, and may have stop")
+            if isinstance(block["simple"], dict) and block["simple"].get("kind") == "blocks":
+                self.fail(f"{own}.simple", "has blocks again; expected ranges of coordinates in one list of blocks")
+            found.append(((block["start"], block.get("stop")), self.term(block["simple"], f"{own}.simple")))
+        return found
 
     def total(self, functions: Sequence[Smooth | Simple], name: str) -> Smooth | Simple:
         """The sum of the functions, by halves, so that the recursion of its gradient is not deep."""

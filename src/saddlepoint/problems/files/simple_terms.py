@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from saddlepoint.parts.simple import (
     L1,
     Ball,
+    Blocks,
     Box,
     GroupBalls,
     Groups,
@@ -27,6 +28,7 @@ class TermKind(NamedTuple):
     arrays: tuple[str, ...] = ()  # keys that name or hold arrays, or one number
     numbers: tuple[str, ...] = ()  # keys that hold one number
     words: tuple[str, ...] = ()  # keys whose value is taken as it is
+    blocks: tuple[str, ...] = ()  # keys that hold tables with start, stop and a simple term
     required: tuple[str, ...] = ()
 
 
@@ -35,12 +37,13 @@ TERMS: dict[str, TermKind] = {
     "box": TermKind(Box, arrays=("lower", "upper")),
     "nonnegative": TermKind(NonNegative),
     "simplex": TermKind(Simplex, numbers=("total",)),
-    "ball": TermKind(Ball, numbers=("radius",), words=("norm",), required=("radius",)),
+    "ball": TermKind(Ball, arrays=("center",), numbers=("radius",), words=("norm",), required=("radius",)),
     "norm2": TermKind(Norm2, numbers=("weight",), required=("weight",)),
     "groups": TermKind(Groups, arrays=("groups", "weight"), required=("groups", "weight")),
     "hyperplane": TermKind(Hyperplane, arrays=("a",), numbers=("b",), required=("a", "b")),
     "nuclear": TermKind(Nuclear, numbers=("weight",), words=("shape",), required=("shape", "weight")),
     "group-balls": TermKind(GroupBalls, arrays=("groups", "radius"), required=("groups", "radius")),
+    "blocks": TermKind(Blocks, blocks=("blocks",), required=("blocks",)),
 }
 
 

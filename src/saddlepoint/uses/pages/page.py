@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from saddlepoint import __version__
+from saddlepoint.ground.plain_json import finite
 
 # The browser loads and sends nothing, even if a name in the data were taken for markup.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -65,15 +66,5 @@ def page(
 
 def _embedded(data: Mapping[str, Any]) -> str:
     """JSON that cannot end the script element around it; infinities and NaN are null."""
-    text = json.dumps(_finite(data), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not (-float("inf") < value < float("inf")):
-        return None
-    return value
