@@ -77,8 +77,9 @@ def test_an_unknown_option_lists_the_known_ones(name, known):
 def test_every_listed_option_is_taken(name):
     made = make_method(name)
     for option, field in method_options(name).items():
-        part = made if option in {f.name for f in fields(made) if f.name != "inner"} else getattr(made, "inner", made)
-        part = made if option == "inner" and isinstance(getattr(made, "inner", None), str) else part
+        part = made
+        while isinstance(getattr(part, "inner", None), sp.Method) and option not in {f.name for f in fields(part)[1:]}:
+            part = part.inner
         value = getattr(part, option)
         assert make_method(name, **{option: value}) == made, (option, field.default)
 

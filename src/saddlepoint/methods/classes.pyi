@@ -31,6 +31,7 @@ from saddlepoint.methods.sliding import Sliding as Sliding
 from saddlepoint.methods.wrappers.anderson import Anderson as Anderson
 from saddlepoint.methods.wrappers.catalyst import Catalyst as Catalyst
 from saddlepoint.methods.wrappers.halpern import Halpern as Halpern
+from saddlepoint.methods.wrappers.preconditioned import Preconditioned as Preconditioned
 from saddlepoint.methods.wrappers.refined import Refined as Refined
 from saddlepoint.methods.wrappers.restarted import Restarted as Restarted
 
@@ -62,6 +63,7 @@ __all__ = [
     "OGDA",
     "PBR",
     "PDHG",
+    "Preconditioned",
     "RHSS",
     "Refined",
     "Restarted",

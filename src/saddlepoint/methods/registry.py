@@ -46,7 +46,7 @@ def register(method: M) -> M:
 
 
 def register_expression(
-    name: str, wrapper: type[Method], inner: type[Method], complexity: Complexity, **defaults: Any
+    name: str, wrapper: type[Method], inner: type[Method] | str, complexity: Complexity, **defaults: Any
 ) -> None:
     """Make ``wrapper(inner())`` known by a name of its own.
 
@@ -55,21 +55,26 @@ def register_expression(
     Args:
         name: the name.
         wrapper: the class of the wrapper, whose first option is the inner method.
-        inner: the class of the inner method.
+        inner: the class of the inner method, or its registered name.
         complexity: the oracle calls of the wrapped method.
         defaults: values of options that differ from those of the two classes.
     """
     outer = {option.name: option for option in fields(wrapper)[1:]}
-    options = {option.name: option for option in fields(inner)} | outer
-
     wrap: Callable[..., Method] = wrapper
+    make_inner: Callable[..., Method]
+    if isinstance(inner, str):
+        entry, inside = _entry(inner), inner
+        make_inner, options = entry.make, entry.options | outer
+    else:
+        make_inner, inside = inner, f"{inner.__module__}.{inner.__qualname__}"
+        options = {option.name: option for option in fields(inner)} | outer
 
     def make(**given: Any) -> Method:
         given = defaults | given
-        wrapped = inner(**{key: value for key, value in given.items() if key not in outer})
+        wrapped = make_inner(**{key: value for key, value in given.items() if key not in outer})
         return wrap(wrapped, **{key: value for key, value in given.items() if key in outer})
 
-    origin = f"{wrapper.__module__}.{wrapper.__qualname__} around {inner.__module__}.{inner.__qualname__}"
+    origin = f"{wrapper.__module__}.{wrapper.__qualname__} around {inside}"
     _enter(name, Entry(make, complexity, options, origin))
 
 

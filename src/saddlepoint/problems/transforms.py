@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, is_array
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.parts.coupling import Coupling, Norm
+from saddlepoint.parts.coupling.equilibration import DiagonalCoupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.coupling.low_precision import LowPrecisionCoupling
 from saddlepoint.parts.functions.affine import affine
@@ -24,11 +25,14 @@ from saddlepoint.problems.saddle import Saddle
 
 @dataclass(frozen=True)
 class View:
-    """A problem in new variables (u, v), where x = a u and y = b v, or x = a v and y = b u if swapped."""
+    """A problem in new variables (u, v), where x = a u and y = b v, or x = a v and y = b u if swapped.
+
+    a and b are numbers, or vectors with a number for each variable.
+    """
 
     problem: Saddle
-    a: float = 1.0
-    b: float = 1.0
+    a: Any = 1.0
+    b: Any = 1.0
     swapped: bool = False
 
     def to(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -51,6 +55,12 @@ def rescaled(f: Saddle, a: float, b: float) -> View:
     if a == 1.0 and b == 1.0:
         return View(f)
     return View(Saddle.of(affine(f.g, scale=a), affine(f.h, scale=b), scaled_coupling(f.A, a * b), f.space), a, b)
+
+
+def diagonally_rescaled(f: Saddle, a: Array, b: Array, norm: Norm) -> View:
+    """The problem f(a u, b v) with vectors a and b of positive numbers, and bounds on the norm of its coupling."""
+    A = DiagonalCoupling(f.A, a, b, norm)
+    return View(Saddle.of(affine(f.g, scale=a), affine(f.h, scale=b), A, f.space), a, b)
 
 
 def swapped(f: Saddle) -> View:
@@ -279,5 +289,5 @@ def scaled_coupling(A: Coupling, c: float) -> Coupling:
     return A if c == 1.0 else ScaledCoupling(A, c)
 
 
-def _times(c: float, x: Array) -> Array:
-    return x if c == 1.0 else c * x
+def _times(c: Any, x: Array) -> Array:
+    return x if not is_array(c) and c == 1.0 else c * x

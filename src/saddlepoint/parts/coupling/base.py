@@ -19,8 +19,8 @@ from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.spectrum import UNPROVEN, Eigenvalue, largest_eigenvalue
 from saddlepoint.parts.coupling.runtime import LOCAL, Runtime
 
-# A factorisation, copies of A and the sizes of its rows, which are made anew where needed:
-NOT_PICKLED = ("_kept", "_low_precision", "_absolute")
+# A factorisation, copies of A, the sizes of its rows and their scales, which are made anew where needed:
+NOT_PICKLED = ("_kept", "_low_precision", "_absolute", "_equilibrated")
 
 
 class Norm(NamedTuple):

@@ -17,6 +17,7 @@ from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
 from saddlepoint.parts.functions.careful import carefully, exactly, times, total, widened
 from saddlepoint.parts.simple.base import Simple
+from saddlepoint.parts.simple.diagonal import diagonal_simple
 from saddlepoint.parts.simple.rescaled import rescaled_simple
 
 if TYPE_CHECKING:
@@ -206,10 +207,10 @@ class Affine:
 
     def simple(self, term: Simple) -> Simple:
         """The simple term as a function of u."""
-        if self.shift is not None or is_array(self.scale):
-            raise ProblemError(
-                "a function with a simple term can only be rescaled by one number; add the term afterwards"
-            )
+        if self.shift is not None:
+            raise ProblemError("a function with a simple term cannot be shifted; add the term afterwards")
+        if is_array(self.scale):
+            return diagonal_simple(term, self.scale, self.given["weight"])
         scale = 1.0 if self.scale is None else self.scale
         slope = 1.0 if self.slope is None else self.slope
         return rescaled_simple(term, scale, slope / scale)
