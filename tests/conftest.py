@@ -5,6 +5,7 @@ from browser import chromium, page  # noqa: F401 - fixtures for all tests, as ar
 from command_line import run  # noqa: F401
 from hypothesis import HealthCheck, settings
 from libraries import xp  # noqa: F401
+from scheduling import in_parts
 
 settings.register_profile(
     "saddlepoint",
@@ -16,15 +17,12 @@ settings.register_profile(
 settings.load_profile("saddlepoint")
 
 
-# Files of which a single test takes half a minute or more. They start first, so that at the end of a parallel run no
-# process waits for one of them.
-LONGEST = ("test_jax_sharding", "test_site", "test_release")
-
-
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by markers
 def pytest_collection_modifyitems(items):
-    """Mark the tests that use a browser, and move the longest ones to the front."""
+    """Mark the tests that use a browser, and put the tests of a parallel run in order."""
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if processes > 1:
+        items[:] = in_parts(items, processes)

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from scheduling import LONG, LONGEST, in_parts
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -96,3 +97,31 @@ def test_the_tiers_are_declared_once_and_described():
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     for tier in TIERS:
         assert re.search(rf"^\| `{tier}` \|", page, re.MULTILINE), tier
+
+
+class Item:
+    """A test as the ordering sees it: a file and whether it is marked."""
+
+    def __init__(self, stem, long):
+        self.path, self.long = Path(f"{stem}.py"), long
+
+    def get_closest_marker(self, name):
+        return name in LONG and self.long
+
+
+def test_every_process_starts_with_long_tests_and_a_file_has_one_part():
+    mixed = [Item(f"test_{k % 7}", long=k % 3 == 0) for k in range(70)]
+    items = [*mixed, *(Item(LONGEST[1], long=True) for _ in range(2)), Item(LONGEST[0], long=True)]
+    parts = in_parts(items, 3)
+    assert sorted(map(id, parts)) == sorted(map(id, items))
+    cut = [parts[:24], parts[24:48], parts[48:]]  # as pytest-xdist cuts 73 tests
+    assert [part[0].path.stem for part in cut[:2]] == list(LONGEST[:2])
+    for part in cut:
+        assert sorted(part, key=lambda item: not item.long) == part  # the long tests are first
+        assert part[0].long
+    homes = [{item.path for item in part if item.long} for part in cut]
+    assert not homes[0] & homes[1] | homes[1] & homes[2] | homes[0] & homes[2]
+
+
+def test_the_files_that_start_first_exist():
+    assert {f"{name}.py" for name in LONGEST} <= {path.name for path in FILES}
