@@ -123,7 +123,8 @@ def test_type_checkers_read_the_names_that_the_package_has():
     for node in ast.parse((SOURCE / "__init__.pyi").read_text()).body:
         if isinstance(node, ast.ImportFrom):
             found |= {alias.name: (node.module or "").removeprefix("saddlepoint.") for alias in node.names}
-    homes = dict.fromkeys(saddlepoint._MODULES, "saddlepoint") | saddlepoint._HOMES
+    folders = {name: place.rpartition(".")[0] or "saddlepoint" for name, place in saddlepoint._MODULES.items()}
+    homes = folders | saddlepoint._HOMES
     assert {name: home for name, home in found.items() if name not in ("*", "classes")} == homes
 
 

@@ -78,14 +78,14 @@ _HOMES = {  # the module of each public name; the classes of methods are found b
     "solve_many": "uses.batch",
     "stream": "problems.files.stores",
 }
-_MODULES = ("apps", "theory")  # public modules
+_MODULES = {"apps": "apps", "model": "uses.model", "theory": "theory"}  # public modules, and where they are
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _names()
     if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{_MODULES[name]}")
     home = _HOMES.get(name)
     if home is None:
         home = "methods.classes"

@@ -40,6 +40,7 @@ from saddlepoint.solving.result import History, Record, Result, Status
 from saddlepoint.solving.result_file import load_result
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
+from saddlepoint.uses import model
 from saddlepoint.uses.batch import Batch, solve_many
 from saddlepoint.uses.path import SolutionPath, path
 from saddlepoint.uses.prediction import Prediction, predict
@@ -100,6 +101,7 @@ __all__ = [
     "load_result",
     "make_method",
     "methods",
+    "model",
     "path",
     "predict",
     "prepare",

@@ -1,0 +1,271 @@
+"""``sp.model``: problems written with variables are those that were meant, and what is not of the class is refused."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import aslinearoperator
+
+import saddlepoint as sp
+
+m = sp.model
+RNG = np.random.default_rng(5)
+A = RNG.standard_normal((3, 2))
+D, T = RNG.standard_normal((6, 3)), RNG.standard_normal(6)
+
+
+def players(**within):
+    return m.minimiser(3, "x", within.get("x")), m.maximiser(2, "y", within.get("y"))
+
+
+# -- the standard form -------------------------------------------------------------------------------------------------
+
+
+def test_the_standard_form_is_the_problem_that_was_written():
+    x, y = players()
+    f = m.Problem(m.sum_squares(D @ x - T) + x @ A @ y + y @ np.ones(2) - 2.0 * m.sum_squares(y)).saddle
+    u, v = RNG.standard_normal(3), RNG.standard_normal(2)
+    Fx, Fy = f.field(u, v)
+    assert np.allclose(Fx, 2.0 * D.T @ (D @ u - T) + A @ v, rtol=1e-13)
+    assert np.allclose(Fy, 4.0 * v - np.ones(2) - A.T @ u, rtol=1e-13)
+
+
+def test_mu_is_proven_and_close():
+    x, y = players()
+    f = m.Problem(m.sum_squares(D @ x - T) + x @ A @ y - 2.0 * m.sum_squares(y)).saddle
+    least = 2.0 * np.linalg.svd(D, compute_uv=False)[-1] ** 2
+    assert 0.99 * least < f.mu_x <= least
+    assert f.mu_y == 4.0
+    assert f.g.trusted
+    assert f.h.trusted
+
+
+def test_mu_of_terms_that_are_strongly_convex_only_together():
+    x, y = players()
+    first, rest = D[:2], csr_array(D[2:])
+    f = m.Problem(m.sum_squares(first @ x) + m.sum_squares(rest @ x) + x @ A @ y - m.sum_squares(y)).saddle
+    least = 2.0 * np.linalg.svd(D, compute_uv=False)[-1] ** 2
+    assert 0.99 * least < f.mu_x <= least
+
+
+def test_an_answer_by_name_variable_and_tree():
+    tree = m.minimiser({"weights": (2, 2), "bias": [1, 3]}, "net")
+    W, (b, c) = tree["weights"], tree["bias"]
+    target = np.arange(4.0).reshape(2, 2)
+    answer = m.Problem(m.sum_squares(W - target) + m.sum_squares(b - 7.0) + m.sum_squares(c)).solve()
+    assert np.allclose(answer["net.weights"], target)
+    assert np.allclose(answer[W], target)
+    found = answer[tree]
+    assert np.allclose(found["weights"], target)
+    assert np.allclose(found["bias"][0], 7.0)
+    assert found["bias"][1].shape == (3,)
+    assert answer.distance(W) <= 1e-6
+
+
+def test_matrix_variables_are_multiplied_from_both_sides():
+    X = m.minimiser((2, 3), "X")
+    B, C = RNG.standard_normal((4, 2)), RNG.standard_normal((3, 5))
+    value = RNG.standard_normal((2, 3))
+    for e, truth in (
+        (B @ X @ C, B @ value @ C),
+        (csr_array(B) @ X, B @ value),
+        (X.T, value.T),
+        (X[1] - X[0], value[1] - value[0]),
+        (X.sum(axis=0), value.sum(axis=0)),
+        (X.sum(), value.sum()),
+        (2.0 - X / 4.0, 2.0 - value / 4.0),
+        (X * value, value**2),
+        (X + np.ones(3), value + 1.0),
+    ):
+        assert e.shape == truth.shape
+        assert np.allclose(e.value({X: value}), truth, rtol=1e-14)
+
+
+def test_terms_tie_several_variables_together():
+    x, z, y = m.minimiser(3, "x"), m.minimiser(2, "z"), m.maximiser(2, "y", sp.Ball(1.0))
+    E = RNG.standard_normal((6, 2))
+    objective = m.sum_squares(D @ x + E @ z - T) + 0.1 * m.sum_squares(z) + z @ y
+    answer = m.Problem(objective).solve(gap=1e-10)
+    both = np.concatenate([answer["x"], answer["z"]])
+    H = 2.0 * np.hstack([D, E]).T @ np.hstack([D, E]) + 0.2 * np.diag([0, 0, 0, 1.0, 1.0])
+    b = 2.0 * np.hstack([D, E]).T @ T - np.concatenate([np.zeros(3), answer["y"]])
+    assert np.linalg.norm(both - np.linalg.solve(H, b)) <= answer.distance("x") + 1e-12
+
+
+def test_operators_are_terms_and_couplings():
+    K = aslinearoperator(D)
+    x, y = m.minimiser(3, "x"), m.maximiser(6, "y", sp.Box(-0.1, 0.1))
+    operator = m.sum_squares(m.linear_map(K, x) - T) + 0.5 * m.sum_squares(x) + m.linear_map(K, x) @ y
+    matrix = m.sum_squares(D @ x - T) + 0.5 * m.sum_squares(x) + (D @ x) @ y
+    one, two = (m.Problem(objective).solve(gap=1e-9) for objective in (operator, matrix))
+    assert np.linalg.norm(one["x"] - two["x"]) <= one.distance("x") + two.distance("x")
+    huber = m.Problem(m.huber(m.linear_map(K, x) - T, 0.1) + m.sum_squares(x)).solve(gap=1e-9)
+    plain = m.Problem(m.huber(D @ x - T, 0.1) + m.sum_squares(x)).solve(tol=1e-9)
+    assert np.linalg.norm(huber["x"] - plain["x"]) <= huber.distance("x") + plain.distance("x")
+
+
+def test_a_function_of_ones_own_is_composed_with_a_map():
+    f = sp.Smooth(lambda r: r + np.tanh(r), mu=1.0, L=2.0, value=lambda r: float(r @ r / 2 + np.log(np.cosh(r)).sum()))
+    x, y = players(y=sp.Box(-1.0, 1.0))
+    own = m.function(f, D @ x - T) + 0.5 * m.sum_squares(x) + x @ A @ y
+    ready = 0.5 * m.sum_squares(D @ x - T) + m.log_cosh(D @ x - T) + 0.5 * m.sum_squares(x) + x @ A @ y
+    one, two = m.Problem(own).solve(gap=1e-9), m.Problem(ready).solve(gap=1e-9)
+    assert np.linalg.norm(one["x"] - two["x"]) <= one.distance("x") + two.distance("x")
+    assert abs(one.value - two.value) <= one.gap + two.gap + 1e-12
+
+
+def test_bounds_that_are_added_hold_at_the_solution():
+    """x has curvature and no bounds, z has bounds and no curvature; the bounds of x must not move the solution."""
+    x, z, y = m.minimiser(3, "x"), m.minimiser(2, "z", sp.Box(-1.0, 1.0)), m.maximiser(2, "y", sp.Simplex())
+    problem = m.Problem(1e-3 * m.sum_squares(x - 50.0) + x @ A @ y + z @ y)
+    f, box = problem.saddle, problem.form.minimiser.within[x]
+    assert f.mu_x == 0.0
+    assert box.diameter_in(3) < np.inf
+    answer = problem.solve(gap=1e-8)
+    assert (np.abs(answer["x"]) < box.upper.everywhere(3)).all()
+    assert np.allclose(answer["x"], 50.0 - 500.0 * A @ answer["y"], atol=answer.distance("x"))
+
+
+def test_simple_constraints_become_simple_functions():
+    x, y = players()
+    conditions = [x >= 0.0, x.sum() == 2.0, m.norm2(y) <= 3.0]
+    form = m.Problem(x @ A @ y, conditions).form
+    assert form.minimiser.within[x].total == 2.0
+    assert "Ball(3" in repr(form.maximiser.within[y])
+    form = m.Problem(m.norm1(x) + x @ A @ y, [-2.0 * x <= 1.0, x <= 4.0, y >= -1.0, y <= 1.0]).form
+    box = form.minimiser.within[x]
+    assert box.weight.everywhere(3).tolist() == [1.0] * 3
+    assert box.lower.everywhere(3).tolist() == [-0.5] * 3
+    assert box.upper.everywhere(3).tolist() == [4.0] * 3
+
+
+def test_constraints_of_the_maximiser_have_multipliers_too():
+    x, y = players(x=sp.Simplex(), y=sp.NonNegative())
+    answer = m.Problem(x @ A @ y - m.sum_squares(y), [y.sum() == 1.0], multiplier_bound=50.0).solve(gap=1e-8)
+    direct = m.Problem(x @ A @ y - m.sum_squares(y), [y.sum() == 1.0, y >= 0.0], multiplier_bound=50.0)
+    assert direct.form.maximiser.within[y].total == 1.0
+    truth = direct.solve(gap=1e-10)
+    assert np.linalg.norm(answer["y"] - truth["y"]) <= answer.distance("y") + truth.distance("y")
+    assert any("multipliers" in sentence for sentence in answer.certificate.assumes) is (answer.multipliers != {})
+
+
+def test_a_start_is_used_and_checked():
+    x, y = players(y=sp.Simplex())
+    problem = m.Problem(m.sum_squares(x - 1.0) + x @ A @ y)
+    first = problem.solve(gap=1e-8)
+    again = problem.solve(first.values, gap=1e-8)
+    assert again.result.iterations < first.result.iterations
+    with pytest.raises(sp.ProblemError, match="'w' is no variable of the problem; expected one of x, y"):
+        problem.solve({"w": [1.0]})
+    with pytest.raises(sp.ProblemError, match=r"the value of x has the shape \(2,\); expected \(3,\)"):
+        problem.solve({"x": [1.0, 2.0]})
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def _refusals():
+    x, y = players()
+    X = m.minimiser((2, 3), "X")
+    return [
+        (lambda: m.Problem(-m.sum_squares(x)), r"-sum_squares\(x\) is concave, but x belongs to the minimiser"),
+        (
+            lambda: m.Problem(2.0 * m.norm1(A @ y)),
+            r"2 \* norm1\(matrix @ y\) is convex, but y belongs to the maximiser",
+        ),
+        (lambda: m.Problem(m.entropy(x)), r"-negative_entropy\(x\) is concave, but x belongs to the minimiser"),
+        (lambda: m.Problem(m.norm2(A.T @ x + y)), "mixes variables of both players: x belongs to the minimiser"),
+        (lambda: x @ x, "no bilinear term of the two players"),
+        (lambda: x * y, "product of two expressions"),
+        (lambda: x * m.norm1(x), "product of two expressions"),
+        (lambda: m.norm1(m.sum_squares(x)), "norm1 was given sum_squares"),
+        (lambda: m.Problem(x), r"x has the shape \(3,\), but an objective is one number"),
+        (lambda: m.Problem("x"), "the objective is 'x'"),
+        (lambda: y @ A, "cannot be multiplied by a 3 x 2"),
+        (lambda: A @ x, "a 3 x 2 matrix cannot be multiplied by x"),
+        (lambda: x + np.ones(4), "have the shapes"),
+        (lambda: x @ np.ones(4), "expected vectors of one size"),
+        (lambda: m.inner(X, x), "expected expressions of one size"),
+        (lambda: m.quad_form(x, np.eye(4)), r"P of quad_form has the shape \(4, 4\)"),
+        (lambda: x[5], "x has the shape"),
+        (lambda: x * np.nan, "finite numbers"),
+        (lambda: m.minimiser(0, "x"), "the shape of x is 0"),
+        (lambda: m.minimiser(3, ""), "the name of a variable"),
+        (lambda: m.minimiser(3, "x", "simplex"), "within of x is 'simplex'"),
+        (lambda: m.norm1(x) >= 1.0, "at least a number makes no convex set"),
+        (lambda: m.logistic(x) <= 1.0, "no constraint of the class"),
+        (lambda: m.norm1(x) <= -1.0, "at most one point"),
+        (lambda: m.Problem(m.sum_squares(x), [True]), "constraint 0 is True"),
+        (lambda: m.Problem(m.sum_squares(x), [A.T @ x == y]), "mixes variables of both players"),
+        (lambda: m.Problem(m.sum_squares(x), x >= 0.0), "expected a list of constraints"),
+        (lambda: m.Problem(m.sum_squares(x) + m.sum_squares(m.minimiser(2, "x"))), "two variables are called 'x'"),
+        (lambda: bool(x <= 1.0), "neither true nor false"),
+        (lambda: m.Problem(3.0), "no variables"),
+        (lambda: m.Problem(m.sum_squares(x), multiplier_bound=-1.0), "multiplier_bound"),
+        (lambda: m.function(np.tanh, x), "expected sp.Smooth"),
+    ]
+
+
+@pytest.mark.parametrize(("build", "sentence"), _refusals())
+def test_what_is_not_of_the_class_is_refused_by_name(build, sentence):
+    with pytest.raises(sp.ProblemError, match=sentence):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (
+            lambda x, y: m.Problem(x @ A @ y - m.sum_squares(y)),
+            "x has no bounds and the objective is not strongly convex",
+        ),
+        (
+            lambda x, y: m.Problem(m.sum_squares(x) + x @ A @ y),
+            "y has no bounds and the objective is not strongly conc",
+        ),
+        (
+            lambda x, y: m.Problem(m.quad_form(x, -np.eye(3))),
+            r"the term quad_form\(x\) is not of the class: P is not pos",
+        ),
+        (lambda x, y: m.Problem(m.sum_squares(x), [A.T @ x == 1.0]), "matrix @ x == 1 needs a multiplier"),
+        (lambda x, y: m.Problem(m.sum_squares(x), [x >= 1.0, x <= 0.0]), "x <= 0 leaves no value for entry 0 of x"),
+        (lambda x, y: m.Problem(m.sum_squares(x) + m.entropy(2.0 * y)), "the entropy is taken of whole variables"),
+    ],
+)
+def test_problems_about_which_nothing_can_be_proven_are_refused(build, sentence):
+    with pytest.raises(sp.ProblemError, match=sentence):
+        build(*players()).solve()
+
+
+# -- other people's answers --------------------------------------------------------------------------------------------
+
+
+def test_anyones_values_are_certified():
+    x, y = players()
+    problem = m.Problem(m.sum_squares(D @ x - T) + x @ A @ y - m.sum_squares(y))
+    truth = problem.solve(tol=1e-10)
+    off = {"x": truth["x"] + [0.01, 0.0, 0.0], "y": truth["y"]}
+    proof = problem.certify(off)
+    assert 0.01 - 1e-9 <= proof.distance("x") < 1.0
+    assert proof.answer is None
+    half = problem.certify({"x": off["x"]}, tol=1e-9)
+    assert abs(half.distance("x") - 0.01) < 1e-8
+    assert half.answer is not None
+    lifted = m.Problem(m.sum_squares(x) + m.norm1(D @ x - T)).certify({"x": np.zeros(3)}, gap=1e-9)
+    assert lifted.answer is not None
+    assert lifted.distance("x") >= np.linalg.norm(lifted.answer["x"])
+    with pytest.raises(sp.ProblemError, match="'y' is no variable of the problem; expected one of x"):
+        half.distance("y")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_random_models_agree_with_cvxpy(seed):
+    pytest.importorskip("cvxpy")
+    from random_models import random_model
+
+    problem, value, x = random_model(seed)
+    answer = problem.solve(gap=1e-6)
+    violated = max([0.0, *answer.violations.values()])
+    assert answer.solved
+    assert abs(answer.value - value) <= answer.gap + 200.0 * violated + 1e-6 * max(1.0, abs(value))
+    assert np.linalg.norm(answer["x"] - x) <= answer.distance("x") + 1e-3
