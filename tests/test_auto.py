@@ -9,6 +9,7 @@ from cases import BLACK_BOX, CASES, case
 from hypothesis import given
 from random_problems import saddles
 from reference import distance, saddle_point
+from scipy.sparse.linalg import aslinearoperator
 
 import saddlepoint as sp
 from saddlepoint import theory
@@ -35,7 +36,9 @@ def test_auto_chooses_by_problem_and_by_cost():
     assert first(random_quadratic(300, 300, 10, 10, 2)) == "krylov"
     assert first(random_logistic(10, 8, 100, 50, 20)) == "anderson-condat-vu"
     assert first(random_logistic(10, 8, 100, 50, 2000)) == "anderson-imex"
-    assert first(chain(3000, 2, 2, 10)) == "anderson-imex"
+    f = chain(3000, 2, 2, 10)
+    assert first(f) == "direct"  # a sparse matrix whose factors stay sparse
+    assert first(sp.Saddle(f.g, f.h, aslinearoperator(f.A.matrix()))) == "anderson-imex"
     expensive = {"grad_g": 100.0, "grad_h": 100.0}
     assert first(random_logistic(10, 8, 100, 50, 40), costs=expensive) == "anderson-imex"
     assert first(random_logistic(10, 8, 100, 50, 1), costs=expensive) == "anderson-condat-vu"

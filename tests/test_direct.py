@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, diags_array, issparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, diags_array, issparse, random_array
 from scipy.sparse.linalg import LinearOperator
 
 import saddlepoint as sp
 from saddlepoint.ground.factor import diagonal_of
+from saddlepoint.ground.probing import products_needed
 from saddlepoint.methods.direct import solver
 
 DIAGONAL = lambda d: diags_array(d, format="csr")  # noqa: E731
@@ -70,3 +73,37 @@ def test_an_operator_gives_its_matrix_by_the_fewer_products():
 def test_a_singular_diagonal_is_refused():
     with pytest.raises(ArithmeticError, match="not positive definite"):
         solver(DIAGONAL(np.array([0.0, 1.0])), np.eye(3), np.ones((2, 3)))
+
+
+def test_a_sparse_matrix_is_counted_as_the_products_that_would_compute_it():
+    n = 400
+    A = diags_array([np.ones(n - 1), 2.0 * np.ones(n)], offsets=[-1, 0], format="csr")
+    P = diags_array([-np.ones(n - 1), 3.0 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1], format="csr")
+    f = sp.Saddle(sp.Quadratic(P, np.ones(n)), sp.Quadratic(1.0, np.ones(n)), A)
+    result = sp.solve(f, tol=1e-8, method="direct")
+    steps = result.calls["At"]
+    assert result.solved
+    assert result.calls == {"grad_g": 3 + steps, "grad_h": 1 + steps, "A": 2 + steps, "At": steps} | {
+        name: 0 for name in result.calls if name.startswith("prox")
+    }
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6))
+def test_columns_of_a_group_have_no_common_row(seed):
+    rng = np.random.default_rng(seed)
+    S = random_array((int(rng.integers(1, 30)), int(rng.integers(1, 30))), density=rng.uniform(0.0, 0.5), rng=rng)
+    number = products_needed(S)
+    together = (abs(S).T @ abs(S)).toarray() > 0
+    longest = int(np.diff(S.tocsr().indptr).max(initial=0))
+    degree = int((together.sum(axis=1) - np.diag(together)).max(initial=0))
+    assert max(longest, 1) <= number <= 1 + degree  # no fewer than a row has entries, no more than greedy needs
+
+
+def test_auto_factorises_sparse_quadratic_problems_whose_factors_stay_sparse():
+    n = 4000
+    A = diags_array([np.ones(n - 1), -np.ones(n)], offsets=[-1, 0], format="csr")
+    f = sp.Saddle(sp.Quadratic(1e-4, np.ones(n)), sp.Quadratic(1e-3, np.ones(n)), A)
+    result = sp.solve(f, rtol=1e-8)
+    assert result.solved
+    assert result.method == "direct"

@@ -7,8 +7,8 @@ Recursion:  z_{k+1} = z_k - K^-1 F(z_k),   K = [[P, A], [-A', Q]],
 Guarantee:  the first step finds the solution up to rounding; the next ones are iterative refinement.
 Reference:  M. Benzi, G. Golub and J. Liesen, Numerical solution of saddle point problems, Acta Numerica 2005.
 
-Each matrix is counted as the oracle calls that would compute it: a gradient for each column of a Hessian, but one for
-a diagonal, and a product for each column or row of A, whichever are fewer.
+Each matrix is counted as the oracle calls that would compute it: a gradient for each column of a Hessian, and a product
+for each column or row of A, whichever are fewer; of sparse matrices, columns without a common row share one call.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ from scipy.sparse.linalg import splu
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import SingularError
 from saddlepoint.ground.factor import diagonal_of
+from saddlepoint.ground.fill_in import factor_work
 from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 
 SPARSE = 0.1  # largest share of nonzero entries with which a sparse factorisation is tried
+LARGE = 5000  # rows from which no dense matrix is factorised
+DENSE_SPEED = 6.0  # multiplications of a dense factorisation in the time of one of a sparse one
+PIVOT = 0.01  # a diagonal entry is the pivot unless it is smaller than this share of the largest one of its column
 
 Solver = Callable[[Array, Array], tuple[Array, Array]]
 
@@ -86,7 +90,7 @@ def _solver(P: Any, Q: Any, A: Any) -> Solver:
         mirrored = _by_schur(q, P, -A.T)
         return lambda u, v: mirrored(v, u)[::-1]
     if any(map(issparse, (P, Q, A))) and sum(map(_entries, (P, Q, A))) < SPARSE * (m + n) ** 2:
-        lu = splu(block_array([[P, A], [-A.T, Q]], format="csc"))
+        lu = sparse_lu(block_array([[P, A], [-A.T, Q]]))
 
         def sparse(u: Array, v: Array) -> tuple[Array, Array]:
             z = lu.solve(np.concatenate((u, v)).astype(np.float64)).astype(u.dtype)
@@ -117,8 +121,8 @@ def _by_schur(p: Array, Q: Any, A: Any) -> Solver:
         raise LinAlgError("a diagonal entry is not positive")
     inverse = 1.0 / p
     S = Q + A.T @ (diags_array(inverse) @ A if issparse(A) else inverse[:, None] * A)
-    if issparse(S) and S.nnz < SPARSE * S.shape[0] ** 2:
-        solve_S = splu(S.tocsc()).solve
+    if issparse(S) and stays_sparse(S):
+        solve_S = sparse_lu(S).solve
     else:
         factor, _ = cho_factor(S.toarray() if issparse(S) else S)
         solve_S = lambda r: dpotrs(factor, r)[0]  # noqa: E731
@@ -128,6 +132,17 @@ def _by_schur(p: Array, Q: Any, A: Any) -> Solver:
         return (inverse * (u - A @ y)).astype(u.dtype), y.astype(v.dtype)
 
     return solve
+
+
+def stays_sparse(S: Any) -> bool:
+    """Whether a sparse factorisation of a symmetric matrix takes less time than a dense one, as far as one can tell."""
+    n = int(S.shape[0])
+    return n > LARGE or bool(S.nnz < SPARSE * n**2 and DENSE_SPEED * factor_work(S) < n**3 / 3.0)
+
+
+def sparse_lu(K: Any) -> Any:
+    """SuperLU's factors of a matrix with a symmetric pattern and a positive definite symmetric part."""
+    return splu(K.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=PIVOT, options={"SymmetricMode": True})
 
 
 def _entries(matrix: Any) -> int:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array, Space, all_finite
 from saddlepoint.ground.errors import NotFinite, ProblemError
-from saddlepoint.ground.factor import diagonal_of
 from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.probing import products_needed
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.smooth import Smooth
@@ -145,7 +146,7 @@ def _counted(f: Smooth, name: str, space: Space, meter: Meter, checked: bool = T
     def hessian(x: Array) -> Any:
         assert f.hessian is not None
         H = f.hessian(x)
-        charge(oracle, 1 if diagonal_of(H) is not None else x.shape[0])  # a product with ones shows a diagonal
+        charge(oracle, products_needed(H) if issparse(H) else x.shape[0])
         return H
 
     def restrict(rows: slice) -> Smooth:
@@ -224,7 +225,7 @@ class MeteredCoupling(ForwardingCoupling):
 
     def matrix(self) -> Any:
         """The matrix A, counted as the products with A or with A' that would compute it, whichever are fewer."""
-        rows, columns = self.shape
+        columns, rows = self.A.products_for_matrix(), self.A.T.products_for_matrix()
         self.meter.charge(*((self.names[0], columns) if columns <= rows else (self.names[1], rows)))
         self.meter.counts.passes += 1
         return self.A.matrix()

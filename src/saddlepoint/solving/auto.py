@@ -32,15 +32,18 @@ from saddlepoint.methods import (
     Separated,
     make_method,
 )
-from saddlepoint.parts.coupling import Coupling
-from saddlepoint.parts.coupling.dense import DenseCoupling
-from saddlepoint.parts.coupling.sparse import SparseCoupling
-from saddlepoint.parts.functions import Entropy, Quadratic
-from saddlepoint.parts.functions.risk import Risk
-from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.factoring import (
+    STEP,
+    entries,
+    has_ready_matrices,
+    newton_calls,
+    newton_rate,
+    newton_rounds,
+    worth_factorising,
+    worth_newton,
+)
 from saddlepoint.solving.race import FIRST_TURN
-from saddlepoint.theory.lower import chain_N
 
 WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats Anderson's mixing over the sweep
 STRONG = 2.0  # |A|/sqrt(L_x L_y) from which solving for the coupling pays; also times sqrt(kx/ky) or its inverse
@@ -50,17 +53,7 @@ STRONG_ALONE = 1.0  # |A|/sqrt(L_x L_y) from which LPD-GS is hardly ever the fas
 STRONG_IF_DEAR = 0.2  # |A|/sqrt(L_x L_y) from which solving for the coupling pays where gradients are expensive
 DEAR = 5.0  # cost of a gradient, in products, from which gradients are expensive
 WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which `separated` is taken
-LARGE = 3000  # rows from which no dense matrix is factorised
-MATRICES = 600  # calls that may count for the matrices of a problem that is factorised
-NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
-NEWTON_ROUNDS = 100.0  # the same in rounds that take as long, where that can be estimated
-DIRECT_ROUNDS = 12.0  # a factorisation of ready quadratic functions that takes no longer is worth it
-AT_HAND = 2.5  # calls that may count for its matrices, in units of the rounds of a good method
 QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
-NEWTON_PYTHON = 2.0  # rounds that take as long as what a step of Newton's method does in Python
-DENSE_FLOPS = 16.0  # multiplications of dense matrices in the time in which one number is read
-STEP = 300_000  # numbers that could be read from memory while a step of Anderson is prepared in Python
-FLOPS = 4.0  # multiplications of a factorisation in the time in which one number is read
 MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least
 IMPLICIT = 8.0  # products each way of a step of IMEX, at least, where it is chosen: it solves a linear system
@@ -160,91 +153,6 @@ def mixed_steps(f: Saddle, products: float = 1.0) -> int:
     return int(min(100.0, max(LEAST, min(traffic, MEMORY / (2 * size)))))
 
 
-def entries(A: Coupling) -> int:
-    """The numbers that a product with A reads; as many as a dense matrix has where nothing is known."""
-    return int(A.A.nnz) if isinstance(A, SparseCoupling) else A.shape[0] * A.shape[1]
-
-
-def is_separable(function: Smooth) -> bool:
-    """Whether the Hessian is known to be diagonal."""
-    if isinstance(function, Quadratic):
-        return not isinstance(function.P, Coupling)
-    return isinstance(function, Entropy) or (isinstance(function, Risk) and function.D is None)
-
-
-def columns(f: Saddle) -> int:
-    """The calls that count for the Hessians and A, of the busiest oracle."""
-    sides = zip((f.g, f.h), f.shape, strict=True)
-    return max(min(f.shape), *(1 if is_separable(function) else size for function, size in sides))
-
-
-def has_matrices(f: Saddle) -> bool:
-    """Whether A and the Hessians can be factorised."""
-    given = isinstance(f.A, DenseCoupling | SparseCoupling)
-    return given and f.space.is_numpy and f.g.hessian is not None and f.h.hessian is not None
-
-
-def worth_newton(f: Saddle, costs: Mapping[str, float] | None = None) -> bool:
-    """Whether steps of Newton's method take little time; where that is not known, whether they take few calls."""
-    hessians = f.g.hessian is not None and f.h.hessian is not None
-    if not hessians or not f.space.is_numpy or f.A.runtime.reading:
-        return False
-    if costs is None and has_ready_matrices(f):
-        return max(f.shape) <= LARGE and newton_rounds(f) <= NEWTON_ROUNDS
-    return columns(f) <= NEWTON
-
-
-def has_ready_matrices(f: Saddle) -> bool:
-    """Whether A is a matrix and the Hessians are computed from data, so that their cost can be estimated."""
-    return has_matrices(f) and all(isinstance(function, Quadratic | Entropy | Risk) for function in (f.g, f.h))
-
-
-def newton_rounds(f: Saddle) -> float:
-    """About the time of a step of Newton's method on ready functions, in rounds of gradients and products.
-
-    A round takes as long as reading A twice, the data twice, and what is done in Python.
-    """
-    (m, n), separable = f.shape, (is_separable(f.g), is_separable(f.h))
-    data = [
-        0 if not isinstance(function, Risk) or function.D is None else entries(function.D) for function in (f.g, f.h)
-    ]
-    flops = float(data[0] * m + data[1] * n)
-    if any(separable):
-        kept = min(m, n) if all(separable) else n if separable[0] else m
-        flops += entries(f.A) * kept + kept**3 / 3.0
-    else:
-        flops += m**3 / 3.0 + float(m) * n * (m + n) + n**3 / 3.0
-    return NEWTON_PYTHON + flops / DENSE_FLOPS / (STEP + 2.0 * (entries(f.A) + sum(data)))
-
-
-def newton_rate(f: Saddle) -> float:
-    """The time of a step of Newton's method on ready functions, over that of the rounds that its calls would take."""
-    return min(4.0 * newton_rounds(f) / newton_calls(f), 1.0)
-
-
-def newton_calls(f: Saddle) -> int:
-    """The calls of all oracles that are counted for a step of Newton's method."""
-    (m, n), (g, h) = f.shape, (is_separable(f.g), is_separable(f.h))
-    return 4 + (1 if g else m) + (1 if h else n) + min(m, n)
-
-
-def worth_factorising(f: Saddle) -> bool:
-    """Whether a factorisation of a quadratic problem takes less time and fewer calls than a good method may need."""
-    (m, n), known = f.shape, (is_separable(f.g), is_separable(f.h))
-    if not has_matrices(f):
-        return False
-    if has_ready_matrices(f) and newton_rounds(f) <= DIRECT_ROUNDS and columns(f) <= AT_HAND * rounds(f):
-        return True
-    if columns(f) > min(rounds(f), MATRICES):
-        return False
-    if any(known):
-        kept = min(m, n) if all(known) else n if known[0] else m
-        size, work = kept, 2.0 * entries(f.A) * kept + kept**3 / 3.0
-    else:
-        size, work = max(m, n), (m + n) ** 3 / 3.0
-    return size <= LARGE and work / FLOPS <= rounds(f) * (STEP + 2.0 * entries(f.A))
-
-
 def on_shards(f: Saddle) -> Plan:
     """The methods where x is spread over shards: a step of LPD-GS is one round, and Anderson adds four to a sweep.
 
@@ -264,11 +172,6 @@ def is_strong(kx: float, ky: float, c: float) -> bool:
     """Whether solving for the coupling pays: if it is strong, or noticeable and the players unevenly conditioned."""
     strength, uneven = c / math.sqrt(kx) / math.sqrt(ky), math.sqrt(max(kx, ky) / min(kx, ky))
     return strength >= STRONG or (strength >= NOTICEABLE and strength * uneven >= STRONG)
-
-
-def rounds(f: Saddle) -> float:
-    """About the rounds of a good method for eight digits, if the problem is as hard as its constants."""
-    return 9.0 * chain_N(*f.numbers)
 
 
 def recommend(

@@ -222,6 +222,10 @@ class Coupling(ABC):
             return np.stack([self.tmul(row) for row in np.eye(rows, dtype=self.dtype)], axis=0)
         return np.stack([self.mul(column) for column in np.eye(columns, dtype=self.dtype)], axis=1)
 
+    def products_for_matrix(self) -> int:
+        """The number of products with A that determine its entries."""
+        return self.shape[1]
+
     def gram(self) -> Any:
         """A'A as a dense or sparse matrix."""
         identity = np.eye(self.shape[1], dtype=self.dtype)

@@ -13,6 +13,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import UP, Sum, sparse_product
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, power_of_two
+from saddlepoint.ground.probing import products_needed
 from saddlepoint.parts.coupling.base import Coupling, raised_lengths
 from saddlepoint.parts.coupling.dense import uses_kernels
 
@@ -45,6 +46,7 @@ class SparseCoupling(Coupling):
         window = _window(self.A) if self.A.format == "csr" and self.A.nnz >= FUSE_ENTRIES else math.inf
         self._streamed = self.fused = window <= FUSE_WINDOW
         self._short = self.A.nnz <= (SHORT_NEAR_ROW if window <= NEAR else SHORT_ROW) * self.shape[0]
+        self._products: int | None = None  # that determine the entries
         self._parts: dict[int, Any] = {}  # by the number of threads that share them
 
     def mul(self, y: Array) -> Array:
@@ -57,6 +59,12 @@ class SparseCoupling(Coupling):
 
     def _transpose(self) -> Coupling:
         return SparseCoupling(self.A.T, self._shared)
+
+    def products_for_matrix(self) -> int:
+        """The number of products with A that determine its entries, where it is known which of them are not zero."""
+        if self._products is None:
+            self._products = products_needed(self.A)
+        return self._products
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
         """(A y, A' x)."""

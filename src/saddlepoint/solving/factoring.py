@@ -1,0 +1,166 @@
+"""What factorisations of the matrices of a problem would take, in calls and in time, before one is begun."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import block_array, csr_array
+
+from saddlepoint.ground.fill_in import factor_work
+from saddlepoint.parts.coupling import Coupling
+from saddlepoint.parts.coupling.dense import DenseCoupling
+from saddlepoint.parts.coupling.sparse import SparseCoupling
+from saddlepoint.parts.functions import Entropy, Quadratic
+from saddlepoint.parts.functions.risk import Risk
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.lower import chain_N
+
+LARGE = 3000  # rows from which no dense matrix is factorised
+MATRICES = 600  # calls that may count for the matrices of a problem that is factorised
+NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
+NEWTON_ROUNDS = 100.0  # the same in rounds that take as long, where that can be estimated
+DIRECT_ROUNDS = 12.0  # a factorisation of ready quadratic functions that takes no longer is worth it
+AT_HAND = 2.5  # calls that may count for its matrices, in units of the rounds of a good method
+NEWTON_PYTHON = 2.0  # rounds that take as long as what a step of Newton's method does in Python
+DENSE_FLOPS = 16.0  # multiplications of dense matrices in the time in which one number is read
+STEP = 300_000  # numbers that could be read from memory while a step of Anderson is prepared in Python
+SPARSE_FLOPS = 8.0  # the same of a sparse factorisation, whose work is estimated as several times what it is
+FILL = 1e7  # multiplications that the product A'A of a sparse A may take
+VECTORS = 20.0  # vectors that a step of a good method reads
+FLOPS = 4.0  # multiplications of a factorisation in the time in which one number is read
+
+
+def entries(A: Coupling) -> int:
+    """The numbers that a product with A reads; as many as a dense matrix has where nothing is known."""
+    return int(A.A.nnz) if isinstance(A, SparseCoupling) else A.shape[0] * A.shape[1]
+
+
+def is_separable(function: Smooth) -> bool:
+    """Whether the Hessian is known to be diagonal."""
+    if isinstance(function, Quadratic):
+        return not isinstance(function.P, Coupling)
+    return isinstance(function, Entropy) or (isinstance(function, Risk) and function.D is None)
+
+
+def products(f: Saddle) -> int:
+    """The products with A or A' that count for the matrix A."""
+    return min(f.A.products_for_matrix(), f.A.T.products_for_matrix())
+
+
+def gradients(function: Smooth, size: int) -> int:
+    """The gradients that count for the Hessian."""
+    if is_separable(function):
+        return 1
+    hessian = sparse_hessian(function)
+    return size if hessian is None else hessian.products_for_matrix()
+
+
+def sparse_hessian(function: Smooth) -> SparseCoupling | None:
+    """The matrix of a quadratic function, if it is sparse."""
+    return function.P if isinstance(function, Quadratic) and isinstance(function.P, SparseCoupling) else None
+
+
+def columns(f: Saddle) -> int:
+    """The calls that count for the Hessians and A, of the busiest oracle."""
+    return max(products(f), gradients(f.g, f.shape[0]), gradients(f.h, f.shape[1]))
+
+
+def has_matrices(f: Saddle) -> bool:
+    """Whether A and the Hessians can be factorised."""
+    given = isinstance(f.A, DenseCoupling | SparseCoupling)
+    return given and f.space.is_numpy and f.g.hessian is not None and f.h.hessian is not None
+
+
+def worth_newton(f: Saddle, costs: Mapping[str, float] | None = None) -> bool:
+    """Whether steps of Newton's method take little time; where that is not known, whether they take few calls."""
+    hessians = f.g.hessian is not None and f.h.hessian is not None
+    if not hessians or not f.space.is_numpy or f.A.runtime.reading:
+        return False
+    if costs is None and has_ready_matrices(f):
+        return max(f.shape) <= LARGE and newton_rounds(f) <= NEWTON_ROUNDS
+    return columns(f) <= NEWTON
+
+
+def has_ready_matrices(f: Saddle) -> bool:
+    """Whether A is a matrix and the Hessians are computed from data, so that their cost can be estimated."""
+    return has_matrices(f) and all(isinstance(function, Quadratic | Entropy | Risk) for function in (f.g, f.h))
+
+
+def newton_rounds(f: Saddle) -> float:
+    """About the time of a step of Newton's method on ready functions, in rounds of gradients and products.
+
+    A round takes as long as reading A twice, the data twice, and what is done in Python.
+    """
+    (m, n), separable = f.shape, (is_separable(f.g), is_separable(f.h))
+    data = [
+        0 if not isinstance(function, Risk) or function.D is None else entries(function.D) for function in (f.g, f.h)
+    ]
+    flops = float(data[0] * m + data[1] * n)
+    if any(separable):
+        kept = min(m, n) if all(separable) else n if separable[0] else m
+        flops += entries(f.A) * kept + kept**3 / 3.0
+    else:
+        flops += m**3 / 3.0 + float(m) * n * (m + n) + n**3 / 3.0
+    return NEWTON_PYTHON + flops / DENSE_FLOPS / (STEP + 2.0 * (entries(f.A) + sum(data)))
+
+
+def newton_rate(f: Saddle) -> float:
+    """The time of a step of Newton's method on ready functions, over that of the rounds that its calls would take."""
+    return min(4.0 * newton_rounds(f) / newton_calls(f), 1.0)
+
+
+def newton_calls(f: Saddle) -> int:
+    """The calls of all oracles that are counted for a step of Newton's method."""
+    return 4 + gradients(f.g, f.shape[0]) + gradients(f.h, f.shape[1]) + products(f)
+
+
+def worth_factorising(f: Saddle) -> bool:
+    """Whether a factorisation of a quadratic problem takes less time and fewer calls than a good method may need."""
+    if not has_matrices(f):
+        return False
+    if has_ready_matrices(f) and newton_rounds(f) <= DIRECT_ROUNDS and columns(f) <= AT_HAND * rounds(f):
+        return True
+    if columns(f) > min(rounds(f), MATRICES):
+        return False
+    affordable = rounds(f) * (STEP + 2.0 * entries(f.A) + VECTORS * sum(f.shape))
+    return dense_work(f) / FLOPS <= affordable or sparse_work(f) / SPARSE_FLOPS <= affordable
+
+
+def dense_work(f: Saddle) -> float:
+    """About the multiplications of a factorisation of dense matrices; infinite if one is too large for that."""
+    (m, n), known = f.shape, (is_separable(f.g), is_separable(f.h))
+    if any(known):
+        kept = min(m, n) if all(known) else n if known[0] else m
+        return 2.0 * entries(f.A) * kept + kept**3 / 3.0 if kept <= LARGE else math.inf
+    return (m + n) ** 3 / 3.0 if max(m, n) <= LARGE else math.inf
+
+
+def sparse_work(f: Saddle) -> float:
+    """About the multiplications of a factorisation of sparse matrices; infinite if one is dense."""
+    (m, n), known = f.shape, (is_separable(f.g), is_separable(f.h))
+    P, Q = sparse_hessian(f.g), sparse_hessian(f.h)
+    if not isinstance(f.A, SparseCoupling) or not ((known[0] or P) and (known[1] or Q)):
+        return math.inf
+    A = pattern(f.A)
+    if P is not None and Q is not None:
+        return factor_work(block_array([[pattern(P), A], [A.T, pattern(Q)]], format="csr"))
+    eliminated, other = (A, Q) if known[0] and (n <= m or not known[1]) else (csr_array(A.T), P)
+    if float(np.square(np.diff(eliminated.indptr), dtype=float).sum()) > FILL:
+        return math.inf
+    S = eliminated.T @ eliminated
+    return factor_work(S if other is None else S + pattern(other))
+
+
+def pattern(A: SparseCoupling) -> Any:
+    """Ones where a sparse coupling has entries."""
+    rows = csr_array(A.A)
+    return csr_array((np.ones(rows.nnz), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def rounds(f: Saddle) -> float:
+    """About the rounds of a good method for eight digits, if the problem is as hard as its constants."""
+    return 9.0 * chain_N(*f.numbers)
