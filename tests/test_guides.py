@@ -17,7 +17,7 @@ from saddlepoint.problems.files import problem_file
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 GUIDES = [
-    *("start.md", "which-method.md", "simple-functions.md", "modelling.md", "paper.md", "faq.md"),
+    *("start.md", "which-method.md", "simple-functions.md", "modelling.md", "derivatives.md", "paper.md", "faq.md"),
     *(
         f"theory/{name}.md"
         for name in ("index", "problem", "certificate", "dippa", "catalyst", "lower-bound", "one-pass")

@@ -20,6 +20,8 @@ from saddlepoint.theory.certificate import Certificate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from saddlepoint.solving.derivatives import JVP, VJP, Differentiable
+
 
 def support_counts(found: Array) -> dict[str, int]:
     """How many coordinates there are of each kind, by the names of ``Support`` in small letters."""
@@ -162,6 +164,7 @@ class Result:
     provenance: dict[str, Any] = field(default_factory=dict)
     support_x: Array | None = None
     support_y: Array | None = None
+    _derivatives: Differentiable | None = None
 
     @property
     def solved(self) -> bool:
@@ -177,6 +180,66 @@ class Result:
         from saddlepoint.solving.convergence_plot import plot_convergence
 
         return plot_convergence({self.method: self}, path)
+
+    def vjp(self, vx: Any = None, vy: Any = None, **options: Any) -> VJP:
+        """The gradient of <vx, x*> + <vy, y*> with respect to A, to linear terms, and to any parameter.
+
+        It is the solution of one linear system, which is a saddle problem too, and is solved as one. Its error against
+        the derivative at the true saddle point is bounded.
+
+        Args:
+            vx, vy: vectors like x and y; zero if left out.
+            **options: arguments of ``solve`` for the linear system, such as ``rtol`` or ``method``.
+
+        Returns:
+            An object with ``A``, ``bx`` and ``by``, the gradients with respect to A and to linear terms <bx, x> and
+            <by, y> of g and h; the adjoint vectors ``ux`` and ``uy``; ``bound``, a proven bound on the error of the
+            adjoint vectors; ``why``, which says why the bound is infinite if it is; and ``undecided``, the number of
+            coordinates at which a simple term has not been decided.
+
+        Raises:
+            ProblemError: nothing is proven about the point, a mu is 0, or second derivatives are not known.
+
+        Example:
+            >>> import numpy as np, saddlepoint as sp
+            >>> f = sp.Saddle(sp.Quadratic(2.0, [1.0, 0.0]), sp.Quadratic(1.0), np.eye(2))
+            >>> u = sp.solve(f, tol=1e-9).vjp(vx=[1.0, 0.0])  # x* = -b/3, since x = -(b + y)/2 and y = x
+            >>> u.bx.round(6).tolist(), u.bound < 1e-9
+            ([-0.333333, -0.0], True)
+        """
+        return self._differentiable().vjp(self, vx, vy, options)
+
+    def jvp(self, A: Any = None, bx: Any = None, by: Any = None, *, field: Any = None, **options: Any) -> JVP:
+        """The derivative of (x*, y*) along a change of A, of linear terms of g and h, and of the field.
+
+        Args:
+            A: the direction of A, a matrix like A.
+            bx, by: the directions of linear terms <bx, x> of g and <by, y> of h.
+            field: (dFx, dFy), the change of the gradients of g at x* and of h at y* by any other parameter. The bound
+                takes these vectors for exact.
+            **options: arguments of ``solve`` for the linear system.
+
+        Returns:
+            An object with the derivatives ``x`` and ``y``, and ``bound``, ``why`` and ``undecided`` as for ``vjp``.
+
+        Example:
+            >>> import numpy as np, saddlepoint as sp
+            >>> f = sp.Saddle(sp.Quadratic(2.0, [1.0, 0.0]), sp.Quadratic(1.0), np.eye(2))
+            >>> sp.solve(f, tol=1e-9).jvp(bx=[1.0, 0.0]).x.round(6).tolist()
+            [-0.333333, 0.0]
+        """
+        return self._differentiable().jvp(self, A, bx, by, field, options)
+
+    def _differentiable(self) -> Differentiable:
+        if self._derivatives is None:
+            raise ProblemError(
+                "this result does not hold its problem, because it was read from a file, sent to another process or "
+                "given to a callback; solve the problem again to differentiate its solution"
+            )
+        return self._derivatives
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_derivatives": None}  # the problem is not sent along
 
     def to_dict(self, arrays: bool = False) -> dict[str, Any]:
         """The result in plain Python values, as ``--json`` prints it."""

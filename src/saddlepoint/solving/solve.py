@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from saddlepoint.problems.prox_check import check_first_prox
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import Plan, choose
 from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, sigterm_raises
+from saddlepoint.solving.derivatives import Differentiable
 from saddlepoint.solving.loop import Run
 from saddlepoint.solving.options import SolveOptions, check_condition, starting_point
 from saddlepoint.solving.progress import make_progress, show_reading
@@ -140,7 +142,8 @@ def solve(
     ):
         run = Run(f, options, state, checkpointer, bar)
         try:
-            return run.to_end()
+            result = run.to_end()
+            return replace(result, _derivatives=Differentiable(run.f, solve))
         finally:
             run.release()
 

@@ -36,6 +36,7 @@ from saddlepoint.theory.certificate import (
     weighted_bound,
 )
 from saddlepoint.theory.complexity import Complexity
+from saddlepoint.theory.derivatives import derivative_certificate
 from saddlepoint.theory.dippa import (
     cg_steps,
     dippa_adaptive_level,
@@ -176,6 +177,7 @@ __all__ = [
     "chain_q",
     "condat_vu_bound",
     "condat_vu_steps",
+    "derivative_certificate",
     "dippa_C",
     "dippa_K",
     "dippa_K1",

@@ -16,6 +16,7 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
 from saddlepoint.parts.functions.careful import carefully, exactly, times, total, widened
+from saddlepoint.parts.functions.second_order import hessian_change, quadratic_model
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.diagonal import diagonal_simple
 from saddlepoint.parts.simple.rescaled import rescaled_simple
@@ -63,6 +64,9 @@ def affine(
         prox_of_sum=None if f.prox_of_sum is None else t.prox_of_sum,
         dim=vectors[0].shape[0] if vectors and f.dim is None else f.dim,
         hessian=None if f.hessian is None else t.hessian,
+        hvp=None,
+        hessian_lipschitz=t.hessian_change,
+        second_order=t.second_order,
         restrict=None if f.restrict is None else t.restrict,
         trusted=f.trusted,
         accuracy=None if math.isnan(f.accuracy) else min(t.slope_ratio * f.accuracy * UP, 1.0),
@@ -224,6 +228,20 @@ class Affine:
         if issparse(H):
             return diags_array(self.slope) @ H @ diags_array(self.scale)
         return self.slope[:, None] * H * self.scale
+
+    def second_order(self, u: Array) -> Smooth:
+        """The quadratic function of the Hessian at u."""
+        given = self.given | {"shift": None, "linear": None}
+        return affine(quadratic_model(self.f, self.inside(u)), **given)
+
+    def hessian_change(self, u: Array, d: Array, reach: float) -> float:
+        """A bound on the change of the Hessian times d within this reach of u."""
+        scale, slope = (1.0 if factor is None else factor for factor in (self.scale, self.slope))
+        steepest, widest = (
+            float(namespace(c).max(namespace(c).abs(c))) if is_array(c) else abs(c) for c in (slope, scale)
+        )
+        change = hessian_change(self.f, self.inside(u), scale * d, UP * widest * reach)
+        return 0.0 if change == 0.0 else UP * steepest * change
 
     def restrict(self, rows: slice) -> Smooth:
         """The same function of some of the coordinates."""

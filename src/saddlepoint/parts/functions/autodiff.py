@@ -1,4 +1,4 @@
-"""Gradients of functions written in PyTorch or JAX, and oracles whose answers require no gradients."""
+"""Derivatives of functions written in PyTorch or JAX, and oracles whose answers require no gradients."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def without_gradients(f: Smooth) -> Smooth:
         value=None if value is None else Detached(value),
         prox=Detached(f.prox) if f.has_prox else None,
         hessian=None if hessian is None else Detached(hessian),
+        hvp=None if f.hvp is None else Detached(f.hvp),
         trusted=f.trusted,
         accuracy=None if math.isnan(f.accuracy) else f.accuracy,
         rounding=None if f.rounding is None else Detached(f.rounding),
@@ -63,8 +64,13 @@ class Differentiated:
         import torch
 
         with torch.enable_grad():
-            point = x.detach().requires_grad_(True)
-            (gradient,) = torch.autograd.grad(self.fun(point), point)
+            return self.recorded(x.detach().requires_grad_(True), create_graph=False)
+
+    def recorded(self, point: Any, create_graph: bool = True) -> Array:
+        """The gradient at a tensor of PyTorch that requires gradients, so that it can be differentiated again."""
+        import torch
+
+        (gradient,) = torch.autograd.grad(self.fun(point), point, create_graph=create_graph)
         found: Array = gradient
         return found
 
@@ -73,3 +79,55 @@ class Differentiated:
         import jax
 
         return jax.jit(jax.grad(self.fun))
+
+
+NOT_DIFFERENTIABLE = (TypeError, AttributeError, RuntimeError, ValueError, NotImplementedError)
+
+
+def differentiated_gradient(grad: Callable[[Any], Any], x: Array) -> Callable[[Array], Array] | None:
+    """The function u -> H(x) u, by automatic differentiation of the gradient; None if that is impossible.
+
+    Args:
+        grad: the gradient, a function of PyTorch tensors or JAX arrays.
+        x: the point.
+    """
+    while isinstance(grad, Detached):
+        grad = grad.oracle
+    try:
+        if hasattr(x, "requires_grad"):
+            return TorchProduct(grad, x)
+        if is_foreign(x) and type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
+            return _jax_product(grad, x)
+    except NOT_DIFFERENTIABLE:  # the gradient was not computed by the library's own operations
+        pass
+    return None
+
+
+class TorchProduct:
+    """The function u -> H(x) u; the gradient at x is computed once."""
+
+    def __init__(self, grad: Callable[[Any], Any], x: Any) -> None:
+        import torch
+
+        with torch.enable_grad():
+            self.x = x.detach().requires_grad_(True)
+            self.gradient = grad.recorded(self.x) if isinstance(grad, Differentiated) else grad(self.x)
+        self(0.0 * x.detach())  # an error shows here: a gradient that was computed elsewhere has no record
+
+    def __call__(self, u: Any) -> Array:
+        """H(x) u."""
+        import torch
+
+        given = u.to(self.gradient.dtype)
+        (product,) = torch.autograd.grad(self.gradient, self.x, given, retain_graph=True)
+        found: Array = product.detach().to(u.dtype)
+        return found
+
+
+def _jax_product(grad: Callable[[Any], Any], x: Any) -> Callable[[Array], Array]:
+    import jax
+
+    _, times = jax.linearize(grad, x)
+    product: Callable[[Array], Array] = jax.jit(lambda u: times(u.astype(x.dtype)).astype(u.dtype))
+    product(0.0 * x)
+    return product

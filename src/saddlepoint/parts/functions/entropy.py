@@ -9,9 +9,12 @@ from scipy.sparse import diags_array
 
 from saddlepoint.ground.arrays import Array, eps_of, namespace
 from saddlepoint.ground.directed import div_down
-from saddlepoint.ground.elementwise import clip, log
+from saddlepoint.ground.elementwise import choose, clip, log
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import ELEMENTARY
+from saddlepoint.parts.functions.quadratic import Quadratic
+from saddlepoint.parts.functions.second_order import UP
 from saddlepoint.parts.functions.smooth import Smooth, _constant
 
 
@@ -44,6 +47,8 @@ class Entropy(Smooth):
             L=1.0 / self.low,
             value=self._value,
             hessian=self._hessian,
+            hessian_lipschitz=self._hessian_change,
+            second_order=self._quadratic_model,
             restrict=self._restrict,
             trusted=True,
             accuracy=0.0,
@@ -69,6 +74,16 @@ class Entropy(Smooth):
         terms = ELEMENTARY * xp.abs(logs) + xp.abs(1.0 + logs) + 3.0 * beyond + xp.abs(self._gradient(x))
         bound: Array = eps * terms
         return bound
+
+    def _quadratic_model(self, x: Array) -> Smooth:
+        return Quadratic(1.0 / clip(x, self.low, self.high)).replace(mu=self.mu, L=self.L, trusted=True)
+
+    def _hessian_change(self, x: Array, u: Array, reach: float) -> float:
+        """An entry 1/t of the Hessian lies between its values at the ends of the interval; its rounding is added."""
+        t, low, high = (clip(x + step, self.low, self.high) for step in (0.0, -reach, reach))
+        more, less = 1.0 / low - 1.0 / t, 1.0 / t - 1.0 / high
+        change = choose(more > less, more, less) + 8.0 * eps_of(x) / low
+        return UP * norm(change * u)
 
     def _hessian(self, x: Array) -> Any:
         return diags_array(1.0 / np.clip(x, self.low, self.high), format="csr")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from saddlepoint.ground.arrays import Array, common_space, eps_of, is_array, nam
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.elementwise import cast_like, choose, clip
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, gamma, is_power_of_two
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
@@ -20,6 +21,7 @@ from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.products import absolute, is_bounded, ridge_rounding
+from saddlepoint.parts.functions.second_order import UP, _constant_matrix
 from saddlepoint.parts.functions.smooth import Smooth, _constant, plus_identity
 
 
@@ -44,6 +46,8 @@ class LogSumExp(Smooth):
             L=self.l2 + self._curvature() / self.tau,
             value=self._value,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
+            hessian_lipschitz=self._hessian_change,
+            second_order=self._quadratic_model,
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
             space=common_space({"D of LogSumExp": self.D, "t of LogSumExp": self.t}),
             trusted=True,
@@ -85,6 +89,27 @@ class LogSumExp(Smooth):
                 return total(found, two_product(wide, self.l2)) if self.l2 > 0.0 else found
         return Sum(self._gradient(x), 0.0 * x, self._rounding(x))
 
+    def _quadratic_model(self, x: Array) -> Smooth:
+        return self.replace(
+            grad=SoftmaxProduct(self, x),
+            value=None,
+            hessian=None if self.hessian is None else partial(_constant_matrix, self._hessian(x)),
+            hessian_lipschitz=0.0,
+            second_order=None,
+            quadratic=True,
+            trusted=True,
+        )
+
+    def _hessian_change(self, x: Array, u: Array, reach: float) -> float:
+        """The third derivative of the sum is E[a b c]/tau^2, with centred a, b, c along three directions.
+
+        It is at most the largest |c| times the covariance, whose norm is at most ``_curvature``; and |c| is at most
+        twice the length of the longest row of D. The change is also at most twice the largest curvature.
+        """
+        bound = self.L - self.l2
+        rows = 1.0 if self.D is None else float(np.max(self.D.row_lengths()))
+        return UP * min(2.0 * rows * bound / self.tau * reach, 2.0 * bound) * norm(u)
+
     def _hessian(self, x: Array) -> Array:
         p = weights(self._scores(x))
         if self.D is None:
@@ -111,6 +136,21 @@ class LogSumExp(Smooth):
             xp = self.D.space.xp
             bound = min(bound, float(xp.max(xp.sum(self.D.A * self.D.A, axis=1))))
         return bound
+
+
+class SoftmaxProduct:
+    """The function u -> H u, where H = D'(diag p - p p')D/tau + l2 I is the Hessian of a ``LogSumExp`` at x."""
+
+    def __init__(self, of: LogSumExp, x: Array) -> None:
+        self.of, self.p = of, weights(of._scores(x))
+
+    def __call__(self, u: Array) -> Array:
+        """H u."""
+        D, p = self.of.D, cast_like(self.p, u)
+        s = u if D is None else D.mul(u)
+        weighted = p * s
+        centred = (weighted - p * namespace(u).sum(weighted)) * (1.0 / self.of.tau)
+        return (centred if D is None else D.tmul(centred)) + self.of.l2 * u
 
 
 def weights(scores: Array) -> Array:

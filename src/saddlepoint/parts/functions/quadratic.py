@@ -76,6 +76,8 @@ class Quadratic(Smooth):
             space=space,
             quadratic=True,
             hessian=self._matrix if space is None or space.is_numpy else None,
+            hessian_lipschitz=0.0,
+            second_order=self._quadratic_model,
             restrict=None if isinstance(self.P, Coupling) else self._restrict,
             trusted=trusted,
             **arithmetic,
@@ -100,6 +102,12 @@ class Quadratic(Smooth):
     def hessian_times(self, x: Array) -> Array:
         """The product P x."""
         return self.P.mul(x) if isinstance(self.P, Coupling) else self.P * x
+
+    def _quadratic_model(self, x: Array) -> Quadratic:
+        return self.with_linear(self._in_own_dtype(0.0 * x))
+
+    def _in_own_dtype(self, x: Array) -> Array:
+        return x if self.space is None else self.space.cast(x)
 
     def _matrix(self, x: Array) -> Any:
         if isinstance(self.P, Coupling):

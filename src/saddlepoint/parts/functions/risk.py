@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import diags_array, issparse
 
-from saddlepoint.ground.arrays import NUMPY64, Array, common_space, eps_of, namespace
+from saddlepoint.ground.arrays import NUMPY64, Array, common_space, eps_of, is_array, namespace, space_of
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.elementwise import cast_like, choose, clip, sigmoid, softplus, tanh
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, underflow
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
@@ -25,7 +25,11 @@ from saddlepoint.parts.functions.accuracy import Careful, Rounding, known_roundi
 from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.products import absolute, is_bounded, ridge_rounding
+from saddlepoint.parts.functions.second_order import UP
 from saddlepoint.parts.functions.smooth import Prox, Restrict, Smooth, _constant, plus_identity
+
+LOGISTIC_THIRD = 1.0 / (6.0 * math.sqrt(3.0))  # largest third derivative of log(1 + exp(r)): 0.0962
+LOG_COSH_THIRD = 4.0 / (3.0 * math.sqrt(3.0))  # largest third derivative of log cosh(r): 0.770
 
 
 class Risk(Smooth):
@@ -56,6 +60,7 @@ class Risk(Smooth):
         self.t: Array | None = None if t is None else as_vector(t, f"t of {name}", rows)
         self.curvature = curvature
         gram = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
+        self._gram = gram[1]
         scale = 1.0 if self.D is None else 1.0 / self.D.shape[0]
         mu = add_down(l2, mul_down(scale, mul_down(curvature[0], gram[0])))
         elsewhere = None
@@ -81,6 +86,8 @@ class Risk(Smooth):
             quadratic=quadratic,
             restrict=restrict if self.D is None else None,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
+            hessian_lipschitz=0.0 if quadratic else self._hessian_change,
+            second_order=self._quadratic_model if elsewhere is None else None,
             trusted=True,
             **(known_rounding(*self._known_rounding()) if elsewhere is None else elsewhere.arithmetic),
         )
@@ -93,6 +100,13 @@ class Risk(Smooth):
 
     def _bend(self, r: Array) -> Array:
         raise NotImplementedError
+
+    def _bend_change(self, r: Array, e: Array) -> Array:
+        """Bounds on the changes of ``_bend`` where the residuals change by at most e.
+
+        It is what the range of the second derivative allows, unless a subclass knows more.
+        """
+        return 0.0 * e + (self.curvature[1] - self.curvature[0])
 
     def _slope_error(self, r: Array, e: Array) -> Array:
         """Bounds on the errors of ``_slope(r)`` as the slope at the true residual, which differs from r by at most e.
@@ -164,6 +178,35 @@ class Risk(Smooth):
         slope = self._slope(high)
         return Sum(slope, 0.0 * slope, self._slope_error(high, error))
 
+    def _weights(self, x: Array) -> Any:
+        """The second derivatives of the losses at x."""
+        return self._bend(self._residual(x))
+
+    def _quadratic_model(self, x: Array) -> Smooth:
+        return WeightedSquares(self, self._weights(x))
+
+    def _hessian_change(self, x: Array, u: Array, reach: float) -> float:
+        """A bound on |(H(x') - H(x)) u| for |x' - x| <= reach, and for H(x) as computed.
+
+        Residuals change by at most |d_i| reach, and second derivatives of the losses by at most c_i. With b_i = c_i
+        |<d_i, u>|, the change is |D'b|/N at most, hence at most |D||b|/N and the sum of the |d_i| b_i/N.
+        """
+        xp, D, r = namespace(x), self.D, self._residual(x)
+        if D is None:
+            e, s = reach + 2.0 * eps_of(x) * xp.abs(x), u
+        else:
+            rows = D.row_lengths()
+            lengths: Any = cast_like(space_of(x).cast(np.asarray(rows)), x) if is_array(rows) else rows
+            e, s = lengths * (reach + 0.0 * r), D.mul(u)
+            if is_bounded(D):
+                e, s = e + absolute(D).errors(x), xp.abs(s) + absolute(D).errors(u)
+        e = UP * (e + 2.0 * eps_of(x) * xp.abs(r))
+        own = 4.0 * ELEMENTARY * eps_of(x) * self.curvature[1]  # rounding of the second derivatives
+        b = (clip(self._bend_change(r, e), 0.0, self.curvature[1] - self.curvature[0]) + own) * xp.abs(s)
+        if D is None:
+            return UP * norm(b)
+        return UP * min(math.sqrt(self._gram) * norm(b), float(xp.sum(lengths * b))) / int(D.shape[0])
+
     def _hessian(self, x: Array) -> Any:
         bend = self._bend(self._residual(x))
         if self.D is None:
@@ -176,6 +219,58 @@ class Risk(Smooth):
         losses = self._loss(self._residual(x))
         total = float(namespace(losses).sum(losses))
         return (total if self.D is None else total / self.D.shape[0]) + 0.5 * self.l2 * inner(x, x)
+
+
+class WeightedSquares(Risk):
+    """mean_i weight_i (d_i'u)^2/2 + l2/2 |u|^2: the quadratic model of a risk.
+
+    Args:
+        of: the risk.
+        weights: the second derivatives of its losses, or one number for all.
+    """
+
+    def __init__(self, of: Risk, weights: Any) -> None:
+        self.D, self.t, self.l2, self.curvature, self._gram = of.D, None, of.l2, of.curvature, of._gram
+        self.weights = weights
+        Smooth.__init__(
+            self,
+            self._gradient,
+            mu=of.mu,
+            L=of.L,
+            value=self._value,
+            dim=of.dim,
+            space=of.space,
+            quadratic=True,
+            hessian=None if of.hessian is None else self._hessian,
+            hessian_lipschitz=0.0,
+            second_order=self._same,
+            trusted=True,
+            **known_rounding(*self._known_rounding()),
+        )
+
+    def _same(self, x: Array) -> Smooth:
+        return self
+
+    def _like(self, r: Array) -> Any:
+        return self.weights if isinstance(self.weights, float) else cast_like(self.weights, r)
+
+    def _loss(self, r: Array) -> Array:
+        losses: Array = 0.5 * self._like(r) * r * r
+        return losses
+
+    def _slope(self, r: Array) -> Array:
+        slope: Array = self._like(r) * r
+        return slope
+
+    def _bend(self, r: Array) -> Array:
+        bend: Array = self._like(r) + 0.0 * r
+        return bend
+
+    def _slope_error(self, r: Array, e: Array) -> Array:
+        """That of the residual, times the weight; the weight in the dtype of r and the product are rounded."""
+        xp = namespace(r)
+        bound: Array = self._like(r) * e * (1.0 + 2.0 * eps_of(r)) + 2.0 * eps_of(r) * xp.abs(self._slope(r))
+        return bound + underflow(r)
 
 
 class LeastSquares(Risk):
@@ -200,6 +295,9 @@ class LeastSquares(Risk):
 
     def _bend(self, r: Array) -> Array:
         return np.ones_like(r)
+
+    def _weights(self, x: Array) -> float:
+        return 1.0
 
     def _hessian(self, x: Array) -> Any:
         assert self.D is not None
@@ -234,6 +332,9 @@ class Logistic(Risk):
 
     def _bend(self, r: Array) -> Array:
         return sigmoid(r) * sigmoid(-r)
+
+    def _bend_change(self, r: Array, e: Array) -> Array:
+        return LOGISTIC_THIRD * e
 
 
 class SmoothedHinge(Risk):
@@ -271,6 +372,12 @@ class SmoothedHinge(Risk):
     def _bend(self, r: Array) -> Array:
         w, short = self.width, 1.0 - self.labels * r
         return choose((short > 0.0) & (short < w), 0.0 * r + 1.0 / w, 0.0 * r)
+
+    def _bend_change(self, r: Array, e: Array) -> Array:
+        """Nothing changes where no kink of the slope is within reach."""
+        xp, w = namespace(r), self.width
+        short = 1.0 - self.labels * r
+        return choose((xp.abs(short) > UP * e) & (xp.abs(short - w) > UP * e), 0.0 * e, 0.0 * e + 1.0 / w)
 
 
 def _least(r: Array, e: Array) -> Array:
@@ -327,6 +434,10 @@ class Huber(Risk):
     def _bend(self, r: Array) -> Array:
         return choose(abs(r) <= self.delta, 0.0 * r + 1.0, 0.0 * r)
 
+    def _bend_change(self, r: Array, e: Array) -> Array:
+        """Nothing changes where no kink of the slope is within reach."""
+        return choose(abs(abs(r) - self.delta) > UP * e, 0.0 * e, 0.0 * e + 1.0)
+
     def _restrict(self, rows: slice) -> Huber:
         return Huber(None, None if self.t is None else self.t[rows], self.l2, self.delta)
 
@@ -363,6 +474,9 @@ class LogCosh(Risk):
 
     def _bend(self, r: Array) -> Array:
         return 1.0 - tanh(r) ** 2
+
+    def _bend_change(self, r: Array, e: Array) -> Array:
+        return LOG_COSH_THIRD * e
 
     def _restrict(self, rows: slice) -> LogCosh:
         return LogCosh(None, None if self.t is None else self.t[rows], self.l2)

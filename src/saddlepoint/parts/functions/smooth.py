@@ -32,16 +32,20 @@ from saddlepoint.parts.functions.accuracy import (
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
 from saddlepoint.parts.functions.careful import careful_of_sum, carefully, exactly, times, total, widened
+from saddlepoint.parts.functions.second_order import change_of_sum, model_of_sum, quadratic_model
 from saddlepoint.parts.simple.base import Simple
 
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
 Prox: TypeAlias = Callable[[Array, float], Array]
 Hessian: TypeAlias = Callable[[Array], Any]
+HessianProduct: TypeAlias = Callable[[Array, Array], Array]
+HessianChange: TypeAlias = Callable[[Array, Array, float], float]
 Restrict: TypeAlias = Callable[[slice], "Smooth"]
 
 UNKNOWN = ", or None if it is unknown"  # end of the sentence in an error about mu or L
-FUNCTIONS = {"grad", "value", "prox", "hessian", "restrict", "prox_of_sum"}  # arguments of Smooth that are functions
+# Arguments of Smooth that are functions:
+FUNCTIONS = {"grad", "value", "prox", "hessian", "hvp", "second_order", "restrict", "prox_of_sum"}
 CLAIMS = {"grad", "mu", "L"}  # arguments of Smooth to which ``trusted`` refers
 
 
@@ -61,6 +65,12 @@ class Smooth:
         space: library, dtype and device of that data, for any library.
         quadratic: True if the gradient is affine, which methods for quadratic problems require.
         hessian: x -> the Hessian at x, an array or a SciPy sparse array. Optional: only methods that factorise need it.
+        hvp: (x, u) -> the Hessian at x times u. Optional: only derivatives of the solution need it (``Result.vjp``),
+            and they can do with ``hessian``, or with the automatic differentiation of PyTorch and JAX.
+        hessian_lipschitz: a number M for which |H(x) - H(x')| <= M |x - x'|, where H is the Hessian; or a function
+            (x, u, reach) -> a bound on |(H(x) - H(x')) u| for all x' up to this distance from x. Optional: without
+            it, the error of a derivative of the solution is not bounded, unless the function is quadratic.
+        second_order: x -> the function u -> <u, H(x) u>/2 as a ``Smooth``. The ready-made functions have it.
         restrict: a slice of coordinates -> the function of these coordinates, if the function is a sum over
             coordinates. Optional: only sharded problems need it.
         trusted: True if mu and L follow from the construction of the function, as those of the ready-made functions do.
@@ -109,6 +119,9 @@ class Smooth:
         space: Space | None = None,
         quadratic: bool = False,
         hessian: Hessian | None = None,
+        hvp: HessianProduct | None = None,
+        hessian_lipschitz: float | HessianChange | None = None,
+        second_order: Callable[[Array], Smooth] | None = None,
         restrict: Restrict | None = None,
         trusted: bool = False,
         accuracy: float | Rounding | None = None,
@@ -124,6 +137,8 @@ class Smooth:
             ("value", value),
             ("prox", prox),
             ("hessian", hessian),
+            ("hvp", hvp),
+            ("second_order", second_order),
             ("restrict", restrict),
             ("rounding", rounding),
             ("careful", careful),
@@ -144,7 +159,10 @@ class Smooth:
         self.dim = None if dim is None else as_count(dim, f"dim of {name}")
         self.space = Space(np, _as_dtype(dtype, name)) if space is None and dtype is not None else space
         self.quadratic = quadratic
-        self.hessian = hessian
+        self.hessian, self.hvp, self.second_order = hessian, hvp, second_order
+        self.hessian_lipschitz = hessian_lipschitz
+        if hessian_lipschitz is not None and not callable(hessian_lipschitz):
+            self.hessian_lipschitz = _constant(hessian_lipschitz, f"hessian_lipschitz of {name}", UNKNOWN)
         self.restrict = restrict
         self.trusted = trusted
         self.accuracy, bounds = as_accuracy(accuracy, name)
@@ -199,6 +217,9 @@ class Smooth:
             "space": None if "dtype" in changes else self.space,
             "quadratic": self.quadratic,
             "hessian": self.hessian,
+            "hvp": self.hvp,
+            "hessian_lipschitz": self.hessian_lipschitz,
+            "second_order": self.second_order,
             "restrict": self.restrict,
             "trusted": self.trusted and CLAIMS.isdisjoint(changes),
             "simple": self.simple,
@@ -307,6 +328,8 @@ class Smooth:
             space=common_space({"the one function": f, "the other": g}),
             quadratic=f.quadratic and g.quadratic,
             hessian=None if F is None or G is None else partial(_sum, F, G),
+            hessian_lipschitz=partial(change_of_sum, f, g),
+            second_order=partial(model_of_sum, f, g),
             restrict=None if restrict_f is None or restrict_g is None else partial(_sum, restrict_f, restrict_g),
             trusted=f.trusted and g.trusted,
             domain=f.domain or g.domain,
@@ -380,6 +403,8 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         prox=prox if f.has_prox else None,
         prox_of_sum=None if f.prox_of_sum is None else prox_of_sum,
         hessian=None if F is None else lambda x: plus_identity(F(x), weight),
+        hvp=None,
+        second_order=lambda x: anchored(quadratic_model(f, x), weight, 0.0 * centre),
         restrict=None if restrict is None else lambda rows: anchored(restrict(rows), weight, centre[rows]),
         trusted=f.trusted,
         accuracy=known(f.accuracy),

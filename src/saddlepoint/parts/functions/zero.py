@@ -25,6 +25,8 @@ class Zero(Smooth):
             value=_zero,
             prox=_same,
             quadratic=True,
+            hessian_lipschitz=0.0,
+            second_order=_model,
             trusted=True,
             accuracy=0.0,
             rounding=_zeros,
@@ -34,6 +36,10 @@ class Zero(Smooth):
 def _zeros(x: Array) -> Array:
     """The gradient, and the bounds on its errors."""
     return 0.0 * x
+
+
+def _model(x: Array) -> Zero:
+    return Zero()
 
 
 def _zero(x: Array) -> float:

@@ -1,0 +1,104 @@
+"""Second derivatives of functions: the quadratic function u -> <u, H(x) u>/2, and how much H changes near x.
+
+Derivatives of a saddle point are solutions of problems with such functions in the place of g and h.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.functions.autodiff import differentiated_gradient
+
+if TYPE_CHECKING:
+    from saddlepoint.parts.functions.smooth import Smooth
+
+UP = 1.0 + 2.0**-45  # factor that exceeds the relative rounding of a product of a few numbers
+
+
+def quadratic_model(f: Smooth, x: Array) -> Smooth:
+    """The function u -> <u, H u>/2, where H is the Hessian of f at x; a simple term of f is left out.
+
+    The products with H come from a ready-made function, from ``hvp`` or ``hessian`` of the function, or from automatic
+    differentiation of its gradient by PyTorch or JAX. A ProblemError says so if there is none of these.
+    """
+    f = f.without_term
+    if f.second_order is not None:
+        return f.second_order(x)
+    hessian = None
+    if f.hvp is not None:
+        times: Callable[[Array], Array] = partial(f.hvp, x)
+    elif f.quadratic:
+        times, hessian = Difference(f.grad, f.grad(0.0 * x)), f.hessian
+    elif f.hessian is not None:
+        H = f.hessian(x)
+        times, hessian = partial(_product, H), partial(_constant_matrix, H)
+    else:
+        found = differentiated_gradient(f.grad, x)
+        if found is None:
+            raise ProblemError(
+                f"the second derivatives of {f!r} are not known: it is given by its gradient alone, which cannot be "
+                "differentiated automatically. Give hvp= or hessian= to Smooth, or write its gradient in PyTorch or JAX"
+            )
+        times = found
+    return f.replace(
+        grad=times,
+        value=None,
+        prox=None,
+        hessian=hessian,
+        hvp=None,
+        hessian_lipschitz=0.0,
+        second_order=None,
+        restrict=None,
+        quadratic=True,
+        domain=False,
+        trusted=f.trusted,
+    )
+
+
+def hessian_change(f: Smooth, x: Array, u: Array, reach: float) -> float:
+    """A bound on |(H(x') - H(x)) u| for all x' up to this distance from x, H the Hessian; infinite if none is known."""
+    f = f.without_term
+    if f.quadratic or f.hessian_lipschitz == 0.0:
+        return 0.0
+    if f.hessian_lipschitz is None:
+        return math.inf
+    if callable(f.hessian_lipschitz):
+        return float(f.hessian_lipschitz(x, u, reach))
+    length = norm(u)
+    return 0.0 if length == 0.0 else UP * f.hessian_lipschitz * reach * length
+
+
+def model_of_sum(f: Smooth, g: Smooth, x: Array) -> Smooth:
+    """The quadratic model of f + g."""
+    return quadratic_model(f, x) + quadratic_model(g, x)
+
+
+def change_of_sum(f: Smooth, g: Smooth, x: Array, u: Array, reach: float) -> float:
+    """The bound on the change of the Hessian of f + g."""
+    return UP * (hessian_change(f, x, u, reach) + hessian_change(g, x, u, reach))
+
+
+class Difference:
+    """The function u -> grad(u) - constant."""
+
+    def __init__(self, grad: Callable[[Array], Array], constant: Array) -> None:
+        self.grad, self.constant = grad, constant
+
+    def __call__(self, u: Array) -> Array:
+        """The difference at u."""
+        return self.grad(u) - self.constant
+
+
+def _product(H: Any, u: Array) -> Array:
+    found: Array = H @ u
+    return found
+
+
+def _constant_matrix(H: Any, u: Array) -> Any:
+    return H

@@ -1,0 +1,181 @@
+"""The directions in which the solution of a problem with simple terms can move when its data change.
+
+A coordinate that is proven to be at a bound or at zero stays there, and sums that are fixed stay fixed: near the data,
+the solution moves in a linear subspace, in which the problem is smooth. A ``Face`` is such a subspace with an
+orthonormal basis: coordinates that are free, and in them the directions that are orthogonal to some normals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from saddlepoint.ground.arrays import Array, concat, namespace, space_of, to_host
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.simple.base import Simple, Support
+from saddlepoint.parts.simple.blocks import Blocks
+from saddlepoint.parts.simple.hyperplane import Hyperplane
+from saddlepoint.parts.simple.l1_box import L1Box
+from saddlepoint.parts.simple.rescaled import Rescaled
+from saddlepoint.parts.simple.simplex import Simplex
+
+
+class Free(NamedTuple):
+    """Which coordinates are free, and what their free directions are orthogonal to.
+
+    Attributes:
+        free: a mask of coordinates.
+        normals: vectors with disjoint sets of nonzero entries.
+        undecided: how many coordinates are neither proven to be free nor proven to be fixed.
+    """
+
+    free: Array
+    normals: list[Array]
+    undecided: int
+
+
+def free_directions(p: Simple, x: Array, support: Array | None) -> Free:
+    """The directions in which x can move. Where nothing is proven of a coordinate, the computed point decides.
+
+    Args:
+        p: the simple term.
+        x: the computed point, as an array of NumPy.
+        support: what is proven about its coordinates.
+    """
+    n = int(x.shape[0])
+    found = np.zeros(n, dtype=np.int8) if support is None else support
+    if isinstance(p, Rescaled):
+        return free_directions(p.p, p.scale * x, support)
+    if isinstance(p, Blocks):
+        return _joined(p, x, found)
+    if isinstance(p, Hyperplane):
+        return Free(np.ones(n, dtype=bool), [p.a.everywhere(n)], 0)
+    if not isinstance(p, L1Box | Simplex):
+        raise ProblemError(
+            f"derivatives of solutions with the simple term {p!r} are not implemented; they are for L1, Box, "
+            "NonNegative, Simplex, Hyperplane, and Blocks of these"
+        )
+    at_kink = p.faces(x) != 0.0 if isinstance(p, L1Box) else x <= 0.0
+    free = np.where(found == Support.UNDECIDED, ~at_kink, found == Support.OFF)
+    normals = [1.0 * free] if isinstance(p, Simplex) and free.any() else []
+    return Free(free, normals, int(np.count_nonzero(found == Support.UNDECIDED)))
+
+
+def _joined(p: Blocks, x: Array, support: Array) -> Free:
+    """The directions of all blocks together."""
+    n, masks, normals, undecided = int(x.shape[0]), [], [], 0
+    for rows, part in p._parts(n):
+        found = free_directions(part, x[rows], support[rows])
+        masks.append(found.free)
+        undecided += found.undecided
+        for normal in found.normals:
+            whole = np.zeros(n)
+            whole[rows] = normal
+            normals.append(whole)
+    return Free(np.concatenate(masks), normals, undecided)
+
+
+class Face:
+    """A subspace of vectors like ``like``, with an orthonormal basis.
+
+    Args:
+        of: the free coordinates and the normals.
+        like: an array in whose library the vectors are.
+    """
+
+    def __init__(self, of: Free, like: Array) -> None:
+        self.places = np.flatnonzero(of.free)
+        self.n, space = int(of.free.shape[0]), space_of(like)._replace(dtype=None)
+        kept = np.ones(self.places.shape[0], dtype=bool)
+        self.mirrors: list[Array] = []
+        for normal in of.normals:
+            inside = np.asarray(normal, dtype=np.float64)[self.places]
+            length = float(np.linalg.norm(inside))
+            if length == 0.0:
+                continue
+            first = int(np.flatnonzero(inside)[0])
+            mirror = inside / length  # the reflection that turns the normal into a multiple of one axis
+            mirror[first] += 1.0 if mirror[first] >= 0.0 else -1.0
+            self.mirrors.append(mirror / float(np.linalg.norm(mirror)))
+            kept[first] = False
+        self.kept = np.flatnonzero(kept)
+        self.size = int(self.kept.shape[0])
+        self._back = _slots(self.kept, self.places.shape[0])
+        self._out = _slots(self.places, self.n)
+        self._like, self._space = like, space
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole space."""
+        return self.size == self.n
+
+    def onto(self, v: Array) -> Array:
+        """The coefficients of the projection of v; of a matrix, those of its columns."""
+        w = _take(v, self.places)
+        for mirror in self.mirrors:
+            w = _reflected(w, mirror)
+        return w if self.kept.shape[0] == self.places.shape[0] else _take(w, self.kept)
+
+    def vector(self, u: Array) -> Array:
+        """The vector with these coefficients."""
+        w = _take(_with_zero(u), self._back)
+        for mirror in self.mirrors:
+            w = _reflected(w, mirror)
+        return _take(_with_zero(w), self._out)
+
+    def off(self, v: Array) -> float:
+        """The length of the part of v that is orthogonal to the subspace, as computed."""
+        return norm(v - self.vector(self.onto(v)))
+
+    def matrix(self, M: Any, other: Face) -> Any:
+        """The matrix in the bases of this subspace (rows) and of the other one (columns)."""
+        if issparse(M) and not (self.mirrors or other.mirrors):
+            return M.tocsr()[self.places][:, other.places]
+        M = M.toarray() if issparse(M) else M
+        return other.onto(self.onto(M).T).T
+
+
+def _slots(places: Array, size: int) -> Array:
+    """For each of ``size`` entries its position among the places, and the position after the last for all others."""
+    slots = np.full(size, places.shape[0])
+    slots[places] = np.arange(places.shape[0])
+    return slots
+
+
+def _with_zero(u: Array) -> Array:
+    return concat([u, 0.0 * u[:1]]) if u.shape[0] else space_of(u).zeros(1)
+
+
+def _take(v: Array, places: Array) -> Array:
+    """The entries of v (the rows of a matrix) at these places."""
+    if isinstance(v, np.ndarray):
+        return v[places]
+    xp, device = namespace(v), space_of(v).device
+    found: Array = xp.take(v, xp.asarray(places, device=device) if device is not None else xp.asarray(places), axis=0)
+    return found
+
+
+def _reflected(v: Array, mirror: Array) -> Array:
+    h = space_of(v).cast(mirror)
+    step: Array = v - 2.0 * (h[:, None] * (h @ v) if v.ndim == 2 else h * (h @ v))
+    return step
+
+
+def faces_of(
+    terms: Sequence[Simple | None], point: Sequence[Array], supports: Sequence[Array | None]
+) -> tuple[list[Face | None], int]:
+    """The subspaces of x and of y, None where there is no simple term; and how many coordinates are undecided."""
+    faces: list[Face | None] = []
+    undecided = 0
+    for p, z, support in zip(terms, point, supports, strict=True):
+        if p is None:
+            faces.append(None)
+            continue
+        found = free_directions(p, np.asarray(to_host(z), dtype=np.float64), support)
+        faces.append(Face(found, z))
+        undecided += found.undecided
+    return faces, undecided

@@ -1,0 +1,244 @@
+"""Derivatives of the saddle point with respect to the data of the problem, with a proven bound on their error.
+
+With F the field and z* the saddle point, F(z*, theta) = 0, so that dz* = -J^-1 dF with the Jacobian J of F. A vjp
+solves J' u = v once, for the derivatives of <v, z*> with respect to everything; a jvp solves J dz = -dF for one
+direction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.sparse import csr_array
+
+from saddlepoint.ground.arrays import Array, detached, is_array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.validation import as_vector
+from saddlepoint.parts.coupling import SparseCoupling, as_coupling
+from saddlepoint.problems.faces import Face, faces_of
+from saddlepoint.problems.linearised import Linearised, on_host, relative_accuracy
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.result import Result, Status
+from saddlepoint.theory.certificate import Certificate
+
+Solve = Callable[..., Result]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Derivative:
+    """What is known of a derivative of the saddle point.
+
+    Attributes:
+        bound: a proven bound on the error against the derivative at the true saddle point, as |.| of the x part plus
+            |.| of the y part; infinite where nothing is known.
+        bound_x, bound_y: bounds for the two parts.
+        why: why the bound is infinite, in a sentence; empty if it is finite.
+        undecided: how many coordinates are neither proven to be at a bound of a simple term nor proven to be off it.
+            The computed point has decided about them; the derivative is then one of several possible ones.
+        assumes: what the bound rests on beside arithmetic, in sentences.
+        run: the result of the linear system's run; None if the derivative is zero.
+    """
+
+    bound: float
+    bound_x: float
+    bound_y: float
+    why: str
+    undecided: int
+    assumes: tuple[str, ...]
+    run: Result | None
+
+    def _words(self) -> str:
+        proof = f"error <= {self.bound:.3g}" if self.bound < math.inf else f"error unknown: {self.why}"
+        return f"{proof}; {self.undecided} coordinates undecided" if self.undecided else proof
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class VJP(Derivative):
+    """The gradient of <vx, x*> + <vy, y*> with respect to the data of the problem, by ``Result.vjp``.
+
+    Attributes:
+        ux, uy: the solution of the adjoint system J' u = v. The gradient with respect to a parameter theta of the
+            functions is -(dF/dtheta)' u. The bounds are about this vector.
+        bx, by: the gradients with respect to b and c, where <b, x> is added to g and <c, y> to h: -ux and -uy.
+    """
+
+    ux: Array
+    uy: Array
+    bx: Array
+    by: Array
+    _data: tuple[Saddle, Array, Array, Certificate]
+
+    @property
+    def A(self) -> Any:
+        """The gradient with respect to A, x uy' - ux y'; for a sparse A with respect to the stored entries."""
+        f, x, y, _ = self._data
+        if isinstance(f.A, SparseCoupling):
+            pattern = f.A.A.tocoo()
+            rows, columns = pattern.coords
+            values = x[rows] * self.uy[columns] - self.ux[rows] * y[columns]
+            return csr_array((values, (rows, columns)), shape=f.A.shape)
+        gradient: Array = x[:, None] * self.uy[None, :] - self.ux[:, None] * y[None, :]
+        return gradient
+
+    @property
+    def bound_A(self) -> float:
+        """A bound on the error of ``A`` in the Frobenius norm, from |x - x*|, |y - y*| and the errors of u."""
+        _, x, y, proof = self._data
+        of_x = norm(x) * self.bound_y + proof.distance_x * (norm(self.uy) + self.bound_y)
+        of_y = norm(y) * self.bound_x + proof.distance_y * (norm(self.ux) + self.bound_x)
+        return (of_x + of_y) * (1.0 + 1e-12)
+
+    def __repr__(self) -> str:
+        return f"VJP({self._words()})"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class JVP(Derivative):
+    """The derivative of the saddle point along a change of the data, by ``Result.jvp``.
+
+    Attributes:
+        x, y: the derivatives of x* and y*.
+    """
+
+    x: Array
+    y: Array
+
+    def __repr__(self) -> str:
+        return f"JVP({self._words()})"
+
+
+class Differentiable:
+    """A result with its problem, ready for derivatives.
+
+    Args:
+        f: the problem.
+        solve: the function that solves the linear systems, which are saddle problems too.
+    """
+
+    def __init__(self, f: Saddle, solve: Solve) -> None:
+        self.f, self.solve = f, solve
+
+    def vjp(self, result: Result, vx: Any, vy: Any, options: dict[str, Any]) -> VJP:
+        """See ``Result.vjp``."""
+        f = self._checked(result)
+        given = self._vector(vx, "vx", 0), self._vector(vy, "vy", 1)
+        (ux, w), proof, facts = self._solution(result, -1.0 * given[0], given[1], (0.0, 0.0), options)
+        uy = -1.0 * w
+        data = f, result.x, result.y, result.certificate
+        return VJP(*proof, ux=ux, uy=uy, bx=-1.0 * ux, by=w, _data=data, **facts)
+
+    def jvp(self, result: Result, A: Any, bx: Any, by: Any, field: Any, options: dict[str, Any]) -> JVP:
+        """See ``Result.jvp``."""
+        f, proof = self._checked(result), result.certificate
+        dFx, dFy = self._vector(bx, "bx", 0), self._vector(by, "by", 1)
+        more = [0.0, 0.0]
+        if A is not None:
+            dA = as_coupling(detached(A), "the direction of A")
+            if dA.shape != f.shape:
+                raise ProblemError(f"the direction of A has shape {dA.shape}; expected {f.shape}, that of A")
+            Ay, Atx = dA.both(result.x, result.y)
+            dFx, dFy = dFx + f.space.of_x.cast(Ay), dFy - f.space.of_y.cast(Atx)
+            size = min(dA.norm_ceiling(), dA.estimated_norm().upper)
+            eps = f.space.eps * 4.0 * (sum(f.shape) + 4)
+            more = [size * (proof.distance_y + eps * norm(result.y)), size * (proof.distance_x + eps * norm(result.x))]
+        if field is not None:
+            try:
+                of_x, of_y = field
+            except (TypeError, ValueError):
+                raise ProblemError(
+                    "field is not a pair of vectors; expected (dFx, dFy), the change of the field"
+                ) from None
+            dFx, dFy = dFx + self._vector(of_x, "field[0]", 0), dFy + self._vector(of_y, "field[1]", 1)
+        (dx, dy), bounds, facts = self._solution(result, dFx, dFy, (more[0], more[1]), options)
+        return JVP(*bounds, x=dx, y=dy, **facts)
+
+    def _checked(self, result: Result) -> Saddle:
+        """The problem; a ProblemError if its solution cannot be differentiated."""
+        f = self.f
+        if result.status is Status.UNCERTIFIED or math.isnan(f.mu_x + f.mu_y):
+            raise ProblemError(
+                "the run is uncertified, so that nothing is known of the point whose derivative is asked for; give mu "
+                "of g and h, and solve again"
+            )
+        if min(f.mu_x, f.mu_y) <= 0.0:
+            side = "g" if f.mu_x <= 0.0 else "h"
+            raise ProblemError(
+                f"{side} is not strongly convex (mu = {getattr(f, side).mu:.3g}), so that its solution may be neither "
+                f"unique nor differentiable; add a multiple of |.|^2, for example {side} + Quadratic(1e-3)"
+            )
+        if result.certificate.distance == math.inf:
+            raise ProblemError(
+                f"the run ended without a certificate ({result.status}), so that nothing is known of the point whose "
+                "derivative is asked for; solve the problem first"
+            )
+        if f.space.of_x.is_sharded or f.space.sides is not None:
+            raise ProblemError("derivatives of problems in shards are not implemented; use A in one piece")
+        return f
+
+    def _vector(self, value: Any, name: str, side: int) -> Array:
+        space, size = (self.f.space.of_x, self.f.space.of_y)[side], self.f.shape[side]
+        if value is None:
+            return space.zeros(size)
+        value = detached(value) if is_array(value) else value
+        return space.cast(as_vector(value, name, size))
+
+    def _solution(
+        self, result: Result, bx: Array, by: Array, more: tuple[float, float], options: dict[str, Any]
+    ) -> tuple[tuple[Array, Array], tuple[float, float, float], dict[str, Any]]:
+        """The u with J u = -(bx, by); bounds on its error; and the other fields of ``Derivative``."""
+        f, x, y = self.f, result.x, result.y
+        faces: list[Face | None] = [None, None]
+        undecided = 0
+        if f.has_simple:
+            faces, undecided = faces_of((f.g.simple, f.h.simple), (x, y), (result.support_x, result.support_y))
+        linear = Linearised(f, x, y, (faces[0], faces[1]))
+        sides = zip(faces, (bx, by), strict=True)
+        rest = [norm(b) if face is None else norm(face.onto(b)) if face.size else 0.0 for face, b in sides]
+        run = None
+        u = 0.0 * x, 0.0 * y
+        if max(rest) > 0.0:
+            small = linear.reduced(bx, by)
+            target = {} if {"tol", "rtol"} & set(options) else {"rtol": self._accuracy(result)}
+            host = on_host(small.problem) if "method" not in options else None
+            run = self.solve(host or small.problem, **{"history": False, **target, **options})
+            space = small.problem.space
+            u = small.vectors(space.of_x.cast(run.x), space.of_y.cast(run.y))
+        proof = result.certificate
+        noise = linear.noise(proof.noise_x, proof.noise_y, u)
+        if run is not None:
+            noise = max(noise[0], run.certificate.noise_x), max(noise[1], run.certificate.noise_y)
+        errors = more[0] + noise[0], more[1] + noise[1]
+        found = linear.certificate(u, bx, by, (proof.distance_x, proof.distance_y), errors)
+        bounds = found.distance, found.distance_x, found.distance_y
+        why = self._why(result, linear, undecided, found)
+        if why:
+            bounds = math.inf, math.inf, math.inf
+        assumes = proof.assumes
+        if proof.noise_x + proof.noise_y > 0.0:
+            assumes = (*assumes, "Products with the Hessians are as accurate as the gradients, which are noisy.")
+        return u, bounds, {"why": why, "undecided": undecided, "assumes": assumes, "run": run}
+
+    def _accuracy(self, result: Result) -> float:
+        return relative_accuracy(self.f, result.x, result.y, result.certificate.distance)
+
+    def _why(self, result: Result, linear: Linearised, undecided: int, found: Certificate) -> str:
+        """Why nothing is known of the error; empty if the bound is finite."""
+        f = self.f
+        if undecided:
+            return (
+                f"{undecided} coordinates are neither proven to be at a bound or at zero nor proven to be off it; "
+                "solve with a smaller tol to decide them, unless the solution is just where its derivative jumps"
+            )
+        if found.distance < math.inf:
+            return ""
+        for name, function in (("g", f.g), ("h", f.h)):
+            own = function.without_term
+            if not own.quadratic and own.hessian_lipschitz is None:
+                return (
+                    f"the Lipschitz constant of the Hessian of {name} is not known; give hessian_lipschitz= to Smooth"
+                )
+        return "a part of g or h has a Hessian whose Lipschitz constant is not known; give hessian_lipschitz= to Smooth"
