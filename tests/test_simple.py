@@ -748,6 +748,19 @@ def test_points_in_float32_are_inside_exactly(name):
         assert p.conjugate(s.astype(np.float64)) < math.inf or isinstance(p, sp.Hyperplane)
 
 
+@pytest.mark.parametrize("p", [sp.Box(-0.1, 0.7), sp.L1(0.3) + sp.Box(np.full(N, -0.1), 0.7)])
+def test_a_point_in_float32_is_paired_with_the_bounds_that_float32_does_not_have(p):
+    """The gap is that of the exact bounds, which are next to the stored point."""
+    x = p.prox(np.array([-3.0, 2.0, 0.2, 5.0, -0.05, 3.0]).astype(np.float32), 0.1)
+    s = np.array([-2.0, 3.0, p.weight.most, 1.0, -p.weight.most, 0.5])
+    pair, exact = p.pairing(x, s), np.where(x < -0.09, -0.1, np.where(x > 0.69, 0.7, x.astype(np.float64)))
+    assert np.linalg.norm(exact - x) <= pair.off_x <= 1e-7
+    assert gap_of_norm_and_box(p, exact, s) <= pair.gap <= 1e-14 < p.fenchel_gap(x, s)
+    assert p.pairing(x.astype(np.float64), s)[1:] == pair[1:]
+    wide = p.pairing(exact, s)
+    assert wide.off_x == 0.0
+
+
 # -- invalid input -----------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.coupling.triton_kernels import jit, torch
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.simple.base import Simple
 from saddlepoint.problems.saddle import Saddle
 
 if TYPE_CHECKING:
@@ -139,8 +140,21 @@ class Evaluator:
             self.note([found])
             return term(found)
 
-        # Only these two take symbolic vectors.
-        return f.replace(grad=grad, prox=prox if f.has_prox else None, value=None, hessian=None, restrict=None)
+        # Only these two take symbolic vectors, and the prox of the simple term.
+        known = {"grad": grad, "prox": prox if f.has_prox else None}
+        return f.replace(**known, value=None, hessian=None, restrict=None, simple=self._simple(f.simple))
+
+    def _simple(self, p: Simple | None) -> Simple | None:
+        """The simple term for symbolic vectors, of which steps call the prox alone."""
+        if p is None:
+            return None
+
+        def prox(v: Any, t: float) -> Any:
+            found = p.prox(self.one(v), t)
+            self.note([found])
+            return term(found)
+
+        return Simple(prox)
 
 
 class SideStreams:

@@ -255,7 +255,7 @@ class Simple:
 
         Methods that combine points compare it. For a function of one's own only zero counts as a kink.
         """
-        found: Array = 1.0 * (x == 0.0)
+        found: Array = namespace(x).astype(x == 0.0, x.dtype)
         return found
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:

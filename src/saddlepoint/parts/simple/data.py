@@ -68,7 +68,7 @@ class Coordinates:
 
     def _made(self, x: Array, towards: float | None) -> Array:
         numbers = self.value if eps_of(x) < 1e-15 else _in_float32(np.asarray(self.value), towards)
-        return space_of(x).cast(np.asarray(numbers))
+        return space_of(x).cast(np.array(numbers))  # a copy: PyTorch warns of arrays that are read-only
 
     def __getitem__(self, rows: slice) -> float | Array:
         return self.value if isinstance(self.value, float) else self.value[rows]

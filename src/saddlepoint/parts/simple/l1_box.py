@@ -23,8 +23,8 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, eps_of, namespace
 from saddlepoint.ground.elementwise import choose
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.simple.base import Simple, Structured, Support, on_host
-from saddlepoint.parts.simple.bounds import norm_bound, sum_of_products, wide
+from saddlepoint.parts.simple.base import Pairing, Simple, Structured, Support, on_host
+from saddlepoint.parts.simple.bounds import norm_bound, raised, sum_of_products, wide
 from saddlepoint.parts.simple.data import Coordinates, common_size
 
 UP = 1.0 + 2.0**-48  # factor that exceeds the relative rounding of a comparison in ``support``
@@ -151,6 +151,24 @@ class L1Box(Structured):
         x = self._clipped(wide(x))
         return sum_of_products(self._gains(x, s))
 
+    def pairing(self, x: Array, s: Array) -> Pairing:
+        """The same at the point whose entries are the bounds, where x has the float32 numbers next to them.
+
+        A bound such as 0.1 is no float32 number. A point of float32 numbers that is at its bounds up to this rounding
+        has a gap of the order of the rounding, which would limit the certified distance to the square root of that.
+        """
+        if not self._rounded:
+            return super().pairing(x, s)
+        dual, off = self.dual_point(s), self.outside(x)
+        at = x = wide(x)
+        for bound, near in self._rounded:
+            exact, rounded = bound.like(x), near.like(x)
+            beside = (x == rounded) & (x != exact)
+            if bool(namespace(x).any(beside)):
+                at = choose(beside, exact + 0.0 * x, at)
+        moved = 0.0 if at is x else norm_bound(at - x, 1)
+        return Pairing(dual, raised(off + moved, 1), 0.0, self.fenchel_gap(at, dual))
+
     def _gains(self, x: Array, s: Array) -> list[tuple[Array, Array]]:
         """The slopes of s u - weight |u| towards its maximum and the ways from x, for x in the box, both in float64."""
         weight, lower, upper = self.weight.like(x), self.lower.like(x), self.upper.like(x)
@@ -170,7 +188,8 @@ class L1Box(Structured):
 
     def faces(self, x: Array) -> Array:
         """1.0 at zero if there is a weight, 2.0 at the lower bound and 4.0 at the upper one, or their sums."""
-        found: Array = 2.0 * (x <= self.lower.like(x)) + 4.0 * (x >= self.upper.like(x))
+        at_lower, at_upper = x <= self.lower.like(x), x >= self.upper.like(x)
+        found: Array = 2.0 * namespace(x).astype(at_lower, x.dtype) + 4.0 * namespace(x).astype(at_upper, x.dtype)
         return found + super().faces(x) if self._normed else found
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
@@ -221,6 +240,14 @@ class L1Box(Structured):
             return tuple(Coordinates(end if low <= high else near, "bound") for end in (low, high))  # type: ignore[return-value]
         ends = np.broadcast_to(low, n), np.broadcast_to(high, n)
         return tuple(Coordinates(np.where(ends[0] <= ends[1], end, near), "bound") for end in ends)  # type: ignore[return-value]
+
+    @cached_property
+    def _rounded(self) -> list[tuple[Coordinates, Coordinates]]:
+        """The bounds that are no float32 numbers, each with the float32 numbers next to it in the box."""
+        if not (self._low or self._high):
+            return []
+        pairs = zip((self.lower, self.upper), self._narrow, strict=True)
+        return [(bound, near) for bound, near in pairs if not np.array_equal(bound.value, near.value)]
 
     def __repr__(self) -> str:
         norm = f"L1({self.weight})" if self._normed else ""
