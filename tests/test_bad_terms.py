@@ -32,7 +32,7 @@ BAD = {
     "group 0 of Groups is": lambda: sp.Groups([[0, [1]]], 1.0),
     "axis of Groups is": lambda: sp.Groups(shape=(2, 2), axis="rows"),
     r"the prox of Simplex\(\) \+ L1\(1\) is not known": lambda: sp.Simplex() + sp.L1(1.0),
-    "simple of Smooth is 3; expected a Simple": lambda: sp.Smooth(linear, mu=1.0, L=1.0, simple=3),
+    "simple of Smooth is 3; expected a simple function": lambda: sp.Smooth(linear, mu=1.0, L=1.0, simple=3),
     "domain of Smooth is 'yes'; expected True or False": lambda: sp.Smooth(linear, mu=1.0, L=1.0, domain="yes"),
     "value of Simple returned 'a'; expected a number": lambda: solved(sp.Simple(linear, value=lambda x: "a")),
     "value of Simple returned None; expected a number": lambda: solved(sp.Simple(linear, value=lambda x: None)),

@@ -748,6 +748,16 @@ def test_points_in_float32_are_inside_exactly(name):
         assert p.conjugate(s.astype(np.float64)) < math.inf or isinstance(p, sp.Hyperplane)
 
 
+@pytest.mark.parametrize(("size", "wrong"), [(3e-15, False), (1e-9, True)])
+def test_errors_of_a_projection_are_rounding_or_iterations_that_ended_early(size, wrong):
+    """A projection onto a plane that is wrong by a few roundings is a prox, also for points that have one image."""
+    plane, rng = sp.Hyperplane(np.ones(N), 0.4), np.random.default_rng(3)
+    p = sp.Simple(lambda v, t: plane.prox(v, t) + size * rng.standard_normal(N))
+    v = draw(3)
+    found = refuted_prox(p, [v, v + 0.2, v - 0.3])
+    assert (found is not None and "let them go on to the last digits" in found) == wrong
+
+
 @pytest.mark.parametrize("p", [sp.Box(-0.1, 0.7), sp.L1(0.3) + sp.Box(np.full(N, -0.1), 0.7)])
 def test_a_point_in_float32_is_paired_with_the_bounds_that_float32_does_not_have(p):
     """The gap is that of the exact bounds, which are next to the stored point."""

@@ -24,6 +24,7 @@ from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.zero import Zero
 from saddlepoint.parts.simple.base import Simple
+from saddlepoint.parts.simple.own import HasProx
 from saddlepoint.problems.assumed import assumed_of_arithmetic, given_mu
 from saddlepoint.problems.guarded import guarded
 from saddlepoint.problems.residuals import Query, Residuals
@@ -50,7 +51,7 @@ class Saddle(Residuals):
 
     noise = (0.0, 0.0)  # bounds on the errors of gradients of g and h beyond rounding; in a batch, for any block
 
-    def __init__(self, g: Smooth | Simple, h: Smooth | Simple, A: Any) -> None:
+    def __init__(self, g: Smooth | Simple | HasProx, h: Smooth | Simple | HasProx, A: Any) -> None:
         of_x, of_y, coupling = _as_smooth(g, "g"), _as_smooth(h, "h"), as_coupling(A)
         for function, size in zip((of_x, of_y), coupling.shape, strict=True):
             if function.simple is not None:
@@ -244,11 +245,11 @@ class Saddle(Residuals):
 
 def _as_smooth(function: Any, name: str) -> Smooth:
     """The function; a simple one is added to zero."""
-    if isinstance(function, Simple):
+    if isinstance(function, Smooth):
+        return function
+    if isinstance(function, HasProx):
         return Zero() + function
-    if not isinstance(function, Smooth):
-        raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
-    return function
+    raise ProblemError(f"{name} is a {type(function).__name__}; expected a Smooth, such as Quadratic")
 
 
 def with_smoothness(f: Smooth, L: float) -> Smooth:

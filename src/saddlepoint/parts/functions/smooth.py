@@ -34,6 +34,7 @@ from saddlepoint.parts.functions.autodiff import Differentiated
 from saddlepoint.parts.functions.careful import careful_of_sum, carefully, exactly, times, total, widened
 from saddlepoint.parts.functions.second_order import change_of_sum, model_of_sum, quadratic_model
 from saddlepoint.parts.simple.base import Simple
+from saddlepoint.parts.simple.own import HasProx, as_simple
 
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
@@ -82,9 +83,9 @@ class Smooth:
             ready-made functions have them.
         careful: x -> (high, low, error): the gradient as high + low by compensated arithmetic, and bounds on the errors
             of its entries.
-        simple: a ``Simple`` term that is added to the function, such as ``L1(0.1)`` or ``Box(0, 1)``; ``Smooth +
-            Simple`` makes such a sum. ``grad``, ``mu``, ``L``, ``value`` and everything else here is about the smooth
-            function alone, except ``prox_of_sum``.
+        simple: a ``Simple`` term that is added to the function, such as ``L1(0.1)`` or ``Box(0, 1)``, or an operator of
+            pyproximal; ``Smooth + Simple`` makes such a sum. ``grad``, ``mu``, ``L``, ``value`` and everything else
+            here is about the smooth function alone, except ``prox_of_sum``.
         prox_of_sum: (v, t) -> argmin_u f(u) + p(u) + |u - v|^2 / (2 t), where p is the simple term. Optional: only
             methods that need the prox of the whole function use it.
         domain: True if the gradient is defined in the domain of the simple term alone. Then it is called nowhere else:
@@ -127,7 +128,7 @@ class Smooth:
         accuracy: float | Rounding | None = None,
         rounding: Rounding | None = None,
         careful: Careful | None = None,
-        simple: Simple | None = None,
+        simple: Simple | HasProx | None = None,
         prox_of_sum: Prox | None = None,
         domain: bool = False,
     ) -> None:
@@ -170,9 +171,7 @@ class Smooth:
             raise ProblemError(f"{name} was given both rounding and a function as accuracy; expected one of them")
         self.rounding: Rounding | None = as_program(rounding) if bounds is None else bounds
         self.careful = careful
-        if simple is not None and not isinstance(simple, Simple):
-            raise ProblemError(f"simple of {name} is {short_repr(simple)}; expected a Simple, such as L1(0.1)")
-        self.simple = simple
+        self.simple: Simple | None = None if simple is None else as_simple(simple, f"simple of {name}")
         self.prox_of_sum = prox_of_sum
         if not isinstance(domain, bool):
             raise ProblemError(f"domain of {name} is {short_repr(domain)}; expected True or False")
@@ -303,11 +302,9 @@ class Smooth:
             return self
         return self.replace(simple=None) if self._plain is None else self._plain
 
-    def __add__(self, other: Smooth | Simple) -> Smooth:
-        if isinstance(other, Simple):
-            return self._with_simple(other)
+    def __add__(self, other: Smooth | Simple | HasProx) -> Smooth:
         if not isinstance(other, Smooth):
-            return NotImplemented
+            return self._with_simple(as_simple(other)) if isinstance(other, HasProx) else NotImplemented
         f, g = self, other
         if f.simple is not None or g.simple is not None:
             total = f.without_term + g.without_term

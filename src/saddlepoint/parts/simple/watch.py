@@ -21,6 +21,7 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.bounds import wide
 
+INEXACT = 1e-3  # an error of a prox, relative to its argument, that may come from iterations that ended early
 ALLOWED = 64.0  # errors of a prox and of a value that are taken for rounding, in units of eps
 
 
@@ -103,18 +104,21 @@ def _refuted_pair(one: ProxStep, two: ProxStep) -> str | None:
     product, apart = inner(slopes, d), norm(d)
     size = sum(norm(step.v) + norm(step.x) for step in (one, two))
     eps = max(eps_of(one.x), eps_of(two.x))
-    slack = ALLOWED * eps * size * (1.0 / one.t + 1.0 / two.t)  # of a slope
-    if product < -slack * apart - slack * ALLOWED * eps * size:
+    rounded = ALLOWED * eps * size  # of a result
+    slack = rounded * (1.0 / one.t + 1.0 / two.t)  # of a slope
+    if product < -slack * apart - (norm(slopes) + slack) * rounded:
+        small = -product <= INEXACT * size * norm(slopes)
+        advice = "; if it is computed by iterations, let them go on to the last digits" if small else ""
         if one.t == two.t:
             far = inner(d, wide(one.v) - wide(two.v)) / apart
             return (
                 f"prox is not the prox of a convex function: two of its results are {apart:.3g} apart, but can only be "
-                f"{max(far, 0.0):.3g} apart (t = {one.t:g}), because a prox is firmly nonexpansive"
+                f"{max(far, 0.0):.3g} apart (t = {one.t:g}), because a prox is firmly nonexpansive{advice}"
             )
         return (
             f"prox is not the prox of a convex function: its results for t = {one.t:g} and t = {two.t:g} contradict "
             f"each other, <s - s', x - x'> = {product:.3g} < 0 with s = (v - x)/t; look at how it depends on t: "
-            "prox(v, t) minimises t p(u) + |u - v|^2/2"
+            f"prox(v, t) minimises t p(u) + |u - v|^2/2{advice}"
         )
     for here, there in ((one, two), (two, one)):
         rise = inner(here.slope, wide(there.x) - wide(here.x))
