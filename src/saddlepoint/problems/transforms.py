@@ -130,7 +130,7 @@ def tame_units(f: Saddle, x: float, y: float, Fx: float, Fy: float) -> Units:
     constants = [_bits(c) for c in (f.L_x, f.L_y, f.mu_x, f.mu_y, f.norm) if c > 0.0]  # without A = 0 and an unknown mu
     sizes = (x, y, Fx, Fy, Fx / f.L_x if f.L_x > 0.0 else 0.0, Fy / f.L_y if f.L_y > 0.0 else 0.0)
     largest = max((_bits(size) for size in sizes if size > 0.0), default=0)
-    if max(map(abs, constants)) <= most and abs(largest) <= most:
+    if max(map(abs, constants), default=0) <= most and abs(largest) <= most:
         return Units()
     Lx, Ly, limit = _bits(f.L_x), _bits(f.L_y), f.space.exponent
     others = [_bits(c) - L for c, L in ((f.mu_x, Lx), (f.mu_y, Ly), (f.norm, (Lx + Ly) // 2)) if c > 0.0]

@@ -70,7 +70,9 @@ class Target(NamedTuple):
         """About the distance that reaches the target from near (x, y), for predictions of calls."""
         if self.argument == "rtol":
             return self.most * max(norm(x) + norm(y), 1e-300)
-        return self.most if self.argument == "tol" else math.sqrt(2.0 * self.most / (f.L + f.norm))
+        if self.argument == "tol":
+            return self.most
+        return math.sqrt(2.0 * self.most / (f.L + f.norm or 1.0))  # both are 0 where all functions are linear and A is 0
 
     def check(self, f: Saddle) -> None:
         """Raise a ProblemError if nothing of the kind can be proven about the problem."""

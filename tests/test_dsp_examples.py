@@ -1,0 +1,151 @@
+"""The published examples of Disciplined Saddle Programming that are bilinear, written with ``sp.model``.
+
+P. Schiele, E. Luxenberg and S. Boyd, Disciplined Saddle Programming, Transactions on Machine Learning Research 2024, and
+the README and tests of its package. The data are drawn here; the truth is known, or computed by CVXPY after the maximum
+has been taken by hand. Not bilinear, and so not of the class, are those in which a convex function of x is multiplied by
+a variable of the maximiser: the bond portfolio (exponentials of yields times holdings) and the fit with squared losses
+times weights. Weighted hinge losses are bilinear after one step by hand, see ``weighted_svm``.
+"""
+
+import numpy as np
+import pytest
+
+import saddlepoint as sp
+
+m = sp.model
+GAP = 1e-7
+
+
+def boxed(size, name, lower, upper, player=m.minimiser):
+    return player(size, name, sp.Box(lower, upper))
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_the_matrix_game(constrained):
+    C = np.array([[1.0, 2.0], [3.0, 1.0]])
+    x, y = m.minimiser(2, "x"), m.maximiser(2, "y")
+    conditions = [x >= 0, x.sum() == 1, y >= 0, y.sum() == 1]
+    if not constrained:
+        x, y, conditions = m.minimiser(2, "x", sp.Simplex()), m.maximiser(2, "y", sp.Simplex()), []
+    answer = m.Problem(m.inner(x, C @ y), conditions).solve(gap=GAP)
+    assert abs(answer.value - 5.0 / 3.0) <= GAP
+    assert np.allclose(answer["x"], [2 / 3, 1 / 3], atol=1e-6)
+    assert np.allclose(answer["y"], [1 / 3, 2 / 3], atol=1e-6)
+
+
+def test_products_of_affine_functions_over_boxes():
+    x, y = boxed(2, "x", -1, 1), boxed(2, "y", -1, 1, m.maximiser)
+    assert abs(m.Problem(m.inner(x + 0.5, y + 0.5)).solve(gap=GAP).value) <= GAP
+
+
+@pytest.mark.parametrize("shape", ["inside", "added"])
+def test_a_constant_inside_or_beside_the_product(shape):
+    x, y = boxed(1, "x", -1, 1), boxed(1, "y", -1.2, -0.8, m.maximiser)
+    objective = m.inner(x, 1.0 + y) if shape == "inside" else x.sum() + m.inner(x, y)
+    answer = m.Problem(objective).solve(gap=1e-10)
+    assert abs(answer.value) <= 1e-10
+    assert np.allclose(answer["y"], -1.0, atol=1e-6)
+
+
+def test_players_without_a_common_term():
+    x, y = boxed(1, "x", -1, 1), boxed(1, "y", -2, 2, m.maximiser)
+    answer = m.Problem(x.sum() + y.sum()).solve(gap=GAP)
+    assert abs(answer.value - 1.0) <= GAP
+
+
+@pytest.mark.parametrize(("player", "value"), [(m.minimiser, -10.0), (m.maximiser, 10.0)])
+def test_one_player_alone(player, value):
+    k = boxed(1, "k", -10, 10, player)
+    assert abs(m.Problem(k.sum()).solve(gap=GAP).value - value) <= GAP
+
+
+@pytest.mark.parametrize("reach", [0.1, 1.0])
+def test_arbitrage_with_uncertain_prices(reach):
+    """Without bounds on the holdings the problem is unbounded for small perturbations, and it is refused. With bounds,
+    the value is negative exactly if the holdings gain at all prices within reach.
+    """
+    V = np.array([[1.5, 0.5], [0.5, 1.5]])
+    prices = np.array([0.1, 1.0])
+    free, p = m.minimiser(2, "x"), m.maximiser(2, "prices", sp.Box(prices - reach, prices + reach))
+    with pytest.raises(sp.ProblemError, match="x has no bounds"):
+        m.Problem(m.inner(free, p), [V @ free >= 0], multiplier_bound=100.0).solve()
+    x = boxed(2, "x", -1, 1)
+    answer = m.Problem(m.inner(x, p), [V @ x >= 0], multiplier_bound=100.0).solve(gap=1e-8)
+    corners = np.array([[0.0, 0.0], [1.0, -1 / 3], [-1 / 3, 1.0], [1.0, 1.0]])  # of V x >= 0, |x_i| <= 1
+    value = min(prices @ x + reach * np.abs(x).sum() for x in corners)
+    assert answer.value == pytest.approx(value, abs=1e-6)
+    assert bool(value < 0.0) is (reach == 0.1)
+
+
+@pytest.mark.slow
+def test_robust_markowitz():
+    """Expected returns within a box, and a covariance whose entries are within eta of the given ones. With w >= 0 the
+    worst covariance is the largest one, S + eta s s' with s the standard deviations, which is positive semidefinite.
+    """
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(3)
+    returns = rng.standard_normal((60, 6)) @ np.diag(rng.uniform(0.5, 2.0, 6)) + 0.2
+    mean, S = returns.mean(axis=0), np.cov(returns, rowvar=False)
+    rho, eta, gamma, s = 0.2, 0.2, 1.0, np.sqrt(np.diag(S))
+    w, delta = m.minimiser(6, "w", sp.Simplex()), m.maximiser(6, "delta", sp.Box(-rho, rho))
+    risk = gamma * m.quad_form(w, S) + gamma * eta * m.sum_squares(s @ w)
+    answer = m.Problem(risk - w @ mean - w @ delta).solve(gap=1e-9)
+    v = cp.Variable(6, nonneg=True)
+    theirs = gamma * (cp.quad_form(v, S) + eta * cp.square(s @ v)) - mean @ v + rho * cp.norm1(v)
+    truth = cp.Problem(cp.Minimize(theirs), [cp.sum(v) == 1])
+    truth.solve(solver=cp.CLARABEL)
+    assert abs(answer.value - truth.value) < 1e-7
+    assert np.linalg.norm(answer["w"] - v.value) <= answer.distance("w") + 1e-5
+
+
+@pytest.mark.slow
+def test_weighted_svm():
+    """Hinge losses of two groups with uncertain weights: w_i max(0, l_i) is the largest u_i l_i with 0 <= u_i <= w_i."""
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(4)
+    n, k, eta = 16, 3, 0.05
+    D, group = rng.standard_normal((n, k)), rng.random(n) < 0.4
+    labels = np.where(D @ np.ones(k) + rng.standard_normal(n) > 0.0, 1.0, -1.0)
+    members = np.stack([~group, group]).astype(float)  # one row a group
+    theta, bias = m.minimiser(k, "theta"), m.minimiser(1, "bias", sp.Box(-5.0, 5.0))
+    u = m.maximiser(n, "u", sp.Box(0.0, 1.0))
+    weights = m.maximiser(2, "weights", sp.Box(0.0, 1.0))
+    loss = 1.0 - labels * (D @ theta + bias)
+    share = members.sum(axis=1) * np.array([0.0, 1.0])
+    conditions = [
+        u <= members.T @ weights,
+        weights @ members.sum(axis=1) == 1.0,
+        weights @ share <= 0.458,
+        weights @ share >= 0.358,
+    ]
+    problem = m.Problem(u @ loss + eta * m.sum_squares(theta), conditions, multiplier_bound=20.0)
+    answer = problem.solve(gap=1e-4)
+    # At the extreme shares of the second group the maximum over the weights is attained.
+    t, b = cp.Variable(k), cp.Variable()
+    hinge = cp.pos(1.0 - cp.multiply(labels, D @ t + b))
+    sums = [cp.sum(cp.multiply(members[i], hinge)) / members[i].sum() for i in range(2)]
+    worst = cp.maximum(*[(1.0 - q) * sums[0] + q * sums[1] for q in (0.358, 0.458)])
+    truth = cp.Problem(cp.Minimize(worst + eta * cp.sum_squares(t)), [cp.abs(b) <= 5.0])
+    truth.solve(solver=cp.CLARABEL)
+    assert answer.solved
+    assert np.linalg.norm(answer["theta"] - t.value) <= answer.distance("theta") + 1e-4
+    assert answer.distance("theta") < 0.1
+    assert abs(answer.value - truth.value) < 1e-3
+
+
+@pytest.mark.slow
+def test_production_with_worst_case_prices():
+    """Maximise the worst profit <p, q> - |q|^2/2 over prices p = F f with factors f of a ball, with limited resources."""
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(5)
+    F, R = rng.uniform(0.5, 1.5, (5, 2)), rng.random((3, 5))
+    nominal = 3.0 * np.ones(5)
+    q, f = m.maximiser(5, "q", sp.Box(0.0, 10.0)), m.minimiser(2, "f", sp.Ball(1.0))
+    problem = m.Problem(q @ (F @ f + nominal) - 0.5 * m.sum_squares(q), [R @ q <= 1.0], multiplier_bound=50.0)
+    answer = problem.solve(gap=1e-8)
+    v = cp.Variable(5, nonneg=True)
+    profit = nominal @ v - cp.norm(F.T @ v) - 0.5 * cp.sum_squares(v)
+    truth = cp.Problem(cp.Maximize(profit), [R @ v <= 1.0])
+    truth.solve(solver=cp.CLARABEL)
+    assert abs(answer.value - truth.value) < 1e-6
+    assert np.linalg.norm(answer["q"] - v.value) <= answer.distance("q") + 1e-5
