@@ -1,10 +1,10 @@
 """The published examples of Disciplined Saddle Programming that are bilinear, written with ``sp.model``.
 
-P. Schiele, E. Luxenberg and S. Boyd, Disciplined Saddle Programming, Transactions on Machine Learning Research 2024, and
-the README and tests of its package. The data are drawn here; the truth is known, or computed by CVXPY after the maximum
-has been taken by hand. Not bilinear, and so not of the class, are those in which a convex function of x is multiplied by
-a variable of the maximiser: the bond portfolio (exponentials of yields times holdings) and the fit with squared losses
-times weights. Weighted hinge losses are bilinear after one step by hand, see ``weighted_svm``.
+P. Schiele, E. Luxenberg and S. Boyd, Disciplined Saddle Programming, Transactions on Machine Learning Research 2024,
+and the README and tests of its package. The data are drawn here; the truth is known, or computed by CVXPY after the
+maximum has been taken by hand. Not bilinear, and so not of the class, are those in which a convex function of x is
+multiplied by a variable of the maximiser: the bond portfolio (exponentials of yields times holdings) and the fit with
+squared losses times weights. Weighted hinge losses are bilinear after one step by hand, as the test of them says.
 """
 
 import numpy as np
@@ -100,7 +100,7 @@ def test_robust_markowitz():
 
 @pytest.mark.slow
 def test_weighted_svm():
-    """Hinge losses of two groups with uncertain weights: w_i max(0, l_i) is the largest u_i l_i with 0 <= u_i <= w_i."""
+    """Hinge losses of two groups with uncertain weights: w_i max(0, l_i) = max u_i l_i over 0 <= u_i <= w_i."""
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(4)
     n, k, eta = 16, 3, 0.05
@@ -135,7 +135,7 @@ def test_weighted_svm():
 
 @pytest.mark.slow
 def test_production_with_worst_case_prices():
-    """Maximise the worst profit <p, q> - |q|^2/2 over prices p = F f with factors f of a ball, with limited resources."""
+    """Maximise the worst profit <p, q> - |q|^2/2 over prices p = F f + c with factors f of a ball."""
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(5)
     F, R = rng.uniform(0.5, 1.5, (5, 2)), rng.random((3, 5))

@@ -67,6 +67,7 @@ _HOMES = {  # the module of each public name; the classes of methods are found b
     "as_simple": "parts.simple",
     "certify": "problems.certify",
     "check": "problems.check",
+    "from_cvxpy": "uses.from_cvxpy",
     "load_result": "solving.result_file",
     "make_method": "methods",
     "methods": "methods",

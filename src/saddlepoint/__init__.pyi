@@ -42,6 +42,7 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses import model
 from saddlepoint.uses.batch import Batch, solve_many
+from saddlepoint.uses.from_cvxpy import from_cvxpy
 from saddlepoint.uses.path import SolutionPath, path
 from saddlepoint.uses.prediction import Prediction, predict
 from saddlepoint.uses.prepared import Prepared, prepare
@@ -98,6 +99,7 @@ __all__ = [
     "as_simple",
     "certify",
     "check",
+    "from_cvxpy",
     "load_result",
     "make_method",
     "methods",

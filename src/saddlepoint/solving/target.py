@@ -72,7 +72,9 @@ class Target(NamedTuple):
             return self.most * max(norm(x) + norm(y), 1e-300)
         if self.argument == "tol":
             return self.most
-        return math.sqrt(2.0 * self.most / (f.L + f.norm or 1.0))  # both are 0 where all functions are linear and A is 0
+        return math.sqrt(
+            2.0 * self.most / (f.L + f.norm or 1.0)
+        )  # both are 0 where all functions are linear and A is 0
 
     def check(self, f: Saddle) -> None:
         """Raise a ProblemError if nothing of the kind can be proven about the problem."""

@@ -111,6 +111,8 @@ class Affine:
         return self * (1.0 / as_constant(number, f"the divisor of {self.text}"))
 
     def _scaled(self, factor: float, text: str) -> Affine:
+        if not self.maps and self.size == 1:
+            text = f"{factor * float(self.constant[0]):g}"
         return Affine(self.shape, {v: factor * M for v, M in self.maps.items()}, factor * self.constant, text)
 
     def _mapped(self, matrix: Any, shape: tuple[int, ...], text: str) -> Affine:
@@ -481,6 +483,9 @@ def inside(text: str) -> str:
 
 
 def _sum_text(one: Affine, two: Affine) -> str:
+    for e, other in ((one, two), (two, one)):
+        if not e.maps and not e.constant.any():
+            return other.text
     if two.text.startswith("-"):
         return f"{one.text} - {two.text[1:]}"
     return f"{one.text} + {two.text}"

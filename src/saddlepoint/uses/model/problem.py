@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,7 +59,8 @@ class Problem:
                 f"constraints is {constraints.text}; expected a list of constraints: [{constraints.text}]"
             )
         self.objective: Objective
-        self.objective, self.constraints = checked(objective, constraints)
+        self.objective, given = checked(objective, constraints)
+        self.constraints = _with_different_names(given)
         self.multiplier_bound = (
             None if multiplier_bound is None else positive(multiplier_bound, "multiplier_bound of Problem")
         )
@@ -301,6 +302,16 @@ def violation(condition: Constraint, values: Mapping[Variable, Array]) -> float:
         return max(float(np.max(e)), 0.0)
     order = {"norm1": 1, "norm2": 2, "norm_inf": np.inf}[condition.kind]
     return max(float(np.linalg.norm(e, order)) - condition.bound, 0.0)
+
+
+def _with_different_names(constraints: Sequence[Constraint]) -> list[Constraint]:
+    """The constraints; the second and later ones with one text have a number behind it."""
+    found: list[Constraint] = []
+    counts: dict[str, int] = {}
+    for condition in constraints:
+        counts[condition.text] = number = counts.get(condition.text, 0) + 1
+        found.append(condition if number == 1 else replace(condition, text=f"{condition.text} ({number})"))
+    return found
 
 
 def _with(proof: Certificate, assumes: tuple[str, ...]) -> Certificate:
