@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from saddlepoint.apps.extensive_game import ExtensiveGame
     from saddlepoint.apps.matrix_game import MatrixGame
     from saddlepoint.apps.policy import PolicyEvaluation
+    from saddlepoint.apps.programs.program import QuadraticProgram
     from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
     from saddlepoint.apps.robust_least_squares import RobustLeastSquares
     from saddlepoint.apps.structure import Graph, Groups, Norms, Squares
@@ -34,6 +35,7 @@ _HOMES = {
     "MatrixGame": "matrix_game",
     "Norms": "structure",
     "PolicyEvaluation": "policy",
+    "QuadraticProgram": "programs.program",
     "RiskClassifier": "risk",
     "RiskRegressor": "risk",
     "RobustLeastSquares": "robust_least_squares",
@@ -52,6 +54,7 @@ __all__ = [
     "MatrixGame",
     "Norms",
     "PolicyEvaluation",
+    "QuadraticProgram",
     "RiskClassifier",
     "RiskRegressor",
     "RobustLeastSquares",

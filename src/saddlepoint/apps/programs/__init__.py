@@ -1,0 +1,1 @@
+"""Linear and quadratic programs with a proven interval for the optimal value."""

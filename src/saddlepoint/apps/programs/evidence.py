@@ -1,0 +1,81 @@
+"""The best bounds on the optimal value that several points and multipliers have proven together."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddlepoint.apps.programs.certificate import feasible_box, lower_bound, point_in
+from saddlepoint.apps.programs.data import Data
+from saddlepoint.apps.programs.exact import Exact, is_small
+from saddlepoint.ground.arrays import Array
+
+NEAR = (
+    1e-10,
+    1e-8,
+    1e-6,
+)  # distances to ends, relative to sizes, that are tried where a point satisfies no row exactly
+
+
+class Evidence:
+    """An interval for the optimal value that only shrinks, and the points that prove its ends.
+
+    Attributes:
+        lower, upper: the ends.
+        x: a floating-point vector close to a point that satisfies the program; None if none is proven to exist.
+        y: the multipliers that prove the lower end; None if none do.
+        why_lower, why_upper: why an end is infinite.
+    """
+
+    def __init__(self, data: Data) -> None:
+        self.data = data
+        self.lower, self.upper = -math.inf, math.inf
+        self.x: Array | None = None
+        self.y: Array | None = None
+        self.why_lower = self.why_upper = "nothing was examined"
+        self._exact: Exact | None = None
+
+    @property
+    def width(self) -> float:
+        """The length of the interval, rounded up; infinite if an end is."""
+        if not (self.lower > -math.inf and self.upper < math.inf):
+            return math.inf
+        return math.nextafter(self.upper - self.lower, math.inf) if self.upper > self.lower else 0.0
+
+    def add(self, x: Array, y: Array) -> None:
+        """Examine a point and multipliers with rounded arithmetic."""
+        self.add_point(x)
+        self.add_multipliers(x, y)
+
+    def add_point(self, x: Array) -> None:
+        """Examine a point."""
+        for near in (0.0, *NEAR):
+            found = feasible_box(self.data, x, near)
+            if found.box is not None:
+                if found.value < self.upper:
+                    self.upper, self.x, self.why_upper = found.value, point_in(found.box, self.data), ""
+                return
+            if self.x is None:
+                self.why_upper = found.reason
+
+    def add_multipliers(self, x: Array, y: Array) -> None:
+        """Examine multipliers, with the objective linearised at x."""
+        found = lower_bound(self.data, x, y, self.upper)
+        if found.value > self.lower:
+            self.lower, self.y, self.why_lower = found.value, y, ""
+        elif self.y is None:
+            self.why_lower = found.reason
+
+    def add_exactly(self, x: Array, y: Array) -> None:
+        """Examine both in rational arithmetic, if the program is small."""
+        if not is_small(self.data) or not (np.isfinite(x).all() and np.isfinite(y).all()):
+            return
+        self._exact = self._exact or Exact(self.data)
+        found = self._exact.point(x)
+        if found is not None and found.upper < self.upper:
+            self.upper, self.why_upper = found.upper, ""
+            self.x = np.clip([float(v) for v in found.x], self.data.x_lower, self.data.x_upper)
+        lower = self._exact.lower(x, y)
+        if lower > self.lower:
+            self.lower, self.y, self.why_lower = lower, y, ""

@@ -1,0 +1,271 @@
+"""Bounds on the optimal value of a small program in rational arithmetic, in which equations hold exactly.
+
+Where a solution is degenerate, rounded arithmetic cannot prove that all rows hold at once, or that all reduced costs
+have the right sign. Here the rows that seem to be active are solved as equations between fractions, and everything is
+checked exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+
+import numpy as np
+from scipy.sparse import issparse
+
+from saddlepoint.apps.programs.data import Data
+from saddlepoint.ground.arrays import Array
+
+ENTRIES = 50_000  # most entries of A and P, and most variables, of a program that is worked on
+WORK = 200_000  # most operations of all eliminations of one question; one with long fractions counts for several
+LONG = 500  # bits of a fraction that make an operation count twice
+NEAR = (1e-8, 1e-5, 1e-3)  # distances, relative to sizes, up to which a row or a bound counts as active
+Row = dict[int, Fraction]
+
+
+class ExactPoint:
+    """A vector of fractions that satisfies the program exactly, and its value."""
+
+    def __init__(self, x: list[Fraction], value: Fraction) -> None:
+        self.x, self.value = x, value
+
+    @property
+    def upper(self) -> float:
+        """The value, rounded up."""
+        return rounded_up(self.value)
+
+
+def rounded_up(value: Fraction) -> float:
+    """The smallest float64 number, or infinity, that is not below a fraction."""
+    try:
+        found = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -1.7976931348623157e308
+    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+
+
+def is_small(data: Data) -> bool:
+    """Whether the program is small enough for rational arithmetic."""
+    m, n = data.shape
+    entries = data.rows.nnz + (
+        0 if data.P is None else int(np.count_nonzero(data.P)) if not issparse(data.P) else data.P.nnz
+    )
+    return max(m, n, int(entries)) <= ENTRIES
+
+
+class Exact:
+    """A program in fractions."""
+
+    def __init__(self, data: Data) -> None:
+        self.data = data
+        self.rows = [_row(data.rows, i) for i in range(data.shape[0])]
+        self.columns: list[Row] = [{} for _ in range(data.shape[1])]
+        for i, row in enumerate(self.rows):
+            for j, a in row.items():
+                self.columns[j][i] = a
+        P = data.P
+        self.P = (
+            [{j: Fraction(float(P[i, j])) for j in _filled(P, i)} for i in range(data.shape[1])]
+            if P is not None
+            else None
+        )
+        self.q = [Fraction(float(v)) for v in data.q]
+        self.budget = _Budget()
+
+    def point(self, x: Array) -> ExactPoint | None:
+        """A point close to x that satisfies the program; None if none is found."""
+        equal = self.data.lower == self.data.upper
+        self.budget = _Budget()
+        with suppress(_TooLongError):
+            for near in NEAR:
+                for snap, rows in ((near, True), (near, equal), (0.0, True)):
+                    found = self._point(x, near, snap, rows)
+                    if found is not None:
+                        return found
+        return None
+
+    def _point(self, x: Array, near: float, snap: float, rows: Array | bool) -> ExactPoint | None:
+        """Active rows among ``rows`` are solved as equations; variables that are ``snap`` to a bound are at it."""
+        data = self.data
+        x = np.clip(x, data.x_lower, data.x_upper)
+        reach = snap * (1.0 + np.abs(x))
+        with np.errstate(all="ignore"):
+            room = np.minimum(x - data.x_lower, data.x_upper - x)
+        fixed = np.where(x - data.x_lower <= reach, data.x_lower, np.where(data.x_upper - x <= reach, data.x_upper, x))
+        values = [Fraction(float(v)) for v in fixed]
+        inside, size = data.A @ x, 1.0 + abs(data.A) @ np.abs(x)
+        low, high = np.abs(inside - data.lower), np.abs(inside - data.upper)
+        active = np.flatnonzero((np.minimum(low, high) <= near * size) & rows)
+        sides = np.where(low[active] <= high[active], data.lower[active], data.upper[active])
+        order = [int(j) for j in np.argsort(-room, kind="stable") if room[j] > reach[j]]
+        equations = []
+        for i, side in zip(active.tolist(), sides.tolist(), strict=True):
+            rest = sum((a * values[j] for j, a in self.rows[i].items() if room[j] <= reach[j]), Fraction(0))
+            equations.append(({j: a for j, a in self.rows[i].items() if room[j] > reach[j]}, Fraction(side) - rest))
+        solved = _eliminated(equations, order, values, self.budget)
+        if solved is None or not self.satisfied(solved):
+            return None
+        return ExactPoint(solved, self.value(solved))
+
+    def satisfied(self, x: Sequence[Fraction]) -> bool:
+        """Whether all rows and bounds hold."""
+        data = self.data
+        if not all(lo <= v <= hi for lo, v, hi in zip(data.x_lower, x, data.x_upper, strict=True)):
+            return False
+        return all(
+            lo <= sum((a * x[j] for j, a in row.items()), Fraction(0)) <= hi
+            for lo, row, hi in zip(data.lower, self.rows, data.upper, strict=True)
+        )
+
+    def value(self, x: Sequence[Fraction]) -> Fraction:
+        """The objective."""
+        linear = sum((c * v for c, v in zip(self.q, x, strict=True)), Fraction(0))
+        return linear + sum((g * v for g, v in zip(self._half(x), x, strict=True)), Fraction(0)) / 2
+
+    def _half(self, x: Sequence[Fraction]) -> list[Fraction]:
+        """P x."""
+        if self.P is None:
+            return [Fraction(0)] * len(x)
+        return [sum((a * x[j] for j, a in row.items()), Fraction(0)) for row in self.P]
+
+    def lower(self, x: Array, y: Array) -> float:
+        """A proven lower bound by multipliers close to y, rounded down; minus infinity if none is found."""
+        if not bool((self.data.curvature >= 0.0).all()):
+            return -math.inf
+        self.budget, best = _Budget(), -math.inf
+        with suppress(_TooLongError):
+            for near in NEAR:
+                best = max(best, self._lower(x, y, near))
+        return best
+
+    def _lower(self, x: Array, y: Array, near: float) -> float:
+        data = self.data
+        x = np.clip(x, data.x_lower, data.x_upper)
+        at = [Fraction(float(v)) for v in x]
+        reach = near * (1.0 + np.abs(x))
+        with np.errstate(all="ignore"):
+            free = np.minimum(x - data.x_lower, data.x_upper - x) > reach
+        solved = self._multipliers(y, near, np.flatnonzero(free), at)
+        return -math.inf if solved is None else self.bound(solved[y.size :], solved[: y.size])
+
+    def _multipliers(self, y: Array, near: float, vanish: Array, at: list[Fraction]) -> list[Fraction] | None:
+        """Multipliers, followed by a point, close to y and ``at``, for which some reduced costs vanish exactly."""
+        data = self.data
+        size = max(1e-300, float(np.max(np.abs(y), initial=0.0)))
+        one_sided = ~(np.isfinite(data.lower) & np.isfinite(data.upper))
+        used = (np.abs(y) > near * size) | (data.lower == data.upper)
+        room = np.where(one_sided, np.abs(y), 10.0 * size)
+        values = [Fraction(float(v)) if u else Fraction(0) for u, v in zip(used, y, strict=True)]
+        order = [int(i) for i in np.argsort(-room, kind="stable") if used[i]]
+        equations = []
+        m, moved = y.size, set(vanish.tolist()) if self.P is not None else set()
+        for j in vanish.tolist():
+            row, right = {i: a for i, a in self.columns[j].items() if used[i]}, -self.q[j]
+            for k, p in self.P[j].items() if self.P is not None else ():
+                if k in moved:
+                    row[m + k] = p
+                else:
+                    right -= p * at[k]
+            equations.append((row, right))
+        order += [m + j for j in sorted(moved)]
+        values += at
+        return _eliminated(equations, order, values, self.budget)
+
+    def farkas(self, y: Array) -> bool:
+        """Whether multipliers close to y prove that no point satisfies a program whose objective is zero."""
+        data = self.data
+        r, size = data.At @ y, abs(data.At) @ np.abs(y)
+        x = [Fraction(float(v)) for v in np.clip(np.zeros(data.shape[1]), data.x_lower, data.x_upper)]
+        self.budget = _Budget()
+        with suppress(_TooLongError):
+            for near in NEAR:
+                vanish = np.flatnonzero(np.abs(r) <= near * (size + 1e-300))
+                solved = self._multipliers(y, near, vanish, x)
+                if solved is not None and self.bound(x, solved[: y.size]) > 0.0:
+                    return True
+        return False
+
+    def bound(self, at: Sequence[Fraction], y: Sequence[Fraction]) -> float:
+        """The lower bound that exact multipliers y prove, with the objective linearised at a point, rounded down."""
+        data = self.data
+        slope = [c + g for c, g in zip(self.q, self._half(at), strict=True)]
+        total = self.value(at)
+        for i, v in enumerate(y):
+            if v:
+                side = float(data.upper[i] if v > 0 else data.lower[i])
+                if not math.isfinite(side):
+                    return -math.inf
+                total -= v * (Fraction(side) - sum((a * at[j] for j, a in self.rows[i].items()), Fraction(0)))
+        for j, g in enumerate(slope):
+            r = g + sum((a * y[i] for i, a in self.columns[j].items()), Fraction(0))
+            if r:
+                end = float(data.x_lower[j] if r > 0 else data.x_upper[j])
+                if not math.isfinite(end):
+                    return -math.inf
+                total += r * (Fraction(end) - at[j])
+        return -rounded_up(-total)
+
+
+def _row(rows: object, i: int) -> Row:
+    start, end = rows.indptr[i], rows.indptr[i + 1]  # type: ignore[attr-defined]
+    entries = zip(rows.indices[start:end].tolist(), rows.data[start:end].tolist(), strict=True)  # type: ignore[attr-defined]
+    return {j: Fraction(a) for j, a in entries if a}
+
+
+def _filled(P: object, i: int) -> list[int]:
+    row = P[[i]]  # type: ignore[index]
+    return [int(j) for j in (row.nonzero()[1])]
+
+
+class _TooLongError(ArithmeticError):
+    """The work that is allowed is done."""
+
+
+class _Budget:
+    """The work that is left."""
+
+    def __init__(self) -> None:
+        self.left = float(WORK)
+
+    def spend(self, operations: int, number: Fraction) -> None:
+        self.left -= operations * (1.0 + (number.numerator.bit_length() + number.denominator.bit_length()) / LONG)
+        if self.left < 0.0:
+            raise _TooLongError
+
+
+def _eliminated(
+    equations: list[tuple[Row, Fraction]], order: list[int], values: list[Fraction], budget: _Budget
+) -> list[Fraction] | None:
+    """``values`` changed in few coordinates such that the equations hold; None if they contradict each other.
+
+    Pivots are taken from the front of ``order``; coordinates without a pivot keep their values.
+    """
+    rank = {j: k for k, j in enumerate(order)}
+    solved: list[tuple[int, Row, Fraction]] = []
+    for given, right in sorted(equations, key=lambda equation: len(equation[0])):
+        row = dict(given)
+        for pivot, other, side in solved:
+            factor = row.pop(pivot, None)
+            if factor:
+                budget.spend(len(other) + 1, right)
+                for j, a in other.items():
+                    entry = row.get(j, Fraction(0)) - factor * a
+                    if entry:
+                        row[j] = entry
+                    else:
+                        row.pop(j, None)
+                right -= factor * side
+        if not row:
+            if right:
+                return None
+            continue
+        pivot = min(row, key=lambda j: rank[j])
+        scale = row.pop(pivot)
+        solved.append((pivot, {j: a / scale for j, a in row.items()}, right / scale))
+    found = list(values)
+    for pivot, row, right in reversed(solved):
+        budget.spend(len(row) + 1, right)
+        found[pivot] = right - sum((a * found[j] for j, a in row.items()), Fraction(0))
+    return found

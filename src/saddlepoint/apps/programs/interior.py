@@ -1,0 +1,282 @@
+r"""A primal-dual interior-point method for linear and quadratic programs.
+
+Problem:    min 1/2 x'Px + q'x subject to s = A x, l <= s <= u, xl <= x <= xu; rows with l = u are equations.
+Recursion:  Mehrotra's: a step to the optimum without a barrier predicts how far the barrier can be lowered, and a
+            second step with the same factorisation goes there, with the second-order terms of the first. x and s stay
+            strictly between their ends.
+Guarantee:  none here. Its points are proposals: what they prove is computed afterwards, by ``certificate.py``. Points
+            inside the bounds are good ones for that purpose, even where the solution is degenerate.
+Reference:  S. Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optim. 1992;
+            A. Altman and J. Gondzio, Regularized symmetric indefinite systems in interior point methods for linear and
+            quadratic optimization, Optim. Methods Softw. 1999.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
+from scipy.sparse import block_array, csc_array, csr_array, diags_array, issparse
+from scipy.sparse.linalg import splu
+
+from saddlepoint.apps.programs.data import Data
+from saddlepoint.apps.programs.scaling import scaled
+from saddlepoint.ground.arrays import Array
+
+STEPS = 100  # steps at most
+REGULAR = 1e-8  # weight of a proximal term in x and y, relative to entries of about 1
+REFINEMENTS = 3  # corrections of each solution of a linear system
+STAY = 0.995  # share of the way to the nearest end that a step may take
+STUCK = 1e-9  # length of a step that counts as none
+SMALL = 500  # most unknowns of a linear system that is always solved as a dense one
+
+
+class Proposal(NamedTuple):
+    """A point, multipliers, and an estimate of the duality gap in units of the objective."""
+
+    x: Array
+    y: Array
+    gap: float
+
+
+def interior_point(given: Data) -> Iterator[Proposal]:
+    """Better and better points; it ends where it makes no more progress."""
+    form = scaled(_without_empty_rows(given))
+    data = form.data
+    n = data.shape[1]
+    fixed = data.x_lower == data.x_upper
+    equal = data.lower == data.upper
+    x_ends = _Ends(data.x_lower, data.x_upper, ~fixed)
+    s_ends = _Ends(data.lower, data.upper, ~equal)
+    P = csr_array((n, n)) if data.P is None else data.P
+    system = _System(data, fixed, equal)
+
+    x = np.where(fixed, data.x_lower, x_ends.inside(np.zeros(n)))
+    s = np.where(equal, data.lower, s_ends.inside(data.A @ x))
+    start = system.factorise(np.ones(n), np.where(equal, 0.0, 1.0))
+    dx, y = start(-(P @ x + data.q), s - data.A @ x)
+    x = np.where(fixed, x, x_ends.inside(x + dx))
+    s = np.where(equal, s, s_ends.inside(data.A @ x))
+    z, w = x_ends.start(1.0), s_ends.start(1.0)
+    slow = 0
+    for _ in range(STEPS):
+        gx, gs = x_ends.gaps(x), s_ends.gaps(s)
+        count = x_ends.count + s_ends.count
+        mu = (x_ends.product(gx, z) + s_ends.product(gs, w)) / max(1, count)
+        rd = P @ x + data.q + data.At @ y - z[0] + z[1]
+        rs = np.where(equal, 0.0, -y - w[0] + w[1])
+        rp = data.A @ x - s
+        rd[fixed] = 0.0
+        off = float(np.abs(rp) @ np.abs(y)) + float(np.abs(rd) @ np.abs(x))
+        yield Proposal(*form.back(x, y), (mu * count + off) / form.objective)
+        if mu * count + off <= 1e-15 * (1.0 + abs(data.estimate(x))) or slow >= 3:
+            return
+        if min(float(np.min(v, initial=1.0)) for v in (*gx, *gs)) <= 0.0:
+            return
+        solve = system.factorise(x_ends.weights(gx, z), s_ends.weights(gs, w))
+        if solve is None:
+            return
+
+        def direction(cx: Any, cs: Any) -> tuple[Array, ...]:
+            to_x, to_s = x_ends.push(gx, z, cx), s_ends.push(gs, w, cs)  # noqa: B023
+            theta = s_ends.weights(gs, w)  # noqa: B023
+            inverse = np.where(equal, 0.0, 1.0 / np.where(theta > 0.0, theta, 1.0))
+            rho = np.where(equal, 0.0, -rs + to_s)  # noqa: B023
+            dx, dy = solve(-rd + to_x, -rp + inverse * rho)  # noqa: B023
+            ds = np.where(equal, 0.0, inverse * (dy + rho))
+            return dx, ds, dy
+
+        dx, ds, dy = direction((0.0, 0.0), (0.0, 0.0))
+        dz, dw = x_ends.duals(gx, z, dx, (0.0, 0.0)), s_ends.duals(gs, w, ds, (0.0, 0.0))
+        primal = min(x_ends.longest(gx, dx), s_ends.longest(gs, ds), 1.0)
+        dual = min(x_ends.longest_dual(z, dz), s_ends.longest_dual(w, dw), 1.0)
+        after = x_ends.after(gx, z, dx, dz, primal, dual) + s_ends.after(gs, w, ds, dw, primal, dual)
+        sigma = min(1.0, max(after / max(1, count) / mu, 0.0)) ** 3 if mu > 0.0 else 0.0
+        cx, cs = x_ends.second(sigma * mu, dx, dz), s_ends.second(sigma * mu, ds, dw)
+        dx, ds, dy = direction(cx, cs)
+        dz, dw = x_ends.duals(gx, z, dx, cx), s_ends.duals(gs, w, ds, cs)
+        primal = min(STAY * min(x_ends.longest(gx, dx), s_ends.longest(gs, ds)), 1.0)
+        dual = min(STAY * min(x_ends.longest_dual(z, dz), s_ends.longest_dual(w, dw)), 1.0)
+        if data.P is not None:
+            primal = dual = min(primal, dual)
+        slow = slow + 1 if max(primal, dual) < STUCK else 0
+        x, s, y = x + primal * dx, s + primal * ds, y + dual * dy
+        z, w = [a + dual * b for a, b in zip(z, dz, strict=True)], [a + dual * b for a, b in zip(w, dw, strict=True)]
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            return
+
+
+def _without_empty_rows(data: Data) -> Data:
+    """The program in which rows of zeros have no ends."""
+    empty = np.diff(data.rows.indptr) == 0
+    if not empty.any():
+        return data
+    return replace(data, lower=np.where(empty, -np.inf, data.lower), upper=np.where(empty, np.inf, data.upper))
+
+
+class _Ends:
+    """Lower and upper ends of a vector, and what the barrier of each contributes to a step."""
+
+    def __init__(self, low: Array, high: Array, free: Array) -> None:
+        self.ends = low, high
+        self.has = np.isfinite(low) & free, np.isfinite(high) & free
+        self.count = int(self.has[0].sum() + self.has[1].sum())
+
+    def inside(self, v: Array) -> Array:
+        """A vector close to v that is well between the ends."""
+        low, high = self.ends
+        with np.errstate(all="ignore"):
+            margin = np.where(np.isfinite(high - low), np.minimum(1.0, 0.25 * (high - low)), 1.0)
+            v = np.where(self.has[0], np.maximum(v, low + margin), v)
+            return np.where(self.has[1], np.minimum(v, high - margin), v)
+
+    def start(self, size: float) -> list[Array]:
+        """Multipliers of the ends to begin with."""
+        return [np.where(has, size, 0.0) for has in self.has]
+
+    def gaps(self, v: Array) -> list[Array]:
+        """The distances to the two ends, 1 where there is none."""
+        low, high = self.ends
+        with np.errstate(all="ignore"):
+            return [np.where(self.has[0], v - low, 1.0), np.where(self.has[1], high - v, 1.0)]
+
+    def product(self, gaps: list[Array], z: list[Array]) -> float:
+        return float(gaps[0] @ z[0] + gaps[1] @ z[1])
+
+    def weights(self, gaps: list[Array], z: list[Array]) -> Array:
+        return z[0] / gaps[0] + z[1] / gaps[1]
+
+    def push(self, gaps: list[Array], z: list[Array], c: Any) -> Array:
+        """The force of the barriers, with the wanted products c of gaps and multipliers."""
+        low = np.where(self.has[0], c[0] / gaps[0] - z[0], 0.0)
+        return low - np.where(self.has[1], c[1] / gaps[1] - z[1], 0.0)
+
+    def duals(self, gaps: list[Array], z: list[Array], d: Array, c: Any) -> list[Array]:
+        """The steps of the multipliers for a step d."""
+        return [
+            np.where(self.has[0], (c[0] - z[0] * d) / gaps[0] - z[0], 0.0),
+            np.where(self.has[1], (c[1] + z[1] * d) / gaps[1] - z[1], 0.0),
+        ]
+
+    def second(self, target: float, d: Array, dz: list[Array]) -> tuple[Array, Array]:
+        return target - d * dz[0], target + d * dz[1]
+
+    def longest(self, gaps: list[Array], d: Array) -> float:
+        return min(_longest(gaps[0], np.where(self.has[0], d, 0.0)), _longest(gaps[1], np.where(self.has[1], -d, 0.0)))
+
+    def longest_dual(self, z: list[Array], dz: list[Array]) -> float:
+        return min(_longest(z[0], dz[0]), _longest(z[1], dz[1]))
+
+    def after(self, gaps: list[Array], z: list[Array], d: Array, dz: list[Array], primal: float, dual: float) -> float:
+        low = np.where(self.has[0], (gaps[0] + primal * d) * (z[0] + dual * dz[0]), 0.0)
+        high = np.where(self.has[1], (gaps[1] - primal * d) * (z[1] + dual * dz[1]), 0.0)
+        return float(low.sum() + high.sum())
+
+
+def _longest(v: Array, d: Array) -> float:
+    """The longest step along d for which v stays positive."""
+    falls = d < 0.0
+    return float(np.min(v[falls] / -d[falls])) if falls.any() else math.inf
+
+
+Solve = Callable[[Array, Array], tuple[Array, Array]]
+
+
+class _System:
+    """The linear systems [P + D, A'; A, -W] of the steps, for diagonal D >= 0 and W >= 0."""
+
+    def __init__(self, data: Data, fixed: Array, equal: Array) -> None:
+        self.data, self.fixed, self.equal = data, fixed, equal
+        m, n = data.shape
+        P = data.P
+        self.diagonal: Array | None = np.zeros(n) if P is None else None
+        if P is not None and (P.nnz if issparse(P) else np.count_nonzero(P)) == np.count_nonzero(P.diagonal()):
+            self.diagonal = np.asarray(P.diagonal())
+        bounded = np.isfinite(data.x_lower) | np.isfinite(data.x_upper)
+        self.normal = self.diagonal is not None and bool((bounded | (self.diagonal > 0.0)).all())
+        self.dense = n + m <= SMALL or not issparse(data.A) or (P is not None and not issparse(P))
+        self.A = data.A if not self.dense else (data.A.toarray() if issparse(data.A) else data.A)
+        if P is None or not self.dense:
+            self.P = csr_array((n, n)) if P is None else csr_array(P)
+        else:
+            self.P = P.toarray() if issparse(P) else P
+
+    def factorise(self, D: Array, theta: Array) -> Any:
+        """The function that solves the system for a right-hand side, or None if the factorisation fails."""
+        D = np.where(self.fixed, 0.0, D)
+        W = np.where(self.equal, 0.0, 1.0 / np.where(theta > 0.0, theta, 1.0))
+        # A row without ends has theta = 0: its s follows A x without a force.
+        W = np.where(~self.equal & (theta <= 0.0), 1e20, W)
+        try:
+            with np.errstate(all="ignore"):
+                raw = self._normal(D, W) if self.normal else self._augmented(D, W)
+        except (np.linalg.LinAlgError, RuntimeError, ValueError):
+            return None
+        data, P, fixed = self.data, self.P, self.fixed
+
+        def solve(a: Array, b: Array) -> tuple[Array, Array]:
+            a = np.where(fixed, 0.0, a)
+            x, y = raw(a, b)
+            for _ in range(REFINEMENTS):
+                first = np.where(fixed, 0.0, a - (P @ x + (D + REGULAR) * x + data.At @ y))
+                second = b - (data.A @ x - (W + REGULAR) * y)
+                dx, dy = raw(first, second)
+                new_x, new_y = x + dx, y + dy
+                if not (np.isfinite(new_x).all() and np.isfinite(new_y).all()):
+                    break
+                x, y = new_x, new_y
+            return x, y
+
+        return solve
+
+    def _normal(self, D: Array, W: Array) -> Solve:
+        """By the matrix A (P + D)^-1 A' + W, for a diagonal P."""
+        assert self.diagonal is not None
+        A, At = self.data.A, self.data.At
+        inverse = np.where(self.fixed, 0.0, 1.0 / (self.diagonal + D + REGULAR))
+        if issparse(A):
+            S = csr_array(A @ diags_array(inverse) @ At) + diags_array(W + REGULAR)
+            solve = _dense_cholesky(S.toarray()) if S.shape[0] <= SMALL or S.nnz > 0.2 * S.shape[0] ** 2 else _sparse(S)
+        else:
+            S = (A * inverse) @ At
+            S[np.diag_indices_from(S)] += W + REGULAR
+            solve = _dense_cholesky(S)
+
+        def both(a: Array, b: Array) -> tuple[Array, Array]:
+            y = solve(A @ (inverse * a) - b)
+            return inverse * (a - At @ y), y
+
+        return both
+
+    def _augmented(self, D: Array, W: Array) -> Solve:
+        """By the whole matrix; fixed variables have a huge diagonal entry."""
+        m, n = self.data.shape
+        D = np.where(self.fixed, 1e20, D + REGULAR)
+        if self.dense:
+            K = np.zeros((n + m, n + m))
+            K[:n, :n] = self.P.toarray() if issparse(self.P) else self.P
+            K[:n, n:], K[n:, :n] = self.A.T, self.A
+            K[np.arange(n + m), np.arange(n + m)] += np.concatenate([D, -(W + REGULAR)])
+            factor = lu_factor(K)
+            return lambda a, b: tuple(np.split(lu_solve(factor, np.concatenate([a, b])), [n]))  # type: ignore[return-value]
+        K = block_array([[self.P + diags_array(D), self.A.T], [self.A, -diags_array(W + REGULAR)]], format="csc")
+        solve = _sparse(K)
+        return lambda a, b: tuple(np.split(solve(np.concatenate([a, b])), [n]))  # type: ignore[return-value]
+
+
+def _dense_cholesky(S: Array) -> Callable[[Array], Array]:
+    try:
+        factor = cho_factor(S)
+    except np.linalg.LinAlgError:
+        S[np.diag_indices_from(S)] += 1e-8 * S.diagonal()
+        factor = cho_factor(S)
+    return lambda b: np.asarray(cho_solve(factor, b))
+
+
+def _sparse(S: Any) -> Callable[[Array], Array]:
+    factor = splu(csc_array(S), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return lambda b: np.asarray(factor.solve(b))

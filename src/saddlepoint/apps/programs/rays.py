@@ -1,0 +1,103 @@
+r"""Rays that prove that a program has no solution.
+
+Infeasible:  y proves it if the minimum of <A'y, x> over the bounds of x exceeds sum_i max(l_i y_i, u_i y_i): a point
+             that satisfies the program would make the first at most the second (Farkas' lemma). Such a y is looked for
+             by the program that minimises the largest violation of a row, whose optimal value is proven to be positive.
+Unbounded:   d proves it, together with one point that satisfies the program, if P d = 0, q'd < 0, and no row and no
+             bound stops a step along d, however long. It is looked for by minimising q'd over -1 <= d <= 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.sparse import csr_array, hstack, vstack
+
+from saddlepoint.apps.programs.certificate import lower_bound
+from saddlepoint.apps.programs.data import Data
+from saddlepoint.apps.programs.evidence import Evidence
+from saddlepoint.apps.programs.exact import Exact, is_small
+from saddlepoint.ground.arrays import Array
+
+
+def without_objective(data: Data) -> Data:
+    """The program of finding a point."""
+    return Data(None, np.zeros(data.q.size), data.A, data.lower, data.upper, data.x_lower, data.x_upper)
+
+
+def proves_infeasible(data: Data, y: Array) -> bool:
+    """Whether multipliers prove that no point satisfies the program."""
+    x = np.clip(np.zeros(data.q.size), data.x_lower, data.x_upper)
+    plain = without_objective(data)
+    return lower_bound(plain, x, y).value > 0.0 or (is_small(plain) and Exact(plain).farkas(y))
+
+
+def row_ray(data: Data) -> Array | None:
+    """Multipliers of one row that prove that the bounds of x contradict it; None if no row is alone in this."""
+    m = data.shape[0]
+    rows = data.rows
+    row = np.repeat(np.arange(m), np.diff(rows.indptr))
+    low, high = data.x_lower[rows.indices], data.x_upper[rows.indices]
+    with np.errstate(all="ignore"):
+        least = np.bincount(row, np.where(rows.data > 0.0, rows.data * low, rows.data * high), m)
+        most = np.bincount(row, np.where(rows.data > 0.0, rows.data * high, rows.data * low), m)
+    for i in np.flatnonzero((least > data.upper) | (most < data.lower))[:10]:
+        y = np.zeros(m)
+        y[i] = 1.0 if least[i] > data.upper[i] else -1.0
+        if proves_infeasible(data, y):
+            return y
+    return None
+
+
+def violation_program(data: Data) -> Data:
+    """min t subject to l - t <= A x <= u + t, in the variables (x, t)."""
+    m, n = data.shape
+    ones = csr_array(np.ones((m, 1)))
+    A = csr_array(vstack([hstack([data.rows, -ones]), hstack([data.rows, ones])]))
+    x = np.clip(np.zeros(n), data.x_lower, data.x_upper)
+    most = 2.0 * data.violation(x) + 1.0
+    return Data(
+        None,
+        np.append(np.zeros(n), 1.0),
+        A,
+        np.concatenate([np.full(m, -np.inf), data.lower]),
+        np.concatenate([data.upper, np.full(m, np.inf)]),
+        np.append(data.x_lower, 0.0),
+        np.append(data.x_upper, most if math.isfinite(most) else np.inf),
+    )
+
+
+def farkas_multipliers(y: Array) -> Array:
+    """Multipliers of a program's rows from those of its ``violation_program``."""
+    m = y.size // 2
+    y = np.maximum(y[:m], 0.0) + np.minimum(y[m:], 0.0)
+    size = float(np.max(np.abs(y), initial=0.0))
+    return y / size if size > 0.0 else y
+
+
+def ray_program(data: Data) -> Data:
+    """min q'd over the directions d in which one can go for ever without a change of x'Px, |d_i| <= 1."""
+    n = data.q.size
+    rows, low, high = (
+        data.rows,
+        np.where(np.isfinite(data.lower), 0.0, -np.inf),
+        np.where(np.isfinite(data.upper), 0.0, np.inf),
+    )
+    if data.P is not None:
+        rows = csr_array(vstack([rows, csr_array(data.P)]))
+        low, high = np.append(low, np.zeros(n)), np.append(high, np.zeros(n))
+    x_low, x_high = np.where(np.isfinite(data.x_lower), 0.0, -1.0), np.where(np.isfinite(data.x_upper), 0.0, 1.0)
+    return Data(None, data.q, rows, low, high, x_low, x_high)
+
+
+def proves_unbounded(data: Data, d: Array) -> bool:
+    """Whether there is, close to d, a direction of endless descent: with a feasible point, a program is unbounded."""
+    size = float(np.max(np.abs(d), initial=0.0))
+    if not 0.0 < size < math.inf:
+        return False
+    rays = Evidence(ray_program(data))
+    rays.add_point(d / size)
+    if rays.upper >= 0.0:
+        rays.add_exactly(d / size, np.zeros(rays.data.shape[0]))
+    return rays.upper < 0.0

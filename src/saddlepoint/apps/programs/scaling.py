@@ -1,0 +1,76 @@
+"""Rows and columns of a program scaled to similar sizes, and the way back.
+
+Reference: D. Ruiz, A scaling algorithm to equilibrate both rows and columns norms in matrices, report RAL-TR-2001-034.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse
+
+from saddlepoint.apps.programs.data import Data
+from saddlepoint.ground.arrays import Array
+
+ROUNDS = 10  # rounds of scaling
+LIMIT = 1e8  # largest ratio of a factor and its inverse to 1
+
+
+class Scaled(NamedTuple):
+    """The program in x/columns, with rows and objective multiplied by factors that are powers of two."""
+
+    data: Data
+    columns: Array
+    rows: Array
+    objective: float
+
+    def back(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """A point and multipliers of the given program."""
+        return x * self.columns, y * self.rows / self.objective
+
+    def there(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """A point and multipliers of the scaled program."""
+        return x / self.columns, y / self.rows * self.objective
+
+
+def scaled(data: Data) -> Scaled:
+    """The program with rows and columns whose largest entries are about 1."""
+    m, n = data.shape
+    columns, rows = np.ones(n), np.ones(m)
+    P = None if data.P is None else abs(data.P)
+    A = abs(data.A)
+    for _ in range(ROUNDS):
+        in_rows, in_columns = _largest(A, rows, columns)
+        if P is not None:
+            in_columns = np.maximum(in_columns, _largest(P, columns, columns)[1])
+        rows, columns = rows / _root(in_rows), columns / _root(in_columns)
+    rows, columns = _power(np.clip(rows, 1 / LIMIT, LIMIT)), _power(np.clip(columns, 1 / LIMIT, LIMIT))
+    size = float(np.max(np.abs(data.q * columns), initial=0.0))
+    factor = float(_power(np.clip(1.0 / size if size > 0.0 else 1.0, 1 / LIMIT, LIMIT)))
+    ends = (data.lower * rows, data.upper * rows, data.x_lower / columns, data.x_upper / columns)
+    P = None if data.P is None else _times(factor * columns, data.P, columns)
+    return Scaled(Data(P, factor * columns * data.q, _times(rows, data.A, columns), *ends), columns, rows, factor)
+
+
+def _largest(M: Any, rows: Array, columns: Array) -> tuple[Array, Array]:
+    if 0 in M.shape:
+        return np.zeros(M.shape[0]), np.zeros(M.shape[1])
+    S = _times(rows, M, columns)
+    ends = (S.max(axis=1), S.max(axis=0))
+    in_rows, in_columns = (np.asarray(v.toarray() if issparse(v) else v).ravel() for v in ends)
+    return in_rows, in_columns
+
+
+def _times(rows: Array, M: Any, columns: Array) -> Any:
+    if issparse(M):
+        return csr_array(diags_array(rows) @ M @ diags_array(columns))
+    return rows[:, None] * M * columns
+
+
+def _root(v: Array) -> Array:
+    return np.sqrt(np.where(v > 0.0, v, 1.0))
+
+
+def _power(v: Any) -> Any:
+    return np.exp2(np.round(np.log2(v)))

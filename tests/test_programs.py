@@ -1,0 +1,359 @@
+"""Linear and quadratic programs: intervals that hold the optimal value, and rays."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_programs import INF, Program, drawn, optimal_value
+from reference_problems import quadratic_programs
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, kron, vstack
+
+import saddlepoint as sp
+from saddlepoint.apps.programs.certificate import feasible_box, lower_bound
+from saddlepoint.apps.programs.curvature import curvature
+from saddlepoint.apps.programs.exact import Exact
+from saddlepoint.apps.programs.implied_bounds import implied_bounds
+from saddlepoint.ground.enclosure import solution_enclosure
+from saddlepoint.ground.intervals import Interval, exactly, minus, plus, product, times, total
+
+QP = sp.apps.QuadraticProgram
+
+
+def assert_true(program: Program, truth: Fraction | str, found) -> None:
+    """Nothing that the result says is false."""
+    if truth == "infeasible":
+        assert found.status in ("infeasible", "not proven")
+        assert found.upper == INF
+    elif truth == "unbounded":
+        assert found.status in ("unbounded", "not proven")
+        assert found.lower == -INF
+    else:
+        assert found.lower <= truth <= found.upper
+        assert found.status in ("optimal", "not proven")
+
+
+def attack(seed: int, count: int) -> tuple[int, int]:
+    """How many of the programs are decided, of how many."""
+    decided = asked = 0
+    for i in range(count):
+        random = np.random.default_rng([seed, i])
+        program = drawn(random, quadratic=i % 4 == 3)
+        truth = optimal_value(program)
+        if truth is None:
+            continue
+        asked += 1
+        solver = QP(*program)
+        found = solver.solve()
+        assert_true(program, truth, found)
+        decided += found.solved
+        noise = 10.0 ** random.uniform(-12, 0)  # a stranger's point and multipliers
+        x, y = (v + noise * random.standard_normal(v.size) for v in (found.x, found.y))
+        certificate = solver.certify(x, y)
+        if truth == "infeasible":
+            assert certificate.upper == INF
+        elif truth == "unbounded":
+            assert certificate.lower == -INF
+        else:
+            assert certificate.lower <= truth <= certificate.upper
+    return decided, asked
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_exact_optimal_value():
+    decided, asked = attack(7, 12)
+    assert decided >= 0.8 * asked
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_exact_optimal_value_of_fresh_programs():
+    seed = time.time_ns() % 2**32
+    print("seed", seed)
+    decided, asked = attack(seed, 60)
+    assert decided >= 0.8 * asked
+
+
+# -- programs with known answers -------------------------------------------------------------------------------------
+
+
+def klee_minty(n: int) -> Program:
+    """The cube on which Dantzig's rule visits all corners."""
+    A = np.eye(n) + 2.0 * np.tril(10.0 ** (np.arange(n)[:, None] - np.arange(n)), -1)
+    upper = 100.0 ** np.arange(n)
+    q = -(10.0 ** np.arange(n - 1, -1, -1))
+    return Program(None, q, A, np.full(n, -INF), upper, np.zeros(n), np.full(n, INF))
+
+
+BEALE = Program(
+    None,
+    np.array([-0.75, 150.0, -0.02, 6.0]),
+    np.array([[0.25, -60.0, -0.04, 9.0], [0.5, -90.0, -0.02, 3.0], [0.0, 0.0, 1.0, 0.0]]),
+    np.full(3, -INF),
+    np.array([0.0, 0.0, 1.0]),
+    np.zeros(4),
+    np.full(4, INF),
+)
+
+
+def test_programs_on_which_the_simplex_method_cycles_or_takes_long():
+    for program, value in ((BEALE, -0.05), (klee_minty(3), -10000.0), (klee_minty(6), -(100.0**5))):
+        found = QP(*program).solve(rtol=1e-9)
+        assert found.status == "optimal"
+        assert found.lower <= optimal_value(program) <= found.upper
+        assert found.upper == pytest.approx(value, rel=1e-8)
+
+
+NAMES = ("HS21", "HS35", "HS35MOD", "HS51", "HS52", "HS53", "HS76", "HS268")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quadratic_programs_of_hock_and_schittkowski(name):
+    given = getattr(quadratic_programs, name)
+    found = QP(given.P, given.q, given.A, given.lower, given.upper, given.low, given.high).solve(gap=1e-5)
+    published = {
+        "HS21": -99.96, "HS35": 1 / 9, "HS35MOD": 0.25, "HS51": 0.0, "HS52": 5.32664756, "HS53": 4.09302326,
+        "HS76": -4.68181818, "HS268": 0.0,
+    }  # fmt: skip
+    assert found.status == "optimal"
+    assert found.lower - 1e-7 <= published[name] - given.c <= found.upper + 1e-7
+
+
+def transport(random: np.random.Generator, a: int, b: int, balanced: bool) -> Program:
+    """Goods of a places brought to b places, at random costs."""
+    A = csr_array(vstack([kron(eye_array(a), np.ones((1, b))), kron(np.ones((1, a)), eye_array(b))]))
+    supply = random.integers(1, 100, a)
+    demand = random.multinomial(supply.sum() - (0 if balanced else a), np.ones(b) / b)
+    lower = np.concatenate([supply if balanced else np.full(a, -INF), demand])
+    n = a * b
+    return Program(None, random.random(n), A, lower, np.append(supply, demand), np.zeros(n), np.full(n, INF))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("balanced", [False, True])
+def test_transport(balanced):
+    program = transport(np.random.default_rng(3), 6, 8, balanced)
+    solver = QP(*program)
+    found = solver.solve(rtol=1e-8)
+    exact = optimal_value(program._replace(A=program.A.toarray()))
+    assert found.status == "optimal"
+    assert found.lower <= exact <= found.upper
+    equal = program.lower == program.upper
+    other = linprog(
+        program.q, program.A[~equal] if not balanced else None, program.upper[~equal] if not balanced else None,
+        program.A[equal], program.upper[equal],
+    )  # fmt: skip
+    y = np.zeros(equal.size)
+    y[equal] = -other.eqlin.marginals
+    if not balanced:
+        y[~equal] = -other.ineqlin.marginals
+    certificate = solver.certify(other.x, y)
+    assert certificate.lower <= exact <= certificate.upper
+    assert certificate.width <= 1e-10
+
+
+@pytest.mark.slow
+def test_equations_that_disagree_by_rounding_are_infeasible_and_can_be_relaxed():
+    A, b = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([0.3, 0.1 + 0.2])
+    assert b[0] != b[1]
+    exact = QP(q=[1.0, 2.0], A=A, lower=b, upper=b, x_lower=0.0)
+    found = exact.solve()
+    assert found.upper == INF
+    relaxed = exact.solve(feasibility=1e-9)
+    assert relaxed.status == "optimal"
+    assert relaxed.lower <= 0.3 <= relaxed.upper + 1e-8
+    assert relaxed.violation <= 1.01e-9
+
+
+# -- rays ------------------------------------------------------------------------------------------------------------
+
+
+def test_infeasible_with_a_ray():
+    A = [[1.0, 1.0], [1.0, -1.0]]
+    solver = QP(q=[1.0, 1.0], A=A, lower=[3.0, -INF], upper=[INF, 0.0], x_lower=0.0, x_upper=1.0)
+    found = solver.solve()
+    assert found.status == "infeasible"
+    assert (found.lower, found.upper) == (INF, INF)
+    assert solver.proves_infeasible(found.ray)
+    assert not solver.proves_infeasible(-found.ray)
+    assert not QP(A=[[1.0, 1.0]], lower=1.0, x_lower=0.0).proves_infeasible([-1.0])
+
+
+def test_unbounded_with_a_ray():
+    solver = QP(P=[[1.0, -1.0], [-1.0, 1.0]], q=[-1.0, 0.5], A=[[1.0, -1.0]], lower=-1.0, upper=1.0)
+    found = solver.solve()
+    assert found.status == "unbounded"
+    assert (found.lower, found.upper) == (-INF, -INF)
+    assert solver.proves_unbounded(found.ray)
+    assert not solver.proves_unbounded([1.0, 0.0])
+    assert not solver.proves_unbounded([-1.0, -1.0])
+
+
+def test_a_row_of_zeros_that_cannot_hold():
+    found = QP(q=[1.0], A=[[0.0], [1.0]], lower=[3.0, 0.0], upper=[3.0, 1.0]).solve()
+    assert found.status == "infeasible"
+
+
+# -- certificates of strangers' points -------------------------------------------------------------------------------
+
+
+def test_claims_that_are_not_true_are_not_confirmed():
+    solver = QP(q=[1.0, 1.0], A=[[1.0, 2.0]], lower=2.0, x_lower=0.0)  # the optimal value is 1
+    outside = solver.certify([0.0, 0.9], [-0.5])
+    assert outside.violation >= 0.2 * (1 - 1e-12)
+    assert outside.lower <= 1.0 <= outside.upper
+    better = solver.certify([0.0, 1.0], [-0.6])  # multipliers that would prove a value above 1
+    assert better.lower <= 1.0 <= better.upper
+
+
+@pytest.mark.slow
+def test_the_first_order_method_proves_the_same():
+    program = transport(np.random.default_rng(5), 5, 6, True)
+    found = QP(*program).solve(method="first-order", max_seconds=30)
+    assert found.status == "optimal"
+    assert found.lower <= optimal_value(program._replace(A=program.A.toarray())) <= found.upper
+
+
+@pytest.mark.slow
+def test_free_variables_without_curvature():
+    random = np.random.default_rng(1)
+    D, t = random.standard_normal((12, 3)), random.standard_normal(12)
+    # least absolute deviations: |D x - t| <= r
+    A = np.block([[D, -np.eye(12)], [-D, -np.eye(12)]])
+    program = Program(
+        None, np.append(np.zeros(3), np.ones(12)), A, np.full(24, -INF), np.append(t, -t), np.full(15, -INF),
+        np.full(15, INF),
+    )  # fmt: skip
+    found = QP(*program).solve(rtol=1e-9)
+    assert found.status == "optimal"
+    assert found.lower <= optimal_value(program) <= found.upper
+
+
+def test_a_singular_matrix_without_bounds_says_what_to_do():
+    D = np.random.default_rng(0).standard_normal((20, 60))
+    found = QP(P=D.T @ D, q=np.ones(60), x_lower=0.0).solve()
+    assert found.status == "not proven"
+    assert found.lower == -INF
+    assert "give bounds on x" in found.message
+    assert QP(P=D.T @ D, q=np.ones(60), x_lower=0.0, x_upper=10.0).solve(gap=1e-6).status == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "all missing"),
+        ({"P": [[1.0, 2.0], [2.0, 1.0]]}, "not positive semidefinite"),
+        ({"P": [[1.0, 0.0], [1.0, 1.0]]}, "not symmetric"),
+        ({"P": [[-1.0]]}, "not positive semidefinite"),
+        ({"P": [[0.0, 1.0], [1.0, 1.0]]}, "not positive semidefinite"),
+        ({"q": [1.0], "x_lower": 2.0, "x_upper": 1.0}, "no number is between them"),
+        ({"q": [1.0], "A": [[1.0, 2.0]]}, "expected some rows x 1"),
+        ({"q": [1.0], "x_lower": [np.nan]}, "NaN"),
+        ({"q": [1.0], "x_lower": INF}, "x_lower holds inf"),
+        ({"q": [np.inf]}, "must be finite"),
+    ],
+)
+def test_invalid_programs(arguments, words):
+    with pytest.raises(sp.ProblemError, match=words):
+        QP(**arguments)
+
+
+def test_invalid_requests():
+    solver = QP(q=[1.0], x_lower=0.0)
+    for arguments, words in (
+        ({"gap": 1e-6, "rtol": 1e-6}, "one of them"),
+        ({"method": "simplex"}, "expected one of"),
+        ({"feasibility": -1.0}, "not negative"),
+        ({"gap": 0.0}, "positive"),
+    ):
+        with pytest.raises(sp.ProblemError, match=words):
+            solver.solve(**arguments)
+
+
+@pytest.mark.slow
+def test_out_of_time_is_said():
+    program = transport(np.random.default_rng(5), 20, 20, True)
+    found = QP(*program).solve(method="first-order", rtol=1e-14, max_seconds=0.2)
+    assert found.status == "not proven"
+    assert found.lower <= found.upper
+
+
+# -- the arithmetic --------------------------------------------------------------------------------------------------
+
+
+def fractions(v) -> list[Fraction]:
+    return [Fraction(float(a)) for a in v]
+
+
+def test_interval_operations_hold_the_exact_results():
+    random = np.random.default_rng(2)
+    a, b = (random.standard_normal(50) * 10.0 ** random.integers(-9, 9, 50) for _ in range(2))
+    for operation, exact in ((plus, lambda u, v: u + v), (minus, lambda u, v: u - v), (times, lambda u, v: u * v)):
+        found = operation(exactly(a), exactly(b))
+        for lo, hi, u, v in zip(found.lo, found.hi, fractions(a), fractions(b), strict=True):
+            assert lo <= exact(u, v) <= hi
+    low, high = total(exactly(a))
+    assert low <= sum(fractions(a)) <= high
+    A = random.standard_normal((7, 50))
+    wide = Interval(a - 0.1, a + 0.1)
+    for matrix in (A, csr_array(A)):
+        inside, over = product(matrix, a), product(matrix, wide)
+        for i in range(7):
+            exact_row = sum(u * v for u, v in zip(fractions(A[i]), fractions(a), strict=True))
+            assert inside.lo[i] <= exact_row <= inside.hi[i]
+            corner = np.where(A[i] > 0, wide.hi, wide.lo)
+            assert sum(u * v for u, v in zip(fractions(A[i]), fractions(corner), strict=True)) <= over.hi[i]
+    free = times(exactly(np.zeros(1)), Interval(np.array([-INF]), np.array([INF])))
+    assert free.lo[0] == free.hi[0] == 0.0
+
+
+def test_enclosures_hold_the_exact_solution():
+    from exact import solved
+
+    random = np.random.default_rng(4)
+    for n in (1, 3, 8):
+        M, b = random.standard_normal((n, n)), random.standard_normal(n)
+        z = solved([fractions(row) for row in M], fractions(b))
+        box = solution_enclosure(M, exactly(b))
+        assert all(lo <= v <= hi for lo, v, hi in zip(box.lo, z, box.hi, strict=True))
+        assert (box.hi - box.lo <= 1e-10 * (1 + np.abs(box.hi))).all()
+    assert solution_enclosure(np.ones((2, 2)), exactly(np.ones(2))) is None
+
+
+def test_curvature_is_a_lower_bound():
+    random = np.random.default_rng(6)
+    for scale in (1.0, 1e6):
+        D = random.standard_normal((8, 5)) * scale ** np.arange(5)
+        P = D.T @ D
+        d = curvature(P)
+        assert np.linalg.eigvalsh((P - np.diag(d)) / np.sqrt(np.outer(P.diagonal(), P.diagonal())))[0] >= -1e-12
+        assert (d > 0.0).all()
+    assert (curvature(np.diag([1.0, 0.0])) == [1.0, 0.0]).all()
+
+
+def test_implied_bounds_cut_off_no_point():
+    random = np.random.default_rng(8)
+    for _ in range(30):
+        A = random.integers(-3, 4, (4, 5)).astype(float)
+        x = random.integers(-3, 4, 5).astype(float)
+        sides = Interval(A @ x - random.choice([0.0, 1.0, INF], 4), A @ x + random.choice([0.0, 1.0], 4))
+        box = Interval(np.where(random.random(5) < 0.6, x - 1.0, -INF), np.where(random.random(5) < 0.6, x, INF))
+        found = implied_bounds(csr_array(A), sides, box)
+        assert (found.lo <= x).all()
+        assert (x <= found.hi).all()
+
+
+def test_bounds_by_rational_arithmetic_and_by_intervals_agree():
+    program = transport(np.random.default_rng(9), 3, 4, True)
+    data = QP(*program)._data
+    found = QP(*program).solve(rtol=1e-12)
+    exact = Exact(data)
+    point, lower = exact.point(found.x), exact.lower(found.x, found.y)
+    assert point.value == optimal_value(program._replace(A=program.A.toarray()))
+    assert exact.satisfied(point.x)
+    assert lower <= point.value
+    assert lower == pytest.approx(float(point.value), rel=1e-12)
+    assert lower_bound(data, found.x, found.y, found.upper).value <= point.value
+    assert feasible_box(data, found.x).value >= point.value
