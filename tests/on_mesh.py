@@ -8,6 +8,7 @@ import re
 import sys
 import tempfile
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import jax
@@ -137,6 +138,23 @@ def products(split):
     return worst
 
 
+def careful_products(split):
+    """For A y and A'x: the largest error over its bound, and the largest bound over the size of the products."""
+    f = problem(split)
+    found = {}
+    sides = ("A y", DATA["A"], f.A.careful_mul, f.space.of_y), ("A'x", DATA["A"].T, f.A.careful_tmul, f.space.of_x)
+    for name, A, multiply, space in sides:
+        v = np.random.default_rng(5).standard_normal(A.shape[1])
+        hi, lo, error = (to_host(part).tolist() for part in multiply(space.cast(v)))
+        shares, sizes = [], []
+        for row, a, b, bound in zip(A.tolist(), hi, lo, error, strict=True):
+            terms = [Fraction(s) * Fraction(t) for s, t in zip(row, v.tolist(), strict=True)]
+            shares.append(float(abs(Fraction(a) + Fraction(b) - sum(terms)) / Fraction(bound)))
+            sizes.append(bound / float(sum(map(abs, terms))))
+        found[name] = max(shares), max(sizes)
+    return found
+
+
 def refusal(call):
     """The message of the ProblemError that a call raises; None if it raises none."""
     try:
@@ -214,6 +232,7 @@ def main():
             split: {name: collectives(problem(split), name) for name in names} for split, names in SINGLE_LOOPS.items()
         },
         "products": {split: products(split) for split in SPLITS if "explicit" not in split},
+        "careful products": careful_products("a grid"),
         "refused": {call.__name__: refusal(call) for call in (on_fewer, in_a_mesh, without_a_name)},
     }
     json.dump(report, sys.stdout)

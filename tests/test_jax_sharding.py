@@ -109,6 +109,13 @@ def test_products_to_rounding(split, report):
     assert report["products"][split] <= 20.0
 
 
+@pytest.mark.parametrize("product", ["A y", "A'x"])
+def test_careful_products_are_within_a_bound_below_the_precision_of_float64(product, report):
+    share, size = report["careful products"][product]
+    assert share <= 1.0
+    assert size <= 2.0**-54
+
+
 def test_what_is_refused(report):
     refused = report["refused"]
     assert "a mesh of 8" in refused["on_fewer"]

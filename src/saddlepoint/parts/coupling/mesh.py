@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array, Space, split_sides
-from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.linalg import norms
 from saddlepoint.parts.coupling.array import BLOCK, ArrayCoupling
 
@@ -42,14 +41,6 @@ class MeshCoupling(ArrayCoupling):
         """(A y, A' x), with one sum over the devices."""
         products: tuple[Array, Array] = self._products.both(self.A, x, y)
         return products
-
-    def careful_mul(self, y: Array) -> Sum | None:
-        """None: products in about twice the digits are not computed over several devices."""
-        return None
-
-    def careful_tmul(self, x: Array) -> Sum | None:
-        """None, as for ``careful_mul``."""
-        return None
 
     @cached_property
     def _column_norms(self) -> Array:
