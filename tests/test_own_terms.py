@@ -8,6 +8,7 @@ import pytest
 from test_simple_terms import distance, known_problem
 
 import saddlepoint as sp
+from saddlepoint.parts.simple.watch import ProxStep, refuted_by_steps
 
 
 def soft(v, a):
@@ -64,6 +65,14 @@ def test_a_run_with_ones_own_prox_goes_on_from_its_checkpoint(tmp_path):
     resumed = sp.solve(own, tol=1e-9, checkpoint=tmp_path / "run")
     np.testing.assert_array_equal(resumed.x, whole.x)
     assert resumed.solved
+
+
+def test_results_of_a_prox_that_differ_by_rounding_are_no_contradiction():
+    """Far from a set the slopes (v - x)/t are long, and so is their product with a rounding error of x."""
+    far = [ProxStep(np.array([v, 0.0]), 0.003, np.array([x, 0.0])) for v, x in ((9.0, 1.0 - 1e-15), (5.0, 1.0))]
+    assert refuted_by_steps(far) is None
+    wrong = [far[0]._replace(x=np.array([1.0 - 1e-6, 0.0])), far[1]]
+    assert "not the prox of a convex function" in refuted_by_steps(wrong)
 
 
 WRONG = {

@@ -510,3 +510,13 @@ def test_a_gap_below_the_precision_ends_in_a_stall():
     assert "the precision of float64 allows no more; raise gap" in result.message
     assert result.certificate.gap <= 1e-13
     assert "certificate  gap <= " in repr(result)
+
+
+@pytest.mark.parametrize("method", ["auto", "pdhg"])
+def test_linear_functions_without_a_coupling(method):
+    """L, mu and |A| are all 0; the solution is a vertex."""
+    f = sp.Saddle(sp.Quadratic(0.0, [2.0, 1.0]) + sp.Simplex(), sp.Box(-1.0, 1.0), np.zeros((2, 3)))
+    assert sp.check(f).ok
+    result = sp.solve(f, gap=1e-12, method=method)
+    assert result.solved
+    np.testing.assert_allclose(result.x, [0.0, 1.0], atol=1e-12)

@@ -329,7 +329,7 @@ class _Examined:
             for reach in PROX_REACH:
                 v = x + self._random(x, reach * length)
                 for factor in PROX_STEPS:
-                    t = factor / f.L
+                    t = factor / (f.L or 1.0)  # L is 0 of a linear function
                     u = f.prox(v, t)
                     p = gradient_or_none(f.grad, u)
                     if p is None:

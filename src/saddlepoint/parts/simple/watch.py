@@ -123,7 +123,8 @@ def _refuted_pair(one: ProxStep, two: ProxStep) -> str | None:
     for here, there in ((one, two), (two, one)):
         rise = inner(here.slope, wide(there.x) - wide(here.x))
         below = here.value + rise - there.value
-        rounding = slack * apart + ALLOWED * eps * (abs(here.value) + abs(there.value) + abs(rise))
+        rounding = slack * (apart + rounded) + norm(here.slope) * rounded
+        rounding += ALLOWED * eps * (abs(here.value) + abs(there.value) + abs(rise))
         if below > rounding:
             return (
                 f"prox and value do not belong to one convex function: by the step with t = {here.t:g}, value is at "
