@@ -23,6 +23,7 @@ import datetime
 import math
 import multiprocessing
 import os
+import queue
 import sys
 import time
 import warnings
@@ -40,8 +41,11 @@ from honest.draws import Case
 from honest.exact import NoSolutionError
 from honest.false_claims import FALSE_CLAIMS
 from honest.judge import ACCUSING, judge
+from honest.nonsmooth import NONSMOOTH
+from honest.planted import FALSE_TERMS, PLANTED
 from honest.problems import TRUE, ordinary, own
 from honest.table import Tally, is_false_claim, report
+from honest.term_ways import FALSE_TERM_WAYS, TERM_WAYS, WEAK_WAYS
 from honest.ways_in import FORGED, FORMATS, WAYS_IN, WRONG, formats
 
 import saddlepoint as sp
@@ -52,7 +56,15 @@ def forged(rng: np.random.Generator) -> Case:
     return ordinary(rng) if rng.random() < 0.5 else own(rng)
 
 
-KINDS: dict[str, Any] = {**TRUE, **FALSE_CLAIMS, "false claim: forged checkpoint": forged, **APPLICATIONS}
+EVERY_APPLICATION = {**APPLICATIONS, **NONSMOOTH}
+KINDS: dict[str, Any] = {
+    **TRUE,
+    **PLANTED,
+    **EVERY_APPLICATION,
+    **FALSE_CLAIMS,
+    **FALSE_TERMS,
+    "false claim: forged checkpoint": forged,
+}
 SLOW = {  # kinds that take long: one case of them for ten of others
     "saturation",
     "long rows",
@@ -78,7 +90,7 @@ def claims(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
     began = time.perf_counter()
     found: list[Claim] = []
     try:
-        found = list(APPLICATIONS[kind](generator(kind, seed, number)))
+        found = list(EVERY_APPLICATION[kind](generator(kind, seed, number)))
     except NoSolutionError:
         yield {"kind": kind, "seed": seed, "case": number, "way": "", "outcome": "undecided", "words": ""}
     except Exception as error:
@@ -102,7 +114,7 @@ def claims(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
 
 def verdicts(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
     """All answers on one case, with what they are worth."""
-    if kind in APPLICATIONS:
+    if kind in EVERY_APPLICATION:
         yield from claims(kind, seed, number)
         return
     rng = generator(kind, seed, number)
@@ -116,8 +128,7 @@ def verdicts(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
     except Exception as error:
         yield {"kind": kind, "seed": seed, "case": number, "way": "Saddle", **built(error)}
         return
-    ways = FORGED if "forged" in kind else WRONG if is_false_claim(kind) else WAYS_IN
-    for way, share in ways.values():
+    for way, share in ways_of(kind).values():
         if rng.random() >= share:
             continue
         for answer in way(case, rng):
@@ -132,6 +143,15 @@ def verdicts(kind: str, seed: int, number: int) -> Iterator[dict[str, Any]]:
                 "seconds": seconds,
                 **found._asdict(),
             }
+
+
+def ways_of(kind: str) -> dict[str, Any]:
+    """The ways in for problems of this kind, each with the share of the cases for which it is used."""
+    if kind in PLANTED:
+        return WEAK_WAYS if "linear" in kind else TERM_WAYS
+    if kind in FALSE_TERMS:
+        return FALSE_TERM_WAYS
+    return FORGED if "forged" in kind else WRONG if is_false_claim(kind) else WAYS_IN
 
 
 def built(error: Exception) -> dict[str, Any]:
@@ -161,6 +181,26 @@ def tasks(kinds: list[str], seed: int, tally: Tally) -> Iterator[tuple[str, int,
             tally.next[kind] = number + 1
             yield kind, seed, number
         turn += 1
+
+
+def finished(cases: Iterator[tuple[str, int, int]], workers: int, until: float) -> Iterator[list[dict[str, Any]]]:
+    """The answers on the cases, by worker processes, until a time of ``time.perf_counter``.
+
+    Only as many cases are handed out as there are workers: a pool that is fed from an endless iterator cannot be ended.
+    """
+    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        for _ in range(workers):
+            pool.apply_async(work, (next(cases),), callback=answers.put, error_callback=answers.put)
+        while (left := until - time.perf_counter()) > 0.0:
+            try:
+                rows = answers.get(timeout=min(left, 1e6))
+            except queue.Empty:
+                return
+            if isinstance(rows, BaseException):
+                raise rows
+            pool.apply_async(work, (next(cases),), callback=answers.put, error_callback=answers.put)
+            yield rows
 
 
 def main() -> None:
@@ -195,18 +235,16 @@ def main() -> None:
     if given.seed not in tally.seeds:
         tally.seeds, tally.next = [*tally.seeds, given.seed], {}
     began = saved = time.perf_counter()
-    with multiprocessing.get_context("fork").Pool(given.workers) as pool:
-        for rows in pool.imap_unordered(work, tasks(kinds, given.seed, tally), chunksize=1):
-            for row in rows:
-                tally.add(row)
-            if time.perf_counter() - saved > 20.0:
-                saved = time.perf_counter()
-                print(f"{tally.runs} runs, {saved - began:.0f} s", file=sys.stderr, flush=True)
-                if given.out is not None:
-                    tally.save(given.out)
-            if tally.runs >= given.runs or time.perf_counter() - began > given.seconds:
-                pool.terminate()
-                break
+    for rows in finished(tasks(kinds, given.seed, tally), given.workers, began + given.seconds):
+        for row in rows:
+            tally.add(row)
+        if time.perf_counter() - saved > 20.0:
+            saved = time.perf_counter()
+            print(f"{tally.runs} runs, {saved - began:.0f} s", file=sys.stderr, flush=True)
+            if given.out is not None:
+                tally.save(given.out)
+        if tally.runs >= given.runs:
+            break
     conclude(tally, given.out, given.report)
 
 

@@ -1,6 +1,8 @@
 """A slice of the campaign of ``benchmarks/honesty.py``: no bound below the truth, no true problem reported as wrong."""
 
+import itertools
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,16 @@ def test_wrong_claims_are_told_apart_by_their_names():
     tally.add(row | {"outcome": "true", "solved": True})
     assert [tally.total(name) for name in ("false solved", "found", "harmless")] == [1, 2, 1]
     assert len(tally.failures) == 1
+
+
+def test_a_time_limit_holds_while_a_case_takes_longer(monkeypatch):
+    def slow(rng):
+        time.sleep(20.0)
+        yield from ()
+
+    monkeypatch.setitem(honesty.EVERY_APPLICATION, "slow", slow)
+    cases = (("slow", 0, number) for number in itertools.count())
+    assert list(honesty.finished(cases, 1, time.perf_counter() + 0.1)) == []
 
 
 def test_the_counts_of_several_processes_are_added_up(tmp_path):

@@ -70,9 +70,12 @@ def judge(case: Case, answer: Answer, with_gap: bool) -> Verdict:
     suspected = "noisy" in answer.message
     if any(words in answer.message for words in CHECK_YOURS):
         return Verdict("own" if case.own_errors else "accused", answer.solved, words=answer.message)
-    if math.isinf(certificate.distance):
+    proven = certificate.gap if answer.target == "gap" else certificate.distance
+    if math.isinf(proven) and (answer.solved or math.isinf(certificate.gap)):
         outcome = "false" if answer.solved else "uncertified"
         return Verdict(outcome, answer.solved, words=answer.message, suspected=suspected)
+    if answer.wrong:
+        return Verdict("false", answer.solved, words=answer.wrong, suspected=suspected)
     dx, dy = exact.errors(answer.x, answer.y)
     total = dx + dy
     below = [
@@ -80,11 +83,11 @@ def judge(case: Case, answer: Answer, with_gap: bool) -> Verdict:
         for name, bound, truth in zip(("distance", "distance_x", "distance_y"), bounds, (total, dx, dy), strict=False)
         if Decimal(bound) < truth
     ]
-    if with_gap and not below:
+    if (with_gap or answer.target == "gap") and not below:
         gap = exact.gap(answer.x, answer.y)
         if gap is not None and Decimal(certificate.gap) < gap:
             below.append(f"gap {certificate.gap:.6g} < {float(gap):.6g}")
-    ratio = float(Decimal(certificate.distance) / total) if total > 0 else math.nan
+    ratio = float(Decimal(certificate.distance) / total) if total > 0 and certificate.distance < math.inf else math.nan
     if below:
         return Verdict("false", answer.solved, ratio, f"{'; '.join(below)}; {answer.message}", suspected)
     return Verdict("true", answer.solved, ratio, suspected=suspected)

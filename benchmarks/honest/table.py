@@ -181,8 +181,11 @@ PAGE = """# Are the certificates true?
 
 Problems of many kinds are drawn at random and given to every way into the library: `solve` by `auto`, by named and by
 wrapped methods, certificates at given points, batches, copies of A in lower precision, A on disk, A in shards, stopped
-and continued runs, `sp.check`, and the applications. The solution of each problem is known in decimal arithmetic of 60
-digits, found by Newton's method and proven by its residual there. Every bound that comes back is compared with it.
+and continued runs, `sp.check`, `sp.certify`, and the applications. The solution of each problem is known in decimal
+arithmetic of 60 digits, found by Newton's method and proven by its residual there. Problems with constraints and
+nonsmooth terms are made from their solution: linear terms are chosen so that a point with given subgradients solves
+the problem. Their runs ask for a distance (`tol`), a relative distance (`rtol`) or a duality gap (`gap`). Every bound
+that comes back is compared with the truth, and so are proven supports.
 
 | column | what is counted |
 |---|---|

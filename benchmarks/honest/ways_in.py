@@ -34,7 +34,17 @@ formats = list(FORMATS)  # those that are used; some need a package that may not
 
 
 class Answer(NamedTuple):
-    """What one run returned, or the exception that it raised."""
+    """What one run returned, or the exception that it raised.
+
+    Attributes:
+        way: the way in.
+        exact: the problem in decimal arithmetic.
+        x, y, certificate, solved, message: of the result.
+        error: the exception, or None.
+        target: what was asked for: "tol", "rtol" or "gap".
+        wrong: what is false about the answer beside its certificate, in words.
+        result: the whole result.
+    """
 
     way: str
     exact: Exact
@@ -44,6 +54,9 @@ class Answer(NamedTuple):
     solved: bool = False
     message: str = ""
     error: BaseException | None = None
+    target: str = "tol"
+    wrong: str = ""
+    result: Any = None
 
 
 def problem(case: Case) -> sp.Saddle:
@@ -59,7 +72,7 @@ def run(case: Case, **drawn: Any) -> Any:
 def answer(way: str, exact: Exact, result: Any) -> Answer:
     """The answer of a result of ``solve``."""
     x, y = (np.asarray(v) for v in (result.x, result.y))
-    return Answer(way, exact, x, y, result.certificate, result.solved, result.message)
+    return Answer(way, exact, x, y, result.certificate, result.solved, result.message, result=result)
 
 
 def attempt(way: str, exact: Exact, made: Callable[[], Any]) -> Iterator[Answer]:
