@@ -1,5 +1,6 @@
 """``sp.certify``: the certificate of anyone's point is above the truth, and says which point it is about."""
 
+import json
 import math
 
 import numpy as np
@@ -112,3 +113,23 @@ def test_no_problem_and_no_projection_are_refused():
     f = sp.Saddle(sp.Quadratic(1.0) + own, sp.Quadratic(1.0), np.eye(2))
     with pytest.raises(sp.ProblemError, match="x is not in the domain of Simple, which has no projection"):
         sp.certify(f, [-1.0, 1.0], [0.0, 0.0])
+
+
+@pytest.mark.slow
+def test_the_command_certifies_a_file(run):
+    assert run("solve", "problem.toml", "--tol", "1e-10", "--out", "answer.npz")[0] == 0
+    code, out, _ = run("certify", "problem.toml", "answer.npz", "--tol", "1e-8")
+    assert code == 0
+    assert "the certified distance is at most 1e-08" in out
+    with np.load("answer.npz") as found:
+        np.savez("moved.npz", x=found["x"] + 0.1, y=found["y"])
+    code, out, _ = run("certify", "problem.toml", "moved.npz", "--json")
+    told = json.loads(out)
+    assert code == 1
+    assert told["reached"] is False
+    assert 0.1 * math.sqrt(2.0) < told["distance"] < 1.0
+    assert run("certify", "problem.toml", "moved.npz", "--gap", "1.0")[0] == 0
+    np.savez("half.npz", x=np.zeros(2))
+    code, _, err = run("certify", "problem.toml", "half.npz")
+    assert code == 2
+    assert "y" in err

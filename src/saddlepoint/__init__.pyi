@@ -32,7 +32,7 @@ from saddlepoint.parts.simple import (
     Support,
     as_simple,
 )
-from saddlepoint.problems.certify import CertifiedPoint, certify
+from saddlepoint.problems.certify import CertifiedPoint
 from saddlepoint.problems.check import Finding, Report, check
 from saddlepoint.problems.files.stores import stream
 from saddlepoint.problems.saddle import Saddle
@@ -42,6 +42,8 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses import model
 from saddlepoint.uses.batch import Batch, solve_many
+from saddlepoint.uses.certify import certify
+from saddlepoint.uses.estimators import CertifiedEstimator
 from saddlepoint.uses.from_cvxpy import from_cvxpy
 from saddlepoint.uses.path import SolutionPath, path
 from saddlepoint.uses.prediction import Prediction, predict
@@ -58,6 +60,7 @@ __all__ = [
     "Blocks",
     "Box",
     "Certificate",
+    "CertifiedEstimator",
     "CertifiedPoint",
     "Coupling",
     "Entropy",

@@ -21,11 +21,14 @@ from saddlepoint.ground.plain_json import json_text
 from saddlepoint.methods.registry import make_method, method_options, methods
 from saddlepoint.parts.coupling.streamed import as_bytes
 from saddlepoint.parts.sharded.engines import open_engine
+from saddlepoint.problems.certify import certify_point
 from saddlepoint.problems.check import check as check_problem
 from saddlepoint.problems.files import load_problem
+from saddlepoint.problems.files.arrays import read_array
 from saddlepoint.solving.checkpoint import older
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve as solve_problem
+from saddlepoint.solving.target import Target
 from saddlepoint.uses.prediction import predict as make_prediction
 
 app = typer.Typer(
@@ -317,6 +320,41 @@ def check(
     else:
         show.report(report)
     raise typer.Exit(0 if report.ok else 1)
+
+
+@app.command()
+def certify(
+    file: Annotated[Path, typer.Argument(help="A problem file (TOML).", metavar="FILE")],
+    answer: Annotated[
+        Path, typer.Argument(help="A .npz file with the arrays x and y, as solve --out writes it.", metavar="ANSWER")
+    ],
+    tol: Tol = None,
+    gap: Annotated[float | None, typer.Option(help="Certified duality gap to reach instead.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print what is proven about the point in ANSWER, whoever has computed it.
+
+    The exit code is 0 only if the certified distance is within TOL, or the certified duality gap within GAP; without
+    both, if it is within what FILE asks for, and 1e-6 if that asks for nothing.
+    """
+    f, settings = load_problem(file)
+    x, y = (read_array(f"{answer.name}:{name}", answer.parent) for name in "xy")
+    if tol is not None or gap is not None:
+        settings = {"tol": tol, "gap": gap}
+    target = Target.checked(**{name: settings.get(name) for name in TARGETS})
+    found = certify_point(f, x, y)
+    reached = target.reached(found.certificate, found.x, found.y) <= target.most
+    if as_json:
+        numbers = {name: getattr(found, name) for name in ("distance", "distance_x", "distance_y", "gap")}
+        facts = {"outside_x": found.outside_x, "outside_y": found.outside_y, "stepped": found.stepped}
+        assumes = {"assumes": list(found.certificate.assumes), "target": target.argument, target.argument: target.most}
+        typer.echo(json_text({"reached": reached, **numbers, **facts, **assumes}))
+    else:
+        typer.echo(repr(found))
+        for sentence in found.certificate.assumes:
+            typer.echo(f"assumed: {sentence}")
+        typer.echo(f"the certified {target.what} is {'' if reached else 'not '}at most {target.most:g}")
+    raise typer.Exit(0 if reached else 1)
 
 
 @app.command(name="methods")

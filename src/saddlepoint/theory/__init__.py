@@ -71,6 +71,7 @@ from saddlepoint.theory.gradient import (
 )
 from saddlepoint.theory.halpern import halpern_bound, halpern_steps, pdhg_steps
 from saddlepoint.theory.jst import jst_bound, jst_lambda
+from saddlepoint.theory.logistic_distance import logistic_distance
 from saddlepoint.theory.lower import calls_reach, chain_N, chain_q, forced_rounds, rounds_reach, tail_rounds
 from saddlepoint.theory.lpd import (
     lifted_rho,
@@ -216,6 +217,7 @@ __all__ = [
     "jst_bound",
     "jst_lambda",
     "lifted_rho",
+    "logistic_distance",
     "lower_order",
     "lpd_bound",
     "lpd_gs_bound",

@@ -13,7 +13,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_float_array, positive, short_repr
-from saddlepoint.problems.certify import CertifiedPoint, certify
+from saddlepoint.problems.certify import CertifiedPoint, certify_point
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
@@ -133,7 +133,7 @@ class Problem:
         draft, form = self._forms
         given = self._values(values, some=True)
         if len(given) == len(draft.variables):
-            point = certify(form.saddle, *self._point(values))
+            point = certify_point(form.saddle, *self._point(values))
             return CertifiedAnswer(self, given, _with(point.certificate, self.assumes), point, None)
         answer = self.solve(given, **options)
         return CertifiedAnswer(self, given, answer.certificate, None, answer)
