@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from saddlepoint.apps.constrained_game import ConstrainedGame
     from saddlepoint.apps.constrained_huber import ConstrainedHuber
     from saddlepoint.apps.coupled_costs import CoupledCosts
+    from saddlepoint.apps.equality_constrained import EqualityConstrained
     from saddlepoint.apps.extensive_game import ExtensiveGame
     from saddlepoint.apps.matrix_game import MatrixGame
     from saddlepoint.apps.policy import PolicyEvaluation
@@ -29,6 +30,7 @@ _HOMES = {
     "ConstrainedGame": "constrained_game",
     "ConstrainedHuber": "constrained_huber",
     "CoupledCosts": "coupled_costs",
+    "EqualityConstrained": "equality_constrained",
     "ExtensiveGame": "extensive_game",
     "Graph": "structure",
     "Groups": "structure",
@@ -48,6 +50,7 @@ __all__ = [
     "ConstrainedGame",
     "ConstrainedHuber",
     "CoupledCosts",
+    "EqualityConstrained",
     "ExtensiveGame",
     "Graph",
     "Groups",

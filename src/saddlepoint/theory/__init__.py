@@ -58,7 +58,7 @@ from saddlepoint.theory.dippa import (
     dippa_start,
 )
 from saddlepoint.theory.dppa import dppa_alpha, dppa_bound, dppa_contraction
-from saddlepoint.theory.equations import equations_bound, equations_certificate
+from saddlepoint.theory.equations import equations_bound, equations_certificate, equations_distances
 from saddlepoint.theory.exploitability import exploitability_bound, product_error
 from saddlepoint.theory.gradient import (
     condat_vu_bound,
@@ -203,6 +203,7 @@ __all__ = [
     "dppa_contraction",
     "equations_bound",
     "equations_certificate",
+    "equations_distances",
     "exploitability_bound",
     "extragradient_bound",
     "extragradient_eta",

@@ -62,3 +62,35 @@ def equations_bound(mu: float, L: float, sigma: float, r: float, q: float) -> fl
     a = 0.5 * (r / mu + L / mu * q / sigma)
     b = math.sqrt(r) / math.sqrt(mu) * (math.sqrt(q) / math.sqrt(sigma))
     return UP * (a + math.hypot(a, b)) + LEAST * (r + q > 0.0)
+
+
+def equations_distances(mu: float, L: float, sigma: float, Fx: float, Fy: float) -> tuple[float, float]:
+    r"""Bounds on |x - x*| and |y - y*| for min_x max_y g(x) + <x, A y> - h(y), where h is convex and need not be more.
+
+    g is mu-strongly convex and L-smooth, |A y| >= sigma |y| for all y, Fx = |grad g(x) + A y| and
+    Fy = |grad h(y) - A'x|. With h(y) = b'y it is min g(x) subject to A'x = b. Infinite where nothing is proven.
+
+    Proof: Write dx = x - x*, dy = y - y* and v = |grad g(x) - grad g(x*)|. With k1 = mu L/(mu + L) and k2 = 1/(mu + L),
+    <grad g(x) - grad g(x*), dx> >= k1 |dx|^2 + k2 v^2; h is convex, so that k1 |dx|^2 + k2 v^2 <= Fx |dx| + Fy |dy|.
+    A dy is the residual of x minus the difference of the gradients, hence sigma |dy| <= Fx + v. Completing the squares,
+
+        k1 (|dx| - Fx/(2 k1))^2 + k2 (v - Fy/(2 k2 sigma))^2 <= rho^2 = Fx^2/(4 k1) + Fy^2/(4 k2 sigma^2) + Fx Fy/sigma,
+
+    and so |dx| <= Fx/(2 k1) + rho/sqrt(k1) and sigma |dy| <= Fx + Fy/(2 k2 sigma) + rho/sqrt(k2).
+
+    Example:
+        >>> from saddlepoint.theory import equations_distances
+        >>> tuple(round(bound, 9) for bound in equations_distances(1.0, 1.0, 1.0, 1e-3, 0.0))
+        (0.002, 0.002)
+    """
+    if not math.isfinite(mu + L + sigma + Fx + Fy) or min(mu, sigma) <= 0.0 or mu > L:
+        return math.inf, math.inf
+    # Everything is written in Fx and Fy/sigma without squares of them, which could underflow or overflow.
+    k1, k2 = mu / (1.0 + mu / L), 1.0 / (mu + L)
+    q = Fy / sigma
+    parts = math.hypot(Fx / (2.0 * math.sqrt(k1)), q / (2.0 * math.sqrt(k2)))
+    rho = math.hypot(parts, math.sqrt(Fx) * math.sqrt(q))
+    most = 4.0 * LEAST * (Fx + Fy > 0.0)
+    dx = UP * UP * (Fx / (2.0 * k1) + rho / math.sqrt(k1)) + most
+    dy = UP * UP * (Fx + q / (2.0 * k2) + rho / math.sqrt(k2) + most) / sigma
+    return dx, dy * UP + most

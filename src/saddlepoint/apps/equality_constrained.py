@@ -1,0 +1,242 @@
+r"""The minimiser of a strongly convex function subject to linear equations, with a proven distance.
+
+Problem:    min g(x) subject to A x = b, where g is mu-strongly convex and L-smooth and the rows of A are independent.
+Saddle:     min_x max_y g(x) + <x, A'y> - b'y. It has no mu_y, but A' is injective: |A'y| >= sigma |y|.
+Guarantee:  |x - x*| and |y - y*| are bounded by ``theory.equations_distances``, with rounding accounted for.
+Method:     if A is small, x = p + Z t, where A p = b and the columns of Z are an orthonormal basis of the
+            directions with A Z = 0; ``solve`` minimises g(p + Z t). Otherwise the proximal point method (the method of
+            multipliers) around ``solve``.
+Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm, Math. Oper. Res.
+            1976.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+from scipy.sparse import issparse
+
+from saddlepoint.apps.proximal import proximal_point
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.definite import largest_eigenvalue_bound, smallest_singular_value
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_vector, positive
+from saddlepoint.methods import Method
+from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.solve import solve
+from saddlepoint.theory.certificate import Certificate
+from saddlepoint.theory.equations import equations_distances
+
+WEIGHT = 1e-3  # proximal weight, relative to the curvature of the dual function
+ENTRIES = 4_000_000  # most entries of A for which sigma is proven by a factorisation
+ROWS = 2000  # most rows of A for which it is
+TRIES = 6  # times that the residual is asked to be ten times smaller
+ROUNDING = 1e-9  # margin of the constants of g(p + Z t) for the rounding of Z
+PROVEN = 1500  # most variables of a quadratic function whose largest eigenvalue is proven
+
+
+@dataclass(frozen=True)
+class EqualityConstrainedResult:
+    """A point, and a proof of its distance to the minimiser.
+
+    Attributes:
+        x: the point.
+        y: multipliers of the equations: grad g(x) + A'y is about zero.
+        certificate: its ``distance_x`` bounds |x - x*|, its ``distance_y`` |y - y*|, and ``distance`` their sum;
+            ``assumes`` says what this rests on.
+        violation: the length |A x - b|, as computed.
+        solved: whether ``certificate.distance_x`` is at most what was asked for.
+        message: how it ended, in a sentence.
+        seconds: the wall-clock time of the call.
+    """
+
+    x: Array
+    y: Array
+    certificate: Certificate
+    violation: float
+    solved: bool
+    message: str
+    seconds: float
+
+
+class EqualityConstrained:
+    """min g(x) subject to A x = b, for a strongly convex and smooth g.
+
+    Args:
+        g: a function with mu > 0, without a simple term.
+        A: a matrix with independent rows, dense or sparse, or an operator.
+        b: the right-hand side.
+        sigma: a lower bound of the smallest singular value of A, for which you vouch: ``certificate.assumes`` says so.
+            None: it is proven, which takes a factorisation of A.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> g = sp.Quadratic(1.0, -np.array([1.0, 2.0, 6.0]))  # half the squared distance to (1, 2, 6)
+        >>> found = sp.apps.EqualityConstrained(g, [[1.0, 1.0, 1.0]], [1.0]).solve(tol=1e-9)
+        >>> found.x.round(6), found.solved
+        (array([-1.666667, -0.666667,  3.333333]), True)
+    """
+
+    def __init__(self, g: Smooth, A: Any, b: Any, *, sigma: float | None = None) -> None:
+        if not isinstance(g, Smooth):
+            raise ProblemError(f"g is a {type(g).__name__}; expected a Smooth function, such as Quadratic")
+        if g.simple is not None:
+            raise ProblemError(
+                f"g has the simple term {g.simple!r}, for which the theorem does not hold; expected a smooth function. "
+                "QuadraticProgram takes bounds and rows with ends"
+            )
+        if not g.mu > 0.0:
+            raise ProblemError(
+                f"g has mu = {g.mu:.3g}; expected a strongly convex function: give its mu if it has one, or add a "
+                "multiple of |.|^2, for example g + Quadratic(1e-3)"
+            )
+        self._matrix = _as_matrix(A)
+        coupling = as_coupling(A if self._matrix is None else self._matrix, "A")
+        self.g, self.b = g, as_vector(b, "b", coupling.shape[0]).astype(np.float64)
+        self.problem = Saddle(g, Quadratic(0.0, self.b), coupling.T)
+        self.L, assumed = _proven_smoothness(self.problem.g, coupling.shape[1])
+        self.sigma = self._proven_sigma() if sigma is None else positive(sigma, "sigma")
+        if sigma is not None:
+            assumed = (*assumed, f"The smallest singular value of A is at least {self.sigma:.6g}, as given.")
+        self._assumed = assumed
+
+    def _proven_sigma(self) -> float:
+        M = self._matrix
+        if M is None or M.shape[0] > ROWS or M.shape[0] * M.shape[1] > ENTRIES:
+            raise ProblemError(
+                f"A has {self.b.size} rows and {self.problem.shape[0]} columns, which is too large to prove a bound of "
+                "its smallest singular value; give one that you know with sigma="
+            )
+        dense = M.toarray() if issparse(M) else M
+        sigma = smallest_singular_value(dense) if dense.shape[0] <= dense.shape[1] else 0.0
+        if sigma == 0.0:
+            raise ProblemError(
+                f"the {dense.shape[0]} rows of A are not proven to be independent; leave out equations that follow "
+                "from the others"
+            )
+        return sigma
+
+    def certify(self, x: Any, y: Any) -> Certificate:
+        """What a point and multipliers prove about their distances to the solution."""
+        f = self.problem
+        query = f._query(as_vector(x, "x", f.shape[0]), as_vector(y, "y", f.shape[1]))
+        found = f._residuals(query)
+        careful = f._careful_residuals(query)
+        best = [self._certificate(*residuals) for residuals in (found, careful) if residuals is not None]
+        return min(best, key=lambda certificate: certificate.distance)
+
+    def _certificate(self, Fx: float, Fy: float, error_x: float, error_y: float) -> Certificate:
+        mu, up = self.g.mu, 1.0 + 1e-15
+        noise_x, noise_y = self.problem.noise
+        more_x, more_y = error_x + noise_x, error_y + noise_y
+        dx, dy = equations_distances(mu, self.L, self.sigma, (Fx + more_x) * up, (Fy + more_y) * up)
+        rounding = sum(equations_distances(mu, self.L, self.sigma, more_x * up, more_y * up))
+        assumes = (*self.problem.assumes, *self._assumed)
+        total = math.nextafter(dx + dy, math.inf)
+        return Certificate(total, dx, dy, math.inf, rounding, Fx, Fy, noise_x, noise_y, assumes)
+
+    def solve(
+        self, *, tol: float = 1e-6, method: str | Method = "auto", max_seconds: float | None = None
+    ) -> EqualityConstrainedResult:
+        """A point with a proven distance |x - x*| of at most ``tol``.
+
+        Args:
+            tol: the distance to prove.
+            method: the method for the subproblems, as for ``solve``.
+            max_seconds: wall-clock limit.
+        """
+        began, tol = time.monotonic(), positive(tol, "tol")
+        limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
+        k1 = self.g.mu / (1.0 + self.g.mu / self.L)
+        residual = 0.25 * tol * min(k1, self.sigma * math.sqrt(k1 / (self.g.mu + self.L)))
+        x, y = np.zeros(self.problem.shape[0]), np.zeros(self.problem.shape[1])
+        best = self.certify(x, y)
+        for _ in range(TRIES):
+            left = None if limit is None else limit - (time.monotonic() - began)
+            if best.distance_x <= tol or (left is not None and left <= 0.0):
+                break
+            for point in self._points(residual, method, left):
+                found = self.certify(*point)
+                if found.distance_x < best.distance_x:
+                    best, (x, y) = found, point
+            residual *= 0.1
+        solved = best.distance_x <= tol
+        message = f"proven distance {best.distance_x:.3g} {'<=' if solved else '>'} {tol:.3g}"
+        seconds = time.monotonic() - began
+        return EqualityConstrainedResult(x, y, best, best.Fy, solved, message, seconds)
+
+    def _points(self, residual: float, method: str | Method, seconds: float | None) -> list[tuple[Array, Array]]:
+        """A point with a residual of about this size, and the one with A x = b next to it."""
+        if self._matrix is None or self._matrix.shape[0] > ROWS:
+            norm_A = self.problem.norm
+            weight = WEIGHT * max(self.sigma, 1e-3 * norm_A) ** 2 / self.L
+            h, A = self.problem.h, self.problem.A
+            found = proximal_point(
+                self.g, h, A, tol=residual, weights=(0.0, weight), method=method, max_seconds=seconds
+            )
+            return [(np.asarray(found.x), np.asarray(found.y))]
+        x = self._in_null_space(residual / (self.L + self.g.mu), method, seconds)
+        Q, R, _, M = self._factors
+        x = x - Q @ solve_triangular(R, M @ x - self.b, trans="T")
+        return [(x, solve_triangular(R, -(Q.T @ self.g.grad(x))))]
+
+    @cached_property
+    def _factors(self) -> tuple[Array, Array, Array, Array]:
+        """Q and R with A' = Q R, an orthonormal basis Z of the null space of A, and A as a dense matrix."""
+        M = self._matrix.toarray() if issparse(self._matrix) else self._matrix
+        full, R = qr(M.T)
+        m = M.shape[0]
+        return full[:, :m], R[:m], full[:, m:], M
+
+    def _in_null_space(self, tol: float, method: str | Method, seconds: float | None) -> Array:
+        """About the minimiser, from g(p + Z t) without constraints."""
+        Q, R, Z, _ = self._factors
+        p = Q @ solve_triangular(R, self.b, trans="T")
+        if Z.shape[1] == 0:
+            return np.asarray(p)
+        g = self.g
+        value, hessian = g.value, g.hessian
+        inside = Smooth(
+            lambda t: Z.T @ g.grad(p + Z @ t),
+            mu=g.mu * (1.0 - ROUNDING),
+            L=g.L * (1.0 + ROUNDING),
+            value=None if value is None else lambda t: value(p + Z @ t),
+            dim=Z.shape[1],
+            hessian=None if hessian is None else lambda t: Z.T @ (hessian(p + Z @ t) @ Z),
+            trusted=g.trusted,
+        )
+        f = Saddle(inside, Quadratic(1.0), np.zeros((Z.shape[1], 1)))
+        return np.asarray(p + Z @ solve(f, tol=tol, method=method, max_seconds=seconds, history=False).x)
+
+
+def _as_matrix(A: Any) -> Any:
+    """A as a NumPy matrix or a SciPy sparse array in float64; None if it is something else."""
+    if issparse(A):
+        return A.astype(np.float64)
+    if isinstance(A, np.ndarray | list | tuple):
+        M = np.asarray(A, dtype=np.float64)
+        return M if M.ndim == 2 else None
+    return None
+
+
+def _proven_smoothness(g: Smooth, n: int) -> tuple[float, tuple[str, ...]]:
+    """L of g and, if it is not proven here, a sentence that says so."""
+    if isinstance(g, Quadratic):
+        P = g.P
+        if isinstance(P, float):
+            return P, ()
+        if isinstance(P, np.ndarray) and P.ndim == 1:
+            return float(P.max()), ()
+        if n <= PROVEN:
+            H: Any = g.hessian(np.zeros(n)) if g.hessian is not None else None
+            if H is not None:
+                return max(largest_eigenvalue_bound(H.toarray() if issparse(H) else np.asarray(H)), g.mu), ()
+    return g.L, (f"The smoothness L of g is at most {g.L:.6g}.",)

@@ -1,0 +1,113 @@
+"""Minimisers subject to linear equations, with proven distances."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact import exact, solved
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import aslinearoperator
+
+import saddlepoint as sp
+from saddlepoint.theory import equations_distances
+
+
+def drawn(random: np.random.Generator):
+    """A quadratic function and equations, and the exact solution in fractions."""
+    n = int(random.integers(2, 7))
+    m = int(random.integers(1, n))
+    D = random.standard_normal((n, n)) * 10.0 ** random.uniform(-1.5, 1.5, n)
+    P, q = D.T @ D + 10.0 ** random.uniform(-3, 1) * np.eye(n), random.standard_normal(n)
+    P = 0.5 * (P + P.T)
+    A, b = random.standard_normal((m, n)) * 10.0 ** random.uniform(-2, 2), random.standard_normal(m)
+    K = np.block([[P, A.T], [A, np.zeros((m, m))]])
+    z = solved(exact(K), exact(np.append(-q, b)))
+    return P, q, A, b, z[:n], z[n:]
+
+
+def distance(v, exact_v) -> float:
+    return float(sum((Fraction(float(a)) - b) ** 2 for a, b in zip(v, exact_v, strict=True))) ** 0.5
+
+
+def attack(seed: int, count: int) -> None:
+    for i in range(count):
+        random = np.random.default_rng([seed, i])
+        P, q, A, b, x, y = drawn(random)
+        task = sp.apps.EqualityConstrained(sp.Quadratic(P, q), A, b)
+        scale = 10.0 ** random.uniform(-14, 1)
+        for noise in (0.0, scale):
+            px = np.array([float(v) for v in x]) + noise * random.standard_normal(len(x)) * random.integers(0, 2)
+            py = np.array([float(v) for v in y]) + noise * random.standard_normal(len(y)) * random.integers(0, 2)
+            found = task.certify(px, py)
+            assert distance(px, x) <= found.distance_x, i
+            assert distance(py, y) <= found.distance_y, i
+
+
+def test_bounds_are_above_the_exact_distances():
+    attack(3, 10)
+
+
+@pytest.mark.slow
+def test_bounds_are_above_the_exact_distances_of_fresh_draws():
+    seed = time.time_ns() % 2**32
+    print("seed", seed)
+    attack(seed, 150)
+
+
+@pytest.mark.slow
+def test_quadratic_functions_are_solved():
+    for i in range(3):
+        P, q, A, b, x, _ = drawn(np.random.default_rng([5, i]))
+        found = sp.apps.EqualityConstrained(sp.Quadratic(P, q), A, b).solve(tol=1e-7)
+        assert found.solved, found.message
+        assert distance(found.x, x) <= found.certificate.distance_x <= 1e-7
+        assert found.certificate.assumes == ()
+
+
+def test_logistic_regression_with_weights_that_sum_to_one():
+    random = np.random.default_rng(0)
+    D = random.standard_normal((60, 5))
+    labels = np.sign(D @ np.array([1.0, -1.0, 0.5, 0.0, 0.3]) + 0.3 * random.standard_normal(60))
+    task = sp.apps.EqualityConstrained(sp.Logistic(D, labels, l2=1e-2), np.ones((1, 5)), [1.0])
+    found = task.solve(tol=1e-7)
+    finer = task.solve(tol=1e-10)
+    assert found.solved
+    assert finer.solved
+    assert np.linalg.norm(found.x - finer.x) <= found.certificate.distance_x + 1e-10
+    assert abs(found.x.sum() - 1.0) <= 1e-12
+    assert any("smoothness L of g" in text for text in found.certificate.assumes)
+
+
+def test_sigma_that_the_user_gives_is_listed():
+    A = aslinearoperator(csr_array(np.array([[1.0, 2.0, 2.0]])))
+    with pytest.raises(sp.ProblemError, match="give one that you know with sigma="):
+        sp.apps.EqualityConstrained(sp.Quadratic(np.ones(3)), A, [3.0])
+    found = sp.apps.EqualityConstrained(sp.Quadratic(np.ones(3)), A, [3.0], sigma=3.0).solve(tol=1e-7)
+    assert found.solved
+    assert np.linalg.norm(found.x - np.array([1.0, 2.0, 2.0]) / 3.0) <= 1e-7
+    assert any("at least 3, as given" in text for text in found.certificate.assumes)
+
+
+def test_the_theorem_at_its_ends():
+    assert equations_distances(0.0, 1.0, 1.0, 1.0, 1.0) == (np.inf, np.inf)
+    assert equations_distances(1.0, 1.0, 0.0, 1.0, 1.0) == (np.inf, np.inf)
+    assert equations_distances(1.0, 2.0, 1.0, 0.0, 0.0) == (0.0, 0.0)
+    small = equations_distances(1e-3, 1e3, 1e-2, 1e-200, 1e-200)
+    assert 0.0 < max(small) < 1e-180
+
+
+@pytest.mark.parametrize(
+    ("g", "A", "words"),
+    [
+        (sp.Quadratic(np.array([1.0, 0.0])), [[1.0, 1.0]], "strongly convex"),
+        (sp.Quadratic(1.0) + sp.L1(0.1), [[1.0, 1.0]], "simple term"),
+        (sp.Quadratic(1.0), [[1.0, 1.0], [2.0, 2.0]], "not proven to be independent"),
+        (3.0, [[1.0, 1.0]], "expected a Smooth"),
+    ],
+)
+def test_invalid(g, A, words):
+    with pytest.raises(sp.ProblemError, match=words):
+        sp.apps.EqualityConstrained(g, A, np.ones(len(A)))
