@@ -87,7 +87,12 @@ def test_what_cannot_be_certified_is_refused():
         (LogisticRegression(class_weight="balanced").fit(X, LABELS), X, LABELS, "has class weights"),
         (LogisticRegression().fit(X, LABELS), X, np.full(40, "maybe"), "classes that the LogisticRegression does not"),
         (LinearSVC(penalty="l1").fit(X, LABELS), X, LABELS, "penalty 'l1'; expected 'l2'"),
-        (LogisticRegression(l1_ratio=0.5, solver="saga", max_iter=10).fit(X, LABELS), X, LABELS, "l1 penalty and an"),
+        (
+            LogisticRegression(l1_ratio=0.5, solver="saga", max_iter=20000).fit(X, LABELS),
+            X,
+            LABELS,
+            "l1 penalty and an",
+        ),
     ]
     for model, data, t, sentence in cases:
         with pytest.raises(sp.ProblemError, match=sentence):
