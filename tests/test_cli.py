@@ -1,5 +1,6 @@
 """The command line: its output, its exit codes, and one line for invalid input."""
 
+import io
 import json
 import subprocess
 import sys
@@ -31,6 +32,63 @@ def test_solve_json_out_and_plot(run, tmp_path):
     with np.load(tmp_path / "deep/r.npz", allow_pickle=False) as saved:
         assert saved["x"].shape == (2,)
     assert "<svg" in (tmp_path / "run.svg").read_text()
+
+
+def test_the_answer_is_written_by_the_ending_of_its_file(run, tmp_path):
+    x = json.loads(run("solve", "problem.toml", "--json")[1])["x"]
+    assert run("solve", "problem.toml", "--out", "r.csv")[0] == 0
+    assert run("solve", "problem.toml", "--out", "r.json")[0] == 0
+    head, *lines = (tmp_path / "r.csv").read_text().splitlines()
+    assert head == "variable,index,value"
+    assert lines[:2] == [f"x,{index},{value!r}" for index, value in enumerate(x)]
+    assert json.loads((tmp_path / "r.json").read_text())["x"] == x
+    code, _, err = run("solve", "problem.toml", "--out", "r.xlsx")
+    assert code == 2
+    assert "r.xlsx has an unknown ending; expected .npz, .json, .csv" in err
+
+
+def test_a_dash_is_the_standard_input_or_output(run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROBLEM.encode())))
+    code, out, err = run("solve", "-", "--out", "-")
+    assert code == 0
+    assert [line.split(",")[:2] for line in out.splitlines()[1:]] == [["x", "0"], ["x", "1"], ["y", "0"], ["y", "1"]]
+    assert err.startswith("solved: certified distance")
+    assert "expected one of them" in run("solve", "problem.toml", "--out", "-", "--json")[2]
+
+
+@pytest.mark.parametrize("limit", [8, 15])
+def test_max_calls_counts_all_calls(run, limit):
+    summary = json.loads(run("solve", "problem.toml", "--max-calls", limit, "--tol", 1e-12, "--json")[1])
+    assert summary["status"] == "out of calls"
+    assert limit - 3 <= max(summary["all_calls"].values()) <= limit
+    parts = [summary["calls"][name] + summary["setup_calls"][name] + summary["monitor_calls"] for name in ("A", "At")]
+    assert parts == [summary["all_calls"][name] for name in ("A", "At")]
+
+
+FLAT = PROBLEM.replace("l2 = 0.5", "l2 = 0.0")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "sentence"),
+    [
+        (FLAT, [], "for example l2 = 1e-3 in [h], or a larger P, or ask for the duality gap with --gap 1e-6"),
+        (FLAT, ["--gap", "1e-6"], '[h.simple] with kind = "box", lower = -1e3 and upper = 1e3'),
+        (PROBLEM.replace("[1.0, 3.0]", "[[1.0, 2.0], [0.0, 1.0]]"), [], "P is not symmetric (it differs from its"),
+        (PROBLEM.replace("[1.0, 3.0]", "-1.0"), [], "P is -1; expected"),
+    ],
+)
+def test_messages_speak_of_problem_files(run, tmp_path, text, words, sentence):
+    (tmp_path / "problem.toml").write_text(text)
+    code, _, err = run("solve", "problem.toml", *words)
+    assert code == 2
+    assert sentence in err
+
+
+def test_the_end_of_a_run_names_options(run):
+    out = run("solve", "problem.toml", "--max-calls", 8, "--tol", 1e-12)[1]
+    assert "are spent; raise --max-calls" in out
+    out = run("solve", "problem.toml", "--tol", 1e-300, "--method", "dippa")[1]
+    assert "raise --tol" in out
 
 
 def test_exit_code_1_when_not_solved(run):

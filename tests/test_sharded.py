@@ -517,6 +517,7 @@ def stores(folder):
     (folder / "texts").mkdir()
     for k, rows in enumerate(np.array_split(A, 3)):
         mmwrite(folder / "texts" / f"{k}.mtx", coo_array(rows), precision=17)
+    mmwrite(folder / "A.mtx", coo_array(A), precision=17)
     return folder
 
 
@@ -524,10 +525,10 @@ KINDS = ("A.zarr", "A.h5:A", "A.parquet", "blocks", "texts")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "A.mtx"])
 @pytest.mark.parametrize("engine", ["local", pytest.param("dask", marks=pytest.mark.cluster)])
 def test_engines_take_a_from_other_files(kind, engine, stores):
-    if engine == "dask" and kind not in ("A.zarr", "texts"):
+    if engine == "dask" and kind not in ("A.zarr", "A.mtx"):
         pytest.skip("a cluster of its own for each kind takes long, and their rows are read alike")
     given = ("--method", "lpd-gs", "--json", "--engine", engine, "--workers", "1")
     done = command_line(stores, *given, A=f'"{kind}"')
@@ -593,7 +594,7 @@ def test_little_is_read_beyond_the_rows(stores, monkeypatch):
         ),
         (("--workers", "2"), {"A": '{stream = "columns.npy"}'}, "key 'A' is stored by columns; expected rows"),
         (("--workers", "2"), {"A": '"none.zarr"'}, "none.zarr does not exist"),
-        (("--engine", "dask", "--workers", "1"), {"A": "[[1.0], [2.0]]"}, "expected .npy, Zarr, HDF5, Parquet"),
+        (("--engine", "dask"), {"A": '"none.mtx"'}, "none.mtx does not exist"),
         (("--workers", "2"), {"P": '"P.npy"'}, "couples x in different shards"),
         (("--workers", "2", "--method", "newton"), {}, "newton needs A as one"),
     ],

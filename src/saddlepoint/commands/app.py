@@ -15,7 +15,8 @@ import typer
 
 from saddlepoint import __version__
 from saddlepoint.commands import pages, show
-from saddlepoint.commands.targets import check_picture, check_target
+from saddlepoint.commands.targets import check_answer, check_picture, check_target
+from saddlepoint.commands.words import for_files
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.plain_json import json_text
 from saddlepoint.methods.registry import make_method, method_options, methods
@@ -57,7 +58,7 @@ def run() -> int:
         sys.stdout.flush()
         return code
     except (ProblemError, AssumptionError) as error:
-        return _print_error(str(error), 2)
+        return _print_error(for_files(str(error)), 2)
     except (typer.Abort, KeyboardInterrupt):
         return _print_error("interrupted", 130)
     except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
@@ -152,7 +153,7 @@ def demo(
 
 @app.command()
 def solve(
-    file: Annotated[Path, typer.Argument(help="A problem file (TOML).", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="A problem file (TOML); - reads the standard input.", metavar="FILE")],
     method: Annotated[str | None, typer.Option(help="A name from `saddlepoint methods`, or auto.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="An option of the method, as name=value.")] = None,
     tol: Tol = None,
@@ -160,9 +161,14 @@ def solve(
     gap: Annotated[
         float | None, typer.Option(help="Certified duality gap to reach; needs no strong convexity.")
     ] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Limit on the calls of each oracle.")] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(help="Limit on all calls of each oracle, certificates and set-up included.")
+    ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write x, y, history and summary to this .npz file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the answer to this file, by its ending .npz, .json or .csv; - prints x and y as CSV."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Write the state of the run to this file, to continue from it.")
@@ -196,21 +202,28 @@ def solve(
     The exit code is 0 only if it is solved, 130 after Ctrl-C and, with a checkpoint, 143 after SIGTERM.
     """
     files = tuple(pem for pem in (tls_ca, tls_cert, tls_key) if pem is not None)
+    printed = out is not None and str(out) == "-"
+    if printed and as_json:
+        raise ProblemError("--json and --out - both print the answer; expected one of them (--json has x and y, too)")
     with open_engine(engine, workers, scheduler, files) as ready:
-        if ready.dashboard:
-            print(f"Dask's dashboard: {ready.dashboard}", file=sys.stderr)
         with ready.errors_shared():
-            check_target(out)
+            check_answer(None if printed else out)
+            if method is not None:
+                make_method(method)
             _check_checkpoint(checkpoint, resume)
             check_picture(plot)
             f, settings = load_problem(
                 file, as_bytes(memory_limit, "--memory-limit"), ready.split if ready.build else None
             )
+        if ready.dashboard:
+            print(f"Dask's dashboard: {ready.dashboard}", file=sys.stderr)
         targets = {name: value for name, value in (("tol", tol), ("rtol", rtol), ("gap", gap)) if value is not None}
         if targets:  # they take the place of what the file asks for
             settings = {name: value for name, value in settings.items() if name not in TARGETS} | targets
         given = {"method": method, "max_calls": max_calls, "max_seconds": max_seconds}
         settings |= {name: value for name, value in given.items() if value is not None}
+        if isinstance(settings.get("max_calls"), int):
+            settings["max_calls"] = {"total": settings["max_calls"]}
         options = settings.pop("options", {})
         if options or option:
             if settings.get("method", "auto") == "auto":
@@ -222,11 +235,13 @@ def solve(
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
             result = solve_problem(f, progress=bar and ready.leader, **settings)
-        if out is not None and ready.leader:
+        if out is not None and not printed and ready.leader:
             result.save(out)
         if plot is not None and ready.leader:
             result.plot(plot)
-    typer.echo(json_text(result.to_dict()) if as_json else repr(result))
+    if printed:
+        typer.echo(result.csv_text(), nl=False)
+    typer.echo(json_text(result.to_dict(arrays=True)) if as_json else for_files(repr(result)), err=printed)
     if checkpoint is not None and not result.solved:
         print(f"the run is in {checkpoint}; the same command with --resume goes on from there", file=sys.stderr)
     raise typer.Exit(_code(result))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from saddlepoint.ground.errors import ProblemError
 
+ANSWERS = (".npz", ".json", ".csv")  # endings of the names of files with an answer
 PICTURES = (".png", ".svg", ".pdf", ".jpg")  # endings of the names of pictures
 
 
@@ -25,6 +26,13 @@ def check_target(path: Path | None) -> None:
     parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path if path.exists() else parent, os.W_OK):
         raise ProblemError(f"{path} cannot be written: there is no permission")
+
+
+def check_answer(path: Path | None) -> None:
+    """Raise an error if the answer cannot be written; the ending of its name sets the format."""
+    if path is not None and not path.is_dir() and path.suffix.lower() not in (*ANSWERS, ""):
+        raise ProblemError(f"{path} has an unknown ending; expected {', '.join(ANSWERS)}, or - to print x and y as CSV")
+    check_target(path)
 
 
 def check_picture(path: Path | None) -> None:

@@ -26,6 +26,7 @@ from saddlepoint.problems.saddle import Saddle
 
 ORACLES = ("grad_g", "grad_h", "A", "At")
 PROXES = ("prox_g", "prox_h")
+TOTAL = "total"  # the key of ``max_calls`` for all calls of an oracle, whoever made them
 LOOK = 8  # every so many products, their length is compared with an estimate of |A|
 
 
@@ -60,13 +61,15 @@ class Meter:
     """Counts calls by oracle and passes over A; raises before a call that would exceed a budget.
 
     Args:
-        limits: the calls that may be made, by oracle; None for no limit.
+        limits: the calls that may be made, by oracle, and under "total" those of each oracle with the calls that the
+            method did not make; None for no limit.
         max_seconds: the time until ``OutOfTime`` is raised, by ``clock``.
         tick: a function that is called at every oracle call.
         clock: a function that returns seconds.
         counts: the object in which the calls are counted.
 
     Attributes:
+        beside: a function that returns the calls of an oracle that the method did not make.
         checks: the checks that compare gradients of g and h and products with A with the claimed constants.
     """
 
@@ -82,6 +85,8 @@ class Meter:
         self.calls = self.counts.calls
         self.checks: dict[str, GradientCheck | AdjointCheck] = {}
         self.limits = call_limits(None) if limits is None else dict(limits)
+        self.total = self.limits.pop(TOTAL, math.inf)
+        self.beside: Callable[[str], int] = self.counts.examined.__getitem__
         self.clock = clock
         self.deadline = None if max_seconds is None else clock() + max_seconds
         self.tick = tick
@@ -89,13 +94,17 @@ class Meter:
     def charge(self, name: str, times: int = 1) -> None:
         """Count ``times`` calls of an oracle."""
         count = self.calls[name] + times
-        if count > self.limits[name]:
+        if count > self.limits[name] or (self.total < math.inf and self._exceeds_total(name, count)):
             raise OutOfCalls(name)
         if self.deadline is not None and self.clock() > self.deadline:
             raise OutOfTime
         self.calls[name] = count
         if self.tick is not None:
             self.tick()
+
+    def _exceeds_total(self, name: str, count: int) -> bool:
+        """Whether this many calls of the method, what was called beside them and one certificate are too many."""
+        return name in ORACLES and count + self.beside(name) + 1 > self.total
 
     def note(self, name: str, times: int) -> None:
         """Count ``times`` calls that were made to examine the problem; no budget limits them."""
@@ -235,14 +244,17 @@ class MeteredCoupling(ForwardingCoupling):
 
 
 def call_limits(max_calls: int | Mapping[str, int] | None) -> dict[str, float]:
-    """The calls that may be made, by oracle: ``max_calls`` is a number for each of the four, or a dict by name."""
+    """The calls that may be made, by oracle: ``max_calls`` is a number for each of the four, or a dict by name.
+
+    The number under "total" is for each oracle, too, and counts the calls that the method did not make.
+    """
     limits = dict.fromkeys(ORACLES + PROXES, math.inf)
     if max_calls is None:
         return limits
     given = max_calls if isinstance(max_calls, Mapping) else dict.fromkeys(ORACLES, max_calls)
     for name, number in given.items():
-        if name not in limits:
-            raise ProblemError(f"max_calls names the oracle {name!r}; expected one of {', '.join(limits)}")
+        if name not in (*limits, TOTAL):
+            raise ProblemError(f"max_calls names the oracle {name!r}; expected one of {', '.join((*limits, TOTAL))}")
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
             raise ProblemError(f"max_calls is {number!r}; expected a whole number >= 0, or a dict of such by oracle")
         limits[name] = int(number)

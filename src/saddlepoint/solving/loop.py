@@ -19,7 +19,7 @@ from saddlepoint.solving.checkpoint import Checkpointer, Packed, state_is_to_bla
 from saddlepoint.solving.monitor import SOLVED, Monitor, StoppedByCallback
 from saddlepoint.solving.options import SolveOptions
 from saddlepoint.solving.progress import Progress
-from saddlepoint.solving.report import make_result
+from saddlepoint.solving.report import make_result, setup_calls
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.schedule import Schedule, SwitchMethod, TurnOver
 from saddlepoint.solving.state import Correction, Factors, Racer, RunState, in_space
@@ -56,6 +56,7 @@ class Run:
         began, deadline = options.times
         seconds = None if deadline is None else deadline - f.clock() - state.session.elapsed
         self.meter = Meter(options.limits, seconds, bar.tick, f.clock, state.counts)
+        self.meter.beside = lambda name: setup_calls(self)[name] + state.monitor.checks
         self.monitor = Monitor(Audit(f, self.meter), state, bar, self.result, options.callback, began)
         self.schedule = Schedule(f, options.target.most, state.schedule)
         self.counted = metered(f, self.meter)  # the problem as methods see it

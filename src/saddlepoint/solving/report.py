@@ -45,7 +45,7 @@ def make_result(run: Run, status: Status) -> Result:
         parameters=dict(state.parameters),
         history=History(state.monitor.records if run.options.history else ()),
         monitor_calls=state.monitor.checks,
-        setup_calls=_setup_calls(run),
+        setup_calls=setup_calls(run),
         provenance=provenance(
             f,
             method,
@@ -76,7 +76,7 @@ def _supports(run: Run) -> Supports:
     return None, None
 
 
-def _setup_calls(run: Run) -> dict[str, int]:
+def setup_calls(run: Run) -> dict[str, int]:
     """What was called before the first step and to examine the problem."""
     f, session = run.f, run.state.session
     products = f.A.norm_estimate.products + f.A.probes + session.timed_products
@@ -102,7 +102,7 @@ def _ending(run: Run) -> Ending:
         target=state.target,
         reached=monitor.reached.best,
         space=run.f.space,
-        exhausted=(run.exhausted, run.meter.limits.get(run.exhausted, math.inf)),
+        exhausted=(run.exhausted, min(run.meter.limits.get(run.exhausted, math.inf), run.meter.total)),
         at_rounding_floor=monitor.at_rounding_floor,
         noise=monitor.audit.noise.words,
         signal=run.signal,

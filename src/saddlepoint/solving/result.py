@@ -13,7 +13,8 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.file_writing import replacing
+from saddlepoint.ground.file_writing import replacing, write_text
+from saddlepoint.ground.plain_json import json_text
 from saddlepoint.parts.simple.base import Support
 from saddlepoint.theory.certificate import Certificate
 
@@ -171,6 +172,14 @@ class Result:
         """True only when the certificate meets the tolerance."""
         return self.status is Status.SOLVED
 
+    @property
+    def all_calls(self) -> dict[str, int]:
+        """All calls by oracle: of the method, for certificates, and to examine the problem."""
+        return {
+            name: count + self.setup_calls.get(name, 0) + (0 if name.startswith("prox") else self.monitor_calls)
+            for name, count in self.calls.items()
+        }
+
     def cite(self) -> str:
         """BibTeX of this software and of the works behind the method."""
         return "\n\n".join(self.provenance.get("citations", {}).values())
@@ -252,6 +261,7 @@ class Result:
             "certificate": self.certificate._asdict()
             | {"residual": self.certificate.residual, "assumes": list(self.certificate.assumes)},
             "calls": self.calls,
+            "all_calls": self.all_calls,
             "passes": self.passes,
             "monitor_calls": self.monitor_calls,
             "setup_calls": self.setup_calls,
@@ -272,10 +282,16 @@ class Result:
         return summary
 
     def save(self, path: str | Path) -> None:
-        """Write x, y, the history and the summary to a .npz file, which ``sp.load_result`` reads.
+        """Write the result to a file; if writing fails, the file that was there is kept.
 
-        There is no pickle inside, and the name is taken as it is. If writing fails, the file that was there is kept.
+        The ending of the name says how: ".csv" for a table of x and y with a line for each coordinate, ".json" for
+        everything but the history in JSON, and any other for x, y, the history and the summary as ``.npz``, which
+        ``sp.load_result`` reads. There is no pickle inside, and the name is taken as it is.
         """
+        ending = Path(path).suffix.lower()
+        if ending in (".csv", ".json"):
+            write_text(path, self.csv_text() if ending == ".csv" else json_text(self.to_dict(arrays=True)) + "\n")
+            return
         summary = json.dumps(self.to_dict() | {"history_columns": list(Record._fields)})
         arrays: dict[str, Array] = {"x": to_host(self.x), "y": to_host(self.y), "history": self.history.array}
         for name, found in (("support_x", self.support_x), ("support_y", self.support_y)):
@@ -284,8 +300,18 @@ class Result:
         with replacing(path) as file:
             np.savez(file, **arrays, summary=np.array(summary))  # type: ignore[arg-type]
 
+    def csv_text(self) -> str:
+        """x and y as a table in CSV: a line ``variable,index,value`` for each coordinate, in full precision."""
+        lines = [
+            f"{name},{index},{value!r}"
+            for name, vector in (("x", self.x), ("y", self.y))
+            for index, value in enumerate(to_host(vector).tolist())
+        ]
+        return "\n".join(["variable,index,value", *lines]) + "\n"
+
     def __repr__(self) -> str:
-        calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())
+        calls = ", ".join(f"{name} {count}" for name, count in self.all_calls.items())
+        of_method = ", ".join(map(str, self.calls.values()))
         proof = f"|x-x*| + |y-y*| <= {self.certificate.distance:.3g}, gap <= {self.certificate.gap:.3g}"
         if self.certificate.distance == float("inf") and self.certificate.gap < float("inf"):
             sides = (("x", self.certificate.distance_x), ("y", self.certificate.distance_y))
@@ -300,7 +326,7 @@ class Result:
         lines = [
             f"{self.status}: {self.message}",
             f"  certificate  {proof}",
-            f"  calls        {calls}  ({self.passes} passes over A)",
+            f"  calls        {calls}, all counted  (by the method {of_method})",
             f"  method       {self.method}, {self.iterations} iterations, {self.seconds:.3g} s",
             f"  point        x{self.x.shape}, y{self.y.shape}, {self.x.dtype}",
         ]

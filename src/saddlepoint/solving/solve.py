@@ -65,7 +65,9 @@ def solve(
             variables are bounded; the distance of a strongly convex side is then in ``certificate``.
         costs: what a call of ``grad_g``, ``grad_h``, ``A``, ``At`` costs, in any unit, for ``auto`` to choose by;
             measured if left out.
-        max_calls: a number caps each of the four oracles; a dict caps them by name (grad_g, grad_h, A, At).
+        max_calls: a number caps the calls that the method makes of each of the four oracles; a dict caps them by name
+            (grad_g, grad_h, A, At), and under "total" all calls of each oracle, with those of certificates and of the
+            examination of the problem. Before a run is called solved, it may exceed the total to examine the problem.
         max_seconds: wall-clock limit, kept inside nested loops too.
         callback: called with a ``Result`` at every certificate; raise StopIteration to end the run.
         progress: show a progress bar.

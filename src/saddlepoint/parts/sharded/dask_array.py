@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
@@ -72,3 +73,18 @@ def rows_from(read: Callable[[int, int], Array], bounds: Sequence[int], columns:
         for start, stop in pairwise(bounds)
     ]
     return da.concatenate(blocks, axis=0)
+
+
+def rows_of(matrix: Any, bounds: Sequence[int]) -> Any:
+    """A Dask array of the rows of a matrix that is here, NumPy's or SciPy's; each worker is sent those it will hold.
+
+    Args:
+        matrix: the matrix.
+        bounds: the first row of each shard, and the number of rows at the end.
+    """
+    import_distributed()
+    delayed, da = import_module("dask").delayed, import_module("dask.array")
+    rows = matrix.tocsr() if issparse(matrix) else matrix
+    parts = [rows[start:stop] for start, stop in pairwise(bounds)]
+    meta = rows[:0]
+    return da.concatenate([da.from_delayed(delayed(part), shape=part.shape, meta=meta) for part in parts], axis=0)

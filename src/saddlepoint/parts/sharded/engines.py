@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import AssumptionError, ProblemError
@@ -34,7 +35,7 @@ class EngineSession:
     Attributes:
         build: creates the engine of a matrix; None if A is not split into shards.
         leader: whether this process prints and writes files; other processes run the same solve silently.
-        dashboard: the address of Dask's page about the workers, or "".
+        dashboard: the address of Dask's page about the workers, once they are there, or "".
         raise_everywhere: raises an error message of one process on all processes; None if there is only one process.
         engine: the engine, once it is created.
         started: whether the creation of the engine has begun, from where on the engine itself shares errors.
@@ -54,7 +55,7 @@ class EngineSession:
         if len(shape) != 2 or 0 in shape:
             raise ProblemError(f"A has shape {shape}; expected a matrix with at least one row and one column")
         self.started = True
-        self.engine = self.build(A)
+        self.engine = self.build(A if issparse(A) or hasattr(A, "dtype") else np.asarray(A, dtype=float))
         return ShardedCoupling(self.engine)
 
     @contextmanager
@@ -133,24 +134,32 @@ def _mpi(workers: int | None, *_: Any) -> Iterator[EngineSession]:
 def _dask(workers: int | None, scheduler: str | None, certificates: tuple[Any, ...]) -> Iterator[EngineSession]:
     from saddlepoint.parts.sharded import dask_cluster as clusters
     from saddlepoint.parts.sharded.dask import DaskEngine
-    from saddlepoint.parts.sharded.dask_array import rows_from
+    from saddlepoint.parts.sharded.dask_array import rows_from, rows_of
 
     security = clusters.certificates(*certificates) if certificates else None
-    with clusters.connect(scheduler, workers, security) as cluster:
+    with ExitStack() as opened:  # workers are started only when A has been read, so that errors come at once
 
         def build(A: Any) -> Engine:
-            if not isinstance(A, StoredRows | np.memmap):
-                raise ProblemError(
-                    "the dask engine reads A from files that its workers can open; expected .npy, Zarr, HDF5, Parquet, "
-                    "or a folder of such files"
-                )
+            cluster = opened.enter_context(clusters.connect(scheduler, workers, security))
+            session.dashboard = cluster.dashboard
             m, n = A.shape
+            if not isinstance(A, StoredRows | np.memmap):
+                size = A.nnz * (A.dtype.itemsize + 4) if issparse(A) else A.nbytes
+                return DaskEngine(
+                    rows_of(A, even_bounds(m, min(m, max(LEAST_SHARDS, -(-size // SHARD_BYTES))))), cluster
+                )
             wanted = min(m, max(LEAST_SHARDS, -(-A.nbytes // SHARD_BYTES)))
             if isinstance(A, StoredRows):
                 return DaskEngine(rows_from(A.read, A.bounds(wanted), n, A.dtype), cluster)
             return DaskEngine(rows_from(NpyRows(Path(str(A.filename))), even_bounds(m, wanted), n, A.dtype), cluster)
 
-        yield EngineSession(build, dashboard=cluster.dashboard)
+        session = EngineSession(build)
+        yield session
+
+
+def shards(rows: int, size: int) -> int:
+    """The number of shards of a matrix of so many rows and bytes, with the dask engine."""
+    return min(rows, max(LEAST_SHARDS, -(-size // SHARD_BYTES)))
 
 
 class NpyRows:

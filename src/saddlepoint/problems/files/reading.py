@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,23 +66,31 @@ def read_text(path: Path, memory: Memory, expansion: int) -> str:
     """The text of a file in UTF-8, with or without a byte order mark.
 
     Args:
-        path: the file.
+        path: the file; "-" for the standard input.
         memory: the limit against which its bytes are counted.
         expansion: bytes of memory for a byte of the file after it has been parsed.
     """
-    size = file_size(path)
-    memory.take(expansion * size, str(path))
-    try:
-        with path.open("rb") as file:
-            content = file.read(size)
-    except OSError as error:
-        raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
+    if str(path) == "-":
+        content = sys.stdin.buffer.read(memory.room // expansion + 1)
+        memory.take(expansion * len(content), "the standard input")
+    else:
+        content = _file_content(path, memory, expansion)
     if content.startswith(UTF16):
         raise ProblemError(f"{path} is not a text file in UTF-8, as is expected, but in UTF-16; save it again as UTF-8")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ProblemError(f"{path} is not a text file (UTF-8 is expected; byte {error.start} is not)") from None
+
+
+def _file_content(path: Path, memory: Memory, expansion: int) -> bytes:
+    size = file_size(path)
+    memory.take(expansion * size, str(path))
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def _size(count: float) -> str:
