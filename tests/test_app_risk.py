@@ -35,7 +35,7 @@ STRUCTURES = {
     "trend": Norms(SECOND, 0.1, 0.05),
     "norms of rows": Norms(SECOND, 0.1, 0.05, labels=[0, 0, 1, 1, 2, 2, 3, 3]),
 }
-LOSSES = ["logistic", "hinge", "squared", "huber"]
+LOSSES = ["logistic", "smoothed_hinge", "squared", "huber"]
 
 
 def standard(load):
@@ -44,14 +44,14 @@ def standard(load):
 
 
 def estimator(loss, structure=None, **options):
-    if loss in ("logistic", "hinge"):
+    if loss in ("logistic", "smoothed_hinge"):
         return RiskClassifier(loss, structure=structure, **({"width": 0.5} | options))
     return RiskRegressor(loss, structure=structure, **({"delta": 0.5} | options))
 
 
 def data(loss):
     """Ten features of one of scikit-learn's own data sets, and targets of about 1."""
-    if loss in ("logistic", "hinge"):
+    if loss in ("logistic", "smoothed_hinge"):
         X, y = standard(load_breast_cancer)
         return X[:200, :10], y[:200]
     X, t = standard(load_diabetes)
@@ -98,7 +98,7 @@ def test_constants_are_those_of_the_docstring():
     assert (f.mu_x, f.L_x) == pytest.approx((values[0] + 0.05, values[-1] + 0.1))
     assert (f.mu_y, f.L_y) == pytest.approx((1 / (s + 0.2 / 0.05), 1 / s))
     labels = RNG.integers(0, 2, len(D))
-    for loss, curvature in (("logistic", 0.25), ("hinge", 2.0)):
+    for loss, curvature in (("logistic", 0.25), ("smoothed_hinge", 2.0)):
         f = RiskClassifier(loss, l2=0.1, width=0.5, fit_intercept=False).problem(D, labels)
         assert (f.mu_x, f.L_x) == pytest.approx((0.1, 0.1 + curvature * values[-1]))
 
@@ -267,7 +267,7 @@ def reference(loss, structure, X, y, l2, width):
     w, b, extra = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(len(X))
     scores = X @ w + b
     ridge = l2 / 2 * cp.sum_squares(w)
-    if loss in ("logistic", "hinge"):
+    if loss in ("logistic", "smoothed_hinge"):
         margin = cp.multiply(2.0 * y - 1.0, scores)
         ridge += l2 / 2 * b**2
         if loss == "logistic":
@@ -462,19 +462,19 @@ ASYMMETRIC = sparse.csr_array(([1.0], ([0], [1])), shape=(3, 3))
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (RiskClassifier("square"), "loss of RiskClassifier is 'square'; expected 'logistic' or 'hinge'"),
-        (RiskRegressor("hinge"), "loss of RiskRegressor is 'hinge'; expected 'squared' or 'huber'"),
+        (RiskClassifier("square"), "loss of RiskClassifier is 'square'; expected 'logistic', 'hinge' or"),
+        (RiskRegressor("hinge"), "loss of RiskRegressor is 'hinge'; expected one of 'squared', 'huber', 'absolute'"),
         (RiskClassifier(l2=-1.0), "l2 is -1; expected a positive number"),
         (RiskClassifier(l2=0.0), "l2 is 0; expected a positive number"),
         (RiskRegressor(l2="much"), "l2 is 'much'; expected a positive number"),
         (RiskRegressor(l2=np.nan), "l2 is nan; expected a positive number"),
         (RiskClassifier(tol=0.0), "tol is 0; expected a positive number"),
         (RiskClassifier(intercept_scaling=-2.0), "intercept_scaling is -2; expected a positive number"),
-        (RiskClassifier("hinge", width=0.0), "width of SmoothedHinge is 0; expected a positive number"),
+        (RiskClassifier("smoothed_hinge", width=0.0), "width of SmoothedHinge is 0; expected a positive number"),
         (RiskRegressor("huber", delta=-1.0), "delta of Huber is -1; expected"),
         (RiskRegressor(max_seconds=-1.0), "max_seconds is -1.0; expected a positive number"),
         (RiskRegressor(method="magic"), "magic"),
-        (RiskRegressor(structure="graph"), "structure is 'graph'; expected None, Graph, Groups, Squares or Norms"),
+        (RiskRegressor(structure="graph"), "structure is 'graph'; expected None, Graph, Groups, Squares, Norms"),
         (RiskRegressor(structure=Graph([(0, 3)])), "edges of Graph holds 3; expected features from 0 to 2"),
         (RiskRegressor(structure=Graph([(-1, 2)])), "edges of Graph holds -1; expected features from 0 to 2"),
         (RiskRegressor(structure=Graph([(0, 1, 2)])), "edges of Graph has shape .1, 3.; expected two columns"),
@@ -493,7 +493,6 @@ ASYMMETRIC = sparse.csr_array(([1.0], ([0], [1])), shape=(3, 3))
         (RiskRegressor(structure=Groups([[0], [1, 3]])), "group 1 of Groups holds 3; expected features from 0 to 2"),
         (RiskRegressor(structure=Groups([[1, 1]])), "group 0 of Groups names a feature twice; expected each once"),
         (RiskRegressor(structure=Groups([["a"]])), "group 0 of Groups holds <U1; expected the numbers of features"),
-        (RiskRegressor(structure=Groups([[0]], width=0.0)), "width of the structure is 0; expected a positive number"),
         (RiskRegressor(structure=Groups([[0]], strength=-1)), "strength is -1; expected a positive number"),
         (RiskRegressor(structure=Squares(np.eye(2))), "K of the structure has 2 columns; expected .* feature, 3"),
         (RiskRegressor(structure=Squares([[np.nan, 0, 0]])), "K of the structure has a nan"),

@@ -226,7 +226,7 @@ def test_huber_loss(centre, kind):
 
 def slope_and_bend(loss, margin):
     """The first two derivatives of the loss of a classifier at a margin: exact for hinge, to 60 digits for logistic."""
-    if loss == "hinge":
+    if loss == "smoothed_hinge":
         inside = 0 < 1 - margin < 1
         return (margin - 1 if inside else Fraction(-int(margin <= 0))), Fraction(int(inside))
     with localcontext(prec=60):
@@ -260,7 +260,7 @@ def classifier_truth(loss, X, signs, l2, strength, near):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("loss", ["logistic", "smoothed_hinge"])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("centre", [0.0, 1e7])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

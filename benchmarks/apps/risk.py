@@ -53,8 +53,8 @@ def tasks(quick: bool) -> dict[str, tuple[Any, Any, Array]]:
             digits / 16,
             digit == 8,
         ),
-        "hinge and overlapping groups, breast cancer 569 x 30": (
-            RiskClassifier("hinge", l2=1e-2, structure=Groups(cancer_groups(), 0.02)),
+        "smoothed hinge and overlapping groups, breast cancer 569 x 30": (
+            RiskClassifier("smoothed_hinge", l2=1e-2, structure=Groups(cancer_groups(), 0.02)),
             cancer,
             benign,
         ),

@@ -144,7 +144,7 @@ def classifier(rng: Generator) -> Iterator[Claim]:
     n, strength = X.shape[1], 2.0 ** int(rng.integers(-6, 7))  # 1/strength is a float
     chain = [(i, i + 1) for i in range(n - 1)] if rng.random() < 0.5 else []
     model = RiskClassifier(
-        "hinge" if hinge else "logistic",
+        "smoothed_hinge" if hinge else "logistic",
         l2,
         structure=Graph(chain, strength) if chain else None,
         fit_intercept=intercept,

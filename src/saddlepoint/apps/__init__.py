@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from saddlepoint.apps.programs.program import QuadraticProgram
     from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
     from saddlepoint.apps.robust_least_squares import RobustLeastSquares
-    from saddlepoint.apps.structure import Graph, Groups, Norms, Squares
+    from saddlepoint.apps.structure import Fused, Graph, Groups, Norms, Squares
     from saddlepoint.apps.total_variation import TotalVariation
 
 _HOMES = {
@@ -32,6 +32,7 @@ _HOMES = {
     "CoupledCosts": "coupled_costs",
     "EqualityConstrained": "equality_constrained",
     "ExtensiveGame": "extensive_game",
+    "Fused": "structure",
     "Graph": "structure",
     "Groups": "structure",
     "MatrixGame": "matrix_game",
@@ -52,6 +53,7 @@ __all__ = [
     "CoupledCosts",
     "EqualityConstrained",
     "ExtensiveGame",
+    "Fused",
     "Graph",
     "Groups",
     "MatrixGame",

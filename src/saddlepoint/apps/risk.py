@@ -1,12 +1,14 @@
 r"""Regularised empirical risk minimisation: sparse weights, weights that are not negative, structures on the features.
 
-Problem:    min_w (1/N) sum_i loss(d_i'w, t_i) + l2/2 |w|^2 + l1 |w|_1 + phi(K w), where w >= 0 may be asked for, and
-            phi(K .) is not separable and has no cheap prox: neighbours in a graph, groups that overlap, differences
-            (see ``structure``).
+Problem:    min_w (1/N) sum_i loss(d_i'w, t_i) + l2/2 |w|^2 + l1 |w|_1 + sum_G weight_G |w_G| + phi(K w), where w >= 0
+            may be asked for, the groups G are disjoint, and phi(K .) is not separable and has no cheap prox: neighbours
+            in a graph, groups that overlap, differences (see ``structure``).
 Saddle:     phi(K w) = max_y <K w, y> - phi*(y), hence min_w max_y g(w) + <w, K'y> - h(y) with the risk and l2/2 |w|^2
-            as g, A = K' and h = phi*; l1 |w|_1 and w >= 0 are simple terms of g. Without a structure, A is zero.
+            as g, A = K' and h = phi*; l1 |w|_1, w >= 0 and the groups are simple terms of g. Without a structure, A is
+            zero. A loss that is not smooth is the maximum itself: hinge, absolute, quantile and epsilon-insensitive
+            loss are max_y y r - epsilon |y| over an interval, and A = D' (see ``linear_model``).
 Constants:  loss'' lies between c and C, and lambda are the eigenvalues of D'D/N (lambda_min taken as 0 if D is sparse):
-            squared c = C = 1,   huber c = 0, C = 1,   logistic c = 0, C = 1/4,   hinge c = 0, C = 1/width;
+            squared c = C = 1,   huber c = 0, C = 1,   logistic c = 0, C = 1/4,   smoothed hinge c = 0, C = 1/width;
             L_x = C lambda_max + l2 and mu_x = c lambda_min + l2, or l2/2 in place of l2 in mu_x where phi is made of
             norms; mu_y and L_y are those of phi*, and |A| = |K|.
 Reference:  Y. Zhang and L. Xiao, Stochastic primal-dual coordinate method for regularized empirical risk minimization,
@@ -16,118 +18,39 @@ Reference:  Y. Zhang and L. Xiao, Stochastic primal-dual coordinate method for r
 from __future__ import annotations
 
 import math
-import time
-import warnings
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, hstack, issparse
 from scipy.special import log_expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_X_y, validate_data
 
 from saddlepoint.apps.centred import Centred, centred
-from saddlepoint.apps.forming import EPS, UP, formed
+from saddlepoint.apps.forming import EPS, UP, FormedCoupling, formed
+from saddlepoint.apps.linear_model import CHECKS, LinearModel
 from saddlepoint.apps.structure import Structure, not_negative, positive
-from saddlepoint.apps.working_set import few_features
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.methods import Method
-from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
 from saddlepoint.parts.simple import L1Box
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.result import Result
-from saddlepoint.solving.solve import solve
 
-CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # options of scikit-learn's input checks
-
-
-class _Linear(BaseEstimator):  # type: ignore[misc]
-    """Common parts of both estimators: the saddle problem of a loss, its solution, and scores."""
-
-    l2: float
-    l1: float
-    positive: bool
-    structure: Structure | None
-    fit_intercept: bool
-    intercept_scaling: float
-    tol: float
-    method: str | Method
-    max_seconds: float | None
-
-    def _saddle(self, risk: Smooth, n_features: int) -> Saddle:
-        """The problem of a risk in the weights of the features and, with an intercept, of the constant."""
-        l2 = positive(self.l2, "l2")
-        size = risk.dim
-        assert size is not None
-        if self.structure is None:
-            return Saddle(self._with_term(risk + Quadratic(l2), n_features), Quadratic(1.0), np.zeros((size, 1)))
-        if not isinstance(self.structure, Structure):
-            raise ProblemError(f"structure is {self.structure!r}; expected None, Graph, Groups, Squares or Norms")
-        K = self.structure.matrix(n_features)
-        K.resize((K.shape[0], size))  # the structure does not include the constant
-        ridge, h = self.structure.split(K, l2)
-        return Saddle(self._with_term(risk + ridge, n_features), h, self.structure.coupling(K))
-
-    def _with_term(self, g: Smooth, n_features: int) -> Smooth:
-        assert g.dim is not None
-        l1 = not_negative(self.l1, "l1")
-        return g + self._l1_box(np.arange(g.dim), n_features) if l1 > 0.0 or self.positive else g
-
-    def _l1_box(self, weights: Array, n_features: int) -> L1Box:
-        """The simple term of the weights with the given numbers; the constant has none."""
-        feature = weights < n_features
-        return L1Box(np.where(feature, self.l1, 0.0), np.where(feature & bool(self.positive), 0.0, -math.inf))
-
-    def _solve(
-        self, f: Saddle, D: Coupling, risk: Callable[[Any], Smooth], n_features: int, scale: float, name: str
-    ) -> Result:
-        """The solution with decision values that are, in root mean square, within tol times ``scale``."""
-        began = time.monotonic()
-        unit = scale * math.sqrt(D.shape[0]) / D.norm if D.norm > 0.0 else scale
-        tol, left, start = positive(self.tol, "tol") * unit, self.max_seconds, None
-        has_matrix = isinstance(D, DenseCoupling | SparseCoupling)
-        if self.structure is None and self.l1 > 0.0 and has_matrix:
-            term = partial(self._l1_box, n_features=n_features)
-            start = few_features(f.g, D.matrix(), risk, term, float(self.l2), tol, self.max_seconds)
-            left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
-        result = solve(f, start, method=self.method, tol=tol, max_seconds=left)
-        if not result.solved:
-            warnings.warn(f"{name} is not solved: {result.message}", ConvergenceWarning, stacklevel=3)
-        return result
-
-    def _with_constant(self, X: Any) -> Any:
-        """X, and a column of ``intercept_scaling`` if there is to be an intercept."""
-        if not self.fit_intercept:
-            return X
-        column = np.full((X.shape[0], 1), positive(self.intercept_scaling, "intercept_scaling"))
-        return hstack((X, csr_array(column)), format="csr") if issparse(X) else np.hstack((X, column))
-
-    def _scores(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X = validate_data(self, X, **CHECKS, reset=False)
-        return np.asarray(X @ self.coef_.T + self.intercept_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+EXACT = ("absolute", "quantile", "epsilon_insensitive")  # losses of RiskRegressor that are not smooth
 
 
 def _is_logistic(self: RiskClassifier) -> bool:
     return self.loss == "logistic"
 
 
-class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
-    """A linear classifier: logistic or smoothed hinge loss, l2, l1, nonnegativity, and a structure on the features.
+class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
+    """A linear classifier: logistic or hinge loss, l2, l1, nonnegativity, groups, and a structure on the features.
 
     (1/N) sum_i loss(s_i (x_i'w + b)) + l2/2 (|w|^2 + (b/intercept_scaling)^2) + l1 |w|_1 + phi(K w) is minimised, with
     s_i = +1 or -1. The docstring of this module has the saddle form and its constants. The intercept b is the weight of
@@ -137,17 +60,22 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     about the numbers as they were given, which enter the problem unchanged.
 
     Args:
-        loss: "logistic", log(1 + exp(-s)); or "hinge", max(0, 1 - s) rounded over ``width``.
+        loss: "logistic", log(1 + exp(-s)); "hinge", max(0, 1 - s), the support vector machine; or "smoothed_hinge",
+            which is rounded over ``width``. A structure needs one of the smooth ones.
         l2: the multiple of |w|^2/2, positive. Without a structure this is scikit-learn's C = 1/(N l2).
         l1: the multiple of |w|_1; with it, most weights are exactly zero. scikit-learn's ``LogisticRegression`` has
             l1 = l1_ratio/(N C) and l2 = (1 - l1_ratio)/(N C). The intercept is not part of |w|_1.
         positive: whether the weights must not be negative; the intercept may be.
-        structure: None, Graph, Groups, Squares or Norms.
+        groups: disjoint groups of features: a label for each feature, or lists of features. The features of a group
+            are used or left out together: group_weight |w_G| is added for each group, the group lasso, exactly.
+        group_weight: one number, or one for each group in the order of the lists or of the sorted labels.
+        structure: None, Graph, Groups, Squares, Norms or Fused.
         fit_intercept: whether there is an intercept.
         intercept_scaling: the value of the constant feature.
         width: the width of the rounding of the hinge, which is a parabola for 1 - width <= s <= 1.
         tol: how accurate the decision values of the training data are to be, in root mean square. The run ends when the
-            certified |w - w*| + |y - y*| is at most tol sqrt(N)/|D|, D being the data with the constant feature.
+            certified |w - w*| + |y - y*| is at most tol sqrt(N)/|D|, D being the data with the constant feature. With
+            the hinge loss or a structure with width=0 it is |w - w*| alone.
         method: a name that ``sp.solve`` knows, a ``Method``, or "auto".
         max_seconds: wall-clock limit of each problem; there is a ConvergenceWarning if it was too short.
 
@@ -172,6 +100,8 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         *,
         l1: float = 0.0,
         positive: bool = False,
+        groups: Any = None,
+        group_weight: Any = 0.1,
         structure: Structure | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -184,6 +114,8 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         self.l2 = l2
         self.l1 = l1
         self.positive = positive
+        self.groups = groups
+        self.group_weight = group_weight
         self.structure = structure
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
@@ -200,7 +132,7 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
             label = classes[-1]
         elif label not in classes:
             raise ProblemError(f"label is {label!r}; expected one of {', '.join(map(repr, classes))}")
-        return self._saddle(self._risk(as_coupling(self._with_constant(X)), y == label), X.shape[1])
+        return self._problem(as_coupling(self._with_constant(X)), y == label, X.shape[1])
 
     def fit(self, X: Any, y: Any) -> RiskClassifier:
         """Learn from samples X, an array or a SciPy sparse matrix, with labels y."""
@@ -209,8 +141,8 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         D = as_coupling(self._with_constant(X))
         results = []
         for label in self.classes_[1:] if len(self.classes_) == 2 else self.classes_:
-            risk = partial(self._risk, positives=y == label)
-            f = self._saddle(risk(D), X.shape[1])
+            f = self._problem(D, y == label, X.shape[1])
+            risk = None if self.loss == "hinge" else partial(self._risk, positives=y == label)
             results.append(self._solve(f, D, risk, X.shape[1], 1.0, f"the problem of class {label}"))
         weights = np.stack([result.x for result in results])
         self.coef_ = weights[:, : X.shape[1]]
@@ -237,39 +169,59 @@ class RiskClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         each = np.stack((-scores, scores), axis=1) if scores.ndim == 1 else scores
         return np.asarray(softmax(log_expit(each), axis=1))
 
+    def _problem(self, D: Coupling, positives: Array, n_features: int) -> Saddle:
+        """The problem of the given samples against the others.
+
+        The hinge loss of a margin m = s d'w is max_u u (1 - m), 0 <= u <= 1. With y = -s u it is y d'w - s y, where y
+        is from -1 to 0 if s = 1, and from 0 to 1 if s = -1.
+        """
+        if self.loss != "hinge":
+            return self._saddle(self._risk(D, positives), n_features)
+        q = L1Box(0.0, np.where(positives, -1.0, 0.0), np.where(positives, 0.0, 1.0))
+        return self._exact_saddle(D.T, Quadratic(0.0, np.where(positives, 1.0, -1.0)), q, n_features)
+
     def _risk(self, D: Any, positives: Array) -> Smooth:
         signs = np.where(positives, 1.0, -1.0)
         if self.loss == "logistic":
             return Logistic(D, signs)
-        if self.loss == "hinge":
+        if self.loss == "smoothed_hinge":
             return SmoothedHinge(D, signs, width=self.width)
-        raise ProblemError(f"loss of RiskClassifier is {self.loss!r}; expected 'logistic' or 'hinge'")
+        raise ProblemError(f"loss of RiskClassifier is {self.loss!r}; expected 'logistic', 'hinge' or 'smoothed_hinge'")
 
 
-class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
-    """Linear regression: squared or Huber loss, l2, l1, nonnegativity, and a structure on the features.
+class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
+    """Linear regression with a choice of losses, l2, l1, nonnegativity, groups, and a structure on the features.
 
     (1/N) sum_i loss(x_i'w + b - t_i) + l2/2 |w|^2 + l1 |w|_1 + phi(K w) is minimised; the docstring of this module has
     the saddle form and its constants. With an intercept, features and targets are centred first. The certificate is
     about the numbers as they were given and their exact means: what rounding changes when the data are centred is part
     of it, and large means cost no accuracy. For the squared loss b is then mean(t) - mean(x)'w, free of any penalty.
-    For Huber's loss it is that plus a correction, the weight of a feature of constant value. The correction takes part
-    in l2, because a certificate needs strong convexity in all variables: l2/2 (correction / intercept_scaling)^2 is
-    added. The structure does not include the intercept.
+    For the other losses it is that plus a correction, the weight of a feature of constant value. The correction takes
+    part in l2, because a certificate needs strong convexity in all variables: l2/2 (correction / intercept_scaling)^2
+    is added. The structure does not include the intercept.
 
     Args:
-        loss: "squared", r^2/2; or "huber", r^2/2 where |r| <= delta and delta |r| - delta^2/2 beyond.
+        loss: "squared", r^2/2; "huber", r^2/2 where |r| <= delta and delta |r| - delta^2/2 beyond;
+            "absolute", |r|; "quantile", quantile r^- + (1 - quantile) r^+ with the negative and positive parts of
+            r = prediction - target; or "epsilon_insensitive", max(0, |r| - epsilon), support vector regression. The
+            last three are exact, and need structure=None.
         l2: the multiple of |w|^2/2, positive. With squared loss and no structure this is Ridge's alpha = N l2.
         l1: the multiple of |w|_1; with it, most weights are exactly zero. scikit-learn's ``ElasticNet`` has
             l1 = alpha l1_ratio and l2 = alpha (1 - l1_ratio).
         positive: whether the weights must not be negative.
-        structure: None, Graph, Groups, Squares or Norms.
+        groups: disjoint groups of features: a label for each feature, or lists of features. The features of a group
+            are used or left out together: group_weight |w_G| is added for each group, the group lasso, exactly.
+        group_weight: one number, or one for each group in the order of the lists or of the sorted labels.
+        structure: None, Graph, Groups, Squares, Norms or Fused.
         fit_intercept: whether there is an intercept.
-        intercept_scaling: the value of the constant feature, for Huber's loss.
+        intercept_scaling: the value of the constant feature, for all but the squared loss.
         delta: the threshold of Huber's loss, in the unit of the targets.
+        quantile: which quantile the quantile loss is to predict, between 0 and 1; 1 - quantile as float64 rounds it.
+        epsilon: residuals below this do not count, in the unit of the targets.
         tol: how accurate the fitted values are to be, in root mean square and in standard deviations of the targets
             (in their root mean square without an intercept). The run ends when the certified |w - w*| + |y - y*| is at
-            most tol deviation sqrt(N)/|D|, D being the data as they enter.
+            most tol deviation sqrt(N)/|D|, D being the data as they enter. With an exact loss or a structure with
+            width=0 it is |w - w*| alone.
         method: a name that ``sp.solve`` knows, a ``Method``, or "auto".
         max_seconds: wall-clock limit; there is a ConvergenceWarning if it was too short.
 
@@ -292,10 +244,14 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
         *,
         l1: float = 0.0,
         positive: bool = False,
+        groups: Any = None,
+        group_weight: Any = 0.1,
         structure: Structure | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         delta: float = 1.0,
+        quantile: float = 0.5,
+        epsilon: float = 0.1,
         tol: float = 1e-6,
         method: str | Method = "auto",
         max_seconds: float | None = None,
@@ -304,10 +260,14 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
         self.l2 = l2
         self.l1 = l1
         self.positive = positive
+        self.groups = groups
+        self.group_weight = group_weight
         self.structure = structure
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.delta = delta
+        self.quantile = quantile
+        self.epsilon = epsilon
         self.tol = tol
         self.method = method
         self.max_seconds = max_seconds
@@ -315,15 +275,15 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
     def problem(self, X: Any, y: Any) -> Saddle:
         """The saddle problem of these data."""
         X, y = check_X_y(X, y, **CHECKS, y_numeric=True)
-        return self._saddle(self._risk(self._data(X, y)), X.shape[1])
+        return self._problem(self._data(X, y), X.shape[1])
 
     def fit(self, X: Any, y: Any) -> RiskRegressor:
         """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
         X, y = validate_data(self, X, y, **CHECKS, y_numeric=True)
         data = self._data(X, y)
         scale = norm(data.t) / math.sqrt(data.t.shape[0])
-        f = self._saddle(self._risk(data), X.shape[1])
-        risk = partial(self._loss, t=data.t)
+        f = self._problem(data, X.shape[1])
+        risk = None if self.loss in EXACT else partial(self._loss, t=data.t)
         self.result_ = self._solve(f, data.D, risk, X.shape[1], scale if scale > 0.0 else 1.0, "the problem")
         self.certificate_ = self.result_.certificate
         self.n_iter_ = self.result_.iterations
@@ -341,10 +301,26 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
         y = y.astype(np.float64)
         if not self.fit_intercept:
             return Data(as_coupling(X), y, np.zeros(X.shape[1]), 0.0)
-        constant = positive(self.intercept_scaling, "intercept_scaling") if self.loss == "huber" else None
+        constant = None if self.loss == "squared" else positive(self.intercept_scaling, "intercept_scaling")
         features, targets = centred(X, constant=constant), centred(y[:, None])
         t = targets.D.matrix()[:, 0]
         return Data(features.D, t, features.means, float(targets.means[0]), features, targets)
+
+    def _problem(self, data: Data, n_features: int) -> Saddle:
+        if self.loss not in EXACT:
+            return self._saddle(self._risk(data), n_features)
+        return self._exact_saddle(data.transposed(), data.linear(), self._interval(), n_features)
+
+    def _interval(self) -> L1Box:
+        """The term of y, for residuals r = d'w - t of an exact loss max_y y r - epsilon |y|."""
+        if self.loss == "epsilon_insensitive":
+            return L1Box(not_negative(self.epsilon, "epsilon"), -1.0, 1.0)
+        if self.loss == "absolute":
+            return L1Box(0.0, -1.0, 1.0)
+        quantile = positive(self.quantile, "quantile")
+        if quantile >= 1.0:
+            raise ProblemError(f"quantile is {quantile:g}; expected a number between 0 and 1")
+        return L1Box(0.0, -quantile, 1.0 - quantile)
 
     def _loss(self, D: Any, t: Array) -> Smooth:
         """The risk of data as they are."""
@@ -352,7 +328,8 @@ class RiskRegressor(RegressorMixin, _Linear):  # type: ignore[misc]
             return LeastSquares(D, t)
         if self.loss == "huber":
             return Huber(D, t, delta=self.delta)
-        raise ProblemError(f"loss of RiskRegressor is {self.loss!r}; expected 'squared' or 'huber'")
+        known = ", ".join(map(repr, ("squared", "huber", *EXACT)))
+        raise ProblemError(f"loss of RiskRegressor is {self.loss!r}; expected one of {known}")
 
     def _risk(self, data: Data) -> Smooth:
         risk = self._loss(data.D, data.t)
@@ -374,6 +351,20 @@ class Data(NamedTuple):
     t_mean: float
     features: Centred | None = None
     targets: Centred | None = None
+
+    def transposed(self) -> Coupling:
+        """D', with bounds on its errors."""
+        return (
+            self.D.T if self.features is None else FormedCoupling(self.D.T, ColumnErrors(self.features.errors, self.D))
+        )
+
+    def linear(self) -> Smooth:
+        """t'y, with bounds on the errors of t."""
+        h = Quadratic(0.0, self.t)
+        if self.targets is None:
+            return h
+        off = UP * float(self.targets.errors[0])
+        return formed(h, lambda y: np.full(y.shape, off))
 
     def formed_risk(self, risk: Smooth) -> Smooth:
         """The risk of D and t, with bounds that refer to the exact means.
@@ -402,6 +393,30 @@ class Data(NamedTuple):
         # The singular values of D are wrong by at most the Frobenius norm of its error.
         least = max(math.sqrt(N * risk.mu) * (1.0 - 8.0 * EPS) - UP * norm(errors), 0.0)
         return formed(risk, error, mu=least * least / N * (1.0 - 8.0 * EPS))
+
+
+class ColumnErrors:
+    """Bounds on the entries of the transpose of an error E of D, of whose columns only the norms are bounded.
+
+    Args:
+        errors: the bounds on the norms of the columns of E.
+        D: the matrix that has the error.
+        transposed: whether this is E' (a row for each column of D) or E.
+    """
+
+    def __init__(self, errors: Array, D: Coupling, transposed: bool = True) -> None:
+        self.errors, self.D, self.transposed = errors, D, transposed
+
+    @property
+    def T(self) -> ColumnErrors:
+        """The bounds on the entries of the transpose."""
+        return ColumnErrors(self.errors, self.D, not self.transposed)
+
+    def __matmul__(self, v: Array) -> Array:
+        """Bounds on the entries of the product with a vector whose entries are at most those of v."""
+        if self.transposed:
+            return np.asarray(self.errors * norm(v))
+        return np.full(self.D.shape[0], inner(self.errors, v))
 
 
 def _classes(y: Array) -> Array:

@@ -29,6 +29,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic, Smooth
+from saddlepoint.parts.simple import Box, GroupBalls, Simple
 
 
 class Structure(BaseEstimator, ABC):  # type: ignore[misc]
@@ -112,7 +113,7 @@ class Norms(Structure):
         K: a matrix, dense or sparse, with a column for each feature.
         strength: the factor of the norms.
         width: below this norm the penalty is quadratic; it is at most strength width/2 below the sum of norms for each
-            group.
+            group. 0 for norms as they are: then the distance of w is proven by the duality gap.
         labels: the group of each row of K, as any numbers; None makes each row a group.
     """
 
@@ -141,6 +142,18 @@ class Norms(Structure):
         strength, width = positive(self.strength, "strength"), positive(self.width, "width of the structure")
         return ridge, GroupHuber(self._row_labels(K.shape[0]), strength, width, s).conjugate()
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the norms are not rounded, so that the conjugate is the constraint that y is in balls."""
+        return not_negative(self.width, "width of the structure") == 0.0
+
+    def balls(self, K: Any) -> Simple:
+        """The conjugate of exact norms: a ball of the radius ``strength`` for each group of rows of K."""
+        strength, labels = positive(self.strength, "strength"), self._row_labels(K.shape[0])
+        if np.unique(labels).size == len(labels):
+            return Box(-strength, strength)
+        return GroupBalls(labels, strength)
+
     def _row_labels(self, rows: int) -> Any:
         if self.labels is None:
             return np.arange(rows)
@@ -158,7 +171,8 @@ class Groups(Norms):
         groups: lists of features; a feature may be in several of them, or in none.
         strength: the factor of the norms.
         width: below this norm the penalty is quadratic; it is at most strength width/2 below the group lasso's for each
-            group.
+            group. 0 for norms as they are. If the groups do not overlap, ``groups=`` of the estimators is simpler and
+            much faster.
     """
 
     def __init__(self, groups: Any, strength: float = 1.0, width: float = 1e-2) -> None:
@@ -190,6 +204,63 @@ class Groups(Norms):
     def _row_labels(self, rows: int) -> Any:
         sizes = [len(group) for group in self.groups]
         return np.repeat(np.arange(len(sizes)), sizes)
+
+
+class Fused(Norms):
+    """strength sum over edges (i, j) of |w_i - w_j|, exactly: neighbours get equal weights. This is the fused lasso.
+
+    Args:
+        strength: the factor of the sum.
+        edges: pairs (i, j) of features, an array with two columns; None for each feature and the next one.
+    """
+
+    def __init__(self, strength: float = 1.0, edges: Any = None) -> None:
+        self.strength = strength
+        self.edges = edges
+
+    width = 0.0
+    labels = None
+
+    def matrix(self, n_features: int) -> Any:
+        """The differences along the edges."""
+        features = np.arange(n_features)
+        edges = np.stack((features[:-1], features[1:]), axis=1) if self.edges is None else self.edges
+        i, j, _ = _pairs(edges, n_features)
+        if not i.size:
+            raise ProblemError("Fused has no edges; expected at least one pair of features, or structure=None")
+        rows, ones = np.arange(i.size), np.ones(i.size)
+        entries = (np.concatenate((ones, -ones)), (np.concatenate((rows, rows)), np.concatenate((i, j))))
+        return coo_array(entries, shape=(i.size, n_features)).tocsr()
+
+
+def disjoint_groups(groups: Any, n_features: int) -> list[list[int]]:
+    """Lists of features without common ones, from such lists or from a label for each feature."""
+    if not np.iterable(groups) or isinstance(groups, str):
+        raise ProblemError(f"groups is {groups!r}; expected a label for each feature, or lists of features")
+    parts = list(groups)
+    if not any(np.iterable(part) and not isinstance(part, str) for part in parts):
+        if len(parts) != n_features:
+            raise ProblemError(f"groups has {len(parts)} labels; expected one for each of the {n_features} features")
+        labels = np.asarray(parts)
+        return [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
+    seen = np.full(n_features, -1)
+    found = []
+    for number, part in enumerate(parts):
+        indices = _features(part, f"group {number} of groups", n_features)
+        if indices.ndim != 1 or not indices.size:
+            raise ProblemError(f"group {number} of groups is {part!r}; expected a list of one feature or more")
+        taken = indices[seen[indices] >= 0]
+        if taken.size or np.unique(indices).size < indices.size:
+            other = f"groups {seen[taken[0]]} and {number}" if taken.size else f"group {number} twice"
+            raise ProblemError(
+                f"a feature is in {other}; expected groups without common features. For groups that overlap, use "
+                "structure=Groups(groups, strength, width=0)"
+            )
+        seen[indices] = number
+        found.append(indices.tolist())
+    if not found:
+        raise ProblemError("groups is empty; expected one list of features at least, or groups=None")
+    return found
 
 
 def positive(value: Any, name: str) -> float:

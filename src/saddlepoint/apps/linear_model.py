@@ -1,0 +1,217 @@
+r"""What the linear estimators have in common: the saddle problem of a loss and its penalties, its solution, and scores.
+
+Smooth losses:   the risk and l2/2 |w|^2 are g, the structure is h, and tol is a distance |w - w*| + |y - y*|.
+Exact losses:    a loss max_y y r - q(y) over an interval, with r = d_i'w - t_i, is what y maximises: A = D', and h(y)
+                 is t'y plus q. So that the intervals do not depend on N, the objective is multiplied by N. Then
+                 mu_y = 0, and |w - w*| is proven by the duality gap or by the face of the solution.
+Terms of w:      l1 |w|_1, bounds, and norms of disjoint groups of weights are simple terms of g.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, hstack, issparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from saddlepoint.apps.forming import EPS, UP, formed
+from saddlepoint.apps.piecewise_linear import PiecewiseLinear
+from saddlepoint.apps.structure import Norms, Structure, disjoint_groups, not_negative, positive
+from saddlepoint.apps.working_set import few_features
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.directed import mul_down
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.methods import Method
+from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling
+from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.simple import Groups, L1Box, Simple
+from saddlepoint.problems.face import distance_on_face
+from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.result import Result, Status
+from saddlepoint.solving.solve import solve
+
+CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # options of scikit-learn's input checks
+HESSIANS = 2000  # up to this many weights, Hessians of g are factorised
+
+
+class LinearModel(BaseEstimator):  # type: ignore[misc]
+    """Common parts of the estimators."""
+
+    loss: str
+    l2: float
+    l1: float
+    positive: bool
+    groups: Any
+    group_weight: Any
+    structure: Structure | None
+    fit_intercept: bool
+    intercept_scaling: float
+    tol: float
+    method: str | Method
+    max_seconds: float | None
+
+    # -- problems ------------------------------------------------------------------------------------------------------
+
+    def _saddle(self, risk: Smooth, n_features: int) -> Saddle:
+        """The problem of a smooth risk in the weights of the features and, with an intercept, of the constant."""
+        l2 = positive(self.l2, "l2")
+        size = risk.dim
+        assert size is not None
+        term = self._term(size, n_features)
+        if self.structure is None:
+            return Saddle(_sum(risk + Quadratic(l2), term), Quadratic(1.0), np.zeros((size, 1)))
+        if not isinstance(self.structure, Structure):
+            raise ProblemError(
+                f"structure is {self.structure!r}; expected None, Graph, Groups, Squares, Norms or Fused"
+            )
+        K = self.structure.matrix(n_features)
+        K.resize((K.shape[0], size))  # the structure does not include the constant
+        if isinstance(self.structure, Norms) and self.structure.is_exact:
+            return Saddle(_sum(risk + Quadratic(l2), term), self.structure.balls(K), self.structure.coupling(K))
+        ridge, h = self.structure.split(K, l2)
+        return Saddle(_sum(risk + ridge, term), h, self.structure.coupling(K))
+
+    def _exact_saddle(self, A: Coupling, h: Smooth, q: L1Box, n_features: int) -> Saddle:
+        """The problem of an exact loss: h is linear and q its interval; A' has a row for each sample.
+
+        Products of N with the weights of the penalties are rounded. For the penalties as they were given, gradients and
+        subgradients differ by at most EPS times N (l2 |w_i| + l1 + weight of the group) in entry i.
+        """
+        if self.structure is not None:
+            raise ProblemError(
+                f"structure is {self.structure!r}, but the loss {self.loss!r} is not smooth; expected structure=None "
+                "with it, or a smooth loss"
+            )
+        N, l2 = A.shape[1], positive(self.l2, "l2")
+        term = self._term(A.shape[0], n_features, float(N))
+        weights = float(N) * (not_negative(self.l1, "l1") + (0.0 if self.groups is None else np.max(self.group_weight)))
+        error = partial(_penalty_error, N * l2, weights)
+        rho = Quadratic(N * l2)
+        ridge = formed(rho, error, mu=mul_down(N, l2), L=UP * rho.L).replace(dim=A.shape[0], trusted=True)
+        return Saddle(_sum(ridge, term), h + q, A)
+
+    def _term(self, size: int, n_features: int, factor: float = 1.0) -> Simple | None:
+        """The simple term of all weights, times a factor; None if there is none."""
+        l1 = not_negative(self.l1, "l1")
+        term: Simple | None = self._l1_box(np.arange(size), n_features, factor) if l1 > 0.0 or self.positive else None
+        if self.groups is None:
+            return term
+        if self.positive:
+            raise ProblemError("positive=True with groups; expected one of the two: the prox of their sum is not known")
+        lists = disjoint_groups(self.groups, n_features)
+        weights = factor * self._group_weights(len(lists))
+        if not any(size - 1 in part for part in lists):  # the last weight says how many there are
+            lists, weights = [*lists, [size - 1]], np.append(weights, 0.0)
+        norms = Groups(lists, weights)
+        return norms if term is None else norms + term
+
+    def _group_weights(self, groups: int) -> Array:
+        given = np.asarray(self.group_weight)
+        fits = given.dtype.kind in "fiu" and given.shape in ((), (groups,))
+        if not fits or not (np.isfinite(given).all() and (given >= 0.0).all()):
+            raise ProblemError(
+                f"group_weight is {self.group_weight!r}; expected a number that is not negative, or one for each of "
+                f"the {groups} groups"
+            )
+        return np.broadcast_to(given.astype(np.float64), groups)
+
+    def _l1_box(self, weights: Array, n_features: int, factor: float = 1.0) -> L1Box:
+        """The simple term of the weights with the given numbers; the constant has none."""
+        feature = weights < n_features
+        return L1Box(np.where(feature, factor * self.l1, 0.0), np.where(feature & bool(self.positive), 0.0, -math.inf))
+
+    # -- solutions -----------------------------------------------------------------------------------------------------
+
+    def _solve(
+        self, f: Saddle, D: Coupling, risk: Callable[[Any], Smooth] | None, n_features: int, scale: float, name: str
+    ) -> Result:
+        """The solution with decision values that are, in root mean square, within tol times ``scale``.
+
+        Args:
+            f: the problem.
+            D: the data.
+            risk: the risk of the data in some columns of D; None for an exact loss.
+            n_features: how many weights are not that of the constant.
+            scale: the unit of the decision values.
+            name: what the problem is called in a warning.
+        """
+        unit = scale * math.sqrt(D.shape[0]) / D.norm if D.norm > 0.0 else scale
+        tol = positive(self.tol, "tol") * unit
+        if f.mu_y == 0.0:
+            result = self._solve_by_gap(f, tol, None if risk is not None else D.shape[0] * float(self.l2))
+        else:
+            result = self._solve_by_distance(f, D, risk, n_features, tol)
+        if not result.solved:
+            warnings.warn(f"{name} is not solved: {result.message}", ConvergenceWarning, stacklevel=3)
+        return result
+
+    def _solve_by_distance(
+        self, f: Saddle, D: Coupling, risk: Callable[[Any], Smooth] | None, n_features: int, tol: float
+    ) -> Result:
+        began, left, start = time.monotonic(), self.max_seconds, None
+        has_matrix = isinstance(D, DenseCoupling | SparseCoupling)
+        if self.structure is None and self.groups is None and self.l1 > 0.0 and has_matrix and risk is not None:
+            term = partial(self._l1_box, n_features=n_features)
+            start = few_features(f.g, D.matrix(), risk, term, float(self.l2), tol, self.max_seconds)
+            left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
+        return solve(f, start, method=self.method, tol=tol, max_seconds=left)
+
+    def _solve_by_gap(self, f: Saddle, tol: float, ridge: float | None) -> Result:
+        """The solution where y is not strongly concave; it is solved if |w - w*| <= tol is proven."""
+        began, left = time.monotonic(), self.max_seconds
+        start: tuple[Any, Any] = (None, None)
+        gap = 0.5 * f.mu_x * tol * tol * (1.0 - 1e-12)
+        if _has_newton(f, ridge):
+            start = PiecewiseLinear(f, ridge).start(0.5 * tol, left)
+            proof = f.certificate(*start, gap=gap)
+            if distance_on_face(f, *start, proof) <= tol:  # a larger gap is enough, because the face proves the rest
+                gap = max(gap, UP * proof.gap)
+            left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
+        result = solve(f, *start, method=self.method, gap=gap, max_seconds=left)
+        proven = min(result.certificate.distance_x, distance_on_face(f, result.x, result.y, result.certificate))
+        found = replace(result, certificate=result.certificate._replace(distance_x=proven))
+        if proven <= tol:
+            return replace(found, status=Status.SOLVED, message=f"certified |w-w*| {proven:.3g} <= {tol:.3g}")
+        return found
+
+    # -- data ----------------------------------------------------------------------------------------------------------
+
+    def _with_constant(self, X: Any) -> Any:
+        """X, and a column of ``intercept_scaling`` if there is to be an intercept."""
+        if not self.fit_intercept:
+            return X
+        column = np.full((X.shape[0], 1), positive(self.intercept_scaling, "intercept_scaling"))
+        return hstack((X, csr_array(column)), format="csr") if issparse(X) else np.hstack((X, column))
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, **CHECKS, reset=False)
+        return np.asarray(X @ self.coef_.T + self.intercept_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _sum(g: Smooth, term: Simple | None) -> Smooth:
+    return g if term is None else g + term
+
+
+def _penalty_error(ridge: float, weights: float, w: Array) -> Array:
+    return np.asarray(UP * EPS * (ridge * np.abs(w) + weights))
+
+
+def _has_newton(f: Saddle, ridge: float | None) -> bool:
+    """Whether a start by Newton's method is possible, and cheap enough."""
+    few = f.shape[0] <= HESSIANS and f.g.hessian is not None
+    return PiecewiseLinear.suits(f) and (few or ridge is not None)

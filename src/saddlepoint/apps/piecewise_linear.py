@@ -1,0 +1,305 @@
+r"""A good start for losses and penalties that are piecewise linear: Newton's method, and proximal steps in y.
+
+Problem:    min_x max_y g(x) + p(x) + <x, A y> + c'y - q(y), where g has a Hessian, and p and q are l1 norms with bounds
+            on the coordinates, or zero. The hinge loss is c = 1, A = -D' with signs, and 0 <= y <= 1.
+Recursion:  y is kept near the last one by |y - y0|^2/(2 sigma). What remains of the maximum over y is a smooth function
+            of r = c + A'x, whose slope is y = prox_{sigma q}(y0 + sigma r), and whose second derivative is sigma in the
+            coordinates F of y that are off their bounds and kinks. So the problem in x is solved by Newton's
+            method; few samples are in F. Then y0 becomes y, and sigma grows. The term p is written as a maximum over
+            further y_i, with multiples of x_i as the entries of r, so that Newton's method sees a smooth function.
+            Once x and y are on the same faces twice, the equations of these faces are solved as they are.
+Guarantee:  none here. The point is a start: ``solve`` goes on from it and certifies what it returns.
+Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
+            programming, Math. Oper. Res. 1976; X. Li, D. Sun and K.-C. Toh, A highly efficient semismooth Newton
+            augmented Lagrangian method for solving lasso problems, SIAM J. Optim. 2018.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.linalg import LinearOperator, cg
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.linalg import inner
+from saddlepoint.parts.simple import L1Box
+from saddlepoint.problems.saddle import Saddle
+
+OUTER = 40  # the most values of sigma
+INNER = 1e-2  # share of the gap of y that the gap of x may have when sigma grows
+STEPS = 60  # the most Newton steps for one of them
+GROWTH = 8.0  # factor of sigma
+DENSE = 2000  # up to this many unknowns, Newton's equations are factorised
+SEARCH = 20  # the most points of a search along a step
+SLOPE = 0.1  # the derivative along a step, relative to the first one, at which its search ends
+ARMIJO = 1e-4  # part of the predicted descent that a step must reach
+EPS = float(np.finfo(np.float64).eps)
+FREE = L1Box(0.0)  # the simple term that is zero
+
+
+class _Point(NamedTuple):
+    """A point, and what Newton's method needs of it.
+
+    Attributes:
+        x: the weights.
+        r: c + A'x, and after it the entries of x that p is about, times ``unit``.
+        y: the slope of the smooth function of r.
+        slope: the gradient of what is minimised.
+        value: what is minimised; NaN if it was not asked for.
+    """
+
+    x: Array
+    r: Array
+    y: Array
+    slope: Array
+    value: float
+
+
+class PiecewiseLinear:
+    """The problem of ``f``, whose h is linear plus an L1Box, and whose g has values and Hessians.
+
+    Args:
+        f: the problem; its A must have a matrix. The term of x must be one of those of ``suits``.
+        ridge: the number rho if g is rho/2 |x|^2, so that Newton's equations can be solved in the coordinates F of y;
+            None otherwise.
+    """
+
+    def __init__(self, f: Saddle, ridge: float | None = None) -> None:
+        assert isinstance(f.h.simple, L1Box)
+        assert f.g.simple is None or isinstance(f.g.simple, L1Box)
+        self.g, self.ridge, self.mu = f.g, ridge, f.g.mu
+        n, N = f.shape
+        rows = f.A.matrix().T
+        self.rows: Any = csr_array(rows) if issparse(rows) else np.ascontiguousarray(rows)
+        self.c = -np.asarray(f.h.grad(np.zeros(N)))
+        self.p, self.q = f.g.simple or FREE, f.h.simple
+        square = _mean_square(self.rows)
+        self.unit = math.sqrt(square) if square > 0.0 else 1.0
+        self.termed, conjugate = _as_maximum(self.p, n, self.unit)
+        weight, lower, upper = map(np.concatenate, zip(_arrays(self.q, N), conjugate, strict=True))
+        self.both = L1Box(weight, lower, upper)
+
+    @staticmethod
+    def suits(f: Saddle) -> bool:
+        """Whether the terms of x and y have the right form: an L1Box each, with bounds on x that are 0 or infinite."""
+        p, q = f.g.simple, f.h.simple
+        if not isinstance(q, L1Box) or not (p is None or isinstance(p, L1Box)):
+            return False
+        bounds = p is None or (np.isin(p.lower.value, (0.0, -math.inf)).all() and p.upper.least == math.inf)
+        return bool(bounds) and f.g.value is not None
+
+    def start(self, distance: float, max_seconds: float | None = None) -> tuple[Array, Array]:
+        """A point where x is likely to be within ``distance`` of the solution."""
+        began, faces, N = time.monotonic(), None, self.rows.shape[0]
+        sigma = self.mu / self.unit**2  # y moves as far as one step of x asks
+        x, y = np.zeros(self.rows.shape[1]), np.asarray(self.both.project(np.zeros(N + self.termed.size)))
+        best, least = (x, y[:N]), math.inf
+        for _ in range(OUTER):
+            x, y = self._newton(x, y, sigma, 0.5 * self.mu * distance**2, least)
+            point = self._on_kinks(x, y), y[:N]
+            gap, floor = self._gap(*point)
+            before, faces = faces, np.concatenate((self.p.faces(point[0]), self.q.faces(point[1])))
+            if before is not None and np.array_equal(before, faces):
+                better = self._on_faces(*point)
+                gap_there, _ = self._gap(*better)
+                if gap_there < gap:
+                    point, gap = better, gap_there
+            if gap < least:
+                best, least = point, gap
+            late = max_seconds is not None and time.monotonic() - began > max_seconds
+            if least <= max(0.25 * self.mu * distance**2, floor) or late or gap > 1e3 * least:
+                break
+            sigma *= GROWTH
+        return best
+
+    # -- products ------------------------------------------------------------------------------------------------------
+
+    def _times(self, x: Array) -> Array:
+        """A'x, and the entries of x in the term."""
+        return np.concatenate((self.rows @ x, self.unit * x[self.termed]))
+
+    def _slope(self, x: Array, y: Array) -> Array:
+        """grad g(x) + A y, and what the term adds."""
+        N = self.rows.shape[0]
+        found: Array = self.g.grad(x) + y[:N] @ self.rows
+        found[self.termed] += self.unit * y[N:]
+        return found
+
+    # -- one value of sigma --------------------------------------------------------------------------------------------
+
+    def _newton(self, x: Array, y0: Array, sigma: float, goal: float, least: float) -> tuple[Array, Array]:
+        """The minimiser for y0 and sigma, nearly, and its y."""
+        r = self._times(x)
+        r[: self.c.shape[0]] += self.c
+        at = self._at(x, y0, sigma, r)
+        for _ in range(STEPS):
+            left = inner(at.slope, at.slope) / (2.0 * self.mu)
+            if left <= max(0.1 * goal, INNER * min(self.both.fenchel_gap(at.y, at.r), least)):
+                break
+            F = np.flatnonzero(self.both.faces(at.y) == 0.0)
+            try:
+                step = -self._solve(at.x, F, sigma, at.slope)
+            except LinAlgError:
+                break
+            search = self._descended if self.ridge is None else self._searched
+            moved = search(at, step, self._times(step), y0, sigma)
+            if moved is None:
+                break
+            at = moved
+        return at.x, at.y
+
+    def _at(self, x: Array, y0: Array, sigma: float, r: Array) -> _Point:
+        y = np.asarray(self.both.prox(y0 + sigma * r, sigma))
+        value = math.nan
+        if self.ridge is None:
+            assert self.g.value is not None
+            away = y - y0
+            value = self.g.value(x) + inner(r, y) - self.both(y) - inner(away, away) / (2.0 * sigma)
+        return _Point(x, r, y, self._slope(x, y), value)
+
+    def _descended(self, at: _Point, step: Array, change: Array, y0: Array, sigma: float) -> _Point | None:
+        """The point after the step, which is halved until it descends; None if it never does."""
+        length, descent = 1.0, inner(at.slope, step)
+        for _ in range(STEPS):
+            found = self._at(at.x + length * step, y0, sigma, at.r + length * change)
+            if found.value <= at.value + ARMIJO * length * descent + 4.0 * EPS * abs(at.value):
+                return found
+            length *= 0.5
+        return None
+
+    def _searched(self, at: _Point, step: Array, change: Array, y0: Array, sigma: float) -> _Point | None:
+        """The lowest point in the direction of the step, nearly; None if it does not descend.
+
+        The derivative along it is increasing and piecewise linear, and costs no product with A: secants find its zero.
+        """
+        assert self.ridge is not None
+        linear, square = self.ridge * inner(at.x, step), self.ridge * inner(step, step)
+
+        def derivative(t: float) -> float:
+            y = np.asarray(self.both.prox(y0 + sigma * (at.r + t * change), sigma))
+            return linear + t * square + inner(y, change)
+
+        first = derivative(0.0)
+        if not first < 0.0:
+            return None
+        (a, at_a), (b, at_b) = (0.0, first), (1.0, derivative(1.0))
+        for _ in range(SEARCH):
+            if abs(at_b) <= SLOPE * abs(first):
+                break
+            if at_b < 0.0:
+                (a, at_a), b = (b, at_b), 2.0 * b
+                at_b = derivative(b)
+                continue
+            width = b - a
+            t = min(max(b - at_b * width / (at_b - at_a), a + 0.05 * width), b - 0.05 * width)
+            at_t = derivative(t)
+            if at_t < -SLOPE * abs(first):
+                a, at_a = t, at_t
+            else:
+                b, at_b = t, at_t
+        return self._at(at.x + b * step, y0, sigma, at.r + b * change)
+
+    def _solve(self, x: Array, F: Array, sigma: float, b: Array) -> Array:
+        """(H + sigma B'B)^-1 b for the rows B in F, of which those of the term are multiples of unit vectors."""
+        N, n = self.rows.shape
+        B = self.rows[F[F < N]]
+        diagonal = np.zeros(n)
+        diagonal[self.termed[F[F >= N] - N]] = sigma * self.unit**2
+        if self.ridge is not None:
+            diagonal += self.ridge
+            if min(B.shape) > DENSE:
+                operator = LinearOperator((n, n), matvec=lambda v: diagonal * v + sigma * (B.T @ (B @ v)), dtype=float)
+                return np.asarray(cg(operator, b, rtol=1e-6, maxiter=500)[0])
+            if B.shape[0] < n:
+                scaled = b / diagonal
+                if not B.shape[0]:
+                    return scaled
+                K = _dense(B @ (B.T / diagonal[:, None] if not issparse(B) else B.T.multiply(1.0 / diagonal[:, None])))
+                K[np.diag_indices(B.shape[0])] += 1.0 / sigma
+                return np.asarray(scaled - (B.T @ cho_solve(cho_factor(K), B @ scaled)) / diagonal)
+        H = sigma * _dense(B.T @ B)
+        if self.ridge is None:
+            assert self.g.hessian is not None
+            H += _dense(self.g.hessian(x))
+        H[np.diag_indices(n)] += diagonal
+        return np.asarray(cho_solve(cho_factor(H), b))
+
+    # -- the equations of the faces ------------------------------------------------------------------------------------
+
+    def _on_kinks(self, x: Array, y: Array) -> Array:
+        """x with zeros where the term holds it at its kink or bound."""
+        x = x.copy()
+        x[self.termed[self.both.faces(y)[self.rows.shape[0] :] == 0.0]] = 0.0
+        return np.asarray(self.p.project(x))
+
+    def _gap(self, x: Array, y: Array) -> tuple[float, float]:
+        """About the duality gap at (x, y), and what rounding makes of it at the solution."""
+        slope, r = self.g.grad(x) + y @ self.rows, self.c + self.rows @ x
+        residual = slope + self.p.subgradient(x, -slope)
+        free = int(np.count_nonzero(self.q.faces(y) == 0.0))
+        floor = 4.0 * EPS * (free + 1) * float(np.max(np.abs(self.c)) + np.max(np.abs(r)))
+        return inner(residual, residual) / (2.0 * self.mu) + self.q.fenchel_gap(y, r), floor
+
+    def _on_faces(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The solution if x and y are on their faces: grad g + s + A y = 0 in S, and r = s in F; (x, y) if it is not.
+
+        Two steps of Newton's method; the second one corrects the rounding of the first.
+        """
+        S, F = np.flatnonzero(self.p.faces(x) == 0.0), np.flatnonzero(self.q.faces(y) == 0.0)
+        size = F.size + (S.size if self.ridge is None else 0)
+        if not 0 < F.size <= S.size or size > DENSE:
+            return x, y
+        B = _dense(self.rows[F])[:, S]
+        H = _dense(self.g.hessian(x))[np.ix_(S, S)] if self.ridge is None and self.g.hessian is not None else None
+        new_x, new_y = x.copy(), y.copy()
+        for _ in range(2):
+            slope, r = self.g.grad(new_x) + new_y @ self.rows, self.c + self.rows @ new_x
+            R = (slope + self.p.subgradient(new_x, -slope))[S]
+            t = (r - self.q.subgradient(new_y, r))[F]
+            try:
+                if H is None:
+                    assert self.ridge is not None
+                    e = np.linalg.lstsq(B @ B.T, self.ridge * t - B @ R, rcond=None)[0]
+                    d = -(R + e @ B) / self.ridge
+                else:
+                    K = np.block([[H, B.T], [B, np.zeros((F.size, F.size))]])
+                    both = np.linalg.lstsq(K, -np.concatenate((R, t)), rcond=None)[0]
+                    d, e = both[: S.size], both[S.size :]
+            except LinAlgError:
+                return x, y
+            new_x[S] += d
+            new_y[F] += e
+            same = np.array_equal(self.p.faces(new_x), self.p.faces(x)) and (new_x[S] * x[S] >= 0.0).all()
+            if not (same and np.array_equal(self.q.faces(new_y), self.q.faces(y)) and self.q.outside(new_y) == 0.0):
+                return x, y
+        return new_x, new_y
+
+
+def _arrays(p: L1Box, n: int) -> tuple[Array, Array, Array]:
+    return p.weight.everywhere(n), p.lower.everywhere(n), p.upper.everywhere(n)
+
+
+def _as_maximum(p: L1Box, n: int, unit: float) -> tuple[Array, tuple[Array, Array, Array]]:
+    """The coordinates that p is about, and p as a maximum over y_i of unit x_i y_i: the weight and bounds of y_i.
+
+    weight |x_i| is that over |y_i| <= weight/unit; with x_i >= 0, y_i has no lower bound.
+    """
+    weight, lower, _ = _arrays(p, n)
+    chosen = np.flatnonzero((weight > 0.0) | (lower == 0.0))
+    size = weight[chosen] / unit
+    return chosen, (0.0 * size, np.where(lower[chosen] == 0.0, -math.inf, -size), size)
+
+
+def _mean_square(rows: Any) -> float:
+    """The mean square of the lengths of the rows."""
+    data = rows.data if issparse(rows) else rows.reshape(-1)
+    return float(inner(data, data)) / int(rows.shape[0])
+
+
+def _dense(matrix: Any) -> Array:
+    return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float64)

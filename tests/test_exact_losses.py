@@ -1,0 +1,264 @@
+"""Losses that are not smooth: hinge, absolute, quantile and epsilon-insensitive, exactly and with a proof."""
+
+import warnings
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from exact_losses import centred_fractions, distance, exact_weights, fractions_of
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import QuantileRegressor
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+import saddlepoint as sp
+from saddlepoint.apps import RiskClassifier, RiskRegressor
+from saddlepoint.apps.structure import Fused, Graph, Groups, Norms
+from saddlepoint.problems.face import distance_on_face
+
+EXACT = ["hinge", "absolute", "quantile", "epsilon_insensitive"]
+
+
+def drawn(rng):
+    """A model and data of a few samples, on all scales."""
+    loss = str(rng.choice(EXACT))
+    N, n = int(rng.integers(4, 14)), int(rng.integers(1, 5))
+    X = rng.standard_normal((N, n)) * 10.0 ** rng.uniform(-1, 1) + rng.choice([0.0, 10.0])
+    options = {
+        "l2": 10.0 ** rng.uniform(-3, 0),
+        "l1": float(rng.choice([0.0, 10.0 ** rng.uniform(-3, -1)])),
+        "fit_intercept": bool(rng.random() < 0.5),
+        "intercept_scaling": 2.0,
+        "tol": 10.0 ** rng.uniform(-8, -3),
+    }
+    if loss == "hinge":
+        y = rng.integers(0, 2, N)
+        y[:2] = 0, 1
+        return RiskClassifier(loss, **options), X, y
+    scales = {"quantile": float(rng.uniform(0.1, 0.9)), "epsilon": 10.0 ** rng.uniform(-2, 0)}
+    return RiskRegressor(loss, **options, **scales), X, X[:, 0] + rng.standard_normal(N) + 3.0
+
+
+def true_distance(model, X, y):
+    """|w - w*| of the fitted model in fractions; None if the faces near its point are not those of the solution."""
+    result, D, epsilon = model.result_, fractions_of(X), 0.0
+    if model.loss == "hinge":
+        signs = np.where(y == 1, 1.0, -1.0)
+        t, lower, upper = (
+            [Fraction(int(s)) for s in signs],
+            np.where(signs > 0, -1.0, 0.0),
+            np.where(signs > 0, 0.0, 1.0),
+        )
+    else:
+        t = [Fraction(float(v)) for v in y]
+        if model.fit_intercept:
+            D, t = centred_fractions(D), [row[0] for row in centred_fractions([[v] for v in t])]
+        q = model.quantile if model.loss == "quantile" else None
+        lower, upper = np.full(len(y), -1.0 if q is None else -q), np.full(len(y), 1.0 if q is None else 1.0 - q)
+        epsilon = model.epsilon if model.loss == "epsilon_insensitive" else 0.0
+    if model.fit_intercept:
+        D = [[*row, Fraction(2)] for row in D]
+    exact = exact_weights(D, t, lower, upper, epsilon, model.l2, model.l1, {X.shape[1]}, result.x, result.y)
+    return None if exact is None else distance(exact, result.x)
+
+
+def compare(seed):
+    """The true distance of a drawn model, or None, after it was compared with the certified one."""
+    model, X, y = drawn(np.random.default_rng(seed))
+    model.fit(X, y)
+    assert model.result_.solved, model.result_.message
+    true = true_distance(model, X, y)
+    if true is not None:
+        assert true <= model.certificate_.distance_x
+    return true
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_distance_is_below_the_certified_one_in_fractions():
+    true = [compare(seed) for seed in range(40)]
+    assert sum(found is not None for found in true) > 30
+
+
+@pytest.mark.slow
+def test_hinge_is_that_of_liblinear():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = RiskClassifier("hinge", 1e-2).fit(X, y)
+    peer = LinearSVC(loss="hinge", C=100.0 / len(y), tol=1e-10, max_iter=10**6).fit(X, y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-8)
+    np.testing.assert_allclose(model.intercept_, peer.intercept_, atol=1e-8)
+    assert model.certificate_.distance_x < 1e-9  # far below what the root of the gap proves
+    assert np.sqrt(2 * model.certificate_.gap / (1e-2 * len(y))) > 1e-8
+    dense, thin = RiskClassifier("hinge").fit(X, y), RiskClassifier("hinge").fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(dense.coef_, thin.coef_, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_quantile_regression_is_that_of_scikit_learn():
+    X, t = load_diabetes(return_X_y=True)
+    X, t = StandardScaler().fit_transform(X)[:150], t[:150] / 77.0
+    peer = QuantileRegressor(quantile=0.8, alpha=0.01, fit_intercept=False, solver="highs").fit(X, t)
+    model = RiskRegressor("quantile", 1e-9, l1=0.01, quantile=0.8, fit_intercept=False, tol=1e-4).fit(X, t)
+    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-6)
+
+
+def by_clarabel(loss, X, y, l2, l1, groups, fused):
+    w = cp.Variable(X.shape[1])
+    r = y - X @ w
+    risk = {
+        "hinge": lambda: cp.pos(1 - cp.multiply(np.where(y == 1, 1.0, -1.0), X @ w)),
+        "absolute": lambda: cp.abs(r),
+        "quantile": lambda: cp.maximum(0.3 * r, -0.7 * r),
+        "epsilon_insensitive": lambda: cp.pos(cp.abs(r) - 0.2),
+        "squared": lambda: 0.5 * cp.square(r),
+        "logistic": lambda: cp.logistic(cp.multiply(np.where(y == 1, -1.0, 1.0), X @ w)),
+    }[loss]()
+    value = cp.sum(risk) / len(y) + l2 / 2 * cp.sum_squares(w) + l1 * cp.norm1(w)
+    value += sum(weight * cp.norm(w[part]) for part, weight in groups) + fused * cp.norm1(cp.diff(w))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Clarabel says that it is not sure of the last digit
+        cp.Problem(cp.Minimize(value)).solve(solver="CLARABEL", tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-12)
+    return w.value
+
+
+def small(loss, N=40, n=6):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((N, n))
+    t = X @ rng.standard_normal(n) + 0.5 * rng.standard_normal(N)
+    return X, (t > 0).astype(int) if loss in ("hinge", "logistic") else t
+
+
+def model_of(loss, **options):
+    options = {"fit_intercept": False} | options
+    if loss in ("hinge", "logistic"):
+        return RiskClassifier(loss, 0.05, **options)
+    return RiskRegressor(loss, 0.05, quantile=0.3, epsilon=0.2, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", [*EXACT, "squared", "logistic"])
+@pytest.mark.parametrize("l1", [0.0, 0.05])
+def test_groups_are_those_of_clarabel(loss, l1):
+    X, y = small(loss)
+    groups = [[0, 1], [2, 4]]
+    model = model_of(loss, l1=l1, groups=groups, group_weight=[0.1, 0.2]).fit(X, y)
+    assert model.result_.solved
+    exact = by_clarabel(loss, X, y, 0.05, l1, [([0, 1], 0.1), ([2, 4], 0.2)], 0.0)
+    np.testing.assert_allclose(model.coef_.ravel(), exact, atol=2e-6)
+    labels = model_of(loss, l1=l1, groups=["b", "b", "c", "a", "c", "d"], group_weight=[0.0, 0.1, 0.2, 0.0]).fit(X, y)
+    np.testing.assert_allclose(labels.coef_, model.coef_, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("l1", [0.0, 0.02])
+def test_the_fused_lasso_is_that_of_clarabel(loss, l1):
+    X, y = small(loss)
+    model = model_of(loss, l1=l1, structure=Fused(0.05)).fit(X, y)
+    assert model.result_.solved
+    exact = by_clarabel(loss, X, y, 0.05, l1, [], 0.05)
+    np.testing.assert_allclose(model.coef_.ravel(), exact, atol=2e-6)
+    assert model.certificate_.distance_x >= np.linalg.norm(model.coef_ - exact) - 1e-6
+    pairs = model_of(loss, l1=l1, structure=Fused(0.05, [(i, i + 1) for i in range(5)])).fit(X, y)
+    np.testing.assert_array_equal(pairs.coef_, model.coef_)
+
+
+@pytest.mark.slow
+def test_overlapping_groups_are_exact_with_the_width_zero():
+    X, y = small("squared")
+    groups = [[0, 1, 2], [2, 3, 4]]
+    model = model_of("squared", structure=Groups(groups, 0.3, width=0.0)).fit(X, y)
+    exact = by_clarabel("squared", X, y, 0.05, 0.0, [(part, 0.3) for part in groups], 0.0)
+    np.testing.assert_allclose(model.coef_, exact, atol=2e-6)
+    rows = model_of("squared", structure=Norms(np.diff(np.eye(6), axis=0), 0.05, width=0.0)).fit(X, y)
+    np.testing.assert_allclose(rows.coef_, model_of("squared", structure=Fused(0.05)).fit(X, y).coef_, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_positive_weights_and_classes_of_an_exact_loss():
+    X, _ = small("hinge")
+    labels = np.digitize(X @ np.arange(6.0), [-3.0, 3.0])
+    model = RiskClassifier("hinge", 0.05, positive=True).fit(X, labels)
+    assert model.coef_.shape == (3, 6)
+    assert (model.coef_ >= 0.0).all()
+    assert not hasattr(model, "predict_proba")
+    w = cp.Variable(7, nonneg=True)
+    free = cp.Variable()
+    margin = cp.multiply(np.where(labels == 0, 1.0, -1.0), X @ w[:6] + free)
+    value = cp.sum(cp.pos(1 - margin)) / len(X) + 0.025 * (cp.sum_squares(w) + free**2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Clarabel says that it is not sure of the last digit
+        cp.Problem(cp.Minimize(value)).solve(solver="CLARABEL", tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-12)
+    np.testing.assert_allclose(model.coef_[0], w.value[:6], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_scikit_learn_accepts_it():
+    checks = check_estimator(RiskRegressor("epsilon_insensitive", 0.1), on_skip=None)
+    assert {check["status"] for check in checks} <= {"passed", "skipped"}
+    assert len(checks) > 30
+
+
+def test_the_face_proves_what_the_gap_does_not():
+    rng = np.random.default_rng(0)
+    D = rng.standard_normal((20, 3))
+    signs = np.sign(D[:, 0] + rng.standard_normal(20))
+    f = sp.Saddle(sp.Quadratic(1e-3), sp.Quadratic(0.0, -np.ones(20)) + sp.Box(0.0, 1.0), -(D * signs[:, None]).T)
+    from saddlepoint.apps.piecewise_linear import PiecewiseLinear
+
+    x, y = PiecewiseLinear(f, 1e-3).start(1e-9)
+    proof = f.certificate(x, y)
+    assert distance_on_face(f, x, y, proof) < 1e-3 * proof.distance_x
+    assert distance_on_face(f, x + 1.0, y, f.certificate(x + 1.0, y)) == np.inf  # nothing is known of the face there
+    free = np.flatnonzero((y > 0.0) & (y < 1.0))
+    twice = np.hstack((f.A.matrix(), f.A.matrix()[:, free[:1]]))  # two columns are equal, so that sigma is zero
+    h = sp.Quadratic(0.0, -np.ones(21)) + sp.Box(0.0, 1.0)
+    shared = np.append(y, 0.5 * y[free[0]])
+    shared[free[0]] *= 0.5
+    again = sp.Saddle(sp.Quadratic(1e-3), h, twice)
+    assert distance_on_face(again, x, shared, again.certificate(x, shared)) == np.inf
+    smooth = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), np.eye(2))
+    assert distance_on_face(smooth, np.zeros(2), np.zeros(2), smooth.certificate(np.zeros(2), np.zeros(2))) == np.inf
+
+
+FEW = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 2.0, 0.0], [3.0, 1.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (RiskClassifier("hinge", structure=Graph([(0, 1)])), "the loss 'hinge' is not smooth; expected structure=None"),
+        (RiskRegressor("quantile", quantile=1.0), "quantile is 1; expected a number between 0 and 1"),
+        (RiskRegressor("quantile", quantile=0.0), "quantile is 0; expected a positive number"),
+        (RiskRegressor("epsilon_insensitive", epsilon=-1.0), "epsilon is -1; expected a number that is not negative"),
+        (RiskRegressor(groups=3), "groups is 3; expected a label for each feature, or lists of features"),
+        (RiskRegressor(groups=[0, 1]), "groups has 2 labels; expected one for each of the 3 features"),
+        (RiskRegressor(groups=[[0, 1], [1, 2]]), "a feature is in groups 0 and 1; expected groups without common"),
+        (RiskRegressor(groups=[[0, 0]]), "a feature is in group 0 twice; expected groups without common"),
+        (RiskRegressor(groups=[[0], [3]]), "group 1 of groups holds 3; expected features from 0 to 2"),
+        (RiskRegressor(groups=[[0], []]), "group 1 of groups is ..; expected a list of one feature or more"),
+        (RiskRegressor(groups=[[0]], positive=True), "positive=True with groups; expected one of the two"),
+        (RiskRegressor(groups=[[0]], group_weight=-1.0), "group_weight is -1.0; expected a number that is not"),
+        (RiskRegressor(groups=[[0]], group_weight=[1.0, 2.0]), "group_weight is .*; expected .* one for each of the 1"),
+        (RiskRegressor(structure=Fused(0.0)), "strength is 0; expected a positive number"),
+        (RiskRegressor(structure=Fused(1.0, [])), "Fused has no edges; expected at least one pair of features"),
+        (RiskRegressor(structure=Fused(1.0, [(0, 3)])), "edges of Graph holds 3; expected features from 0 to 2"),
+        (RiskRegressor(structure=Groups([[0]], width=-1.0)), "width of the structure is -1; expected a number that is"),
+    ],
+)  # fmt: skip
+def test_parameters_that_make_no_sense(model, message):
+    with pytest.raises(sp.ProblemError, match=message):
+        model.fit(FEW, [0, 1, 0, 1])
+
+
+def test_an_unsolved_problem_warns():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    with pytest.warns(ConvergenceWarning, match="is not solved"):
+        model = RiskClassifier("hinge", 1e-9, tol=1e-14, max_seconds=0.05).fit(X, X[:, 0] > 0)
+    assert not model.result_.solved
