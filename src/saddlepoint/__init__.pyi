@@ -45,6 +45,7 @@ from saddlepoint.uses.batch import Batch, solve_many
 from saddlepoint.uses.certify import certify
 from saddlepoint.uses.estimators import CertifiedEstimator
 from saddlepoint.uses.from_cvxpy import from_cvxpy
+from saddlepoint.uses.layer import Layer, layer
 from saddlepoint.uses.path import SolutionPath, path
 from saddlepoint.uses.prediction import Prediction, predict
 from saddlepoint.uses.prepared import Prepared, prepare
@@ -72,6 +73,7 @@ __all__ = [
     "Huber",
     "Hyperplane",
     "InfeasibleError",
+    "Layer",
     "LeastSquares",
     "LogCosh",
     "LogSumExp",
@@ -103,6 +105,7 @@ __all__ = [
     "certify",
     "check",
     "from_cvxpy",
+    "layer",
     "load_result",
     "make_method",
     "methods",

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.recording import is_recording
 
 Array: TypeAlias = npt.NDArray[Any]  # a NumPy array, or an array of another library
 
@@ -197,6 +198,8 @@ def space_of(array: Any) -> Space:
     """The library, dtype and device of an array."""
     if isinstance(array, np.ndarray):
         return Space(np, array.dtype)
+    if is_recording():  # symbols are on no device
+        return Space(namespace(array), array.dtype)
     device = _compat().device(array)
     return Space(namespace(array), array.dtype, device if _mesh(device) is None else _on_mesh(device))
 
@@ -343,9 +346,11 @@ def copied(array: Array) -> Array:
 def detached(array: Any) -> Any:
     """The array without the record from which PyTorch computes gradients; anything else is returned unchanged.
 
-    The steps of a run are not meant to be differentiated: ``backward()`` through them would be slow and wrong.
+    The steps of a run are not meant to be differentiated: ``backward()`` through them would be slow and wrong. Within
+    ``recording()`` it is returned unchanged, too.
     """
-    return array.detach() if getattr(array, "requires_grad", False) else array
+    keep = is_recording() or not getattr(array, "requires_grad", False)
+    return array if keep else array.detach()
 
 
 def frozen_copy(array: Array) -> Array:

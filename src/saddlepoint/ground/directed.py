@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from saddlepoint.ground.recording import is_recording
+
 
 def add_down(a: float, b: float) -> float:
     """The sum a + b, or the next number below if the computed sum is above it; NaN if one of them is.
@@ -15,6 +17,8 @@ def add_down(a: float, b: float) -> float:
         (3.0, True)
     """
     s = a + b
+    if is_recording():  # the numbers may be symbols
+        return s
     if not math.isfinite(s):
         return s
     t = s - a
@@ -30,6 +34,8 @@ def mul_down(a: float, b: float) -> float:
         >>> mul_down(2.0, 0.1) == 0.2, mul_down(3.0, 0.1) < 3.0 * 0.1
         (True, True)
     """
+    if is_recording():
+        return a * b
     a, b = float(a), float(b)
     p = a * b
     if not math.isfinite(p):
@@ -46,4 +52,6 @@ def div_down(a: float, b: float) -> float:
         (0.25, True)
     """
     q = a / b
+    if is_recording():
+        return q
     return math.nextafter(q, -math.inf) if math.isfinite(q) and Fraction(q) * Fraction(b) > Fraction(a) else q

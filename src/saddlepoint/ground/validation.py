@@ -12,6 +12,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, all_finite, automatic, detached, is_foreign, namespace
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.recording import is_live, is_recording
 
 SHOWN = 60  # most characters of a value in an error message
 
@@ -35,6 +36,8 @@ def as_number(value: Any, name: str, expected: str = "a number") -> float:
     """``value`` as a float, or a ProblemError. Texts, booleans and complex numbers are refused."""
     if type(value) is float:
         return value
+    if is_recording() and is_live(value) and not value.shape:
+        return value  # type: ignore[no-any-return]
     value = detached(value)
     try:
         array = value if is_foreign(value) else np.asarray(value)
@@ -49,10 +52,20 @@ def as_number(value: Any, name: str, expected: str = "a number") -> float:
 
 def positive(value: Any, name: str) -> float:
     """``value`` as a finite number above 0, or a ProblemError."""
+    fixed(value, name)
     number = as_number(value, name, "a positive number")
     if not 0.0 < number < math.inf:
         raise ProblemError(f"{name} is {number}; expected a positive number")
     return number
+
+
+def fixed(value: Any, name: str) -> None:
+    """Raise a ProblemError if a layer is to differentiate ``value``, which is a part of a problem where it cannot."""
+    if is_recording() and is_live(value):
+        raise ProblemError(
+            f"{name} is a tensor to be differentiated; a layer differentiates A and the data of g and h, but not the "
+            "parameters of simple terms. Use a number or a detached tensor; result.jvp(field=...) has such derivatives"
+        )
 
 
 def as_count(value: Any, name: str, least: int = 1) -> int:
@@ -95,6 +108,8 @@ def _describe_dtype(array: Array) -> str:
 
 def _as_foreign(value: Any, name: str) -> Array:
     xp = namespace(value)
+    if is_recording():
+        return value  # type: ignore[no-any-return]
     if value.dtype not in (xp.float32, xp.float64):
         raise ProblemError(f"{name} has dtype {value.dtype}; expected float32 or float64")
     if not hasattr(xp, "float64") or xp.zeros(1, dtype=xp.float64).dtype != xp.float64:
@@ -108,6 +123,8 @@ def _as_foreign(value: Any, name: str) -> Array:
 
 def finite(array: Array, name: str) -> Array:
     """``array`` itself, or a ProblemError that points at its first NaN or infinity."""
+    if is_recording() and is_foreign(array):
+        return array
     if is_foreign(array):
         if not all_finite(array):
             raise ProblemError(f"{name} has a NaN or an infinity; all entries must be finite")

@@ -17,6 +17,7 @@ from saddlepoint.ground.arrays import (
 )
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import lengths, norm
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Entropy, GroupHuber, LogSumExp, Quadratic, Risk
 from saddlepoint.parts.functions.autodiff import without_gradients
@@ -82,6 +83,8 @@ class Saddle(Residuals):
         if f.dim is not None and f.dim != size:
             side = "rows" if name == "g" else "columns"
             raise ProblemError(f"{name} has {f.dim} variables but A has {size} {side}; they must agree")
+        if is_recording():
+            return f
         if f.mu < 0.0:
             raise ProblemError(
                 f"{name} is not strongly convex (mu = {f.mu:.3g}); give its mu if it has one, or add a multiple of "

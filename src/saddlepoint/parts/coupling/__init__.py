@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import is_foreign
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.validation import as_float_array, finite, short_repr
 from saddlepoint.parts.coupling.array import ArrayCoupling
 from saddlepoint.parts.coupling.base import Coupling, Norm
@@ -16,6 +17,7 @@ from saddlepoint.parts.coupling.dense import DenseCoupling
 from saddlepoint.parts.coupling.device import array_coupling
 from saddlepoint.parts.coupling.kinds import find_kind, register_coupling
 from saddlepoint.parts.coupling.operator import OperatorCoupling
+from saddlepoint.parts.coupling.recorded import RecordedCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling, own_rows
 from saddlepoint.parts.coupling.streamed import MEMORY_LIMIT, StreamedCoupling, streamed_map
 
@@ -42,6 +44,9 @@ def as_coupling(A: Any, name: str = "A", least: int | None = None) -> Coupling:
     """
     if isinstance(A, Coupling):
         return A
+    if is_recording() and is_foreign(A):
+        _check_shape(A.shape, name)
+        return RecordedCoupling(A)
     kind = find_kind(A)
     if kind is not None:
         return kind.build(A, name)

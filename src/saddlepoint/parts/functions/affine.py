@@ -13,6 +13,7 @@ from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import mul_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
 from saddlepoint.parts.functions.careful import carefully, exactly, times, total, widened
@@ -54,6 +55,10 @@ def affine(
     if t.scale is t.slope is shift is linear is None:
         return f
     low, high = t.curvature_range
+    if is_recording():
+        return f.replace(
+            grad=t.grad, mu=low * f.mu, L=high * f.L, value=None, prox=None, hessian=None, trusted=f.trusted
+        )
     vectors: list[Any] = [v for v in (scale, shift, linear) if is_array(v)]
     return f.replace(
         grad=t.grad,
@@ -93,6 +98,8 @@ class Affine:
     def curvature_range(self) -> tuple[float, float]:
         """The smallest factor by which curvatures are multiplied, rounded down, and the largest one."""
         c: Any = 1.0 if self.curvature is None else self.curvature
+        if is_recording():
+            return (c, c) if not is_array(c) or not c.shape else (namespace(c).min(c), namespace(c).max(c))
         if not is_array(c):
             exact = self.scale is None or self.slope is None
             return (c if exact else mul_down(self.slope, self.scale)), c

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from saddlepoint.ground.arrays import Array, detached, is_foreign
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.recording import is_recording
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
@@ -64,7 +65,7 @@ class Differentiated:
         import torch
 
         with torch.enable_grad():
-            return self.recorded(x.detach().requires_grad_(True), create_graph=False)
+            return self.recorded(x.detach().requires_grad_(True), create_graph=is_recording())
 
     def recorded(self, point: Any, create_graph: bool = True) -> Array:
         """The gradient at a tensor of PyTorch that requires gradients, so that it can be differentiated again."""

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Array, Space, all_finite, copied, is_array, to_host
+from saddlepoint.ground.arrays import Array, Space, all_finite, copied, eps_of, is_array, namespace, to_host
 from saddlepoint.ground.definite import ALL_EIGENVALUES, UNIT, Ends, IndefiniteError, TooLargeError, eigenvalue_ends
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.spectrum import largest_eigenvalue
 from saddlepoint.ground.validation import short_repr
@@ -32,6 +33,9 @@ def eigenvalue_bounds(P: Coupling, mu: float | None = None, L: float | None = No
     the monotonicity of x -> P x depends. It is slightly negative if lambda_min is zero or cannot be told from zero.
     L rests on the usual accuracy of computed eigenvalues, or on Lanczos with a margin: no distance depends on it.
     """
+    if is_recording():
+        low, top = recorded_ends(P.matrix())
+        return low if mu is None else mu, top if L is None else L
     n = P.shape[0]
     high = math.nan
     if mu is None:
@@ -57,6 +61,9 @@ def _proven_ends(P: Coupling) -> Ends:
 def gram_bounds(D: Coupling) -> tuple[float, float]:
     """Bounds on the smallest and largest eigenvalue of D'D; the lower one is proven."""
     rows, columns = D.shape
+    if is_recording():
+        low, top = recorded_ends(D.matrix(), gram=True)
+        return low if columns <= rows else 0.0, top
     if isinstance(D, DenseCoupling) and columns > rows > WIDE:  # the smallest eigenvalue is 0
         return 0.0, (MARGIN * D.norm) ** 2
     if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
@@ -72,6 +79,23 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
         ends = _gram_ends(_on_host(D.gram()), terms)
         return max(ends.low, 0.0), ends.high * (1.0 + terms * ROUNDING)
     return 0.0, D.estimated_norm().upper ** 2
+
+
+def recorded_ends(M: Any, gram: bool = False) -> tuple[Any, Any]:
+    """The smallest and the largest eigenvalue of M, or of M'M, as numbers of JAX; NaN in other libraries.
+
+    The smallest one is lowered by more than the usual rounding error of eigenvalues.
+    """
+    if not namespace(M).__name__.startswith("jax"):
+        return math.nan, math.nan
+    from jax import numpy as jnp
+    from jax.lax import stop_gradient
+
+    M = stop_gradient(M)
+    square = (M.T @ M if M.shape[1] <= M.shape[0] else M @ M.T) if gram else 0.5 * (M + M.T)
+    found = jnp.linalg.eigvalsh(square)
+    slack = 4.0 * square.shape[0] * eps_of(square) * found[-1]
+    return jnp.maximum(found[0] - slack, 0.0), found[-1] + slack
 
 
 def _gram(D: Any, by_columns: bool) -> tuple[Any, int]:

@@ -14,6 +14,7 @@ from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.elementwise import cast_like, choose, clip
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, gamma, is_power_of_two
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
@@ -35,7 +36,7 @@ class LogSumExp(Smooth):
     def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0, tau: float = 1.0) -> None:
         self.l2 = _constant(l2, "l2 of LogSumExp")
         self.tau = _constant(tau, "tau of LogSumExp")
-        if self.tau == 0.0:
+        if not is_recording() and self.tau == 0.0:
             raise ProblemError("tau of LogSumExp is 0; expected a positive number")
         self.D: Coupling | None = None if D is None else as_coupling(D, "D of LogSumExp")
         rows = None if self.D is None else self.D.shape[0]

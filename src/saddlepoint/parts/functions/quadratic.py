@@ -16,6 +16,7 @@ from saddlepoint.ground.elementwise import cast_like
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions.accuracy import StatedBounds, known_rounding
@@ -49,7 +50,7 @@ class Quadratic(Smooth):
     def __init__(self, P: Any, b: Any = None, *, mu: float | None = None, L: float | None = None) -> None:
         self.P = _as_hessian(P)
         self._skew: tuple[AbsoluteMatrix] | tuple[()] | None = None
-        dim = None if isinstance(self.P, float) else self.P.shape[0]
+        dim = None if _is_number(self.P) else self.P.shape[0]  # type: ignore[union-attr]
         self.b: Array | None = None if b is None else as_vector(b, "b of Quadratic", dim)
         if self.b is not None:
             dim = self.b.shape[0]
@@ -58,13 +59,13 @@ class Quadratic(Smooth):
         L = None if L is None else _constant(L, "L of Quadratic")
         if mu is None or L is None:
             mu, L = self._bounds(mu, L)
-            mu = 0.0 if L == 0.0 else mu  # of P = 0, whatever the rounding of its bound
+            mu = 0.0 if not is_recording() and L == 0.0 else mu  # of P = 0, whatever the rounding of its bound
         arithmetic = known_rounding(*(self._rounding, self._careful) if is_bounded(self.P) else ())
-        self._assemble(dim, mu, max(L, mu), trusted, arithmetic)
+        self._assemble(dim, mu, L if is_recording() else max(L, mu), trusted, arithmetic)
 
     def _assemble(self, dim: int | None, mu: float, L: float, trusted: bool, arithmetic: dict[str, Any]) -> None:
         """Make the oracles, which are methods of this object."""
-        P_space = None if isinstance(self.P, float) else self.P
+        P_space = None if _is_number(self.P) else self.P
         space = common_space({"P of Quadratic": P_space, "b of Quadratic": self.b})
         super().__init__(
             self._gradient,
@@ -192,11 +193,20 @@ class Quadratic(Smooth):
     def _bounds(self, mu: float | None, L: float | None) -> tuple[float, float]:
         if isinstance(self.P, Coupling):
             return eigenvalue_bounds(self.P, mu, L)
-        if isinstance(self.P, float):
+        low: Any
+        high: Any
+        if _is_number(self.P):
             low = high = self.P
+        elif is_recording():
+            low, high = namespace(self.P).min(self.P), namespace(self.P).max(self.P)
         else:
             low, high = float(namespace(self.P).min(self.P)), float(namespace(self.P).max(self.P))
         return low if mu is None else mu, high if L is None else L
+
+
+def _is_number(P: Any) -> bool:
+    """Whether P is a number; within ``recording()`` it may be a tensor without dimensions."""
+    return isinstance(P, float) or not P.shape
 
 
 def _as_hessian(P: Any) -> float | Array | Coupling:
@@ -207,6 +217,8 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
         if P.ndim == 0:
             return _constant(P, "P of Quadratic")
         if P.ndim == 1:
+            if is_recording():
+                return P  # type: ignore[no-any-return]
             if P.shape[0] == 0 or bool(namespace(P).any(finite(P, "P of Quadratic") < 0.0)):
                 raise ProblemError("P of Quadratic is an empty diagonal or has a negative entry; expected numbers >= 0")
             diagonal: Array = P
@@ -214,6 +226,8 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
     if len(P.shape) != 2 or P.shape[0] != P.shape[1]:
         raise ProblemError(f"P of Quadratic has shape {tuple(P.shape)}; expected a square matrix, a vector or a number")
     matrix = as_coupling(P, "P of Quadratic")
+    if is_recording():
+        return matrix
     entries = matrix.matrix()
     skew, size = (
         float(abs(part).max() if issparse(part) else namespace(part).max(abs(part)))

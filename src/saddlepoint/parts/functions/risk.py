@@ -18,6 +18,7 @@ from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.elementwise import cast_like, choose, clip, sigmoid, softplus, tanh
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, underflow
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
@@ -78,7 +79,7 @@ class Risk(Smooth):
         super().__init__(
             self._gradient if elsewhere is None else elsewhere.grad,
             mu=mu,
-            L=max(mu, l2 + scale * curvature[1] * gram[1]),
+            L=larger(mu, l2 + scale * curvature[1] * gram[1]),
             value=self._value if elsewhere is None else elsewhere.value,
             prox=prox if self.D is None else None,
             dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
@@ -347,7 +348,7 @@ class SmoothedHinge(Risk):
         D = _as_data(D, "SmoothedHinge")
         self.labels = _as_labels(D, labels, "SmoothedHinge")
         self.width = w = _constant(width, "width of SmoothedHinge")
-        if w == 0.0:
+        if not is_recording() and w == 0.0:
             raise ProblemError("width of SmoothedHinge is 0; expected a positive number")
         super().__init__(D, None, l2, curvature=(0.0, 1.0 / w))
 
@@ -380,6 +381,11 @@ class SmoothedHinge(Risk):
         return choose((xp.abs(short) > UP * e) & (xp.abs(short - w) > UP * e), 0.0 * e, 0.0 * e + 1.0 / w)
 
 
+def larger(a: float, b: float) -> float:
+    """The larger number; within ``recording()``, where numbers may be symbols, the second one."""
+    return b if is_recording() else max(a, b)
+
+
 def _least(r: Array, e: Array) -> Array:
     """The least absolute value of a residual that differs from r by at most e."""
     return clip(namespace(r).abs(r) - e, 0.0, math.inf)
@@ -394,6 +400,8 @@ def _as_labels(D: Coupling | None, labels: Any, name: str) -> Array:
         raise ProblemError(f"{name} needs data D, one row a sample")
     s = as_vector(labels, f"labels of {name}", D.shape[0])
     xp = namespace(s)
+    if is_recording():
+        return s
     if not bool(xp.all(xp.abs(s) == 1.0)):
         odd = float(s[xp.abs(s) != 1.0][0])
         raise ProblemError(f"labels of {name} hold {odd:g}; expected +1 and -1 (2 * label - 1 maps 0/1 labels)")
@@ -408,7 +416,7 @@ class Huber(Risk):
 
     def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0, delta: float = 1.0) -> None:
         self.delta = d = _constant(delta, "delta of Huber")
-        if d == 0.0:
+        if not is_recording() and d == 0.0:
             raise ProblemError("delta of Huber is 0; expected a positive number")
         super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._shrink, restrict=self._restrict)
 

@@ -17,6 +17,7 @@ from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.ground.validation import as_count, as_number, short_repr
 from saddlepoint.parts.functions.accuracy import (
@@ -155,7 +156,7 @@ class Smooth:
         # An unknown constant is NaN; so is every sum and product with an unknown constant.
         self.L = math.nan if L is None else _constant(L, f"L of {name}", UNKNOWN)
         self.mu = math.nan if mu is None else _convexity(mu, self.L, f"mu of {name}")
-        if self.mu > self.L:
+        if not is_recording() and self.mu > self.L:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = None if dim is None else as_count(dim, f"dim of {name}")
         self.space = Space(np, _as_dtype(dtype, name)) if space is None and dtype is not None else space
@@ -347,7 +348,7 @@ class Smooth:
 
     def __mul__(self, factor: float) -> Smooth:
         c = _constant(factor, "the factor of a function")
-        if c == 0.0:
+        if not is_recording() and c == 0.0:
             raise ProblemError("a function can only be multiplied by a positive number; got 0")
         return affine(self, weight=c)
 
@@ -456,17 +457,21 @@ def _as_dtype(dtype: Any, name: str) -> np.dtype[Any]:
 
 def known(constant: float) -> float | None:
     """The constant in the form that ``Smooth`` takes: None if it is unknown (NaN)."""
-    return None if math.isnan(constant) else constant
+    return None if isinstance(constant, float) and math.isnan(constant) else constant
 
 
 def _convexity(value: Any, L: float, name: str) -> float:
     """The constant mu; a negative one is accepted if it is small beside L."""
     number = as_number(value, name, f"a number{UNKNOWN}")
+    if is_recording():
+        return number
     return number if -1e-3 * L <= number < 0.0 else _constant(number, name, UNKNOWN)
 
 
 def _constant(value: Any, name: str, otherwise: str = "") -> float:
     number = as_number(value, name, f"a number{otherwise}")
+    if is_recording():
+        return number
     if not math.isfinite(number) or number < 0.0:
         raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative{otherwise}")
     return number

@@ -9,7 +9,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, eps_of, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_float_array, as_number
+from saddlepoint.ground.validation import as_float_array, as_number, fixed
 
 
 class Coordinates:
@@ -22,6 +22,7 @@ class Coordinates:
 
     def __init__(self, value: Any, name: str) -> None:
         self.name = name
+        fixed(value, name)
         self.value: float | Array = _as_numbers(value, name)
         self._placed: dict[Any, Array] = {}
 

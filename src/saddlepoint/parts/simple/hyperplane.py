@@ -15,7 +15,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, concat, eps_of, namespace, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.ground.validation import as_number, as_vector
+from saddlepoint.ground.validation import as_number, as_vector, fixed
 from saddlepoint.parts.simple.base import Pairing, Structured
 from saddlepoint.parts.simple.bounds import EPS, norm_bound, raised, sum_error, wide
 from saddlepoint.parts.simple.data import Coordinates
@@ -41,6 +41,8 @@ class Hyperplane(Structured):
 
     def __init__(self, a: Any, b: float = 0.0) -> None:
         vector = np.asarray(to_host(as_vector(a, "a of Hyperplane")), dtype=np.float64)
+        fixed(a, "a of Hyperplane")
+        fixed(b, "b of Hyperplane")
         self.b = as_number(b, "b of Hyperplane")
         if not math.isfinite(self.b):
             raise ProblemError(f"b of Hyperplane is {self.b}; expected a finite number")

@@ -1,0 +1,35 @@
+"""A context in which problems are built from tensors that are to be differentiated, or from JAX's symbols of arrays.
+
+Ordinarily a problem keeps copies of its data without a record of gradients, examines their numbers, and computes
+constants from them. Within ``recording()``, data are kept as they are and no number is looked at, so that the field of
+the problem is a differentiable function of the data. A problem that was built so is not meant for ``solve``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+_RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
+
+
+def is_recording() -> bool:
+    """Whether problems are being built for differentiation."""
+    return _RECORDING.get()
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Build problems for differentiation within this context."""
+    token = _RECORDING.set(True)
+    try:
+        yield
+    finally:
+        _RECORDING.reset(token)
+
+
+def is_live(value: Any) -> bool:
+    """Whether a value is a tensor that requires gradients, or a symbol that JAX traces."""
+    return bool(getattr(value, "requires_grad", False)) or "Tracer" in type(value).__name__

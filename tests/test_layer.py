@@ -1,0 +1,236 @@
+"""Layers: gradients through saddle points with PyTorch and JAX, against finite differences."""
+
+import numpy as np
+import pytest
+
+import saddlepoint as sp
+from saddlepoint.ground.recording import is_live, is_recording, recording
+
+M, N = 4, 3
+
+
+def numbers(seed=0):
+    rng = np.random.default_rng(seed)
+    A, D, t = 0.5 * rng.standard_normal((M, N)), rng.standard_normal((6, M)), rng.standard_normal(6)
+    return A, D, t, np.array(0.3), rng.standard_normal(N), 0.3 * rng.standard_normal((N, N))
+
+
+def with_own_loss(xp):
+    """A, data, a weight l2, a linear term, and weights inside a gradient of one's own."""
+
+    def build(A, D, t, l2, c, W):
+        h = sp.Smooth(lambda y: W.T @ xp.tanh(W @ y) + 0.5 * y + c, mu=0.5, L=3.0)
+        return sp.Saddle(sp.LogCosh(D, t, l2), h, A)
+
+    return build
+
+
+def with_terms(xp):
+    """Multiples and sums with simple terms; the scale is a factor of one function and the P of another."""
+
+    def build(A, b, s):
+        g = 2.0 * sp.Quadratic(s, b) + sp.L1(0.1)
+        return sp.Saddle(g, s * sp.Quadratic(xp.ones(N), xp.ones(N)) + sp.Simplex(), A)
+
+    return build
+
+
+def with_value(xp, log_sum_exp):
+    """A function by its value, and a matrix P."""
+
+    def build(a, P):
+        g = sp.Smooth.from_value(lambda x: log_sum_exp(a * x) + 0.5 * xp.sum(x * x), mu=1.0, L=5.0)
+        return sp.Saddle(g, sp.LogSumExp(l2=1.0) + sp.Quadratic(P @ P.T), xp.eye(N))
+
+    return build
+
+
+def test_recording_is_a_context():
+    assert not is_recording()
+    with recording():
+        assert is_recording()
+    assert not is_recording()
+    assert not is_live(np.ones(2))
+
+
+def test_what_a_layer_refuses():
+    with pytest.raises(sp.ProblemError, match="build of layer is not a function"):
+        sp.layer(3)
+    with pytest.raises(sp.ProblemError, match="no tensor of PyTorch or JAX"):
+        sp.layer(lambda A: sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), A))(np.eye(2))
+    assert sp.layer(with_terms).dims(2) is None
+    assert sp.layer(with_terms, in_dims=0).dims(2) == (0, 0)
+    assert sp.layer(with_terms, in_dims=(0, None)).dims(2) == (0, None)
+    for wrong in ((0,), (None, None), (1, 0)):
+        with pytest.raises(sp.ProblemError, match="in_dims of layer"):
+            sp.layer(with_terms, in_dims=wrong).dims(2)
+    assert repr(sp.layer(with_value)) == "Layer(with_value)"
+
+
+# -- PyTorch -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def torch():
+    library = pytest.importorskip("torch")
+    before = library.get_default_dtype()
+    library.set_default_dtype(library.float64)
+    yield library
+    library.set_default_dtype(before)
+
+
+def tensors(torch, arrays, device="cpu"):
+    return tuple(torch.tensor(np.asarray(a), device=device, requires_grad=True) for a in arrays)
+
+
+def batch():
+    rng = np.random.default_rng(1)
+    return rng.standard_normal((2, M, N)), rng.standard_normal((2, M)), np.array(1.5)
+
+
+def gradients_are_right(torch, layer, given):
+    assert torch.autograd.gradcheck(layer, given, eps=1e-5, atol=1e-5, rtol=1e-4, fast_mode=True)
+
+
+@pytest.mark.slow
+def test_gradcheck_of_every_tensor(torch):
+    layer = sp.layer(with_own_loss(torch), tol=1e-11)
+    gradients_are_right(torch, layer, tensors(torch, numbers()))
+    assert layer.result.solved
+    assert layer.derivative.bound == np.inf  # nothing is known of the Hessian of h
+    assert "hessian_lipschitz" in layer.derivative.why
+
+
+@pytest.mark.slow
+def test_gradcheck_of_a_batch_with_simple_terms(torch):
+    layer = sp.layer(with_terms(torch), tol=1e-11, in_dims=(0, 0, None))
+    given = tensors(torch, batch())
+    x, y = layer(*given)
+    assert x.shape == (2, M)
+    assert y.shape == (2, N)
+    gradients_are_right(torch, layer, given)
+    assert layer.derivative.bound < 1e-6
+    with pytest.raises(sp.ProblemError, match="leading dimensions"):
+        layer(given[0], given[1][:1], given[2])
+
+
+@pytest.mark.slow
+def test_gradcheck_of_a_value(torch):
+    rng = np.random.default_rng(2)
+    build = with_value(torch, lambda a: torch.logsumexp(a, 0))
+    given = tensors(torch, (rng.uniform(size=N), rng.standard_normal((N, N))))
+    gradients_are_right(torch, sp.layer(build, tol=1e-11), given)
+
+
+def test_only_needed_gradients_are_computed(torch):
+    A, b, s = tensors(torch, (np.eye(M, N), np.ones(M), 1.5))
+    layer = sp.layer(with_terms(torch), tol=1e-9)
+    x, _ = layer(A.detach(), b, s.detach())
+    x.sum().backward()
+    assert A.grad is None
+    assert b.grad.shape == (M,)
+    with torch.no_grad():
+        assert not layer(A, b, s)[0].requires_grad
+
+
+def test_a_layer_of_pytorch_refuses_in_sentences(torch):
+    weight = torch.tensor(0.1, requires_grad=True)
+    eye = torch.eye(3)
+    term = sp.layer(lambda w: sp.Saddle(sp.Quadratic(1.0) + sp.L1(w), sp.Quadratic(1.0), eye))
+    with pytest.raises(sp.ProblemError, match="weight of L1 is a tensor to be differentiated"):
+        term(weight)[0].sum().backward()
+    unsolved = sp.layer(with_own_loss(torch), max_calls=1)
+    with pytest.raises(sp.ProblemError, match="was not solved"):
+        unsolved(*tensors(torch, numbers()))
+    assert not unsolved.result.solved
+    with pytest.raises(sp.ProblemError, match="returned a int; expected a Saddle"):
+        sp.layer(lambda w: 3)(weight)
+
+
+def test_solve_itself_still_returns_detached_results(torch):
+    (A,) = tensors(torch, (np.eye(3),))
+    assert not sp.solve(sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), A)).x.requires_grad
+
+
+@pytest.mark.gpu
+def test_gradcheck_on_a_gpu(torch):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    layer = sp.layer(with_own_loss(torch), tol=1e-10)
+    gradients_are_right(torch, layer, tensors(torch, numbers(), "cuda"))
+    build = with_terms(torch)
+    with torch.device("cuda"):
+        given = tensors(torch, batch(), "cuda")
+        gradients_are_right(torch, sp.layer(build, tol=1e-10, in_dims=(0, 0, None)), given)
+    assert layer.result.x.device.type == "cuda"
+
+
+# -- JAX ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def jax():
+    library = pytest.importorskip("jax")
+    library.config.update("jax_enable_x64", True)
+    return library
+
+
+def jax_gradients_are_right(jax, layer, given):
+    """One directional derivative of a function of the solution, through jit and grad, against differences."""
+    xp, rng, h = jax.numpy, np.random.default_rng(3), 1e-5
+
+    def loss(*arrays):
+        x, y = layer(*arrays)
+        return xp.sum(xp.sin(x)) + xp.sum(y * y)
+
+    every = tuple(range(len(given)))
+    given = tuple(map(xp.asarray, given))
+    both = jax.jit(jax.value_and_grad(loss, argnums=every))
+    _, slopes = both(*given)
+    for k in every:
+        move = np.zeros(given[k].shape) + rng.standard_normal(given[k].shape)
+        ends = [both(*(a + s * h * move if i == k else a for i, a in enumerate(given)))[0] for s in (1.0, -1.0)]
+        assert float(np.sum(np.asarray(slopes[k]) * move)) == pytest.approx(
+            float(ends[0] - ends[1]) / (2 * h), rel=1e-5, abs=1e-6
+        )
+
+
+@pytest.mark.slow
+def test_gradients_of_every_array_inside_jit(jax):
+    jax_gradients_are_right(jax, sp.layer(with_own_loss(jax.numpy), tol=1e-10), numbers())
+
+
+@pytest.mark.slow
+def test_gradients_of_a_batch_by_vmap_with_simple_terms(jax):
+    jax_gradients_are_right(jax, sp.layer(with_terms(jax.numpy), tol=1e-10, in_dims=(0, 0, None)), batch())
+
+
+@pytest.mark.slow
+def test_a_layer_of_jax_solves_what_solve_solves(jax):
+    A, b, s = (np.asarray(a)[0] if np.ndim(a) else a for a in batch())
+    x, y = sp.layer(with_terms(jax.numpy), tol=1e-9)(*map(jax.numpy.asarray, (A, b, s)))
+    f = sp.Saddle(
+        sp.Quadratic(2.0 * float(s), 2.0 * b) + sp.L1(0.1),
+        sp.Quadratic(float(s), float(s) * np.ones(N)) + sp.Simplex(),
+        A,
+    )
+    proof = sp.certify(f, np.asarray(x), np.asarray(y)).certificate
+    assert proof.distance < 1e-8
+    x, _ = sp.layer(with_terms(jax.numpy), tol=1e-9, max_steps=10)(*map(jax.numpy.asarray, (A, b, s)))
+    assert np.isnan(np.asarray(x)).all()  # not solved
+
+
+@pytest.mark.slow
+def test_a_layer_of_jax_refuses_in_sentences(jax):
+    xp = jax.numpy
+    eye, one = xp.eye(2), xp.asarray(1.0)
+    term = sp.layer(lambda w: sp.Saddle(sp.Quadratic(1.0) + sp.L1(w), sp.Quadratic(1.0), eye))
+    with pytest.raises(sp.ProblemError, match="weight of L1 is a tensor to be differentiated"):
+        term(one)
+    with pytest.raises(sp.ProblemError, match="whose options are tol and max_steps"):
+        sp.layer(lambda w: 3, method="ogda")(one)
+    with pytest.raises(sp.ProblemError, match="mu of g is not given"):
+        sp.layer(lambda w: sp.Saddle(sp.Smooth(lambda x: w * x, mu=None, L=1.0), sp.Quadratic(1.0), eye))(one)
+    ball = sp.layer(lambda w: sp.Saddle(sp.Quadratic(w) + sp.Ball(0.5), sp.Quadratic(1.0), eye))
+    with pytest.raises(sp.ProblemError, match="are not implemented"):
+        jax.grad(lambda w: ball(w)[0][0])(one)
