@@ -13,7 +13,7 @@ from saddlepoint.parts.coupling import ArrayCoupling
 from saddlepoint.solving.compiled import compiled
 
 EVERYDAY = ["balanced", "logistic", "huber", "log-sum-exp", "L_x >> L_y"]
-METHODS = sorted({info.name for info in sp.methods()} - {"direct", "newton", "rhss"} | {"auto"})
+METHODS = sorted({info.name for info in sp.methods()} - {"direct", "interior-point", "newton", "rhss"} | {"auto"})
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_mixed_libraries_are_refused_in_a_sentence(xp):
         sp.solve(g, x0=np.zeros(f.shape[0]))
     with pytest.raises(sp.ProblemError, match=r"the problem is .* and the gradient of g is numpy float64"):
         sp.solve(sp.Saddle(sp.Smooth(lambda x: np.ones(f.shape[0]), mu=1, L=1), g.h, g.A))
-    for method in ("direct", "newton"):
+    for method in ("direct", "interior-point", "newton"):
         with pytest.raises(sp.ProblemError, match=f"{method} needs A as one NumPy or SciPy matrix"):
             sp.solve(g, method=method)
     with pytest.raises(sp.ProblemError, match=r"A has dtype .*; expected float32 or float64"):

@@ -54,6 +54,7 @@ class Needs:
     mu: bool = True  # mu of g and of h
     strong: bool = True  # if they are known, both are above 0
     smooth: bool = True  # g and h without simple terms
+    barrier: bool = False  # simple terms that are simplices or boxes, if there are any
 
     @property
     def oracle(self) -> str:

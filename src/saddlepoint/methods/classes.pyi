@@ -15,6 +15,7 @@ from saddlepoint.methods.direct import Direct as Direct
 from saddlepoint.methods.dppa import DPPA as DPPA
 from saddlepoint.methods.extragradient import Extragradient as Extragradient
 from saddlepoint.methods.imex import IMEX as IMEX
+from saddlepoint.methods.interior_point import InteriorPoint as InteriorPoint
 from saddlepoint.methods.jst import JST as JST
 from saddlepoint.methods.krylov import Krylov as Krylov
 from saddlepoint.methods.lpd import LPD as LPD
@@ -53,6 +54,7 @@ __all__ = [
     "Extragradient",
     "Halpern",
     "IMEX",
+    "InteriorPoint",
     "JST",
     "Krylov",
     "LPD",

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.lapack import dpotrs
+from scipy.linalg.lapack import dgetrf, dgetrs, dpotrs
 from scipy.sparse import block_array, diags_array, issparse
 from scipy.sparse.linalg import splu
 
@@ -90,14 +90,38 @@ def _solver(P: Any, Q: Any, A: Any) -> Solver:
         mirrored = _by_schur(q, P, -A.T)
         return lambda u, v: mirrored(v, u)[::-1]
     if any(map(issparse, (P, Q, A))) and sum(map(_entries, (P, Q, A))) < SPARSE * (m + n) ** 2:
-        lu = sparse_lu(block_array([[P, A], [-A.T, Q]]))
-
-        def sparse(u: Array, v: Array) -> tuple[Array, Array]:
-            z = lu.solve(np.concatenate((u, v)).astype(np.float64)).astype(u.dtype)
-            return z[:m], z[m:]
-
-        return sparse
+        return sparse_solver(P, Q, A)
     return _by_cholesky(*(M.toarray() if issparse(M) else M for M in (P, Q, A)))
+
+
+def sparse_solver(P: Any, Q: Any, A: Any) -> Solver:
+    """The same map for sparse matrices, by an LU factorisation of K, which is more accurate than a Schur complement."""
+    m = A.shape[0]
+    try:
+        lu = sparse_lu(block_array([[P, A], [-A.T, Q]]))
+    except RuntimeError as error:
+        raise SingularError(f"the matrix is singular to working precision: {error}") from None
+
+    def solve(u: Array, v: Array) -> tuple[Array, Array]:
+        z = lu.solve(np.concatenate((u, v)).astype(np.float64)).astype(u.dtype)
+        return z[:m], z[m:]
+
+    return solve
+
+
+def dense_solver(P: Any, Q: Any, A: Any) -> Solver:
+    """The same map by an LU factorisation of K as a dense matrix: slow, but more accurate than a Schur complement."""
+    m, (P, Q, A) = A.shape[0], (M.toarray() if issparse(M) else M for M in (P, Q, A))
+    K = np.block([[P, A], [-A.T, Q]])
+    lu, pivots, info = dgetrf(K, overwrite_a=True)
+    if info != 0 or not np.isfinite(lu).all():
+        raise SingularError("the matrix is singular to working precision")
+
+    def solve(u: Array, v: Array) -> tuple[Array, Array]:
+        z = dgetrs(lu, pivots, np.concatenate((u, v)).astype(np.float64))[0].astype(u.dtype)
+        return z[:m], z[m:]
+
+    return solve
 
 
 def _by_cholesky(P: Array, Q: Array, A: Array) -> Solver:
@@ -120,7 +144,7 @@ def _by_schur(p: Array, Q: Any, A: Any) -> Solver:
     if not bool((p > 0.0).all()):
         raise LinAlgError("a diagonal entry is not positive")
     inverse = 1.0 / p
-    S = Q + A.T @ (diags_array(inverse) @ A if issparse(A) else inverse[:, None] * A)
+    S = Q + (A.T @ (diags_array(inverse) @ A) if issparse(A) else _gram(np.sqrt(inverse)[:, None] * A))
     if issparse(S) and stays_sparse(S):
         solve_S = sparse_lu(S).solve
     else:
@@ -143,6 +167,11 @@ def stays_sparse(S: Any) -> bool:
 def sparse_lu(K: Any) -> Any:
     """SuperLU's factors of a matrix with a symmetric pattern and a positive definite symmetric part."""
     return splu(K.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=PIVOT, options={"SymmetricMode": True})
+
+
+def _gram(B: Array) -> Array:
+    """B'B; NumPy computes half of it where both factors are one array."""
+    return np.asarray(B.T @ B)
 
 
 def _entries(matrix: Any) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.methods.base import Method
+from saddlepoint.methods.interior_point import has_barrier
 from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.problems.saddle import Saddle
 
@@ -47,6 +48,9 @@ def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
         if needs.smooth and function.simple is not None:
             reason = f"but {name} has the simple term {function.simple!r}"
             found.append(Missing("g and h without simple terms", reason, ""))
+        if needs.barrier and not has_barrier(function.simple):
+            reason = f"but {name} has the simple term {function.simple!r}"
+            found.append(Missing("simplices or boxes with an interior as simple terms", reason, ""))
         if needs.mu and math.isnan(function.mu):
             remedy = "give mu to Smooth (without it no distance can be certified)"
             found.append(Missing(f"mu of {name}", "which is unknown", remedy))
@@ -70,6 +74,6 @@ def _without(f: Saddle) -> str:
     """The names of some registered methods that can run on the problem, as part of a sentence."""
     suited = [name for name in method_names() if not missing(make_method(name), f)]
     if len(suited) > FEW:
-        suited = [name for name in WELL_KNOWN if name in suited]
+        suited = [name for name in WELL_KNOWN if name in suited] or sorted(sorted(suited, key=len)[:FEW])
     *first, last = ["auto", *suited]
     return f"{', '.join(first)} or {last}" if first else last

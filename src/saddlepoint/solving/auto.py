@@ -6,7 +6,9 @@ depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y),
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
 turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
 little time; the sweep and Newton's method, or IMEX and LPD-GS, where it is weak. Where one oracle costs far more than
-another and the coupling is weak, `separated` comes first, which calls each oracle at its own rate. None of these has a
+another and the coupling is weak, `separated` comes first, which calls each oracle at its own rate. Without strong
+convexity the interior-point method comes first where it takes little time, and then Halpern's iteration of PDHG, with
+diagonal scaling, in turns with Anderson's mixing. None of these has a
 bound as good as that of LPD-GS, which is therefore the last method of every plan; ``solving.schedule`` decides when to
 change.
 """
@@ -26,9 +28,11 @@ from saddlepoint.methods import (
     CondatVu,
     Direct,
     Halpern,
+    InteriorPoint,
     Krylov,
     Method,
     Newton,
+    Preconditioned,
     Separated,
     make_method,
 )
@@ -41,6 +45,7 @@ from saddlepoint.solving.factoring import (
     newton_rate,
     newton_rounds,
     worth_factorising,
+    worth_interior_point,
     worth_newton,
 )
 from saddlepoint.solving.race import FIRST_TURN
@@ -100,7 +105,10 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     if f.mu == 0.0:
         flat = [name for name, function in (("g", f.g), ("h", f.h)) if function.mu == 0.0]
         reason = f"{' and '.join(flat)} {'is' if len(flat) == 1 else 'are'} not strongly convex"
-        return Plan((Halpern(PDHG()), Anderson(PDHG(), mixed_steps(f))), reason, 2, dict(costs or {}))
+        first_order = Preconditioned(Halpern(PDHG())), Anderson(PDHG(), mixed_steps(f))
+        if gradient_cost(costs) < DEAR and worth_interior_point(f):
+            return Plan((InteriorPoint(), *first_order), f"{reason}, and factorisations take little")
+        return Plan(first_order, reason, 2, dict(costs or {}))
     if f.space.of_x.is_sharded:
         return on_shards(f)
     kx, ky, c = f.numbers

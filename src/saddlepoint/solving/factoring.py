@@ -10,6 +10,8 @@ import numpy as np
 from scipy.sparse import block_array, csr_array
 
 from saddlepoint.ground.fill_in import factor_work
+from saddlepoint.methods.interior_point import DENSE, InteriorPoint, is_very_sparse
+from saddlepoint.methods.needs import missing
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.dense import DenseCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling
@@ -19,6 +21,7 @@ from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.lower import chain_N
 
+VERY_SPARSE = 50_000  # rows and columns up to which a matrix with few entries in each of them is factorised
 LARGE = 3000  # rows from which no dense matrix is factorised
 MATRICES = 600  # calls that may count for the matrices of a problem that is factorised
 NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
@@ -164,3 +167,14 @@ def pattern(A: SparseCoupling) -> Any:
 def rounds(f: Saddle) -> float:
     """About the rounds of a good method for eight digits, if the problem is as hard as its constants."""
     return 9.0 * chain_N(*f.numbers)
+
+
+def worth_interior_point(f: Saddle) -> bool:
+    """Whether the interior-point method can run, and its 10 to 20 factorisations take less than first-order steps."""
+    if missing(InteriorPoint(), f) or f.A.runtime.reading or not has_matrices(f):
+        return False
+    if isinstance(f.A, SparseCoupling) and is_very_sparse(f.A.A):
+        return sum(f.shape) <= VERY_SPARSE
+    (m, n), separable = f.shape, (is_separable(f.g) or f.g.L == 0.0, is_separable(f.h) or f.h.L == 0.0)
+    factored = min(m, n) if all(separable) else n if separable[0] else m if separable[1] else max(m, n)
+    return factored <= LARGE and m * n <= DENSE

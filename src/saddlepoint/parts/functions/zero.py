@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from scipy.sparse import diags_array
+
 from saddlepoint.ground.arrays import Array
 from saddlepoint.parts.functions.smooth import Smooth
 
@@ -24,6 +27,7 @@ class Zero(Smooth):
             L=0.0,
             value=_zero,
             prox=_same,
+            hessian=_zero_matrix,
             quadratic=True,
             hessian_lipschitz=0.0,
             second_order=_model,
@@ -48,3 +52,8 @@ def _zero(x: Array) -> float:
 
 def _same(v: Array, t: Any) -> Array:
     return v
+
+
+def _zero_matrix(x: Array) -> Any:
+    """The Hessian."""
+    return diags_array(np.zeros(int(x.shape[0])))
