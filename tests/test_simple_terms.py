@@ -88,7 +88,7 @@ PAIRS = [("l1", "box"), ("simplex", "simplex"), ("l1 and box", "nonnegative")]
 SINGLE_LOOP = ["condat-vu", "lpd", "lpd-gs", "jst", "ogda", "extragradient", "agraal", "rapd"]
 ANDERSON = ["anderson-condat-vu", "anderson-lpd-gs"]
 NESTED = ["aipfb", "dppa", "dippa", "catalyst-aipfb", "catalyst-dippa", "sliding", "lpd-slide"]
-EVERY = [*SINGLE_LOOP, *ANDERSON, *NESTED, "pdhg", "halpern-pdhg"]
+EVERY = [*SINGLE_LOOP, *ANDERSON, *NESTED, "pdhg", "halpern-pdhg", "preconditioned-halpern-pdhg"]
 KINDS = [("l1", "box"), ("simplex", "nonnegative")]
 
 
@@ -475,7 +475,7 @@ def test_a_run_for_a_gap_goes_on_from_its_checkpoint(tmp_path):
     A = np.random.default_rng(2).standard_normal((12, 9))
     f, file = sp.Saddle(sp.Simplex(), sp.Simplex(), A), tmp_path / "run"
     whole = sp.solve(f, gap=1e-8)
-    part = sp.solve(f, gap=1e-8, max_calls=100, checkpoint=file)
+    part = sp.solve(f, gap=1e-8, max_calls=50, checkpoint=file)
     assert not part.solved
     on = sp.solve(f, gap=1e-8, checkpoint=file)
     np.testing.assert_array_equal(on.x, whole.x)
