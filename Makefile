@@ -18,6 +18,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/$(VENV)/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
+# The tests use each program that JAX compiles a few times only: optimising it takes longer than running it.
+export XLA_FLAGS ?= --xla_backend_optimization_level=0
 
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"

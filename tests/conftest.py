@@ -17,6 +17,14 @@ settings.register_profile(
 settings.load_profile("saddlepoint")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_fsync():
+    """Replace fsync, which waits for the disk, by nothing; tests of a write that fails replace it by a failure."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by markers
 def pytest_collection_modifyitems(items):
     """Mark the tests that use a browser, and put the tests of a parallel run in order."""

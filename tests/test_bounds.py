@@ -32,7 +32,7 @@ def test_the_bound_holds_at_every_step(name, problem):
         return
     start = weighted_error(f, x, y, xs, ys)
     state = method.init(f, x, y)
-    for k in range(1, 40 if name == "separated-exact" else 200):  # exact inner solves take long
+    for k in range(1, 20 if name == "separated-exact" else 200):  # exact inner solves take long
         state = method.step(f, state)
         bound = method.bound(f, k) * start
         assert weighted_error(f, state.x, state.y, xs, ys) <= bound * (1 + 1e-9) + ROUNDING**2 * start

@@ -180,7 +180,7 @@ def test_methods(run):
 
 @pytest.mark.slow
 def test_demo(run, tmp_path):
-    code, out, err = run("demo", "--tol", 1e-1, "--plot", "pictures/demo.png")
+    code, out, err = run("demo", "--tol", 1.0, "--plot", "pictures/demo.png")
     assert code == 0
     assert "certificate (" in out
     assert "proven by one query" in out

@@ -115,8 +115,7 @@ def consistent(result, folder):
 
 
 @pytest.mark.parametrize("every", [97, pytest.param(11, marks=pytest.mark.slow)])
-def test_results(saved, every, tmp_path, monkeypatch):
-    monkeypatch.setattr("os.fsync", lambda handle: None)
+def test_results(saved, every, tmp_path):
     (arrays, summary), refused, accepted = saved, 0, 0
     for _, other in some(changed(summary), every, 3):
         write_result(tmp_path / "r.npz", arrays, other)

@@ -39,7 +39,7 @@ def all_fingerprints():
     found = {}
     for name, method in METHODS.items():
         f = case("mu_x < mu_y")[0] if name in ("auto", "newton") or name in quadratic_methods() else case("balanced")[0]
-        found[name] = fingerprint(sp.solve(f, method=method, tol=1e-7))
+        found[name] = fingerprint(sp.solve(f, method=method, tol=1e-4))
     return found
 
 

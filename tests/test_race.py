@@ -1,7 +1,6 @@
 """Methods that take turns: predictions, shares, the guarantee, and checkpoints in the middle of a race."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -219,8 +218,7 @@ def test_a_race_goes_on_where_the_calls_were_used_up(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_race_goes_on_from_every_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+def test_a_race_goes_on_from_every_checkpoint(tmp_path):
     f, file, copies = kinked(0, kappa=300.0), tmp_path / "run", []
     whole = sp.solve(f, tol=TOL)
     sp.solve(f, tol=TOL, checkpoint=file, checkpoint_every=0, callback=lambda result: copies.append(file.read_bytes()))

@@ -37,28 +37,34 @@ def imported(path):
     return names
 
 
-def called(node):
-    """The names of everything that is called in a piece of code: f for f(...) and for a.f(...)."""
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call):
-            if isinstance(call.func, ast.Name):
-                yield call.func.id
-            elif isinstance(call.func, ast.Attribute):
-                yield call.func.attr
+@cache
+def called(function):
+    """The names of everything that a function calls: f for f(...) and for a.f(...)."""
+    names = {node.func for node in ast.walk(function) if isinstance(node, ast.Call)}
+    return {f.id if isinstance(f, ast.Name) else f.attr for f in names if isinstance(f, ast.Name | ast.Attribute)}
 
 
-def asserts(path, function, seen=frozenset()):
+@cache
+def asserts_itself(function):
+    """Whether a function asserts by itself, or through NumPy or pytest."""
+    return any(isinstance(node, ast.Assert) for node in ast.walk(function)) or any(
+        name in ("raises", "warns", "fail") or name.startswith("assert_") for name in called(function)
+    )
+
+
+def asserts(path, function):
     """Whether a function asserts: by itself, through NumPy or pytest, or through a helper that it calls."""
-    if any(isinstance(node, ast.Assert) for node in ast.walk(function)):
-        return True
-    helpers, others = functions(path), imported(path)
-    for name in called(function):
-        if name in ("raises", "warns", "fail") or name.startswith("assert_"):
+    waiting, seen = [(path, function)], set()
+    while waiting:
+        path, function = waiting.pop()
+        if asserts_itself(function):
             return True
-        where, name = others.get(name, (path, name))
-        helper = functions(where).get(name) if where != path else helpers.get(name)
-        if helper is not None and helper not in seen and asserts(where, helper, seen | {helper}):
-            return True
+        seen.add(function)
+        for name in called(function):
+            where, there = imported(path).get(name, (path, name))
+            helper = functions(where).get(there)
+            if helper is not None and helper not in seen:
+                waiting.append((where, helper))
     return False
 
 
