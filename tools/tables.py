@@ -1,4 +1,4 @@
-"""Write the files that are made from the register of methods: tables in pages, lists, and classes.pyi.
+"""Write what is made from the register of methods and the results of benchmarks: tables, lists, and classes.pyi.
 
     python tools/tables.py          write the files
     python tools/tables.py --check  write nothing, and exit with 1 if a file is stale
@@ -65,6 +65,39 @@ def class_stub() -> str:
     )
 
 
+HEADLINES = (  # what was measured, the page under benchmarks/, its line, and the columns that are quoted
+    ("`auto` over the best named method on problems drawn afresh", "results/fresh.md", "all", ("calls", "seconds")),
+    ("SciPy's newton_krylov over `auto` on these", "results/fresh.md", "all", ("newton_krylov",)),
+    ("certificates of true problems that are false", "results/honesty.md", "all", ("runs", "false solved", "false")),
+    ("a certificate in twice the digits", "results/certificate_cost.md", "dense 1000 x 1000", ("ratio",)),
+    ("calls of SciPy's best root finder over `auto`", "peers/RESULTS.md", "1e-4", ("other", "geometric mean")),
+)
+
+
+def headlines() -> str:
+    """The table of headline numbers, taken from the pages that the benchmarks wrote."""
+    rows = []
+    for words, page, line, columns in HEADLINES:
+        found = _cells((ROOT / "benchmarks" / page).read_text(encoding="utf-8"), line)
+        quoted = ", ".join(f"{name} {found[name]}" for name in columns)
+        rows.append(f"| {words} | {quoted} | [{Path(page).stem}](../benchmarks/{page}) |")
+    return "\n".join(["| measured | numbers | page |", "|---|---|---|", *rows, ""])
+
+
+def _cells(page: str, first: str) -> dict[str, str]:
+    """The first line of a table that begins with this cell, by the names of the columns."""
+    head: list[str] = []
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if not cells:
+            head = []
+        elif not head:
+            head = cells
+        elif cells[0] == first:
+            return dict(reversed(list(zip(head, cells, strict=False))))
+    raise ValueError(f"no table has a line that begins with {first!r}")
+
+
 def _code(text: str) -> str:
     return "`" + text.replace("|", "\\|") + "`"
 
@@ -85,6 +118,7 @@ def between(marks: tuple[str, str], make: Callable[[], str]) -> Callable[[str], 
 FILES: dict[str, Callable[[str], str]] = {
     "README.md": between(MARKDOWN, readme_table),
     "docs/methods.md": between(MARKDOWN, docs_table),
+    "docs/measured.md": between(("<!-- headlines: begin -->\n", "<!-- headlines: end -->\n"), headlines),
     "docs/api/methods.rst": between(RST, reference_list),
     "src/saddlepoint/methods/classes.pyi": lambda _: class_stub(),
 }

@@ -2,7 +2,24 @@
 document.addEventListener("DOMContentLoaded", () => {
   for (const arrow of document.querySelectorAll("nav summary")) arrow.setAttribute("aria-label", "show the pages below");
   if (navigator.clipboard) addCopyButtons();
+  addScrollHints();
+  window.addEventListener("resize", addScrollHints);
 });
+
+// A line below every table that is wider than the page.
+function addScrollHints() {
+  for (const box of document.querySelectorAll(".pst-scrollable-table-container")) {
+    const wide = box.scrollWidth > box.clientWidth + 1;
+    const hint = box.nextElementSibling?.matches(".scroll-hint") ? box.nextElementSibling : null;
+    box.classList.toggle("scrolls", wide);
+    if (wide && !hint) {
+      const line = document.createElement("p");
+      line.className = "scroll-hint";
+      line.textContent = "The table scrolls sideways →";
+      box.after(line);
+    } else if (!wide && hint) hint.remove();
+  }
+}
 
 // A button on every block of code that copies it, without the prompts and outputs of a session.
 function addCopyButtons() {
