@@ -68,7 +68,9 @@ def test_console_lines(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     for block in blocks(page, "python") if page != "README.md" else []:
         exec(compile(block, page, "exec"), {})
-    for name, block in zip(("problem.toml", "terms.toml", "blocks.toml"), blocks(page, "toml"), strict=page != "README.md"):
+    for name, block in zip(
+        ("problem.toml", "terms.toml", "blocks.toml"), blocks(page, "toml"), strict=page != "README.md"
+    ):
         (tmp_path / name).write_text(block)
     lines = [line[2:].partition("#")[0] for block in blocks(page, "console") for line in block.splitlines()]
     assert lines
