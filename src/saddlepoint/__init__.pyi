@@ -4,6 +4,7 @@ from saddlepoint.ground.errors import AssumptionError, InfeasibleError, ProblemE
 from saddlepoint.methods import AGD, Method, Needs, State, classes, make_method, methods, register
 from saddlepoint.methods.classes import *  # noqa: F403
 from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.coupling.complex_view import complex_view, real_view
 from saddlepoint.parts.functions import (
     Entropy,
     GroupHuber,
@@ -104,6 +105,7 @@ __all__ = [
     "as_simple",
     "certify",
     "check",
+    "complex_view",
     "from_cvxpy",
     "layer",
     "load_result",
@@ -113,6 +115,7 @@ __all__ = [
     "path",
     "predict",
     "prepare",
+    "real_view",
     "register",
     "solve",
     "solve_many",

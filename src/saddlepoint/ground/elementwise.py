@@ -53,8 +53,11 @@ def sigmoid(a: Array) -> Array:
     return array
 
 
-def cast_like(a: Array, other: Array) -> Array:
-    """The array a in the dtype of ``other``."""
+def cast_like(a: float | Array, other: Array) -> Array:
+    """The array a in the dtype of ``other``; a number becomes an array with the shape of ``other``."""
+    if isinstance(a, float):
+        filled: Array = 0.0 * other + a
+        return filled
     if a.dtype == other.dtype:
         return a
     array: Array = namespace(a).astype(a, other.dtype)

@@ -142,6 +142,16 @@ def _sum(array: Array) -> float:
         return float(array.sum())
 
 
+def as_offset(value: Any, name: str, size: int | None = None) -> float | Array:
+    """``value`` as a vector of ``size`` entries, or as a number, which stands for a vector of equal entries."""
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
+        return as_vector(value, name, size)
+    offset = as_number(value, name)
+    if not math.isfinite(offset):
+        raise ProblemError(f"{name} is {offset}; expected a finite number, or a vector")
+    return offset
+
+
 def as_vector(value: Any, name: str, size: int | None = None) -> Array:
     """``value`` as a finite one-dimensional array of ``size`` entries, or a ProblemError."""
     vector = as_float_array(value, name)

@@ -19,8 +19,10 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import lengths, norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.coupling.side_by_side import side_by_side
 from saddlepoint.parts.functions import Entropy, GroupHuber, LogSumExp, Quadratic, Risk
 from saddlepoint.parts.functions.autodiff import without_gradients
+from saddlepoint.parts.functions.block_sum import block_sum
 from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.zero import Zero
@@ -43,6 +45,9 @@ class Saddle(Residuals):
         h: the same of y.
         A: the m x n coupling: an array, a SciPy sparse array, a LinearOperator, or anything with ``@`` and ``.T``.
 
+    With lists h = [h_1, h_2, ...] and A = [A_1, A_2, ...] it is min_x g(x) + sum_i max_{y_i} <x, A_i y_i> - h_i(y_i); y
+    is the vector of all y_i, which ``split_y`` takes apart.
+
     Example:
         >>> import numpy as np, saddlepoint as sp
         >>> f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(2.0, [1.0, 0.0]), np.eye(2))
@@ -52,7 +57,16 @@ class Saddle(Residuals):
 
     noise = (0.0, 0.0)  # bounds on the errors of gradients of g and h beyond rounding; in a batch, for any block
 
-    def __init__(self, g: Smooth | Simple | HasProx, h: Smooth | Simple | HasProx, A: Any) -> None:
+    columns: tuple[int, ...] | None = None  # of each A_i, if there are several
+
+    def __init__(
+        self,
+        g: Smooth | Simple | HasProx,
+        h: Smooth | Simple | HasProx | Sequence[Smooth | Simple | HasProx],
+        A: Any,
+    ) -> None:
+        if isinstance(h, list | tuple):
+            h, A, self.columns = _joined(h, A)
         of_x, of_y, coupling = _as_smooth(g, "g"), _as_smooth(h, "h"), as_coupling(A)
         for function, size in zip((of_x, of_y), coupling.shape, strict=True):
             if function.simple is not None:
@@ -222,6 +236,20 @@ class Saddle(Residuals):
             outside=(of_x.outside, of_y.outside),
         )
 
+    def split_y(self, y: Array) -> list[Array]:
+        """The parts y_1, y_2, ... of y, for a problem that was given lists of h and A; else y alone.
+
+        Example:
+            >>> import numpy as np, saddlepoint as sp
+            >>> h = [sp.Quadratic(1.0), sp.Box(-1.0, 1.0)]
+            >>> f = sp.Saddle(sp.Quadratic(1.0, [1.0, 2.0]), h, [np.eye(2), np.ones((2, 1))])
+            >>> [part.tolist() for part in f.split_y(np.array([1.0, 2.0, 3.0]))]
+            [[1.0, 2.0], [3.0]]
+        """
+        columns = self.columns or (self.shape[1],)
+        ends = np.cumsum(columns).tolist()
+        return [y[end - n : end] for n, end in zip(columns, ends, strict=True)]
+
     def project(self, x: Array, y: Array) -> tuple[Array, Array]:
         """The nearest point in the domains of the simple terms."""
         p, q = self.g.simple, self.h.simple
@@ -244,6 +272,16 @@ class Saddle(Residuals):
     def __repr__(self) -> str:
         m, n = self.shape
         return f"Saddle({m} x {n}: g={self.g!r}, h={self.h!r}, A={self.A!r})"
+
+
+def _joined(h: Sequence[Any], A: Any) -> tuple[Smooth, Coupling, tuple[int, ...]]:
+    """The functions as one, the matrices side by side, and the numbers of their columns."""
+    if not isinstance(A, list | tuple) or len(A) != len(h):
+        count = f"a list of {len(A)}" if isinstance(A, list | tuple) else "no list"
+        raise ProblemError(f"h is a list of {len(h)} functions, but A is {count}; expected as many matrices in a list")
+    functions = [_as_smooth(function, f"h[{i}]") for i, function in enumerate(h)]
+    coupling, columns = side_by_side(A)
+    return block_sum(functions, columns), coupling, tuple(columns)
 
 
 def _as_smooth(function: Any, name: str) -> Smooth:

@@ -16,12 +16,12 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, gamma, is_power_of_two
-from saddlepoint.ground.validation import as_vector
+from saddlepoint.ground.validation import as_offset
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
 from saddlepoint.parts.functions.constants import gram_bounds
-from saddlepoint.parts.functions.products import absolute, is_bounded, ridge_rounding
+from saddlepoint.parts.functions.products import absolute, is_bounded, number_error, ridge_rounding
 from saddlepoint.parts.functions.second_order import UP, _constant_matrix
 from saddlepoint.parts.functions.smooth import Smooth, _constant, plus_identity
 
@@ -40,7 +40,7 @@ class LogSumExp(Smooth):
             raise ProblemError("tau of LogSumExp is 0; expected a positive number")
         self.D: Coupling | None = None if D is None else as_coupling(D, "D of LogSumExp")
         rows = None if self.D is None else self.D.shape[0]
-        self.t: Array | None = None if t is None else as_vector(t, "t of LogSumExp", rows)
+        self.t: float | Array | None = None if t is None else as_offset(t, "t of LogSumExp", rows)
         super().__init__(
             self._gradient,
             mu=self.l2,
@@ -49,8 +49,14 @@ class LogSumExp(Smooth):
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
             hessian_lipschitz=self._hessian_change,
             second_order=self._quadratic_model,
-            dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
-            space=common_space({"D of LogSumExp": self.D, "t of LogSumExp": self.t}),
+            dim=self.D.shape[1]
+            if self.D is not None
+            else None
+            if self.t is None or isinstance(self.t, float)
+            else self.t.shape[0],
+            space=common_space(
+                {"D of LogSumExp": self.D, "t of LogSumExp": None if isinstance(self.t, float) else self.t}
+            ),
             trusted=True,
             **known_rounding(*(self._rounding, self._careful) if is_bounded(self.D) else ()),
         )
@@ -82,7 +88,7 @@ class LogSumExp(Smooth):
         wide, D = widened(x), self.D
         r = None if wide is None else exactly(wide) if D is None else product(D, exactly(wide))
         if r is not None and wide is not None:
-            scores = divided(r if self.t is None else total(r, exactly(-cast_like(self.t, wide))), self.tau)
+            scores = divided(r if self.t is None else total(r, exactly(-cast_like(self.t, r.hi))), self.tau)
             high, e = rounded(scores)
             p, error = weights(high), namespace(high).reshape(weight_errors(high[None, :], e[None, :]), (-1,))
             found = Sum(p, 0.0 * p, error) if D is None else product(D.T, Sum(p, 0.0 * p, error))
@@ -162,12 +168,12 @@ def weights(scores: Array) -> Array:
     return share
 
 
-def score_errors(x: Array, D: Coupling | None, t: Array | None, rate: Any, scores: Array) -> Array:
+def score_errors(x: Array, D: Coupling | None, t: float | Array | None, rate: Any, scores: Array) -> Array:
     """Bounds on the errors of the scores (D x - t) rate, where rate is 1/tau: a number, or one for each score."""
     xp, eps = namespace(x), eps_of(x)
     e: Array = 0.0 * xp.abs(scores) if D is None else rate * absolute(D).errors(x)
     if t is not None:
-        e = e + eps * xp.abs(scores) + rate * flushed(x)
+        e = e + eps * xp.abs(scores) + rate * (flushed(x) + number_error(t, eps))
     if is_array(rate) or not is_power_of_two(rate):
         e = e + 2.0 * eps * xp.abs(scores) + smallest_of(x)
     return e

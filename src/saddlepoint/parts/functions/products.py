@@ -217,12 +217,17 @@ def _smaller(a: Array, b: Array) -> Array:
 # -- products with numbers ---------------------------------------------------------------------------------------------
 
 
-def scaled_rounding(P: float | Array, b: Array | None, x: Array) -> Array:
+def scaled_rounding(P: float | Array, b: float | Array | None, x: Array) -> Array:
     """Bounds on the errors of the entries of P x + b, for a number P or one number for each entry."""
     xp, eps, Px = namespace(x), eps_of(x), P * x
     bound = 2.0 * eps * xp.abs(Px) + underflow(x)
-    sum_: Array = bound if b is None else bound + eps * xp.abs(Px + b)
+    sum_: Array = bound if b is None else bound + eps * xp.abs(Px + b) + number_error(b, eps)
     return sum_
+
+
+def number_error(b: float | Array, eps: float) -> float:
+    """A bound on the error of a number that is rounded to the dtype of a vector; 0.0 if b is a vector itself."""
+    return eps * abs(b) if isinstance(b, float) else 0.0
 
 
 def ridge_rounding(p: Array, l2: float | Array, x: Array) -> Array:

@@ -17,12 +17,19 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.recording import is_recording
-from saddlepoint.ground.validation import as_float_array, as_vector, finite
+from saddlepoint.ground.validation import as_float_array, as_offset, finite
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions.accuracy import StatedBounds, known_rounding
 from saddlepoint.parts.functions.careful import exactly, total, two_product, widened
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
-from saddlepoint.parts.functions.products import HALF, AbsoluteMatrix, absolute, is_bounded, scaled_rounding
+from saddlepoint.parts.functions.products import (
+    HALF,
+    AbsoluteMatrix,
+    absolute,
+    is_bounded,
+    number_error,
+    scaled_rounding,
+)
 from saddlepoint.parts.functions.smooth import Prox, Smooth, _constant
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.l1_box import L1Box
@@ -34,7 +41,7 @@ class Quadratic(Smooth):
     Args:
         P: a symmetric positive semidefinite matrix (array or SciPy sparse), a vector (a diagonal) or a number. It may
             differ from P.T by rounding: the gradient is P x + b all the same, and mu is a bound for (P + P.T)/2.
-        b: a vector; zero if left out.
+        b: a vector, or a number for all entries; zero if left out.
         mu, L: bounds on the eigenvalues of P, if known. Otherwise they are computed, and mu is proven, by Gershgorin's
             theorem or a factorisation with a bound on its rounding. It is a few per cent below the smallest
             eigenvalue at most, and slightly negative if that is zero or cannot be told from zero. If P is too large
@@ -51,8 +58,8 @@ class Quadratic(Smooth):
         self.P = _as_hessian(P)
         self._skew: tuple[AbsoluteMatrix] | tuple[()] | None = None
         dim = None if _is_number(self.P) else self.P.shape[0]  # type: ignore[union-attr]
-        self.b: Array | None = None if b is None else as_vector(b, "b of Quadratic", dim)
-        if self.b is not None:
+        self.b: float | Array | None = None if b is None else as_offset(b, "b of Quadratic", dim)
+        if self.b is not None and not isinstance(self.b, float):
             dim = self.b.shape[0]
         trusted = mu is None and L is None
         mu = None if mu is None else _constant(mu, "mu of Quadratic")  # a negative one is computed, never given
@@ -66,7 +73,8 @@ class Quadratic(Smooth):
     def _assemble(self, dim: int | None, mu: float, L: float, trusted: bool, arithmetic: dict[str, Any]) -> None:
         """Make the oracles, which are methods of this object."""
         P_space = None if _is_number(self.P) else self.P
-        space = common_space({"P of Quadratic": P_space, "b of Quadratic": self.b})
+        b_space = None if isinstance(self.b, float) else self.b
+        space = common_space({"P of Quadratic": P_space, "b of Quadratic": b_space})
         super().__init__(
             self._gradient,
             mu=mu,
@@ -117,7 +125,7 @@ class Quadratic(Smooth):
 
     def _restrict(self, rows: slice) -> Quadratic:
         P = self.P if isinstance(self.P, float) else self.P[rows]  # type: ignore[index]
-        return Quadratic(P, None if self.b is None else self.b[rows])
+        return Quadratic(P, self.b if self.b is None or isinstance(self.b, float) else self.b[rows])
 
     def _gradient(self, x: Array) -> Array:
         Px = self.hessian_times(x)
@@ -135,7 +143,7 @@ class Quadratic(Smooth):
         bound = absolute(self.P).errors(x)
         for skew in self._asymmetry():
             bound = bound + HALF * skew.times(xp.abs(x))
-        return bound if self.b is None else bound + eps * xp.abs(self._gradient(x))
+        return bound if self.b is None else bound + eps * xp.abs(self._gradient(x)) + number_error(self.b, eps)
 
     def _careful(self, x: Array) -> Sum:
         """P x + b in about twice the digits; the ordinary gradient where there is no such product."""
@@ -162,7 +170,7 @@ class Quadratic(Smooth):
         return self._skew
 
     def _half(self, x: Array) -> float:
-        linear = 0.0 if self.b is None else inner(self.b, x)
+        linear = 0.0 if self.b is None else inner(cast_like(self.b, x), x)
         return 0.5 * inner(x, self.hessian_times(x)) + linear
 
     def _proximal(self, v: Array, t: float) -> Array:
@@ -238,7 +246,7 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
     return matrix
 
 
-def _shrunk_prox(p: float | Array, b: Array | None, prox: Prox, v: Array, t: float) -> Array:
+def _shrunk_prox(p: float | Array, b: float | Array | None, prox: Prox, v: Array, t: float) -> Array:
     """The prox of p/2 |x|^2 + b'x + f, from that of f; if p is a diagonal, f acts on each coordinate."""
     shrink: Any = 1.0 / (1.0 + t * p)
     return prox(shrink * (v if b is None else v - t * b), shrink * t)

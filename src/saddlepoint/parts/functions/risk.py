@@ -20,12 +20,12 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, underflow
-from saddlepoint.ground.validation import as_vector
+from saddlepoint.ground.validation import as_offset, as_vector
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import Careful, Rounding, known_rounding
 from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
 from saddlepoint.parts.functions.constants import gram_bounds
-from saddlepoint.parts.functions.products import absolute, is_bounded, ridge_rounding
+from saddlepoint.parts.functions.products import absolute, is_bounded, number_error, ridge_rounding
 from saddlepoint.parts.functions.second_order import UP
 from saddlepoint.parts.functions.smooth import Prox, Restrict, Smooth, _constant, plus_identity
 
@@ -58,7 +58,7 @@ class Risk(Smooth):
         self.l2 = l2 = _constant(l2, f"l2 of {name}")
         self.D: Coupling | None = _as_data(D, name)
         rows = None if self.D is None else self.D.shape[0]
-        self.t: Array | None = None if t is None else as_vector(t, f"t of {name}", rows)
+        self.t: float | Array | None = None if t is None else as_offset(t, f"t of {name}", rows)
         self.curvature = curvature
         gram = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
         self._gram = gram[1]
@@ -82,8 +82,13 @@ class Risk(Smooth):
             L=larger(mu, l2 + scale * curvature[1] * gram[1]),
             value=self._value if elsewhere is None else elsewhere.value,
             prox=prox if self.D is None else None,
-            dim=self.D.shape[1] if self.D is not None else None if self.t is None else self.t.shape[0],
-            space=common_space({f"D of {name}": None if self.D is None else self.D.space.of_y, f"t of {name}": self.t}),
+            dim=self.D.shape[1] if self.D is not None else _size(self.t),
+            space=common_space(
+                {
+                    f"D of {name}": None if self.D is None else self.D.space.of_y,
+                    f"t of {name}": None if isinstance(self.t, float) else self.t,
+                }
+            ),
             quadratic=quadratic,
             restrict=restrict if self.D is None else None,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
@@ -120,7 +125,7 @@ class Risk(Smooth):
         """The sum of the losses of some rows, as a function of the entries of D x that belong to them."""
         own = object.__new__(type(self))
         held = {name: value for name, value in vars(self).items() if name in ("t", "labels", "delta", "width")}
-        sliced = {name: held[name][rows] for name in ("t", "labels") if held.get(name) is not None}
+        sliced = {name: _part(held[name], rows) for name in ("t", "labels") if held.get(name) is not None}
         vars(own).update({**held, **sliced, "D": None, "l2": 0.0})
         return Smooth(
             own._gradient, mu=0.0, L=self.curvature[1], value=own._value, **known_rounding(*own._known_rounding())
@@ -152,7 +157,7 @@ class Risk(Smooth):
         xp, eps, r, D = namespace(x), eps_of(x), self._residual(x), self.D
         e = 0.0 * xp.abs(r) if D is None else absolute(D).errors(x)
         if self.t is not None:
-            e = e + eps * xp.abs(r) + flushed(r)
+            e = e + eps * xp.abs(r) + flushed(r) + number_error(self.t, eps)
         slope, bound = self._slope(r), self._slope_error(r, e)
         if D is not None:
             scale, transpose = 1.0 / D.shape[0], absolute(D.T)
@@ -166,7 +171,7 @@ class Risk(Smooth):
         wide, D = widened(x), self.D
         r = None if wide is None else exactly(wide) if D is None else product(D, exactly(wide))
         if r is not None and wide is not None:
-            slope = self._careful_slope(r if self.t is None else total(r, exactly(-cast_like(self.t, wide))))
+            slope = self._careful_slope(r if self.t is None else total(r, exactly(-cast_like(self.t, r.hi))))
             found = slope if D is None else product(D.T, slope)
             if found is not None:
                 found = found if D is None else divided(found, float(D.shape[0]))
@@ -408,6 +413,16 @@ def _as_labels(D: Coupling | None, labels: Any, name: str) -> Array:
     return s
 
 
+def _size(t: float | Array | None) -> int | None:
+    """The number of entries of an offset; None for a number, which fits all sizes."""
+    return None if t is None or isinstance(t, float) else int(t.shape[0])
+
+
+def _part(t: float | Array | None, rows: slice) -> float | Array | None:
+    """Some entries of an offset; a number is the same for all."""
+    return t if t is None or isinstance(t, float) else t[rows]
+
+
 class Huber(Risk):
     """Huber loss with l2: r^2/2 where |r| <= delta, delta |r| - delta^2/2 beyond.
 
@@ -447,7 +462,7 @@ class Huber(Risk):
         return choose(abs(abs(r) - self.delta) > UP * e, 0.0 * e, 0.0 * e + 1.0)
 
     def _restrict(self, rows: slice) -> Huber:
-        return Huber(None, None if self.t is None else self.t[rows], self.l2, self.delta)
+        return Huber(None, _part(self.t, rows), self.l2, self.delta)
 
     def _shrink(self, v: Array, t: float) -> Array:
         """The u with clip(u - c, -d, d) + l2 u + (u - v)/t = 0: both branches are solved, and the valid one is kept."""
@@ -487,7 +502,7 @@ class LogCosh(Risk):
         return LOG_COSH_THIRD * e
 
     def _restrict(self, rows: slice) -> LogCosh:
-        return LogCosh(None, None if self.t is None else self.t[rows], self.l2)
+        return LogCosh(None, _part(self.t, rows), self.l2)
 
     def _newton(self, v: Array, t: float) -> Array:
         """The u with tanh(u - c) + l2 u + (u - v)/t = 0, by Newton in a bracket, and bisection where that is slow."""

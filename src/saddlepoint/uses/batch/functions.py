@@ -284,11 +284,11 @@ STACKS: dict[type[Smooth], Callable[[Sequence[Any], int, Space], Parts | None]] 
 }
 
 
-def _joined(vectors: Sequence[Array | None], size: int, space: Space) -> Array | None:
-    """The vectors joined into one, with zeros in the place of None; None if all are None."""
+def _joined(vectors: Sequence[float | Array | None], size: int, space: Space) -> Array | None:
+    """The vectors joined into one, with zeros in the place of None, a number for all entries; None if all are None."""
     if all(v is None for v in vectors):
         return None
-    return concat([space.zeros(size) if v is None else space.cast(v) for v in vectors])
+    return concat([space.full(size, v or 0.0) if v is None or isinstance(v, float) else space.cast(v) for v in vectors])
 
 
 def _numbers(values: Sequence[Numbers], size: int, space: Space) -> Numbers:
