@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tiers import slow_except
 
@@ -13,6 +14,7 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import honesty  # noqa: E402
 from honest.table import Tally, is_false_claim  # noqa: E402
+from honest.ways_in import storage  # noqa: E402
 
 SEED = 16
 KINDS = [kind for kind in honesty.KINDS if kind != "JAX"]  # JAX compiles for a minute
@@ -79,6 +81,20 @@ def test_a_time_limit_holds_while_a_case_takes_longer(monkeypatch):
     monkeypatch.setitem(honesty.EVERY_APPLICATION, "slow", slow)
     cases = (("slow", 0, number) for number in itertools.count())
     assert list(honesty.finished(cases, 1, time.perf_counter() + 0.1)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "runs"), [(39, 2), (178, 3), (264, 2)])
+def test_a_copy_of_A_that_overflows_is_not_the_fault_of_the_problem(case, runs):
+    """Vectors that float32 cannot hold made gradients look as if they changed their argument, or as if A were wrong."""
+    kind = "extreme scales"
+    rng = honesty.generator(kind, 401, case)
+    problem = honesty.KINDS[kind](rng)
+    problem.exact.size()
+    with np.errstate(all="ignore"):
+        answers = [answer for _ in range(runs) for answer in storage(problem, rng)]
+    assert len(answers) == runs
+    assert {honesty.judge(problem, answer, False).outcome for answer in answers} <= {"true", "uncertified"}
 
 
 def test_the_counts_of_several_processes_are_added_up(tmp_path):

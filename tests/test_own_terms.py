@@ -8,7 +8,8 @@ import pytest
 from test_simple_terms import distance, known_problem
 
 import saddlepoint as sp
-from saddlepoint.parts.simple.watch import ProxStep, refuted_by_steps
+from saddlepoint.parts.simple.watch import ProxStep, refuted_by_steps, refuted_prox
+from saddlepoint.problems.prox_check import wrong_prox
 
 
 def soft(v, a):
@@ -73,6 +74,30 @@ def test_results_of_a_prox_that_differ_by_rounding_are_no_contradiction():
     assert refuted_by_steps(far) is None
     wrong = [far[0]._replace(x=np.array([1.0 - 1e-6, 0.0])), far[1]]
     assert "not the prox of a convex function" in refuted_by_steps(wrong)
+
+
+def test_the_value_where_the_prox_was_taken_is_compared_too():
+    """All results are 0, where the value is 0 as well; but from 30 nobody goes to 0 for the sake of this value."""
+    points = [np.array([30.0, -30.0]), np.array([40.0, 1.0])]
+    assert "at the point where the prox was taken" in refuted_prox(sp.Simple(lambda v, t: 0.0 * v, l1_value), points)
+    assert refuted_prox(OWN_L1["prox and value"](), points) is None
+
+
+def test_a_projection_that_moves_results_of_the_prox_is_found():
+    points = [np.array([3.0, -0.5]), np.array([0.2, 0.1])]
+
+    def own(factor):
+        return sp.Simple(lambda v, t: np.clip(v, -1.0, 1.0), project=lambda v: factor * np.clip(v, -1.0, 1.0))
+
+    assert "project moves a result of prox by 0.0005" in refuted_prox(own(0.9995), points)
+    assert refuted_prox(own(1.0), points) is None
+
+
+def test_a_jump_of_a_prox_far_from_the_point_is_found():
+    """Around the point the prox is the identity, as without a term; near zero it is not."""
+    term = sp.Simple(lambda v, t: 0.0 * v if np.linalg.norm(v) <= 2.0 * t else v)
+    found = wrong_prox(sp.Quadratic(1.0, np.zeros(2)) + term, np.array([60.0, 80.0]), np.array([0.01, 0.02]))
+    assert "not the prox of a convex function" in found
 
 
 WRONG = {

@@ -520,3 +520,10 @@ def test_linear_functions_without_a_coupling(method):
     result = sp.solve(f, gap=1e-12, method=method)
     assert result.solved
     np.testing.assert_allclose(result.x, [0.0, 1.0], atol=1e-12)
+
+
+def test_targets_that_underflow_end_in_a_sentence():
+    f = sp.Saddle(sp.Quadratic(1.0, [1e-30, 2e-30]) + sp.L1(1e-31), sp.Quadratic(1.0, [1e-30, 0.0]), np.eye(2))
+    for target in ({"rtol": 1e-300}, {"gap": 5e-324}):
+        result = sp.solve(f, max_calls=100, **target)
+        assert result.status in ("stalled", "out_of_calls", "solved")

@@ -21,7 +21,9 @@ from tiers import slow_except
 import saddlepoint as sp
 from saddlepoint.ground.spectrum import UNPROVEN
 from saddlepoint.parts.coupling import Norm
+from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.generators import random_logistic, random_quadratic
+from saddlepoint.problems.oracle import Meter
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.monitor import latest_check, next_check
 from saddlepoint.solving.result import Record
@@ -202,8 +204,24 @@ def test_a_run_that_leaves_the_finite_numbers_says_so():
     f = sp.Saddle(sp.Smooth(grad, mu=0.9, L=1.1), sp.Quadratic(1.0, np.ones(3)), 5 * np.eye(3))
     result = sp.solve(f, np.ones(3), method="aipfb", tol=1e-30)
     assert result.status == "diverged"
-    assert "check mu, L and the gradients" in result.message
+    assert "sp.check examines mu, L and the gradients" in result.message
     assert np.isfinite(result.x).all()
+
+
+def test_a_gradient_that_writes_into_its_argument_never_gets_a_point_of_the_run():
+    """Every way into the library gives it a copy, or it would end in NumPy's error about a read-only array."""
+
+    def grad(x):
+        x *= 1.0 - 1e-3
+        return x
+
+    f = sp.Saddle(sp.Smooth(grad, mu=0.9, L=1.1), sp.Quadratic(1.0, np.ones(3)), np.eye(3))
+    with pytest.raises(sp.ProblemError, match="changed the array it was given"):
+        sp.solve(f, np.ones(3), tol=1e-9)
+    audit = Audit(f, Meter())
+    point = np.ones(3)
+    point.flags.writeable = False
+    assert audit.floor(point, point, f.certificate(np.ones(3), np.ones(3))) >= 0.0
 
 
 def test_an_estimated_L_is_corrected_on_the_way():

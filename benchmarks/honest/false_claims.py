@@ -193,7 +193,7 @@ def noise(rng: Generator) -> Case:
 
     def noisy(x: Array) -> Array:
         p = g.floats(x)
-        e = own.standard_normal(p.size) if drawn else np.sin(1e9 * x + 1e7 * np.roll(x, 1) + np.arange(p.size))
+        e = own.standard_normal(p.size) if drawn else np.sin(1e13 * x + 1e11 * np.roll(x, 1) + np.arange(p.size))
         return p + level * (p * e if relative else e * max(1.0, g.smooth.L))
 
     said = {} if rng.random() < 0.7 else {"accuracy": float(rng.choice([1e-16, 1e-12]))}

@@ -22,6 +22,7 @@ ACCUSING = (
     "mixes the blocks",
     "same array twice",
     "changes its argument",
+    "changed the array it was given",
     "is too large",
     "is too small",
     "noisy",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, copied, eps_of, smallest_of, space_of
-from saddlepoint.ground.errors import AssumptionError, ProblemError
+from saddlepoint.ground.errors import AssumptionError, NotFinite, ProblemError
 from saddlepoint.ground.linalg import asked_together, host_norm, inner, inners, lengths, norm
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.adjoint import PRODUCTS, wrong_transpose
@@ -616,13 +616,16 @@ def _pair_products(x: Array, p: Array, x0: Array, p0: Array, dx: Array) -> list[
 def check_estimate(A: Coupling, v: Array, product: Array, note: Note) -> None:
     """Raise AssumptionError if a product with v, by A or A', shows that |A| is larger than it was estimated."""
     size, length = lengths([product, v])
-    if size > SLACK * A.norm * length:
+    if SLACK * A.norm * length < size < math.inf:  # a product that overflows shows nothing
         raise larger_norm(A, size / length, note)
 
 
 def larger_norm(A: Coupling, seen: float, note: Note) -> AssumptionError:
     """The error that replaces a quick estimate of |A|, which is at least ``seen``, by a careful one."""
-    careful = A.estimated_norm()
+    try:
+        careful = A.estimated_norm()
+    except ProblemError:  # products that were finite before overflow in this precision: the numbers are to blame
+        raise NotFinite from None
     for name in ("A", "At"):
         note(name, careful.products)
     value = max(careful.upper, SLACK * seen)

@@ -151,6 +151,7 @@ class Audit:
         answers = [check.p for check in self.gradient_checks.values() if check.p is not None]
         narrow = max([f.space.wide.eps, *map(eps_of, answers)])  # a certificate counts this unit of rounding already
         wider = max(f.space.eps / narrow, 1.0)
+        x, y = copied(x), copied(y)  # those of a run are read-only, and some gradients write into their argument
         if of_gap:
             return wider * f.gap_precision(x, y)
         noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)

@@ -18,6 +18,7 @@ from saddlepoint.parts.simple.watch import refuted_prox, wrong_array
 
 AROUND = 1.0, 1e-3, 10.0  # distances of random points from the point, in units of its length
 STEPS = 0.1, 1.0, 10.0  # steps t, in units of 1/L
+TOWARDS_ZERO = 0.5, 0.1  # multiples of the point: kinks of norms are at zero
 
 
 def has_own_term(f: Smooth) -> bool:
@@ -67,7 +68,7 @@ def wrong_prox(f: Smooth, x: Array, w: Array, seed: int = 0) -> str | None:
     if f.mu > 0.0:
         times.append(1.0 / f.mu)
     length, rng, space = length_scale(x, w, unit), np.random.default_rng(seed), space_of(x)
-    points = [x, x - (1.0 / unit) * w]
+    points = [x, x - (1.0 / unit) * w, *(share * x for share in TOWARDS_ZERO)]
     for share in AROUND:
         step = space.cast(rng.standard_normal(int(x.shape[0])))
         points += [x + (sign * share * length / norm(step)) * step for sign in (1.0, -1.0)]

@@ -132,7 +132,7 @@ def tame_units(f: Saddle, x: float, y: float, Fx: float, Fy: float) -> Units:
     largest = max((_bits(size) for size in sizes if size > 0.0), default=0)
     if max(map(abs, constants), default=0) <= most and abs(largest) <= most:
         return Units()
-    Lx, Ly, limit = _bits(f.L_x), _bits(f.L_y), f.space.exponent
+    Lx, Ly, limit = _smoothness_bits(f), _smoothness_bits(f, other=True), f.space.exponent
     others = [_bits(c) - L for c, L in ((f.mu_x, Lx), (f.mu_y, Ly), (f.norm, (Lx + Ly) // 2)) if c > 0.0]
     middle = (max(0, *others) + max(min(0, *others), -most)) // 2  # much smaller constants do not matter
     a, b = (min(max((-middle - L) // 2, -limit // 2), limit // 2) for L in (Lx, Ly))
@@ -150,6 +150,15 @@ def in_units(f: Saddle, units: Units) -> View:
     x, y = 2.0 ** (a + t), 2.0 ** (b + t)
     g, h = affine(f.g, scale=x, slope=2.0 ** (a - t)), affine(f.h, scale=y, slope=2.0 ** (b - t))
     return View(Saddle.of(g, h, UnitCoupling(f.A, units), f.space), x, y)
+
+
+def _smoothness_bits(f: Saddle, other: bool = False) -> int:
+    """The binary exponent of L_x, or of L_y; where that is 0, the one that goes with |A| and the other L."""
+    own, opposite = (f.L_y, f.L_x) if other else (f.L_x, f.L_y)
+    if own > 0.0:
+        return _bits(own)
+    norm = _bits(f.norm) if f.norm > 0.0 else 0
+    return 2 * norm - _bits(opposite) if opposite > 0.0 else norm
 
 
 def _bits(size: float) -> int:

@@ -44,7 +44,8 @@ def sentence(status: Status, ending: Ending) -> str:
         Status.INTERRUPTED: f"{who}{where}; {onward}",
         Status.STOPPED: where,
         Status.STALLED: f"{where} {_obstacle(ending)}",
-        Status.DIVERGED: f"{where} the iterates left the finite numbers; check mu, L and the gradients",
+        Status.DIVERGED: f"{where} the iterates left the finite numbers; sp.check examines mu, L and the gradients, "
+        "and if it finds nothing wrong, try another method (sp.predict compares them) or other units of the variables",
         Status.RUNNING: where,
     }[status]
     noise = "" if status in (Status.SOLVED, Status.STALLED) else ending.noise

@@ -14,6 +14,7 @@ from saddlepoint.problems.strength import require_bounded, require_strongly_conv
 from saddlepoint.solving.result import Record
 from saddlepoint.theory.certificate import Certificate
 
+LEAST = math.ulp(0.0)  # a distance is asked for that is not 0
 DEFAULT = 1e-6  # certified distance of a run that is asked for nothing else
 NAMES = {"tol": "distance", "rtol": "relative distance", "gap": "duality gap"}  # by the argument of solve
 
@@ -68,13 +69,11 @@ class Target(NamedTuple):
 
     def as_distance(self, f: Saddle, x: Array, y: Array) -> float:
         """About the distance that reaches the target from near (x, y), for predictions of calls."""
-        if self.argument == "rtol":
-            return self.most * max(norm(x) + norm(y), 1e-300)
         if self.argument == "tol":
             return self.most
-        return math.sqrt(
-            2.0 * self.most / (f.L + f.norm or 1.0)
-        )  # both are 0 where all functions are linear and A is 0
+        if self.argument == "rtol":
+            return max(self.most * (norm(x) + norm(y)), LEAST)
+        return max(math.sqrt(2.0 * self.most / (f.L + f.norm or 1.0)), LEAST)  # L and |A| may both be 0
 
     def check(self, f: Saddle) -> None:
         """Raise a ProblemError if nothing of the kind can be proven about the problem."""

@@ -133,10 +133,13 @@ def length_scale(x: Array, p: Array, L: float) -> float:
 
 
 def differ(a: Array, b: Array) -> bool:
-    """Whether two vectors of equal length differ; False for vectors that cannot be written into, as sharded ones."""
+    """Whether two vectors of equal length differ; False for vectors that cannot be written into, as sharded ones.
+
+    NaN is no difference to NaN.
+    """
     if isinstance(a, np.ndarray):
-        return bool((a != b).any())
-    return hasattr(a, "__setitem__") and bool(namespace(a).any(a != b))
+        return bool((a != b).any()) and bool(((a != b) & ((a == a) | (b == b))).any())
+    return hasattr(a, "__setitem__") and bool(namespace(a).any((a != b) & ((a == a) | (b == b))))
 
 
 def gradient_or_none(grad: Gradient, x: Array) -> Array | None:

@@ -69,6 +69,9 @@ def refuted_prox(p: Simple, points: Sequence[Array], steps: Sequence[float] = (0
             seen.append(ProxStep(before, t, x, _value(p, x)))
             if p.has_value and not math.isfinite(seen[-1].value):
                 return f"value is {seen[-1].value} at a result of prox; expected a finite number: it is in the domain"
+            wrong = _refuted_by_value(p, seen[-1]) or _refuted_by_projection(p, seen[-1])
+            if wrong:
+                return wrong
     return refuted_by_steps(seen)
 
 
@@ -78,6 +81,33 @@ def refuted_by_steps(steps: Sequence[ProxStep]) -> str | None:
         wrong = _refuted_pair(one, two)
         if wrong:
             return wrong
+    return None
+
+
+def _refuted_by_value(p: Simple, step: ProxStep) -> str | None:
+    """Compare the value at v with what the step promises there: p(v) >= p(x) + |v - x|^2/t."""
+    if not p.has_value or p.structured:
+        return None
+    there, moved, size = p.value(copied(step.v)), norm(wide(step.v) - wide(step.x)), norm(step.v) + norm(step.x)
+    rise = moved * moved / step.t
+    rounded = ALLOWED * max(eps_of(step.x), eps_of(step.v)) * size
+    rounding = 4.0 * rounded * (moved + rounded) / step.t
+    rounding += ALLOWED * eps_of(step.x) * (abs(step.value) + abs(there) + rise)
+    if step.value + rise - there > rounding:
+        return (
+            f"prox and value do not belong to one convex function: by the step with t = {step.t:g}, value is at least "
+            f"{step.value + rise:.6g} at the point where the prox was taken, but there it is {there:.6g}"
+        )
+    return None
+
+
+def _refuted_by_projection(p: Simple, step: ProxStep) -> str | None:
+    """A result of prox is in the domain, so that ``project`` leaves it where it is."""
+    if p.structured:
+        return None
+    moved = norm(wide(p.project(copied(step.x))) - wide(step.x))
+    if moved > ALLOWED * eps_of(step.x) * (norm(step.x) + norm(step.v)):
+        return f"project moves a result of prox by {moved:.3g}; expected that it stays, because it is in the domain"
     return None
 
 
