@@ -146,6 +146,18 @@ def test_whatever_a_result_holds_is_shown_and_never_executed(results):
         assert "<img" not in text
 
 
+def test_the_answer_is_shown_with_what_is_proven():
+    f = sp.Saddle(sp.Quadratic(1.0, [-3.0, 0.1, -0.2]) + sp.L1(0.5), sp.Quadratic(1.0), 0.1 * np.eye(3))
+    found = sp.solve(f, tol=1e-9)
+    text = report_page({"mine": found})
+    assert "The answer: x, 3 numbers" in text
+    assert f"{found.x[0]:.9g}" in text
+    assert text.count("<td>it is zero</td>") == 2
+    assert "it is off zero and its bounds" in text
+    many = sp.solve(sp.Saddle(sp.Quadratic(1.0, np.arange(300.0)), sp.Quadratic(1.0), np.eye(300)), tol=1e-6)
+    assert "The answer: x, the 200 largest of 300 numbers" in report_page({"many": many})
+
+
 def test_there_must_be_a_result():
     with pytest.raises(ProblemError, match="no result"):
         report_page({})

@@ -6,12 +6,24 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, to_host
+from saddlepoint.parts.simple.base import Support
 from saddlepoint.solving.result import Result, support_words
 from saddlepoint.uses.pages.report_data import thinned
-from saddlepoint.uses.pages.report_table import facts, format_number, number, table
+from saddlepoint.uses.pages.report_table import Cell, facts, format_number, number, table, words
 from saddlepoint.uses.pages.report_words import ORACLES, as_float, calls, constants, proof, rounds
 
 DEEP = 6  # most levels of nested tables of the provenance that are shown
+ENTRIES = 200  # most numbers of x or of y that are shown
+PROVEN = {
+    Support.UNDECIDED: "nothing",
+    Support.ZERO: "it is zero",
+    Support.LOWER: "it is at its lower bound",
+    Support.UPPER: "it is at its upper bound",
+    Support.OFF: "it is off zero and its bounds",
+}
 LONG = 400  # most characters of one value that are shown
 # Keys of the provenance that have a table or a place of their own.
 APART = ("citations", "versions", "method", "parameters", "constants", "shape", "dtype", "tol", "simple")
@@ -36,6 +48,7 @@ def run_section(number_in_page: int, name: str, result: Result, is_open: bool) -
             facts("Versions and machine", _flat(_table(result, "versions"))),
             facts("Other provenance", _rest(result)),
             "</div>",
+            *(_answer(name, point, found) for name, point, found in _points(result)),
             _citation(result),
             _history(name, result),
             "</details>",
@@ -89,6 +102,30 @@ def _supports(result: Result) -> Iterator[tuple[str, object]]:
     for name, found in (("x", result.support_x), ("y", result.support_y)):
         if found is not None:
             yield f"coordinates of {name}", support_words(found)
+
+
+def _points(result: Result) -> Iterator[tuple[str, Array, Array | None]]:
+    yield "x", to_host(result.x), result.support_x
+    yield "y", to_host(result.y), result.support_y
+
+
+def _answer(name: str, point: Array, support: Array | None) -> str:
+    """The numbers of x or y, folded: the largest ones if there are many, with what is proven about each."""
+    shown = np.sort(np.argsort(-abs(point), kind="stable")[:ENTRIES])
+    some = f"the {ENTRIES} largest of {point.size} numbers" if point.size > ENTRIES else f"{point.size} numbers"
+    rows = []
+    for index in shown.tolist():
+        proven = [] if support is None else [words(PROVEN[Support(int(support[index]))])]
+        rows.append([number(index), Cell(f"{float(point[index]):.9g}", float(point[index]), True), *proven])
+    head = ["index", "value", *([] if support is None else ["proven about the saddle point"])]
+    return "\n".join(
+        [
+            '<details class="answer">',
+            f"<summary>The answer: {name}, {some}</summary>",
+            table(f"Numbers of {name}", head, rows),
+            "</details>",
+        ]
+    )
 
 
 def _method(result: Result) -> Iterator[tuple[str, object]]:
