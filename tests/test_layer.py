@@ -25,12 +25,12 @@ def with_own_loss(xp):
     return build
 
 
-def with_terms(xp):
+def with_terms(xp=None):
     """Multiples and sums with simple terms; the scale is a factor of one function and the P of another."""
 
     def build(A, b, s):
-        g = 2.0 * sp.Quadratic(s, b) + sp.L1(0.1)
-        return sp.Saddle(g, s * sp.Quadratic(xp.ones(N), xp.ones(N)) + sp.Simplex(), A)
+        g, ones = 2.0 * sp.Quadratic(s, b) + sp.L1(0.1), 0.0 * A[0] + 1.0
+        return sp.Saddle(g, s * sp.Quadratic(ones, ones) + sp.Simplex(), A)
 
     return build
 
@@ -97,6 +97,7 @@ def test_gradcheck_of_every_tensor(torch):
     layer = sp.layer(with_own_loss(torch), tol=1e-11)
     gradients_are_right(torch, layer, tensors(torch, numbers()))
     assert layer.result.solved
+    assert not layer.result.x.requires_grad
     assert layer.derivative.bound == np.inf  # nothing is known of the Hessian of h
     assert "hessian_lipschitz" in layer.derivative.why
 
@@ -159,9 +160,7 @@ def test_gradcheck_on_a_gpu(torch):
     layer = sp.layer(with_own_loss(torch), tol=1e-10)
     gradients_are_right(torch, layer, tensors(torch, numbers(), "cuda"))
     build = with_terms(torch)
-    with torch.device("cuda"):
-        given = tensors(torch, batch(), "cuda")
-        gradients_are_right(torch, sp.layer(build, tol=1e-10, in_dims=(0, 0, None)), given)
+    gradients_are_right(torch, sp.layer(build, tol=1e-10, in_dims=(0, 0, None)), tensors(torch, batch(), "cuda"))
     assert layer.result.x.device.type == "cuda"
 
 
