@@ -211,15 +211,16 @@ def test_a_run_can_be_watched_and_stopped():
             raise StopIteration
 
     game = ExtensiveGame.load("kuhn")
-    found = game.solve(tol=1e-12, callback=watch)
+    found = game.solve(tol=1e-12, method="newton", callback=watch)
     assert len(seen) == 3
     assert not found.solved
     assert found.message.startswith("stopped by the callback at exploitability")
     assert [step.step for step in found.history] == [1, 2, 3]
     assert found.exploitability == min(seen)
-    short = game.solve(tol=1e-12, max_steps=2)
-    assert "1e-12 was asked for" in short.message
-    assert game.solve(tol=1e-12, max_seconds=1e-9).steps == 0
+    for method in (None, "newton"):
+        short = game.solve(tol=1e-12, method=method, max_steps=2)
+        assert "1e-12 was asked for" in short.message
+        assert game.solve(tol=1e-12, method=method, max_seconds=1e-9).steps == 0
 
 
 # -- the subproblems --------------------------------------------------------------------------------------------------

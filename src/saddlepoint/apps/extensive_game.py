@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,16 @@ from scipy.sparse import csr_array
 from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
 from saddlepoint.apps.openspiel import read_openspiel
 from saddlepoint.apps.sequences import Sequences
+from saddlepoint.apps.tree_solver import INTERIOR, REGRETS, SMALL, TreeRun
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_vector, finite
+from saddlepoint.methods import Method
 from saddlepoint.problems.files.efg_file import read_efg
 from saddlepoint.problems.files.game_file import read_game, write_game
 from saddlepoint.problems.files.game_tree import SequenceForm
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, as_path
+from saddlepoint.solving.progress import make_progress
 
 SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # names here: names in OpenSpiel
 GAMES = Path(__file__).parent / "games"
@@ -166,12 +169,64 @@ class ExtensiveGame:
         first, second = list(self.sequences_y.sets), list(self.sequences_x.sets)
         write_game(SequenceForm(self.title, first, second, payoffs), path)
 
-    def solve(self, **options: Any) -> Equilibrium:
-        """An equilibrium; the options are those of ``ConstrainedGame.solve``.
+    def solve(
+        self,
+        *,
+        tol: float = 1e-6,
+        method: str | Method | None = None,
+        max_steps: int | None = None,
+        max_seconds: float | None = None,
+        callback: Callable[[Equilibrium], object] | None = None,
+        progress: bool = False,
+        start: tuple[Any, Any] | None = None,
+        feasibility: float = 1e-6,
+    ) -> Equilibrium:
+        """An equilibrium. The strategies satisfy their constraints up to rounding.
 
-        The strategies satisfy their constraints up to rounding, and the exploitability is that of exact best responses.
+        The exploitability is that of exact best responses, with what rounding may hide.
+
+        Args:
+            tol: the exploitability to reach, in units of the payoff.
+            method: "interior-point", which takes 20 to 40 factorisations of the sequence form; "cfr", regret matching
+                from products with A and passes over the tree; or a method for the subproblems of
+                ``ConstrainedGame.solve``. None takes the first one for games of up to 20 000 sequences, then the second
+                one if that does not suffice.
+            max_steps: steps of the method at most.
+            max_seconds: wall-clock limit.
+            callback: called with the ``Equilibrium`` so far, again and again; raise StopIteration to end the run.
+            progress: show a progress bar.
+            start: strategies (x, y) from which "cfr" begins, such as those of an earlier run; the answer is not worse.
+            feasibility: as for ``ConstrainedGame.solve``.
+
+        Example:
+            >>> from saddlepoint.apps import ExtensiveGame
+            >>> kuhn = ExtensiveGame.load("kuhn")
+            >>> found = kuhn.solve(tol=1e-8)
+            >>> found.solved, round(found.value, 6)
+            (True, -0.055556)
+            >>> kuhn.solve(tol=1e-3, method="cfr").solved
+            True
         """
-        return ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y).solve(**options)
+        game = ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y)
+        if method is not None and method not in (REGRETS, INTERIOR):
+            if start is not None:
+                raise ProblemError(f"start is for the method 'cfr', but method is {method!r}; leave one of them out")
+            limits: dict[str, Any] = {"max_seconds": max_seconds, "callback": callback, "progress": progress}
+            if max_steps is not None:
+                limits["max_steps"] = max_steps
+            return game.solve(tol=tol, feasibility=feasibility, method=method, **limits)
+        if not 0.0 < tol < math.inf:
+            raise ProblemError(f"tol is {tol!r}; expected a positive number")
+        begin = None if start is None else (self.strategy("x", start[0]), self.strategy("y", start[1]))
+        with make_progress(progress, tol, "exploitability") as bar:
+            run = TreeRun(game, tol, callback, bar, max_seconds)
+            small = sum(self.shape) <= SMALL and begin is None
+            if not run.best.solved and (method == INTERIOR or (method is None and small)):
+                run.by_interior_point(max_steps)
+            over = run.best.solved or run.ending or (run.left is not None and run.left <= 0.0)
+            if method != INTERIOR and not over:
+                run.by_regrets(max_steps, begin if begin is not None or not run.history else (run.best.x, run.best.y))
+            return run.result()
 
     # -- strategies --------------------------------------------------------------------------------------------------
 

@@ -112,6 +112,18 @@ class Sequences:
             chances[1 + good[np.searchsorted(good, self.starts - 1)]] = 1.0
         return float(values[0]), self.realised(chances)
 
+    def multipliers(self, weights: Array) -> tuple[Array, Array]:
+        """The multipliers m of E v = e and u >= 0 of v >= 0 with E'm - u = weights, of max <weights, v>.
+
+        m has the value of the best response to each information set, and u what an action loses against the best one.
+        """
+        values = np.array(weights, dtype=np.float64)
+        for level in reversed(self.levels):
+            np.add.at(values, level.parents, np.maximum.reduceat(values[level.sequences], level.offsets))
+        best = np.maximum.reduceat(values[1:], self.starts - 1) if self.sets else np.zeros(0)
+        m = np.append(values[0], best)
+        return m, np.append(0.0, np.repeat(best, self.counts) - values[1:])
+
     def best_bound(self, weights: Array, errors: Array) -> float:
         """A proven upper bound on max <w, v>, for all w with |w - weights| <= errors.
 

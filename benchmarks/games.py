@@ -1,0 +1,208 @@
+"""Exact games drawn afresh, and game trees: time to a proven exploitability, beside HiGHS and OpenSpiel.
+
+    python benchmarks/games.py [--seed N] [--quick] [--write]
+
+Matrix games of five kinds are drawn with the seed, which is taken from the clock unless it is given. The goal is an
+exploitability of 1e-6 times the largest payoff. Trees are Leduc poker and liar's dice of OpenSpiel; regret matching and
+OpenSpiel's solvers, which are compiled, have the same time, and the exploitability is that of exact best responses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import block_array, csr_array
+
+from saddlepoint.apps import ExtensiveGame, MatrixGame
+from saddlepoint.ground.arrays import Array
+
+PAGE = Path(__file__).parent / "results" / "games.md"
+GOAL = 1e-6  # exploitability, relative to the largest payoff
+LIMIT = 600.0  # seconds for HiGHS
+DRAWS: dict[str, Callable[[Any, int], Array]] = {
+    "uniform": lambda rng, n: rng.uniform(-1.0, 1.0, (n, n)),
+    "normal": lambda rng, n: rng.standard_normal((n, n)),
+    "rank five": lambda rng, n: rng.standard_normal((n, 5)) @ rng.standard_normal((5, n)),
+    "5 % not zero": lambda rng, n: rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.05),
+    "rows scaled by exp(2 normal)": lambda rng, n: (
+        np.exp(2.0 * rng.standard_normal((n, 1))) * rng.standard_normal((n, n))
+    ),
+}
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Wall-clock seconds, CPU seconds, and what the call returned."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = call()
+    return time.perf_counter() - wall, time.process_time() - cpu, found
+
+
+def matrix_games(rng: Any, sizes: tuple[int, ...], with_highs: int) -> Iterator[str]:
+    """One row for each drawn game."""
+    for n in sizes:
+        for kind, draw in DRAWS.items():
+            A = draw(rng, n)
+            size = float(np.abs(A).max())
+            wall, cpu, found = timed(partial(MatrixGame(A).solve, tol=GOAL * size))
+            beside = f"{timed(partial(by_highs, A))[1]:.2f}" if n <= with_highs else "not run"
+            answer = f"{'yes' if found.solved else 'no'} | {found.exploitability / size:.1e}"
+            yield f"| {n} x {n} | {kind} | {answer} | {wall:.2f} | {cpu:.2f} | {beside} |"
+
+
+def by_highs(A: Array) -> Any:
+    """The linear program of the row player."""
+    m, n = A.shape
+    return linprog(
+        np.r_[np.zeros(m), -1.0],
+        A_ub=np.hstack([-A.T, np.ones((n, 1))]),
+        b_ub=np.zeros(n),
+        A_eq=np.r_[np.ones(m), 0.0][None, :],
+        b_eq=[1.0],
+        bounds=[(0, None)] * m + [(None, None)],
+    )
+
+
+def tree_by_highs(title: str) -> None:
+    """The linear program of the second player, printed with its time; run in a process of its own."""
+    game = ExtensiveGame.from_openspiel(title)
+    (B, b), (C, c) = game.constraints_x, game.constraints_y
+    m = game.shape[0]
+    began = time.perf_counter()
+    found = linprog(
+        np.r_[np.zeros(m), c],
+        A_ub=block_array([[game.payoff.T, -C.T]], format="csr"),
+        b_ub=np.zeros(game.shape[1]),
+        A_eq=block_array([[B, csr_array((B.shape[0], C.shape[0]))]], format="csr"),
+        b_eq=b,
+        bounds=[(0, None)] * m + [(None, None)] * C.shape[0],
+    )
+    print(f"{time.perf_counter() - began:.1f} s, value {found.fun:.7f}")
+
+
+class Highs:
+    """HiGHS on a tree, in a process of its own that begins at once.
+
+    Args:
+        title: the name of the game in OpenSpiel.
+        limit: seconds after which it is ended.
+    """
+
+    def __init__(self, title: str, limit: float) -> None:
+        self.limit, self.began = limit, time.perf_counter()
+        command = [sys.executable, __file__, "--highs", title]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+    def answer(self) -> str:
+        """What it printed, or that it did not end in time."""
+        try:
+            left = max(self.limit - (time.perf_counter() - self.began), 0.0)
+            return self.process.communicate(timeout=left)[0].strip() or "failed"
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            return f"no answer in {self.limit:.0f} s"
+
+
+def tree_rows(title: str, seconds: float, payoff: float, factorise: bool) -> Iterator[str]:
+    """Rows of one game tree: this library, and OpenSpiel with the CPU time of its regret matching."""
+    pyspiel: Any = import_module("pyspiel")
+    game = ExtensiveGame.from_openspiel(title, max_nodes=10_000_000)
+    name = f"{title}, {sum(game.shape)} sequences"
+    if factorise:
+        wall, cpu, found = timed(partial(game.solve, tol=GOAL * payoff, method="interior-point", max_seconds=seconds))
+        yield f"| {name} | interior-point | {wall:.1f} | {cpu:.1f} | {found.steps} | {found.exploitability:.1e} |"
+    wall, allowed, found = timed(partial(game.solve, tol=GOAL * payoff, method="cfr", max_seconds=seconds))
+    yield f"| {name} | cfr | {wall:.1f} | {allowed:.1f} | {found.steps} | {found.exploitability:.1e} |"
+    played = pyspiel.load_game(title)
+    for label, solver in (
+        ("OpenSpiel's CFR+ (C++)", pyspiel.CFRPlusSolver(played)),
+        ("OpenSpiel's discounted CFR (Python)", discounted(played)),
+    ):
+        steps, began, cpu = 0, time.perf_counter(), time.process_time()
+        while time.process_time() - cpu < allowed:
+            solver.evaluate_and_update_policy()
+            steps += 1
+        spent = time.perf_counter() - began, time.process_time() - cpu
+        gap = pyspiel.nash_conv(played, as_tabular(solver.average_policy()))
+        yield f"| {name} | {label} | {spent[0]:.1f} | {spent[1]:.1f} | {steps} | {gap:.1e} |"
+
+
+def discounted(game: Any) -> Any:
+    """OpenSpiel's discounted CFR."""
+    algorithms: Any = import_module("open_spiel.python.algorithms.discounted_cfr")
+    return algorithms.DCFRSolver(game)
+
+
+def as_tabular(policy: Any) -> Any:
+    """A policy of OpenSpiel's Python code as one of its C++ code."""
+    if hasattr(policy, "action_probability_array"):
+        return import_module("open_spiel.python.policy").python_policy_to_pyspiel_policy(policy)
+    return policy
+
+
+def page(seed: int, quick: bool) -> str:
+    """The page."""
+    rng = np.random.default_rng(seed)
+    sizes = (100,) if quick else (100, 400, 1000)
+    trees: list[tuple[str, float, float, bool]] = [("leduc_poker(suit_isomorphism=true)", 30.0, 13.0, True)]
+    if not quick:
+        trees += [("liars_dice(dice_sides=5)", 30.0, 1.0, True), ("liars_dice(dice_sides=6)", 90.0, 1.0, False)]
+    programs = [(title, Highs(title, 20.0 if quick else LIMIT)) for title, *_ in trees]
+    matrix = list(matrix_games(rng, sizes, 100 if quick else 400))
+    rows = [row for tree in trees for row in tree_rows(*tree)]
+    rows += [f"| {title} | HiGHS on the linear program | {program.answer()} | | | |" for title, program in programs]
+    return "\n".join(
+        [
+            "# Games",
+            "",
+            f"By `python benchmarks/games.py --seed {seed} --write`, on {os.cpu_count()} processors. Wall-clock times depend on",
+            "what else the machine does (HiGHS ran beside the other solvers); CPU times hardly do.",
+            "",
+            f"Matrix games drawn afresh, to a proven exploitability of {GOAL:g} max |A| (`MatrixGame.solve`):",
+            "",
+            "| size | payoffs | solved | exploitability / max abs(A) | seconds | CPU seconds | HiGHS, CPU seconds |",
+            "|---|---|---|---|---|---|---|",
+            *matrix,
+            "",
+            f"Game trees, to {GOAL:g} of the largest payoff (13 in Leduc poker, 1 in liar's dice) or until the time is over.",
+            "The exploitability is what best responses of both players gain together, OpenSpiel's `nash_conv`. OpenSpiel's",
+            "solvers have the CPU time of `cfr`.",
+            "",
+            "| game | solver | seconds | CPU seconds | steps | exploitability |",
+            "|---|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    """Print the page, and write it if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--highs", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.highs:
+        tree_by_highs(given.highs)
+        return
+    text = page(given.seed, given.quick)
+    print(text)
+    if given.write:
+        PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+r"""Counterfactual regret minimisation on game trees, with discounted regrets, by products with A and passes over trees.
+
+Problem:    min_x max_y x'Ay over the strategies of two players in sequence form.
+Recursion:  in turns, a player computes the values q of all sequences against the other's strategy, from the last
+            choices to the first, and adds q minus the value of the information set to the regrets R of its actions:
+            R <- max(d_k R + q - value, 0) with d_k = k^1.5/(k^1.5 + 1). Each set then plays in proportion to R.
+            The answer is the average of all strategies, that of step k with the weight k^4.
+Guarantee:  the exploitability of the average is O(1/sqrt(k)) in theory, and falls about as 1/k in practice. It is
+            computed exactly, by best responses.
+Reference:  M. Zinkevich et al., Regret minimization in games with incomplete information, NeurIPS 2007; O. Tammelin,
+            Solving large imperfect information games using CFR+, 2014; N. Brown and T. Sandholm, Solving
+            imperfect-information games via discounted regret minimization, AAAI 2019; H. Xu et al., Minimizing weighted
+            counterfactual regret with optimistic online mirror descent, IJCAI 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from saddlepoint.apps.sequences import Sequences
+from saddlepoint.ground.arrays import Array
+
+DISCOUNT = 1.5  # exponent of the steps in the factor of old regrets
+AVERAGE = 4  # exponent of the steps in the weights of the average
+FIRST_CHECK, GROWTH = 16, 1.1  # the step at which the average is offered first, and the factor to the next such step
+
+
+class Pass(NamedTuple):
+    """One level of a tree, in the order in which ``Tree`` keeps the sequences."""
+
+    own: slice  # the sequences of the level
+    sets: slice  # its information sets
+    offsets: Array  # the position in ``own`` where each set begins
+    before: Array  # the sequence before each of the sequences
+    parents: Array  # the different sequences before the sets
+    groups: Array  # the position among the sets where those with the same parent begin
+
+
+class Tree:
+    """The sequences of a player, ordered by levels and parents, so that a pass over them takes few operations.
+
+    Args:
+        sequences: the sequences.
+
+    Attributes:
+        order: the number of each sequence in the given order.
+    """
+
+    def __init__(self, sequences: Sequences) -> None:
+        chosen, order = [], [np.zeros(1, dtype=np.intp)]
+        depth = np.zeros(sequences.size, dtype=np.intp)
+        for k, level in enumerate(sequences.levels):
+            depth[level.sequences] = k + 1
+        place = np.zeros(sequences.size, dtype=np.intp)
+        end = 1
+        for k in range(len(sequences.levels)):
+            sets = np.flatnonzero(depth[sequences.starts] == k + 1)
+            sets = sets[np.argsort(place[sequences.parents[sets]], kind="stable")]
+            counts = sequences.counts[sets]
+            offsets = np.cumsum(counts) - counts
+            own = np.repeat(sequences.starts[sets] - offsets, counts) + np.arange(counts.sum())
+            place[own] = end + np.arange(len(own))
+            chosen.append((sets, end, counts, offsets))
+            order.append(own)
+            end += len(own)
+        self.order = np.concatenate(order)
+        self.passes: list[Pass] = []
+        first = 0
+        for sets, start, counts, offsets in chosen:
+            parents = place[sequences.parents[sets]]
+            different, groups = np.unique(parents, return_index=True)
+            end = start + int(counts.sum())
+            self.passes.append(
+                Pass(
+                    slice(start, end),
+                    slice(first, first + len(sets)),
+                    offsets,
+                    np.repeat(parents, counts),
+                    different,
+                    groups,
+                )
+            )
+            first += len(sets)
+        self.counts = np.concatenate([counts for _, _, counts, _ in chosen]) if chosen else np.zeros(0, dtype=np.intp)
+        self.starts = np.cumsum(self.counts) - self.counts
+        self.equal = np.repeat(1.0 / self.counts, self.counts)
+
+    def values(self, weights: Array, chances: Array) -> tuple[Array, Array]:
+        """The values of all sequences, and of all information sets, if the player chooses by ``chances``.
+
+        Args:
+            weights: the payoffs of the sequences themselves, which are overwritten by the values.
+            chances: the probability of each choice at its set.
+        """
+        sets = np.empty(len(self.counts))
+        for level in reversed(self.passes):
+            found = np.add.reduceat(weights[level.own] * chances[level.own], level.offsets)
+            sets[level.sets] = found
+            weights[level.parents] += np.add.reduceat(found, level.groups)
+        return weights, sets
+
+    def chances(self, regrets: Array) -> Array:
+        """Choices in proportion to the regrets, which are not negative; equal where all are 0."""
+        chances = np.ones(len(regrets))
+        if len(self.counts):
+            sums = np.repeat(np.add.reduceat(regrets[1:], self.starts), self.counts)
+            chances[1:] = np.where(sums > 0.0, regrets[1:] / np.where(sums > 0.0, sums, 1.0), self.equal)
+        return chances
+
+    def plan(self, chances: Array) -> Array:
+        """The probabilities of the sequences."""
+        plan = chances.copy()
+        for level in self.passes:
+            plan[level.own] *= plan[level.before]
+        return plan
+
+
+class Player:
+    """One player of the iteration: the regrets, the present strategy and the average."""
+
+    def __init__(self, sequences: Sequences, payoff: Any, start: Array) -> None:
+        self.tree, self.payoff = Tree(sequences), payoff
+        self.regrets = np.asarray(sequences.chances(start)[self.tree.order])
+        self.regrets *= float(abs(payoff).max() if payoff.nnz else 1.0)  # as large as the first regrets
+        self.chances = self.tree.chances(self.regrets)
+        self.plan = self.tree.plan(self.chances)
+        self.average = self.plan.copy()
+
+    def step(self, other: Array, k: int, weight: float) -> None:
+        """Respond to the strategy of the other player in step k; ``weight`` is that of the average."""
+        values, sets = self.tree.values(self.payoff @ other, self.chances)
+        self.regrets *= float(k) ** DISCOUNT / (float(k) ** DISCOUNT + 1.0)
+        self.regrets[1:] += values[1:] - np.repeat(sets, self.tree.counts)
+        np.maximum(self.regrets, 0.0, out=self.regrets)
+        self.chances = self.tree.chances(self.regrets)
+        self.plan = self.tree.plan(self.chances)
+        self.average += weight * (self.plan - self.average)
+
+    def strategy(self) -> Array:
+        """The average in the order of the sequences that were given."""
+        found = np.empty(len(self.average))
+        found[self.tree.order] = self.average
+        return found
+
+
+def regret_matching(
+    payoff: csr_array, sequences_x: Sequences, sequences_y: Sequences, start: tuple[Array, Array] | None = None
+) -> Iterator[tuple[int, Array, Array]]:
+    """The number of steps and the strategies of x, who minimises, and y, after more and more steps, without end.
+
+    Args:
+        payoff: A.
+        sequences_x, sequences_y: the strategies of the players.
+        start: strategies to begin with.
+    """
+    first = (sequences_x.start, sequences_y.start) if start is None else start
+    orders = [Tree(sequences).order for sequences in (sequences_x, sequences_y)]
+    A = csr_array(payoff)[orders[0]][:, orders[1]]
+    x, y = Player(sequences_x, csr_array(-A), first[0]), Player(sequences_y, csr_array(A.T), first[1])
+    k, check, total = 0, FIRST_CHECK, 0.0
+    while True:
+        k += 1
+        total += float(k) ** AVERAGE
+        weight = float(k) ** AVERAGE / total
+        x.step(y.plan, k, weight)
+        y.step(x.plan, k, weight)
+        if k >= check:
+            check = max(k + 1, int(GROWTH * k))
+            yield k, x.strategy(), y.strategy()
