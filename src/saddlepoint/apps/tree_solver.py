@@ -102,6 +102,8 @@ class TreeRun:
 
     def by_interior_point(self, max_steps: int | None) -> None:
         """The interior-point method on the sequence form, until it ends or the run is over."""
+        if self.left is not None and self.left <= 0.0:
+            return
         x, y = self.sequences
         f = sequence_program(self.game.payoff, x, y)
 
