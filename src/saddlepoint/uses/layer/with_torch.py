@@ -52,7 +52,8 @@ class Solution(torch.autograd.Function):  # type: ignore[misc]
         ctx.layer, ctx.result = layer, result
         ctx.save_for_backward(*(tensor for tensor in tensors if torch.is_tensor(tensor)))
         ctx.others = [None if torch.is_tensor(tensor) else (tensor,) for tensor in tensors]
-        return result.x.clone(), result.y.clone()  # PyTorch marks what is returned; the result stays as it is
+        point: Any = result.x, result.y
+        return tuple(z.clone() for z in point)  # PyTorch marks what is returned; the result stays as it is
 
     @staticmethod
     @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
