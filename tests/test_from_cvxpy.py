@@ -57,7 +57,12 @@ def test_quadratic_and_linear_programs():
     E = RNG.standard_normal((2, 5))
     conditions = [E @ x == 1.0, x <= 2.0, x >= -2.0]
     check(cp.Problem(cp.Minimize(cp.quad_form(x, cp.psd_wrap(F @ F.T)) - cp.sum(x)), conditions), multiplier_bound=50.0)
-    check(cp.Problem(cp.Minimize(RNG.standard_normal(5) @ x), conditions), gap=1e-5, multiplier_bound=50.0)
+    problem = cp.Problem(cp.Minimize(RNG.standard_normal(5) @ x + cp.norm1(x)), conditions)
+    check(problem, gap=1e-5, multiplier_bound=50.0)
+    program = sp.from_cvxpy(problem).solve()  # without a bound on the multipliers: a proven interval
+    assert program.status == "optimal"
+    assert program.lower - 1e-6 <= problem.value <= program.upper + 1e-6
+    assert np.allclose(program["x"], x.value, atol=1e-4)
 
 
 def test_the_variables_keep_their_values():

@@ -226,7 +226,7 @@ def test_what_is_not_of_the_class_is_refused_by_name(build, sentence):
             lambda x, y: m.Problem(m.quad_form(x, -np.eye(3))),
             r"the term quad_form\(x\) is not of the class: P is not pos",
         ),
-        (lambda x, y: m.Problem(m.sum_squares(x), [A.T @ x == 1.0]), "matrix @ x == 1 needs a multiplier"),
+        (lambda x, y: m.Problem(m.huber(x), [A.T @ x == 1.0]), "matrix @ x == 1 needs a multiplier"),
         (lambda x, y: m.Problem(m.sum_squares(x), [x >= 1.0, x <= 0.0]), "x <= 0 leaves no value for entry 0 of x"),
         (lambda x, y: m.Problem(m.sum_squares(x) + m.entropy(2.0 * y)), "the entropy is taken of whole variables"),
     ],
@@ -255,6 +255,25 @@ def test_anyones_values_are_certified():
     assert lifted.distance("x") >= np.linalg.norm(lifted.answer["x"])
     with pytest.raises(sp.ProblemError, match="'y' is no variable of the problem; expected one of x"):
         half.distance("y")
+
+
+def test_programs_without_a_bound_on_multipliers_have_a_proven_interval():
+    x = m.minimiser(3, "x")
+    E = np.array([[1.0, 1.0, 1.0]])
+    answer = m.Problem(m.sum_squares(x - 1.0) + 2.0, [E @ x == 1.5], multiplier_bound=None).solve(gap=1e-9)
+    assert answer.lower <= 2.75 <= answer.upper <= answer.lower + 2e-9
+    assert np.allclose(answer["x"], 0.5, atol=1e-4)
+    assert np.allclose(answer.multipliers["matrix @ x == 1.5"], 1.0, atol=1e-3)
+    assert max(answer.violations.values()) < 1e-9
+    kinks = m.norm1(x - [1.0, 2.0, 3.0]) + m.norm_inf(x) + m.max_entry(-1.0 * x) + m.positive_part(x - 1.5)
+    with_bound = m.Problem(kinks, [E @ x <= 4.0, x >= -9.0, x <= 9.0], multiplier_bound=50.0).solve(gap=1e-7)
+    answer = m.Problem(kinks, [E @ x <= 4.0]).solve(gap=1e-7)
+    assert answer.status == "optimal"
+    assert answer.lower - 1e-6 <= with_bound.value <= answer.upper + 1e-6
+    assert m.Problem(x.sum(), [E @ x <= 4.0]).solve().status == "unbounded"
+    assert m.Problem(x.sum(), [x >= 0.0, E @ x <= -1.0]).solve().status == "infeasible"
+    with pytest.raises(sp.ProblemError, match="tol cannot be asked of a program that has no bound"):
+        m.Problem(x.sum(), [E @ x == 4.0]).solve(tol=1e-6)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from saddlepoint.uses.model.atoms import (
     sum_squares,
 )
 from saddlepoint.uses.model.expressions import Affine, Constraint, Objective, Variable, inner
-from saddlepoint.uses.model.problem import Answer, CertifiedAnswer, Problem
+from saddlepoint.uses.model.problem import Answer, CertifiedAnswer, Problem, ProgramAnswer
 from saddlepoint.uses.model.variables import linear_map, maximiser, minimiser
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Constraint",
     "Objective",
     "Problem",
+    "ProgramAnswer",
     "Variable",
     "entropy",
     "function",

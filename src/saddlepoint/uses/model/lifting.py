@@ -29,6 +29,10 @@ from saddlepoint.uses.model.smooth_terms import SMOOTH
 OTHER = {"minimiser": "maximiser", "maximiser": "minimiser"}
 
 
+class NothingProvenError(ProblemError):
+    """The problem is of the class, but it lacks bounds without which nothing can be proven about its solution."""
+
+
 @dataclass
 class Lifted:
     """A problem with smooth terms, bilinear terms and simple functions of whole variables only.
@@ -217,7 +221,7 @@ def _add_constraint(draft: Lifted, condition: Constraint, bound: float | None) -
     e = condition.of.ravel()
     owner = next(iter(e.maps)).player
     if bound is None:
-        raise ProblemError(
+        raise NothingProvenError(
             f"the constraint {condition.text} needs a multiplier, and nothing can be proven about multipliers without "
             "a bound on them; give multiplier_bound=, a number that the multipliers of the solution do not exceed: the "
             "penalty for a violation of 1"

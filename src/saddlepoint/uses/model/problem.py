@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from saddlepoint.apps.programs.program import ProgramResult
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_float_array, positive, short_repr
@@ -20,11 +21,13 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.model.atoms import value_of
 from saddlepoint.uses.model.expressions import Constraint, Objective, Variable
-from saddlepoint.uses.model.lifting import Lifted, lifted
+from saddlepoint.uses.model.lifting import Lifted, NothingProvenError, lifted
+from saddlepoint.uses.model.program import Program, as_program, violation
 from saddlepoint.uses.model.rules import checked, variables_of
 from saddlepoint.uses.model.standard_form import StandardForm, UnboundedNormError, standard_form
 
 DEFAULT = 1e-6  # certified distance or gap of a solution that is asked for nothing else
+COMPUTED = "Products of matrices of the model were computed in float64, and the certificate is about the results."
 UP = 1.0 + 1e-12  # factor that exceeds the rounding of the bounds here
 
 
@@ -96,24 +99,34 @@ class Problem:
                 f"The multipliers of the constraints are at most {self.multiplier_bound:g} at the solution ({names})."
             )
         if form.computed:
-            found.append(
-                "Products of matrices of the model were computed in float64, and the certificate is about the results."
-            )
+            found.append(COMPUTED)
         return tuple(found)
 
     def value(self, values: Mapping[Any, Any]) -> float:
         """The objective for these values of the variables, given by name or by variable."""
         return value_of(self.objective, self._values(values))
 
-    def solve(self, start: Mapping[Any, Any] | None = None, **options: Any) -> Answer:
+    def solve(self, start: Mapping[Any, Any] | None = None, **options: Any) -> Answer | ProgramAnswer:
         """Solve the problem and prove how good the answer is.
 
         Args:
             start: values of some or all variables, by name or by variable, from which the run starts.
             options: those of ``sp.solve``. Without tol, rtol and gap, a distance of 1e-6 is asked for where it can be
                 proven, and else a duality gap of 1e-6.
+
+        Returns:
+            An ``Answer``. A linear or quadratic program about which nothing could be proven this way, because it has
+            constraints and no ``multiplier_bound``, is handed to ``sp.apps.QuadraticProgram``, and the answer is a
+            ``ProgramAnswer`` with a proven interval for the value; the options are then gap, rtol, feasibility,
+            method and max_seconds.
         """
-        f = self.saddle
+        try:
+            f = self.saddle
+        except NothingProvenError:
+            program = None if self.multiplier_bound else as_program(self.objective, self.constraints, self.variables)
+            if program is None:
+                raise
+            return _solved_program(self, program, options)
         if not {"tol", "rtol", "gap"} & options.keys():
             options["tol" if f.mu > 0.0 else "gap"] = DEFAULT
         x0, y0 = self._point({} if start is None else start)
@@ -136,6 +149,8 @@ class Problem:
             point = certify_point(form.saddle, *self._point(values))
             return CertifiedAnswer(self, given, _with(point.certificate, self.assumes), point, None)
         answer = self.solve(given, **options)
+        if isinstance(answer, ProgramAnswer):
+            raise ProblemError("no distance is proven without a bound on the multipliers; give multiplier_bound=")
         return CertifiedAnswer(self, given, answer.certificate, None, answer)
 
     def _point(self, values: Mapping[Any, Any]) -> tuple[Array, Array]:
@@ -248,6 +263,81 @@ class Answer:
         return f"Answer({self.message.split('(')[0].strip()}; value {self.value:.6g}; {sizes})"
 
 
+class ProgramAnswer:
+    """The answer to a linear or quadratic program by the names of its variables, with a proven interval.
+
+    Attributes:
+        problem: the problem.
+        result: the ``ProgramResult``.
+    """
+
+    def __init__(self, problem: Problem, program: Program, result: ProgramResult) -> None:
+        self.problem, self.result, self._program = problem, result, program
+        self._found = program.values(result)
+
+    def __getitem__(self, key: Any) -> Any:
+        """The value of a variable, by its name or by itself, or of each variable of a tree of them."""
+        return _looked_up(key, self._found)
+
+    @property
+    def values(self) -> dict[str, Array]:
+        """The values of all variables by their names."""
+        return {v.name: value for v, value in self._found.items()}
+
+    @property
+    def value(self) -> float:
+        """The objective at the answer."""
+        return value_of(self.problem.objective, self._found)
+
+    @property
+    def lower(self) -> float:
+        """The value of the problem is at least this."""
+        return math.nextafter(self.result.lower + (self._program.offset - self._program.slack), -math.inf)
+
+    @property
+    def upper(self) -> float:
+        """The value of the problem is at most this."""
+        return math.nextafter(self.result.upper + (self._program.offset + self._program.slack), math.inf)
+
+    @property
+    def gap(self) -> float:
+        """The length of the proven interval."""
+        return self.result.width
+
+    @property
+    def multipliers(self) -> dict[str, Array]:
+        """The multipliers of the constraints by their texts."""
+        return self._program.multipliers(self.result)
+
+    @property
+    def violations(self) -> dict[str, float]:
+        """By how much each constraint is violated at most, by the texts of the constraints."""
+        return {condition.text: violation(condition, self._found) for condition in self.problem.constraints}
+
+    @property
+    def solved(self) -> bool:
+        """Whether the program is proven to be optimal, infeasible or unbounded."""
+        return self.result.solved
+
+    @property
+    def status(self) -> str:
+        """What is proven: "optimal", "infeasible", "unbounded" or "not proven"."""
+        return str(self.result.status)
+
+    @property
+    def message(self) -> str:
+        """What is proven, or what was not, in a sentence."""
+        return self.result.message
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the interval rests on, in sentences."""
+        return (COMPUTED,) if self._program.computed else ()
+
+    def __repr__(self) -> str:
+        return f"ProgramAnswer({self.status}: {self.lower:.9g} <= value <= {self.upper:.9g})"
+
+
 @dataclass(frozen=True)
 class CertifiedAnswer:
     """What is proven about values that somebody has computed; ``Problem.certify`` and ``sp.certify`` make it.
@@ -293,17 +383,6 @@ class CertifiedAnswer:
         return f"CertifiedAnswer({', '.join(parts)})"
 
 
-def violation(condition: Constraint, values: Mapping[Variable, Array]) -> float:
-    """By how much a constraint is violated at most; 0 if it holds."""
-    e = condition.of.value(values).ravel()
-    if condition.kind == "==":
-        return float(np.max(np.abs(e)))
-    if condition.kind == "<=":
-        return max(float(np.max(e)), 0.0)
-    order = {"norm1": 1, "norm2": 2, "norm_inf": np.inf}[condition.kind]
-    return max(float(np.linalg.norm(e, order)) - condition.bound, 0.0)
-
-
 def _with_different_names(constraints: Sequence[Constraint]) -> list[Constraint]:
     """The constraints; the second and later ones with one text have a number behind it."""
     found: list[Constraint] = []
@@ -312,6 +391,16 @@ def _with_different_names(constraints: Sequence[Constraint]) -> list[Constraint]
         counts[condition.text] = number = counts.get(condition.text, 0) + 1
         found.append(condition if number == 1 else replace(condition, text=f"{condition.text} ({number})"))
     return found
+
+
+def _solved_program(problem: Problem, program: Program, options: dict[str, Any]) -> ProgramAnswer:
+    unknown = options.keys() - {"gap", "rtol", "feasibility", "method", "max_seconds"}
+    if unknown:
+        raise ProblemError(
+            f"{', '.join(sorted(unknown))} cannot be asked of a program that has no bound on its multipliers; expected "
+            "gap, rtol, feasibility, method or max_seconds, or multiplier_bound= in the problem"
+        )
+    return ProgramAnswer(problem, program, program.program.solve(**options))
 
 
 def _with(proof: Certificate, assumes: tuple[str, ...]) -> Certificate:

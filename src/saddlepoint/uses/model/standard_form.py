@@ -34,7 +34,7 @@ from saddlepoint.parts.simple.l1_box import Box, L1Box
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import side_bounds
 from saddlepoint.uses.model.expressions import Term, Variable
-from saddlepoint.uses.model.lifting import Lifted
+from saddlepoint.uses.model.lifting import Lifted, NothingProvenError
 from saddlepoint.uses.model.maps import is_identity, plus, times
 from saddlepoint.uses.model.smooth_terms import tied_function
 
@@ -295,9 +295,9 @@ def _kink(p: Simple | None, x: Array) -> float:
     return norm(p.weight.everywhere(x.shape[0])) if isinstance(p, L1Box) and x.any() else 0.0
 
 
-def _unbounded(v: Variable) -> ProblemError:
+def _unbounded(v: Variable) -> NothingProvenError:
     kind, change = ("convex", "add") if v.player == "minimiser" else ("concave", "subtract")
-    return ProblemError(
+    return NothingProvenError(
         f"{v.name} has no bounds and the objective is not strongly {kind} in it, so that nothing can be proven about "
         f"the solution, and the problem may be unbounded; give it bounds, for example {v.name} <= 1e3 and {v.name} >= "
         f"-1e3, or {change} a multiple of sum_squares({v.name})"
