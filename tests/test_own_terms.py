@@ -93,6 +93,25 @@ def test_a_projection_that_moves_results_of_the_prox_is_found():
     assert refuted_prox(own(1.0), points) is None
 
 
+def test_a_diameter_that_is_too_small_is_found():
+    """Without strong convexity the diameter is part of the proof of a gap."""
+    simplex, points = sp.Simplex(), [np.array([9.0, 0.0]), np.array([0.0, 9.0])]
+    own, true = (sp.Simple(simplex.prox, project=simplex.project, diameter=d) for d in (1e-9, math.sqrt(2.0)))
+    assert "expected a larger diameter" in refuted_prox(own, points)
+    assert refuted_prox(true, points) is None
+    with pytest.raises(sp.AssumptionError, match="expected a larger diameter"):
+        sp.certify(sp.Saddle(own, simplex, np.eye(2)), [0.5, 0.5], [0.5, 0.5])
+
+
+def test_arithmetic_in_float32_is_called_inexact_and_no_lie():
+    """Nothing can be proven with it; but it is the prox, and the value, of a convex function."""
+    p, points = OWN_L1["prox and value"](), [np.array([3.0, -0.1]), np.array([0.7, 1.3]), np.array([1e-3, 5.0])]
+    narrow = sp.Simple(lambda v, t: p.prox(v.astype(np.float32), np.float32(t)).astype(np.float64))
+    assert refuted_prox(narrow, points).startswith("prox is too inexact for a proof")
+    rounded = sp.Simple(p.prox, lambda x: float(np.float32(l1_value(x))))
+    assert refuted_prox(rounded, points).startswith("prox and value are too inexact for a proof")
+
+
 def test_a_jump_of_a_prox_far_from_the_point_is_found():
     """Around the point the prox is the identity, as without a term; near zero it is not."""
     term = sp.Simple(lambda v, t: 0.0 * v if np.linalg.norm(v) <= 2.0 * t else v)

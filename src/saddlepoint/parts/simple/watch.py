@@ -21,6 +21,7 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.bounds import wide
 
+COARSE = 1e-5  # an error of a value, relative to its terms, that may come from arithmetic in float32
 INEXACT = 1e-3  # an error of a prox, relative to its argument, that may come from iterations that ended early
 ALLOWED = 64.0  # errors of a prox and of a value that are taken for rounding, in units of eps
 
@@ -72,7 +73,19 @@ def refuted_prox(p: Simple, points: Sequence[Array], steps: Sequence[float] = (0
             wrong = _refuted_by_value(p, seen[-1]) or _refuted_by_projection(p, seen[-1])
             if wrong:
                 return wrong
-    return refuted_by_steps(seen)
+    return refuted_by_steps(seen) or _refuted_diameter(p, seen)
+
+
+def _refuted_diameter(p: Simple, steps: Sequence[ProxStep]) -> str | None:
+    """Results of prox are in the domain, so that no two of them are further apart than its diameter."""
+    most = p.diameter_in(int(steps[0].x.shape[0]))
+    if p.structured or most == math.inf:
+        return None
+    for one, two in combinations(steps, 2):
+        apart = norm(wide(one.x) - wide(two.x))
+        if apart > most + ALLOWED * eps_of(one.x) * (norm(one.x) + norm(two.x) + most):
+            return f"diameter is {most:g}, but two results of prox are {apart:.6g} apart; expected a larger diameter"
+    return None
 
 
 def refuted_by_steps(steps: Sequence[ProxStep]) -> str | None:
@@ -94,11 +107,18 @@ def _refuted_by_value(p: Simple, step: ProxStep) -> str | None:
     rounding = 4.0 * rounded * (moved + rounded) / step.t
     rounding += ALLOWED * eps_of(step.x) * (abs(step.value) + abs(there) + rise)
     if step.value + rise - there > rounding:
+        inexact = step.value + rise - there <= COARSE * (abs(step.value) + abs(there) + moved * size / step.t)
         return (
-            f"prox and value do not belong to one convex function: by the step with t = {step.t:g}, value is at least "
-            f"{step.value + rise:.6g} at the point where the prox was taken, but there it is {there:.6g}"
+            f"prox and value {_wrong_pair(inexact)}: by the step with t = {step.t:g}, value is at least "
+            f"{step.value + rise:.10g} at the point where the prox was taken, but there it is {there:.10g}"
         )
     return None
+
+
+def _wrong_pair(inexact: bool) -> str:
+    if inexact:
+        return "are too inexact for a proof, or do not belong to one convex function"
+    return "do not belong to one convex function"
 
 
 def _refuted_by_projection(p: Simple, step: ProxStep) -> str | None:
@@ -138,17 +158,22 @@ def _refuted_pair(one: ProxStep, two: ProxStep) -> str | None:
     slack = rounded * (1.0 / one.t + 1.0 / two.t)  # of a slope
     if product < -slack * apart - (norm(slopes) + slack) * rounded:
         small = -product <= INEXACT * size * norm(slopes)
-        advice = "; if it is computed by iterations, let them go on to the last digits" if small else ""
+        if small:
+            return (
+                f"prox is too inexact for a proof, or not the prox of a convex function: <s - s', x - x'> = "
+                f"{product:.3g} < 0 with s = (v - x)/t, for t = {one.t:g} and {two.t:g}; compute it in the precision "
+                "of its argument, and if it is computed by iterations, let them go on to the last digits"
+            )
         if one.t == two.t:
             far = inner(d, wide(one.v) - wide(two.v)) / apart
             return (
                 f"prox is not the prox of a convex function: two of its results are {apart:.3g} apart, but can only be "
-                f"{max(far, 0.0):.3g} apart (t = {one.t:g}), because a prox is firmly nonexpansive{advice}"
+                f"{max(far, 0.0):.3g} apart (t = {one.t:g}), because a prox is firmly nonexpansive"
             )
         return (
             f"prox is not the prox of a convex function: its results for t = {one.t:g} and t = {two.t:g} contradict "
             f"each other, <s - s', x - x'> = {product:.3g} < 0 with s = (v - x)/t; look at how it depends on t: "
-            f"prox(v, t) minimises t p(u) + |u - v|^2/2{advice}"
+            f"prox(v, t) minimises t p(u) + |u - v|^2/2"
         )
     for here, there in ((one, two), (two, one)):
         rise = inner(here.slope, wide(there.x) - wide(here.x))
@@ -156,8 +181,9 @@ def _refuted_pair(one: ProxStep, two: ProxStep) -> str | None:
         rounding = slack * (apart + rounded) + norm(here.slope) * rounded
         rounding += ALLOWED * eps * (abs(here.value) + abs(there.value) + abs(rise))
         if below > rounding:
+            inexact = below <= COARSE * (abs(here.value) + abs(there.value) + norm(here.slope) * size)
             return (
-                f"prox and value do not belong to one convex function: by the step with t = {here.t:g}, value is at "
-                f"least {here.value + rise:.6g} at another result of prox, but there it is {there.value:.6g}"
+                f"prox and value {_wrong_pair(inexact)}: by the step with t = {here.t:g}, value is at "
+                f"least {here.value + rise:.10g} at another result of prox, but there it is {there.value:.10g}"
             )
     return None
