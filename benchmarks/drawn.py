@@ -1,7 +1,8 @@
 """Problems drawn at random for `benchmarks/fresh.py`: functions written by hand as users write them, and ready ones.
 
 One seed is one problem. Sizes are between 10 and 3000, mu between 1e-6 and 1, |A|/sqrt(L_x L_y) between 1e-3 and 1e3,
-all of them even on a logarithmic scale.
+all of them even on a logarithmic scale. Problems with simple terms, `draw_with_terms`, have sizes up to 600, mu from
+1e-4 and |A|/sqrt(L_x L_y) between 1e-2 and 1e2, and a random term on one side or on both.
 """
 
 from __future__ import annotations
@@ -176,10 +177,58 @@ def matrix(rng: Rng, m: int, n: int) -> tuple[Any, str]:
     return (aslinearoperator(A), kind) if kind == "operator" else (A, str(kind))
 
 
+# -- simple terms -----------------------------------------------------------------------------------------------------
+
+
+def group_labels(rng: Rng, size: int) -> Array:
+    """Groups of neighbours, of one to eight coordinates each."""
+    return np.repeat(np.arange(size), rng.integers(1, 9, size))[:size]
+
+
+TERMS: dict[str, Callable[[Rng, int, float], sp.Simple]] = {  # of a size and a scale of weights or bounds
+    "l1": lambda rng, n, scale: sp.L1(scale * rng.uniform(0.0, 1.0, n) if rng.random() < 0.3 else scale),
+    "box": lambda rng, n, scale: sp.Box(-scale * rng.uniform(0.0, 1.0, n), scale),
+    "nonnegative": lambda rng, n, scale: sp.NonNegative(),
+    "l1 and box": lambda rng, n, scale: sp.L1(scale) + sp.Box(-rng.uniform(0.1, 2.0), rng.uniform(0.1, 2.0)),
+    "simplex": lambda rng, n, scale: sp.Simplex(10.0 * scale),
+    "ball": lambda rng, n, scale: sp.Ball(10.0 * scale, norm=[1, 2, "inf"][rng.integers(3)]),
+    "norm": lambda rng, n, scale: sp.Norm2(math.sqrt(n) * scale),
+    "groups": lambda rng, n, scale: sp.Groups(group_labels(rng, n), scale),
+    "sparse groups": lambda rng, n, scale: sp.Groups(group_labels(rng, n), scale) + sp.L1(0.3 * scale),
+    "plane": lambda rng, n, scale: sp.Hyperplane(rng.standard_normal(n), scale),
+    "blocks": lambda rng, n, scale: sp.Blocks({(0, n // 2): sp.Simplex(), (n // 2, n): sp.L1(scale)}),
+}
+
+
+def draw_with_terms(seed: int) -> Problem:
+    """The problem of a seed, with a simple term on one side or on both."""
+    rng = np.random.default_rng((seed, 1))
+    plain = drawn(seed, rng, 600.0, 1e-4, 2.0)
+    sizes = plain.make().shape
+    terms: list[sp.Simple | None] = []
+    words = []
+    for size, there in zip(sizes, [(True, True), (True, False), (False, True)][rng.integers(3)], strict=True):
+        kind = str(rng.choice(list(TERMS)))
+        scale = 10.0 ** rng.uniform(-2.0, 0.5)
+        terms.append(TERMS[kind](rng, size, scale) if there else None)
+        words.append(f"{kind} {scale:.1e}" if there else "no term")
+
+    def make() -> sp.Saddle:
+        f = plain.make()
+        g, h = (side if term is None else side + term for side, term in zip((f.g, f.h), terms, strict=True))
+        return sp.Saddle(g, h, f.A)
+
+    return plain._replace(make=make, words=f"{plain.words}; {words[0]}, {words[1]}")
+
+
 def draw(seed: int) -> Problem:
     """The problem of a seed."""
-    rng = np.random.default_rng(seed)
-    m, n = (round(10.0 ** rng.uniform(1.0, math.log10(3000.0))) for _ in range(2))
+    return drawn(seed, np.random.default_rng(seed), 3000.0, 1e-6, 3.0)
+
+
+def drawn(seed: int, rng: Rng, largest_size: float, least_mu: float, powers: float) -> Problem:
+    """A problem with sizes from 10 to the largest, mu from the least to 1, and |A|/L within so many powers of ten."""
+    m, n = (round(10.0 ** rng.uniform(1.0, math.log10(largest_size))) for _ in range(2))
     sides = rng.choice(["own", "own", "ready", "ready", "one each"])
     wanted = ("own", "ready") if sides == "one each" else (str(sides), str(sides))
     if rng.random() < 0.5:
@@ -187,10 +236,10 @@ def draw(seed: int) -> Problem:
     functions = []
     for kind, size in zip(wanted, (m, n), strict=True):
         maker = KINDS[kind][rng.integers(len(KINDS[kind]))]
-        functions.append(maker(rng, size, 10.0 ** rng.uniform(-6.0, 0.0)))
+        functions.append(maker(rng, size, 10.0 ** rng.uniform(math.log10(least_mu), 0.0)))
     g, h = functions
     A, name = matrix(rng, m, n)
-    strength = 10.0 ** rng.uniform(-3.0, 3.0)
+    strength = 10.0 ** rng.uniform(-powers, powers)
     norm = largest(A if not isinstance(A, LinearOperator) else A.A) or 1.0
     factor = strength * math.sqrt(g.L * h.L) / norm
     A = aslinearoperator(A.A * factor) if isinstance(A, LinearOperator) else A * factor

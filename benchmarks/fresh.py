@@ -2,6 +2,7 @@
 
     python benchmarks/fresh.py [--problems 200] [--seconds 3600] [--seed N] [--limit 10] [--out FILE.md]
     python benchmarks/fresh.py --seed N --problems 1        # one problem again
+    python benchmarks/fresh.py --terms                      # problems with simple terms
 
 The seed is the time unless one is given, so that every run has its own problems. The accuracy is a certified distance
 of 1e-6 times that of the start. Each run gets a new object of the problem, and its seconds are those of the whole call:
@@ -26,7 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import scipy
-from drawn import Problem, draw
+from drawn import Problem, draw, draw_with_terms
 from scipy.optimize import newton_krylov
 
 import saddlepoint as sp
@@ -34,7 +35,17 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.needs import missing
 from saddlepoint.theory.certificate import distance_bound
 
-NAMED = ("anderson-condat-vu", "anderson-imex", "anderson-lpd-gs", "krylov", "direct", "newton", "dippa", "lpd-gs")
+NAMED = (
+    "anderson-condat-vu",
+    "anderson-imex",
+    "anderson-lpd-gs",
+    "condat-vu",
+    "krylov",
+    "direct",
+    "newton",
+    "dippa",
+    "lpd-gs",
+)
 PEERS = ("newton_krylov", "extragradient by hand")
 ACCURACY = 1e-6  # certified distance, relative to that of the start
 FACTOR = 3.0  # what is wanted: `auto` takes at most this many times the best
@@ -87,7 +98,7 @@ def ours(problem: Problem, method: str, limit: float, clock: str) -> Outcome:
     """A method of this library."""
     f, now = problem.make(), CLOCKS[clock]
     m, n = f.shape
-    tol = ACCURACY * f.certificate(np.zeros(m), np.zeros(n)).distance
+    tol = ACCURACY * f.certificate(*f.project(np.zeros(m), np.zeros(n))).distance
     if method != "auto" and missing(sp.make_method(method), f):
         return Outcome(math.inf, math.inf, "does not apply", method)
     began = now()
@@ -106,6 +117,8 @@ def peer(problem: Problem, name: str, limit: float, clock: str) -> Outcome:
     """A peer, which is stopped as soon as its values of the field prove the accuracy."""
     f, now, calls = problem.make(), CLOCKS[clock], 0
     m, n = f.shape
+    if f.has_simple:
+        return Outcome(math.inf, math.inf, "does not apply", name)
     start = f.certificate(np.zeros(m), np.zeros(n))
     tol, norm = ACCURACY * start.distance, f.norm
     began, deadline, reached = now(), time.perf_counter() + limit, False
@@ -184,7 +197,7 @@ def summary(name: str, rows: list[Row]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def page(rows: list[Row], skipped: list[Problem], command: str) -> str:
+def page(rows: list[Row], skipped: list[Problem], command: str, title: str = "# `auto` on fresh problems") -> str:
     """The tables as Markdown."""
     about = (__doc__ or "").split("\n\n")
     groups = {
@@ -194,7 +207,7 @@ def page(rows: list[Row], skipped: list[Problem], command: str) -> str:
         "quadratic": [row for row in rows if row.problem.quadratic],
     }
     lines = [
-        "# `auto` on fresh problems", "", about[0], "", " ".join(about[2].split()), "",
+        title, "", about[0], "", " ".join(about[2].split()), "",
         "Columns: problems; those that `auto` did not solve in time; its calls and its seconds over those of the best",
         "named method (geometric mean, worst, and how many are above 3); seconds of a peer over those of `auto`",
         "(geometric mean of the problems that the peer solved in time, their number, and the worst for us).", "",
@@ -224,6 +237,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=None, help="of the first problem; the next ones follow")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds of one run")
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="CPU time where the machine is busy")
+    parser.add_argument("--terms", action="store_true", help="problems with simple terms, which the peers cannot take")
     parser.add_argument("--out", default=None, help="file for the page; printed if left out")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -233,7 +247,7 @@ def main() -> None:
     for number in range(arguments.problems):
         if time.time() > end:
             break
-        problem = draw(first + number)
+        problem = draw_with_terms(first + number) if arguments.terms else draw(first + number)
         row = measured(problem, arguments.limit, arguments.clock)
         if row is None:
             skipped.append(problem)
@@ -248,7 +262,8 @@ def main() -> None:
         )
     count = len(rows) + len(skipped)
     command = f"python benchmarks/fresh.py --seed {first} --problems {count} --limit {arguments.limit:g}"
-    text = page(rows, skipped, command + (" --clock cpu" if arguments.clock == "cpu" else ""))
+    command += (" --terms" if arguments.terms else "") + (" --clock cpu" if arguments.clock == "cpu" else "")
+    text = page(rows, skipped, command, f"# `auto` on fresh problems{' with simple terms' if arguments.terms else ''}")
     if arguments.out is None:
         print(text)
     else:

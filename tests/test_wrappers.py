@@ -14,6 +14,7 @@ from scipy.sparse.linalg import LinearOperator, gmres
 import saddlepoint as sp
 from saddlepoint.ground.linalg import Rows
 from saddlepoint.methods.wrappers.anderson import Memory
+from saddlepoint.methods.wrappers.window import Window
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 
 
@@ -217,3 +218,54 @@ def test_the_rows_that_anderson_remembers_stay_orthonormal():
     Q = memory.Q.matrix
     assert len(Q) > 8
     np.testing.assert_allclose(Q @ Q.T, np.eye(len(Q)), atol=1e-12)
+
+
+def windowed(columns, window):
+    """A window with residuals whose changes are the columns, and the same as plain lists."""
+    rng = np.random.default_rng(0)
+    r, T = rng.standard_normal(9), rng.standard_normal(9)
+    memory, changes, outputs = Window.empty(window, r), [], []
+    memory = memory.with_residual(r, 7, 1.0, T)
+    for column in columns:
+        change = rng.standard_normal(9)
+        memory = memory.with_residual(memory.r + column, 7, 1.0, change)
+        changes, outputs = [*changes, column], [*outputs, change]
+    return memory, np.array(changes), np.array(outputs)
+
+
+def test_a_window_minimises_over_its_latest_steps():
+    rng = np.random.default_rng(1)
+    memory, changes, outputs = windowed(rng.standard_normal((5, 9)), 6)
+    c = np.linalg.lstsq(changes[:, :7].T, memory.r[:7], rcond=None)[0]
+    np.testing.assert_allclose(memory.mixed(), -c @ outputs, rtol=1e-9)
+    memory, changes, outputs = windowed(rng.standard_normal((7, 9)), 4)  # 4, then 3 + 1, then 3 + 1, then 3 + 1
+    assert memory.changes.count == 4
+    c = np.linalg.lstsq(changes[-4:, :7].T, memory.r[:7], rcond=None)[0]
+    np.testing.assert_allclose(memory.mixed(), -c @ outputs[-4:], rtol=1e-9)
+
+
+def test_a_window_with_dependent_steps_takes_the_shortest_combination():
+    """On a face of few dimensions the changes are soon dependent; the coefficients stay small."""
+    rng = np.random.default_rng(2)
+    few = rng.standard_normal((2, 9))
+    memory, changes, outputs = windowed(rng.standard_normal((12, 2)) @ few, 20)
+    lengths = np.linalg.norm(changes[:, :7], axis=1)
+    c = np.linalg.lstsq(changes[:, :7].T / lengths, memory.r[:7], rcond=1e-6)[0] / lengths
+    assert np.linalg.norm(memory.mixed() + c @ outputs) <= 1e-2 * np.linalg.norm(c @ outputs)
+
+
+def test_an_older_window_keeps_its_steps():
+    """Steps are pure: a memory that was made before is not changed by those that follow it."""
+    rng = np.random.default_rng(3)
+    memory, _, _ = windowed(rng.standard_normal((4, 9)), 4)
+    before = memory.mixed()
+    later = memory.with_residual(memory.r + 1.0, 7, 1.0, np.ones(9))
+    assert later.changes.count == 4
+    np.testing.assert_array_equal(memory.mixed(), before)
+
+
+def test_a_window_of_one_and_changes_of_zero_length():
+    memory, _, _ = windowed(np.ones((3, 9)), 1)
+    assert memory.changes.count == 1
+    zero, _, _ = windowed(np.zeros((3, 9)), 5)
+    np.testing.assert_array_equal(zero.mixed(), np.zeros(9))

@@ -208,6 +208,18 @@ class Rows:
         total: Array = space_of(like).cast(filled) @ (self.buffer if jax else self.matrix)
         return total
 
+    def latest(self, count: int, like: Array) -> Rows:
+        """The last ``count`` rows in a buffer of their own; ``like`` is a vector of the library of the rows."""
+        first = self.count - count
+        if hasattr(self.buffer, "at"):  # arrays of JAX are immutable
+            return Rows(self.buffer.at[:count, :].set(self.buffer[first : self.count, :]), count)
+        if not hasattr(self.buffer, "dtype"):  # rows over shards
+            stacked: Any = self.buffer[first : self.count, :]
+            return Rows(stacked.buffer(self.most), count)
+        rows = Rows.empty(self.most, like)
+        rows.buffer[:count, :] = self.buffer[first : self.count, :]
+        return Rows(rows.buffer, count)
+
     def start_row(self, row: Array) -> Array:
         """A copy of ``row`` to compute the next row in; with NumPy it is in the buffer, where ``append`` leaves it."""
         if not isinstance(self.buffer, np.ndarray):

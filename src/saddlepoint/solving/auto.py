@@ -113,10 +113,12 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         return on_shards(f)
     kx, ky, c = f.numbers
     strength, steps = c / math.sqrt(kx) / math.sqrt(ky), mixed_steps(f)
+    methods: tuple[Method, ...]
     if f.has_simple:
         side = "g" if f.h.simple is None else "h" if f.g.simple is None else "g and h"
         reason = f"{side} has a simple term" if len(side) == 1 else "g and h have simple terms"
-        return Plan((Anderson(CondatVu(), steps), LPDGS()), reason, 2, dict(costs or {}))
+        methods = Anderson(CondatVu(), steps), Anderson(LPDGS(), steps), LPDGS()
+        return Plan(methods, reason, 2, dict(costs or {}))
     sweep, imex = Anderson(CondatVu(), steps), make_method("anderson-imex", window=mixed_steps(f, IMPLICIT))
     quadratic, room = f.g.quadratic and f.h.quadratic, 2 * LEAST * sum(f.shape) <= MEMORY
     if quadratic and gradient_cost(costs) < DEAR and worth_factorising(f):
@@ -125,7 +127,6 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     newton: tuple[Method, ...] = (Newton(),) if worth_newton(f, costs) else ()
     timed = bool(newton) and costs is None and has_ready_matrices(f)
     newton_is_quick = (newton_rounds(f) if timed else 0.25 * newton_calls(f)) <= QUICK
-    methods: tuple[Method, ...]
     if name == "separated" and not (quadratic and strength <= WEAK):
         methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
     elif quadratic:

@@ -8,10 +8,10 @@ Recursion:  r_k = T(z_k) - z_k,   z_{k+1} = T(z_k) - sum_i c_i (T(z_{i+1}) - T(z
 Safeguard:  When |r_k| is twice the smallest so far, or has not halved for long, the run goes back to its best state,
             drops all columns, and takes plain steps: 1 the first time, then 2, 4, 8, ... So it converges wherever
             the wrapped method does, from every start, at a linear rate.
-Terms:      With simple terms the mixed point is projected onto their domains, and all columns are dropped when a
-            coordinate comes to a kink or a bound, or leaves it, because T is another map then, and when a step adds no
-            new direction. The differences of T are kept as well: moves to projected points are no combinations of
-            residuals.
+Terms:      With simple terms the mixed point is projected onto their domains. T is another map on each of their faces,
+            so that the oldest columns are dropped a quarter at a time, and c is computed from all that are kept
+            (``wrappers.window``). The differences of T are kept as well: moves to projected points are no combinations
+            of residuals.
 Memory:     The columns q_i of Q are all that is kept. The moves z_{i+1} - z_i are combinations of them and of
             p_k = r_k - Q Q'r_k, the part of the residual that they do not reach; only the coefficients are kept.
             So the memory is ``window`` states, and a step reads it three times.
@@ -41,6 +41,7 @@ from saddlepoint.methods.imex import IMEX
 from saddlepoint.methods.lpd_gs import LPDGS
 from saddlepoint.methods.registry import register_expression
 from saddlepoint.methods.wrappers.base import Wrapper
+from saddlepoint.methods.wrappers.window import Window
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import IMPLICIT, lpd_gs_order, scaled_gradient_order
@@ -64,24 +65,22 @@ class Memory(NamedTuple):
 
     A move z_{i+1} - z_i is a combination of the rows of Q and of p = r - Q'(Q r); its coefficients are a row of
     ``moves``, with that of p at the end. The last row is the last move, whose difference of residuals is not known yet.
-    Without a residual, ``factor`` and ``moves`` have no rows. With ``outputs`` the moves are not used.
+    Without a residual, ``factor`` and ``moves`` have no rows.
     """
 
     r: Array
     Q: Rows  # orthonormal in the first entries, those that have a weight
     factor: Array  # of the differences and of r: triangular, with the products of r with the rows of Q at the end
     moves: Array
-    outputs: Rows | None = None  # the differences of T, where they are kept
 
     @classmethod
-    def empty(cls, window: int, r: Array, with_outputs: bool = False) -> Memory:
+    def empty(cls, window: int, r: Array) -> Memory:
         """No residuals; they will be vectors like r."""
-        outputs = Rows.empty(window, r) if with_outputs else None
-        return cls(r, Rows.empty(window, r), np.empty((0, 0)), np.empty((0, 0)), outputs)
+        return cls(r, Rows.empty(window, r), np.empty((0, 0)), np.empty((0, 0)))
 
     def emptied(self, r: Array) -> Memory:
         """A memory of the same size without residuals."""
-        return Memory.empty(self.Q.most, r, self.outputs is not None)
+        return Memory.empty(self.Q.most, r)
 
     @property
     def Qr(self) -> Array:
@@ -94,16 +93,15 @@ class Memory(NamedTuple):
             return self._row_on_device(r, size)
         return norm(r[:size])
 
-    def with_residual(self, r: Array, size: int, seen: NewRow | float, change: Array | None = None) -> Memory | None:
+    def with_residual(self, r: Array, size: int, seen: NewRow | float) -> Memory | None:
         """The memory with the next residual, for a plain step from it. The first ``size`` entries have a weight.
 
-        ``seen`` is what ``look`` has returned, and ``change`` the difference of T that belongs to the change of the
-        residual, if such are kept. A change of the residual that is 0 or depends on earlier ones is left out. None if
-        there is no room.
+        ``seen`` is what ``look`` has returned. A change of the residual that is 0 or depends on earlier ones is left
+        out. None if there is no room.
         """
-        k, Q, factor, moves, outputs = self.Q.count, self.Q, self.factor, self.moves, self.outputs
+        k, Q, factor, moves = self.Q.count, self.Q, self.factor, self.moves
         if not len(factor):
-            return Memory(r, Q, np.zeros((1, 1)), np.ones((1, 1)), outputs)
+            return Memory(r, Q, np.zeros((1, 1)), np.ones((1, 1)))
         if Q.full:
             return None
         row = seen if isinstance(seen, NewRow) else self._row(r, size, seen)
@@ -112,7 +110,7 @@ class Memory(NamedTuple):
         if not distance > least:  # the part of r that the rows do not reach is the same, and the move is not kept
             factor, moves = factor.copy(), moves.copy()
             factor[:k, k], moves[k, :k], moves[k, k] = Qr, Qr, 1.0
-            return Memory(r, Q, factor, moves, outputs)
+            return Memory(r, Q, factor, moves)
         q *= 1.0 / distance
         qr = inner(q[:size], r[:size]) if row.qr is None else row.qr / distance
         triangle, table = np.zeros((k + 2, k + 2)), np.empty((k + 2, k + 2))
@@ -121,10 +119,7 @@ class Memory(NamedTuple):
         table[: k + 1, :k], table[: k + 1, k + 1] = moves[:, :k], moves[:, k]
         table[: k + 1, k] = (qr - distance) * moves[:, k]  # the p of before is the new p plus (qr - distance) q
         table[k + 1, :k], table[k + 1, k:] = Qr, (qr, 1.0)
-        if outputs is not None:
-            assert change is not None
-            outputs = outputs.append(change)
-        return Memory(r, Q.append(q), triangle, table, outputs)
+        return Memory(r, Q.append(q), triangle, table)
 
     def _row(self, r: Array, size: int, length: float) -> NewRow:
         """The row for the next residual r, whose first ``size`` entries have the norm ``length``."""
@@ -159,8 +154,6 @@ class Memory(NamedTuple):
     def mixed(self) -> tuple[Array, Memory]:
         """The step -dT c, where c minimises |r - dR c|, and the memory with this move in the place of the plain one."""
         c = solve_upper(self.factor[:-1, :-1], self.Qr)
-        if self.outputs is not None:
-            return self.outputs.combined(-c, self.r), self
         moves = self.moves.copy()
         moves[-1] = -(c @ moves[:-1])
         along = float(moves[-1, -1])
@@ -176,7 +169,7 @@ class AndersonState(NamedTuple):
     y: Array
     inner: Any
     weights: tuple[float, ...]  # of the arrays of the inner state; 0 for those that lengths ignore
-    memory: Memory
+    memory: Memory | Window
     best: Any  # the state after T of the z with the smallest residual
     last: Any  # the state after T of the z before this one, if there are simple terms
     smallest: float
@@ -210,7 +203,8 @@ class Anderson(Wrapper):
         flat = difference(inner, inner, weights)[0]
         rows = 2 if f.has_simple else 1  # that are kept of a step
         room = self.memory * sum(f.shape) // (rows * flat.shape[0]) if self.memory else self.window
-        memory = Memory.empty(min(self.window, max(1, room)), flat, f.has_simple)
+        most = min(self.window, max(1, room))
+        memory = Window.empty(most, flat) if f.has_simple else Memory.empty(most, flat)
         return AndersonState(inner.x, inner.y, inner, weights, memory, inner, inner, math.inf, math.inf, 0, 0, 0)
 
     def within(self, vectors: int) -> Method:
@@ -239,15 +233,12 @@ class Anderson(Wrapper):
 
     def combined(
         self, f: Saddle, s: AndersonState, after: Any, r: Array, size: int, seen: NewRow | float
-    ) -> tuple[Any, Memory]:
+    ) -> tuple[Any, Memory | Window]:
         """The next z and the memory: a combination of the state ``after`` T and those before, if there are any."""
-        memory: Memory | None = None
-        if not f.has_simple:
-            memory = s.memory.with_residual(r, size, seen)
-        elif not other_faces(f, after, s.last):
-            memory = s.memory.with_residual(r, size, seen, difference(after, s.last, s.weights)[0])
-            if memory is not None and 0 < memory.Q.count == s.memory.Q.count:
-                memory = None  # on a face the columns soon span everything, and are too nearly dependent to go on with
+        if isinstance(s.memory, Window):
+            assert isinstance(seen, float)
+            return self.combined_with_kinks(f, s, after, r, size, seen)
+        memory = s.memory.with_residual(r, size, seen)
         if memory is None:
             memory = s.memory.emptied(r).with_residual(r, size, seen)
             assert memory is not None
@@ -255,19 +246,20 @@ class Anderson(Wrapper):
         if s.plain > 0 or memory.Q.count == 0:
             return after, memory
         step, memory = memory.mixed()
+        return added(after, step, s.weights), memory
+
+    def combined_with_kinks(
+        self, f: Saddle, s: AndersonState, after: Any, r: Array, size: int, length: float
+    ) -> tuple[Any, Window]:
+        """The same with simple terms; the mixed point is projected onto their domains."""
+        assert isinstance(s.memory, Window)
+        memory = s.memory.with_residual(r, size, length, difference(after, s.last, s.weights)[0])
+        step = None if s.plain > 0 else memory.mixed()
+        if step is None:
+            return after, memory
         z = added(after, step, s.weights)
-        if f.has_simple:
-            x, y = f.project(z.x, z.y)
-            z = z._replace(x=x, y=y)
-        return z, memory
-
-
-def other_faces(f: Saddle, new: Any, old: Any) -> bool:
-    """Whether a coordinate is at a kink or a bound of a simple term in one of the two states only."""
-    for p, a, b in ((f.g.simple, new.x, old.x), (f.h.simple, new.y, old.y)):
-        if p is not None and bool(namespace(a).any(p.faces(a) != p.faces(b))):
-            return True
-    return False
+        x, y = f.project(z.x, z.y)
+        return z._replace(x=x, y=y), memory
 
 
 MIXED = "; on everyday problems far less"
