@@ -173,6 +173,13 @@ def test_without_mu_nothing_is_certified_and_the_residual_is_reported(method):
     np.testing.assert_allclose(np.r_[result.x, result.y], z, atol=1e-6)
 
 
+def test_with_simple_terms_two_methods_take_turns_and_the_third_is_proven():
+    f = sp.Saddle(sp.Quadratic(1.0) + sp.L1(0.1), sp.Quadratic(1.0), np.eye(3))
+    plan = choose(f)
+    assert [method.label for method in plan.racing] == ["anderson-condat-vu", "anderson-lpd-gs"]
+    assert plan.in_order[-1].label == "lpd-gs"
+
+
 def test_without_mu_the_other_methods_say_what_they_need():
     f, _ = unknown()
     with pytest.raises(

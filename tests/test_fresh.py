@@ -27,6 +27,17 @@ def drawn_sizes(seed):
     return [round(10.0 ** rng.uniform(1.0, np.log10(3000.0))) for _ in range(2)]
 
 
+def test_problems_with_terms_are_one_for_each_seed():
+    for seed in range(3):
+        problem = drawn.draw_with_terms(seed)
+        f, again = problem.make(), drawn.draw_with_terms(seed).make()
+        assert f.has_simple
+        x, y = f.project(np.ones(f.shape[0]), np.ones(f.shape[1]))
+        assert f.certificate(x, y).distance == again.certificate(x, y).distance
+        assert 0.9e-2 <= f.norm / np.sqrt(f.L_x * f.L_y) <= 1.5e2
+    assert all(term(np.random.default_rng(0), 12, 0.1).diameter_in(12) >= 0.0 for term in drawn.TERMS.values())
+
+
 def test_the_page_lists_the_slow_ones():
     problem = drawn.Problem(7, lambda: None, "small", own=True, quadratic=False)
     fast = fresh.Outcome(10.0, 1.0, "solved", "krylov")

@@ -219,10 +219,10 @@ class Saddle(Residuals):
         of_x, of_y, (L_x, L_y), wide = query.of_x, query.of_y, self._smoothness, self.space.wide
         if of_x.outside > 0.0:  # the certificate is about a point of the domain, where the field is another one
             error_x += L_x * of_x.outside
-            error_y += self.A.T.rounding_scale(wide.of_x.zeros(self.shape[0]) + of_x.outside)
+            error_y += self.A.T.rounding_scale(wide.of_x.full(self.shape[0], of_x.outside))
         if of_y.outside > 0.0:
             error_y += L_y * of_y.outside
-            error_x += self.A.rounding_scale(wide.of_y.zeros(self.shape[1]) + of_y.outside)
+            error_x += self.A.rounding_scale(wide.of_y.full(self.shape[1], of_y.outside))
         return certificate_from_residuals(
             self.mu_x,
             self.mu_y,

@@ -10,7 +10,6 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space
 from saddlepoint.ground.compensated import Sum
-from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.base import Coupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
@@ -47,11 +46,6 @@ class ShardedCoupling(Coupling):
 
     def of_x(self, g: Smooth) -> Smooth:
         """g as a function of vectors over the shards."""
-        if g.simple is not None:
-            raise ProblemError(
-                f"g has the simple term {g.simple!r}, and A is in shards, where x cannot have one yet; swap the "
-                "players, so that the rows of A' are in shards, or give A as one matrix"
-            )
         return g if isinstance(g, ShardedFunction) else ShardedFunction(g, self.library)
 
     def of_rows(self, loss: Smooth, **constants: Any) -> Smooth:

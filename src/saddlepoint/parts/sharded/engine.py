@@ -81,6 +81,8 @@ REDUCTIONS = {
     "gram": "sum",
     "dot": "sum",
     "value": "sum",
+    "sum_of_term": "sum",
+    "squares_of_term": "sum",
     "max": "max",
     "frobenius": "max",
     "risk_rounding": "sum",
@@ -138,6 +140,18 @@ def _prox(store: Store, _: Sequence[Array], function: int, v: int, t: float) -> 
     return np.asarray(store[function].prox(point, t), point.dtype)
 
 
+def _of_term(
+    store: Store, _: Sequence[Array], function: int, what: str, vectors: Sequence[int], t: float | None
+) -> Array:
+    """The vector that a simple function makes of vectors, and of a number t if it needs one."""
+    given = [store[name] for name in vectors]
+    return np.asarray(getattr(store[function], what)(*given, *(() if t is None else (t,))), given[-1].dtype)
+
+
+def _number_of_term(store: Store, function: int, what: str, vectors: Sequence[int]) -> float:
+    return float(getattr(store[function], what)(*(store[name] for name in vectors)))
+
+
 def _careful(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
     return np.stack(store[function].careful(store[x]))
 
@@ -151,6 +165,7 @@ STEPS: dict[str, Callable[..., Array]] = {
     "fill": _fill,  # a number, a dtype
     "grad": _grad,  # a function, a vector
     "prox": _prox,  # a function, a vector, a number
+    "of_term": _of_term,  # a simple function, the name of its method, vectors, a number or None
     "careful": _careful,  # a function, a vector; three rows: hi, lo and error of the gradient in about twice the digits
     "rounding": _rounding,  # a function, a vector; the result bounds the errors of the gradient
     "mul": lambda store, given, y: store[MATRIX].mul(given[y]),  # the position of y in the broadcast
@@ -224,6 +239,8 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "risk_careful": _risk_careful,  # a function of A y, the position of y, the curvature of the loss or None
     "dot": lambda store, _, a, b: (None, store[a].dot(store[b])),
     "max": lambda store, _, a: (None, store[a].max()),
+    "sum_of_term": lambda store, _, *args: (None, _number_of_term(store, *args)),  # as of_term, without t
+    "squares_of_term": lambda store, _, *args: (None, _number_of_term(store, *args) ** 2),
     "value": lambda store, _, function, x: (None, float(store[function](store[x]))),
 }
 

@@ -15,6 +15,7 @@ from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.careful import times, total, two_product
 from saddlepoint.parts.functions.products import ridge_rounding
 from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.parts.sharded.simple import ShardedSimple
 from saddlepoint.parts.sharded.vectors import Library, Sharded
 
 
@@ -22,12 +23,12 @@ class ShardedFunction(Smooth):
     """g as a function of a vector over shards. Every shard has the part of g that belongs to its rows.
 
     Args:
-        g: a sum of functions of single coordinates, which therefore has ``restrict``.
+        g: a sum of functions of single coordinates, which therefore has ``restrict``; so must be its simple term.
         library: the array library of the engine.
     """
 
     def __init__(self, g: Smooth, library: Library) -> None:
-        self.library, self.number = library, scatter_function(g, library)
+        self.library, self.number = library, scatter_function(g.without_term, library)
         super().__init__(
             self._gradient,
             mu=known(g.mu),
@@ -41,6 +42,8 @@ class ShardedFunction(Smooth):
             accuracy=known(g.accuracy),
             rounding=None if g.rounding is None else self._rounding,
             careful=None if g.careful is None else self._careful,
+            simple=None if g.simple is None else ShardedSimple(g.simple, library),
+            domain=g.domain,
         )
 
     @property
