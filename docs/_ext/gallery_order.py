@@ -1,7 +1,8 @@
 """The order of the gallery's pages: what comes first is read first."""
 
 PAGES = [
-    *("matrix_game", "coupled_costs", "poker", "risk", "auc", "policy", "regression", "total_variation"),
+    *("matrix_game", "coupled_costs", "poker", "risk", "auc", "policy", "regression"),
+    *("total_variation", "deblurring"),
     *("certificate", "which_method", "two_proximal_steps", "expensive_gradients", "wrappers"),
     *("your_own_function", "watch_and_resume", "larger_than_memory", "many_problems", "own_method"),
     *("hypergradient", "learned_game", "robust_layer"),
