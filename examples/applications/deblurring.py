@@ -39,8 +39,8 @@ measured = blur(picture.ravel()).reshape(n, n) + 0.01 * np.random.default_rng(0)
 # %%
 # Deblurring
 # ----------
-# A blur destroys fine detail, so the pixels are not determined by the measurement alone. A small ridge makes the problem
-# strongly convex; its weight is what the proof of the error is paid with.
+# A blur destroys fine detail, so the pixels are not determined by the measurement alone. A small ridge makes the
+# problem strongly convex, which the proof of the error needs.
 
 sharp = sp.apps.TotalVariation(measured, weight=0.002, operator=B, ridge=0.002).solve(rms=2e-2)
 print(sharp)
