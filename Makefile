@@ -18,8 +18,9 @@ unexport PYTHONDONTWRITEBYTECODE
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/$(VENV)/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
-# The tests use each program that JAX compiles a few times only: optimising it takes longer than running it.
-export XLA_FLAGS ?= --xla_backend_optimization_level=0
+# The tests use each program that JAX compiles a few times only: optimising it takes longer than running it. JAX aborts
+# where it does not know a flag, so that these are tried once.
+XLA_FAST := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"
@@ -46,6 +47,8 @@ $(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
 	@echo "installing saddlepoint and its test tools into $(VENV) (once) ..."
 	@$(PIP) uv 2>/dev/null && $(RUN)/uv pip install -q --python $(RUN)/python -e '.[dev]' 2>/dev/null || \
 	  $(PIP) --no-compile -e '.[dev]'
+	@XLA_FLAGS="$(XLA_FAST)" $(RUN)/python -c "import jax; jax.devices()" >/dev/null 2>&1 && \
+	  echo "$(XLA_FAST)" > $(VENV)/xla_flags || : > $(VENV)/xla_flags
 	@touch $@ $(VENV)/demo.stamp
 
 demo: $(VENV)/demo.stamp
@@ -70,7 +73,7 @@ quick-tests: $(VENV)/dev.stamp
 	EXAMPLES=4 $(RUN)/pytest -n 2 --dist worksteal -m "not slow and not browser and not cluster and not gpu"
 
 all-tests: $(VENV)/dev.stamp
-	$(RUN)/pytest -n $(JOBS) --dist worksteal
+	XLA_FLAGS="$${XLA_FLAGS-$$(cat $(VENV)/xla_flags 2>/dev/null)}" $(RUN)/pytest -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/dev.stamp
 	$(RUN)/sphinx-build -q -W --keep-going -b html docs out/site

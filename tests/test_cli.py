@@ -188,7 +188,7 @@ def test_demo(run, tmp_path):
         assert name in out
     assert "certified" in err  # the progress bars
     assert (tmp_path / "pictures/demo.png").stat().st_size > 10_000
-    summary = json.loads(run("demo", "--tol", 1.0, "--json")[1])
+    summary = json.loads(run("demo", "--tol", 1e6, "--json")[1])
     assert summary["dippa"]["solved"] is True
 
 

@@ -24,9 +24,10 @@ FLAGS = "--xla_force_host_platform_device_count=8 --xla_cpu_collective_call_term
 @pytest.fixture(scope="module")
 def report():
     """The findings of a process with eight devices; their number can only be set before JAX starts."""
-    environment = os.environ | {"XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {FLAGS}"
+    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     script = Path(__file__).parent / "on_mesh.py"
-    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
