@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from saddlepoint.apps.coupled_costs import CoupledCosts
     from saddlepoint.apps.equality_constrained import EqualityConstrained
     from saddlepoint.apps.extensive_game import ExtensiveGame
+    from saddlepoint.apps.fair import FairClassifier
+    from saddlepoint.apps.group_dro import GroupDROClassifier, GroupDRORegressor
     from saddlepoint.apps.matrix_game import MatrixGame
     from saddlepoint.apps.policy import PolicyEvaluation
     from saddlepoint.apps.programs.program import QuadraticProgram
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from saddlepoint.apps.robust_least_squares import RobustLeastSquares
     from saddlepoint.apps.structure import Fused, Graph, Groups, Norms, Squares
     from saddlepoint.apps.total_variation import TotalVariation
+    from saddlepoint.apps.wasserstein import WassersteinClassifier
 
 _HOMES = {
     "AUCClassifier": "auc",
@@ -32,8 +35,11 @@ _HOMES = {
     "CoupledCosts": "coupled_costs",
     "EqualityConstrained": "equality_constrained",
     "ExtensiveGame": "extensive_game",
+    "FairClassifier": "fair",
     "Fused": "structure",
     "Graph": "structure",
+    "GroupDROClassifier": "group_dro",
+    "GroupDRORegressor": "group_dro",
     "Groups": "structure",
     "MatrixGame": "matrix_game",
     "Norms": "structure",
@@ -44,6 +50,7 @@ _HOMES = {
     "RobustLeastSquares": "robust_least_squares",
     "Squares": "structure",
     "TotalVariation": "total_variation",
+    "WassersteinClassifier": "wasserstein",
 }
 
 __all__ = [
@@ -53,8 +60,11 @@ __all__ = [
     "CoupledCosts",
     "EqualityConstrained",
     "ExtensiveGame",
+    "FairClassifier",
     "Fused",
     "Graph",
+    "GroupDROClassifier",
+    "GroupDRORegressor",
     "Groups",
     "MatrixGame",
     "Norms",
@@ -65,6 +75,7 @@ __all__ = [
     "RobustLeastSquares",
     "Squares",
     "TotalVariation",
+    "WassersteinClassifier",
 ]
 
 

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from saddlepoint.apps.forming import EPS, UP, formed
-from saddlepoint.apps.piecewise_linear import PiecewiseLinear
+from saddlepoint.apps.piecewise_linear import PiecewiseLinear, SmoothNorms
 from saddlepoint.apps.structure import Norms, Structure, disjoint_groups, not_negative, positive
 from saddlepoint.apps.working_set import few_features
 from saddlepoint.ground.arrays import Array
@@ -40,6 +40,7 @@ from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve
 
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # options of scikit-learn's input checks
+ENOUGH = 16.0  # gap that is asked for, relative to that of a start whose distance is proven by its face
 HESSIANS = 2000  # up to this many weights, Hessians of g are factorised
 
 
@@ -93,7 +94,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             )
         N, l2 = A.shape[1], positive(self.l2, "l2")
         term = self._term(A.shape[0], n_features, float(N))
-        weights = float(N) * (not_negative(self.l1, "l1") + (0.0 if self.groups is None else np.max(self.group_weight)))
+        in_groups = 0.0 if self._groups(n_features) is None else float(np.max(self.group_weight))
+        weights = N * (not_negative(self.l1, "l1") + in_groups)
         error = partial(_penalty_error, N * l2, weights)
         rho = Quadratic(N * l2)
         ridge = formed(rho, error, mu=mul_down(N, l2), L=UP * rho.L).replace(dim=A.shape[0], trusted=True)
@@ -103,16 +105,20 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         """The simple term of all weights, times a factor; None if there is none."""
         l1 = not_negative(self.l1, "l1")
         term: Simple | None = self._l1_box(np.arange(size), n_features, factor) if l1 > 0.0 or self.positive else None
-        if self.groups is None:
+        lists = self._groups(n_features)
+        if lists is None:
             return term
         if self.positive:
             raise ProblemError("positive=True with groups; expected one of the two: the prox of their sum is not known")
-        lists = disjoint_groups(self.groups, n_features)
         weights = factor * self._group_weights(len(lists))
         if not any(size - 1 in part for part in lists):  # the last weight says how many there are
             lists, weights = [*lists, [size - 1]], np.append(weights, 0.0)
         norms = Groups(lists, weights)
         return norms if term is None else norms + term
+
+    def _groups(self, n_features: int) -> list[list[int]] | None:
+        """The disjoint groups of features; None if there are none."""
+        return None if self.groups is None else disjoint_groups(self.groups, n_features)
 
     def _group_weights(self, groups: int) -> Array:
         given = np.asarray(self.group_weight)
@@ -158,8 +164,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         self, f: Saddle, D: Coupling, risk: Callable[[Any], Smooth] | None, n_features: int, tol: float
     ) -> Result:
         began, left, start = time.monotonic(), self.max_seconds, None
-        has_matrix = isinstance(D, DenseCoupling | SparseCoupling)
-        if self.structure is None and self.groups is None and self.l1 > 0.0 and has_matrix and risk is not None:
+        is_sparse = isinstance(D, DenseCoupling | SparseCoupling) and isinstance(f.g.simple, L1Box) and self.l1 > 0.0
+        if self.structure is None and is_sparse and risk is not None:
             term = partial(self._l1_box, n_features=n_features)
             start = few_features(f.g, D.matrix(), risk, term, float(self.l2), tol, self.max_seconds)
             left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
@@ -170,14 +176,17 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         began, left = time.monotonic(), self.max_seconds
         start: tuple[Any, Any] = (None, None)
         gap = 0.5 * f.mu_x * tol * tol * (1.0 - 1e-12)
-        if _has_newton(f, ridge):
-            start = PiecewiseLinear(f, ridge).start(0.5 * tol, left)
+        smooth, ridge = _with_smooth_norms(f, ridge)
+        if _has_newton(smooth, ridge):
+            start = PiecewiseLinear(smooth, ridge).start(0.5 * tol, left)
             proof = f.certificate(*start, gap=gap)
             if distance_on_face(f, *start, proof) <= tol:  # a larger gap is enough, because the face proves the rest
-                gap = max(gap, UP * proof.gap)
+                gap = max(gap, ENOUGH * proof.gap)
             left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
         result = solve(f, *start, method=self.method, gap=gap, max_seconds=left)
-        proven = min(result.certificate.distance_x, distance_on_face(f, result.x, result.y, result.certificate))
+        proof = f.certificate(result.x, result.y, gap=0.5 * f.mu_x * tol * tol)
+        proof = min(proof, result.certificate, key=lambda found: found.gap)
+        proven = min(proof.distance_x, distance_on_face(f, result.x, result.y, proof))
         found = replace(result, certificate=result.certificate._replace(distance_x=proven))
         if proven <= tol:
             return replace(found, status=Status.SOLVED, message=f"certified |w-w*| {proven:.3g} <= {tol:.3g}")
@@ -209,6 +218,15 @@ def _sum(g: Smooth, term: Simple | None) -> Smooth:
 
 def _penalty_error(ridge: float, weights: float, w: Array) -> Array:
     return np.asarray(UP * EPS * (ridge * np.abs(w) + weights))
+
+
+def _with_smooth_norms(f: Saddle, ridge: float | None) -> tuple[Saddle, float | None]:
+    """The problem with norms of groups as a part of g, for Newton's method: they are smooth where no group is zero."""
+    p, g = f.g.simple, f.g
+    if not isinstance(p, Groups) or g.hessian is None or g.value is None or f.shape[0] > HESSIANS:
+        return f, ridge
+    norms = SmoothNorms(p, g)
+    return f.replace(g=Smooth(norms.grad, mu=g.mu, L=g.L, value=norms.value, hessian=norms.hessian, dim=g.dim)), None
 
 
 def _has_newton(f: Saddle, ridge: float | None) -> bool:

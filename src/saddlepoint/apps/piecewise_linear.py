@@ -27,11 +27,12 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner
-from saddlepoint.parts.simple import L1Box
+from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.simple import Groups, L1Box
 from saddlepoint.problems.saddle import Saddle
 
 OUTER = 40  # the most values of sigma
-INNER = 1e-2  # share of the gap of y that the gap of x may have when sigma grows
+INNER = 1e-2  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
 STEPS = 60  # the most Newton steps for one of them
 GROWTH = 8.0  # factor of sigma
 DENSE = 2000  # up to this many unknowns, Newton's equations are factorised
@@ -139,7 +140,8 @@ class PiecewiseLinear:
         at = self._at(x, y0, sigma, r)
         for _ in range(STEPS):
             left = inner(at.slope, at.slope) / (2.0 * self.mu)
-            if left <= max(0.1 * goal, INNER * min(self.both.fenchel_gap(at.y, at.r), least)):
+            away = at.y - y0
+            if left <= max(0.1 * goal, INNER * min(inner(away, away) / sigma, least)):
                 break
             F = np.flatnonzero(self.both.faces(at.y) == 0.0)
             try:
@@ -278,6 +280,47 @@ class PiecewiseLinear:
             if not (same and np.array_equal(self.q.faces(new_y), self.q.faces(y)) and self.q.outside(new_y) == 0.0):
                 return x, y
         return new_x, new_y
+
+
+class SmoothNorms:
+    """g(x) + sum_G weight_G |x_G|, with derivatives that hold where no group is zero; zero groups add nothing to them.
+
+    Args:
+        p: the norms.
+        g: the smooth function, with a value and a Hessian.
+    """
+
+    def __init__(self, p: Groups, g: Smooth) -> None:
+        assert g.hessian is not None
+        assert g.value is not None
+        self.p, self.smooth_value, self.smooth_grad, self.smooth_hessian = p, g.value, g.grad, g.hessian
+
+    def value(self, x: Array) -> float:
+        """The value at x."""
+        return self.smooth_value(x) + self.p(x)
+
+    def grad(self, x: Array) -> Array:
+        """The gradient at x."""
+        found: Array = self.smooth_grad(x) + self.p.partition.scaled(x, self._factors(x))
+        return found
+
+    def hessian(self, x: Array) -> Array:
+        """The Hessian at x: weight/|x_G| (I - u u') for each group with the direction u is added."""
+        H, factors = _dense(self.smooth_hessian(x)), self._factors(x)
+        spread = np.broadcast_to(self.p.partition.spread(factors, x), x.shape)
+        sizes = self.p.partition.norms(x)
+        u = self.p.partition.scaled(x, 1.0 / np.where(sizes > 0.0, sizes, 1.0))
+        labels = np.broadcast_to(self.p.partition.spread(np.arange(sizes.shape[0]), x), x.shape)
+        H = H + np.diag(spread)
+        for label in np.flatnonzero(factors > 0.0):
+            G = np.flatnonzero(labels == label)
+            H[np.ix_(G, G)] -= factors[label] * np.outer(u[G], u[G])
+        return H
+
+    def _factors(self, x: Array) -> Array:
+        sizes = self.p.partition.norms(x)
+        weights = self.p.balls.radii.everywhere(sizes.shape[0])
+        return np.asarray(np.where(sizes > 0.0, weights / np.where(sizes > 0.0, sizes, 1.0), 0.0))
 
 
 def _arrays(p: L1Box, n: int) -> tuple[Array, Array, Array]:

@@ -127,7 +127,7 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
     def problem(self, X: Any, y: Any, label: Any = None) -> Saddle:
         """The saddle problem of the class ``label``, the last one if left out, against the rest."""
         X, y = check_X_y(X, y, **CHECKS)
-        classes = _classes(y).tolist()
+        classes = classes_of(y).tolist()
         if label is None:
             label = classes[-1]
         elif label not in classes:
@@ -137,7 +137,7 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> RiskClassifier:
         """Learn from samples X, an array or a SciPy sparse matrix, with labels y."""
         X, y = validate_data(self, X, y, **CHECKS)
-        self.classes_ = _classes(y)
+        self.classes_ = classes_of(y)
         D = as_coupling(self._with_constant(X))
         results = []
         for label in self.classes_[1:] if len(self.classes_) == 2 else self.classes_:
@@ -419,7 +419,8 @@ class ColumnErrors:
         return np.full(self.D.shape[0], inner(self.errors, v))
 
 
-def _classes(y: Array) -> Array:
+def classes_of(y: Array) -> Array:
+    """The labels of two classes or more."""
     check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) < 2:

@@ -73,6 +73,8 @@ def few_features(
         more = min(max(FEWEST, 2 * used.size), n)
         worst = np.argpartition(outside, n - more)[n - more :]
         W = np.union1d(used, worst[outside[worst] > 0.0])
+        if not W.size:  # all weights are zero at the solution
+            break
         DW = D[:, W]
         part, term = risk(DW) + Quadratic(l2), penalty(W)
         goal = max(SHARE * tol, FALL * norm(excess[W]) / l2)
