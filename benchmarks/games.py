@@ -31,6 +31,7 @@ from saddlepoint.ground.arrays import Array
 PAGE = Path(__file__).parent / "results" / "games.md"
 GOAL = 1e-6  # exploitability, relative to the largest payoff
 LIMIT = 600.0  # seconds for HiGHS
+READ = 5.0  # seconds in which the answer of a process that has ended is read
 DRAWS: dict[str, Callable[[Any, int], Array]] = {
     "uniform": lambda rng, n: rng.uniform(-1.0, 1.0, (n, n)),
     "normal": lambda rng, n: rng.standard_normal((n, n)),
@@ -79,7 +80,7 @@ def tree_by_highs(title: str) -> None:
     game = ExtensiveGame.from_openspiel(title)
     (B, b), (C, c) = game.constraints_x, game.constraints_y
     m = game.shape[0]
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     found = linprog(
         np.r_[np.zeros(m), c],
         A_ub=block_array([[game.payoff.T, -C.T]], format="csr"),
@@ -88,7 +89,8 @@ def tree_by_highs(title: str) -> None:
         b_eq=b,
         bounds=[(0, None)] * m + [(None, None)] * C.shape[0],
     )
-    print(f"{time.perf_counter() - began:.1f} s, value {found.fun:.7f}")
+    spent = f"{time.perf_counter() - began:.1f} | {time.process_time() - cpu:.1f}"
+    print(f"{spent} | value {found.fun:.7f}")
 
 
 class Highs:
@@ -107,11 +109,11 @@ class Highs:
     def answer(self) -> str:
         """What it printed, or that it did not end in time."""
         try:
-            left = max(self.limit - (time.perf_counter() - self.began), 0.0)
+            left = max(self.limit - (time.perf_counter() - self.began), READ)
             return self.process.communicate(timeout=left)[0].strip() or "failed"
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
-            return f"no answer in {self.limit:.0f} s"
+            return f"no answer in {self.limit:.0f} s | |"
 
 
 def tree_rows(title: str, seconds: float, payoff: float, factorise: bool) -> Iterator[str]:
@@ -161,7 +163,7 @@ def page(seed: int, quick: bool) -> str:
     programs = [(title, Highs(title, 20.0 if quick else LIMIT)) for title, *_ in trees]
     matrix = list(matrix_games(rng, sizes, 100 if quick else 400))
     rows = [row for tree in trees for row in tree_rows(*tree)]
-    rows += [f"| {title} | HiGHS on the linear program | {program.answer()} | | | |" for title, program in programs]
+    rows += [f"| {title} | HiGHS on the linear program | {program.answer()} | |" for title, program in programs]
     return "\n".join(
         [
             "# Games",

@@ -69,7 +69,7 @@ from saddlepoint.theory.gradient import (
     ogda_bound,
     ogda_eta,
 )
-from saddlepoint.theory.halpern import halpern_bound, halpern_steps, pdhg_steps
+from saddlepoint.theory.halpern import halpern_bound, halpern_steps, pdhg_steps, restarted_halpern_steps
 from saddlepoint.theory.jst import jst_bound, jst_lambda
 from saddlepoint.theory.logistic_distance import logistic_distance
 from saddlepoint.theory.lower import calls_reach, chain_N, chain_q, forced_rounds, rounds_reach, tail_rounds
@@ -249,6 +249,7 @@ __all__ = [
     "response_contraction",
     "response_sweeps",
     "response_theta",
+    "restarted_halpern_steps",
     "rhss_contraction",
     "rhss_goal",
     "rhss_inexact_contraction",

@@ -7,6 +7,11 @@ are linear, and let z* be a fixed point. Halpern's iteration
 
 satisfies |T(z_k) - z_k| <= |z_0 - z*|/(k+1): the bound 2 |z_0 - z*|/(k+1) of Lieder for the map R = 2 T - I, whose
 residual R(z) - z is twice that of T. No other anchored iteration has a better one.
+
+A problem is sharp if |T(z) - z| >= a dist(z, Z*) for the set Z* of fixed points and some a > 0, as linear programs and
+matrix games are on bounded sets. An epoch that begins with the residual r is then at a distance of r/a at most, so that
+its residual is at most b r after 1/(a b) steps. If it is restarted there, the residual falls by b with every epoch:
+the convergence is linear (H. Lu and J. Yang, arXiv 2407.16144, section 4).
 """
 
 from __future__ import annotations
@@ -44,3 +49,22 @@ def halpern_steps(residual: float, distance: float) -> int:
         999
     """
     return max(math.ceil(distance / residual) - 1, 0)
+
+
+def restarted_halpern_steps(sharpness: float, share: float, reduction: float) -> int:
+    """The number of steps after which the residual of a sharp problem is sure to have fallen by ``reduction``.
+
+    Args:
+        sharpness: the number a with |T(z) - z| >= a dist(z, Z*).
+        share: an epoch ends when its residual has fallen to this share of its first one.
+        reduction: the last residual over the first one.
+
+    Reference: H. Lu and J. Yang, Restarted Halpern PDHG for linear programming, arXiv 2407.16144, 2024.
+
+    Example:
+        >>> from saddlepoint.theory import restarted_halpern_steps
+        >>> restarted_halpern_steps(0.1, 0.2, 1e-6)
+        450
+    """
+    epochs = math.ceil(math.log(reduction) / math.log(share) - 1e-9)
+    return max(epochs, 0) * math.ceil(1.0 / (sharpness * share) - 1e-9)
