@@ -1,6 +1,7 @@
 """Rounds that problems with simple terms take to a certified relative distance of 1e-8, method by method.
 
     python benchmarks/term_rounds.py [--draws 3] [--seed N] [--out FILE.md]
+    python benchmarks/term_rounds.py --support FILE.svg     # a picture of the proven support, for one elastic net
 
 A round is a gradient of each function and a product with A and with A'. The families are an elastic net against a box,
 with three condition numbers, and players with quadratic costs on probabilities, with two strengths of the coupling
@@ -23,6 +24,7 @@ import numpy as np
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import Array
+from saddlepoint.uses.plots.support import plot_support
 
 Rng = np.random.Generator
 ACCURACY = 1e-8  # certified distance, relative to the length of the solution
@@ -79,7 +81,15 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--seed", type=int, default=None, help="of the first draw; the next ones follow")
     parser.add_argument("--out", default=None, help="file for the page; printed if left out")
+    parser.add_argument(
+        "--support", default=None, help="file for a picture of the proven support; nothing else is done"
+    )
     arguments = parser.parse_args()
+    if arguments.support is not None:
+        plot_support(
+            elastic_net(np.random.default_rng(arguments.seed or 5), 1332.0, 100.0), arguments.support, tol=1e-9
+        )
+        return
     first = int(time.time()) if arguments.seed is None else arguments.seed
     about = (__doc__ or "").split("\n\n")
     lines = [f"# {about[0]}", "", " ".join(about[2].split()), ""]

@@ -12,6 +12,7 @@ from test_simple_terms import TERMS, known_problem
 import saddlepoint as sp
 from saddlepoint.problems.support import proven_support
 from saddlepoint.uses.pages.report import report_page
+from saddlepoint.uses.plots.support import plot_support
 
 ENDS = {"l1": (-math.inf, math.inf), "box": (-1.0, 1.0), "nonnegative": (0.0, math.inf), "simplex": (0.0, math.inf)}
 ENDS["l1 and box"] = (-2.0, 2.0)
@@ -169,3 +170,14 @@ def test_results_without_simple_terms_have_no_supports():
     assert result.support_x is None
     assert result.support_y is None
     assert result.to_dict()["support"] == {}
+
+
+def test_the_picture_counts_the_coordinates_that_are_decided():
+    pytest.importorskip("matplotlib")
+    f, x, _ = known_problem("l1", "box", np.random.default_rng(3))
+    figure = plot_support(f, tol=1e-9)
+    assert [axis.get_ylabel() for axis in figure.axes] == ["coordinates of x", "coordinates of y"]
+    at_bound = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    assert at_bound.max() == (x == 0.0).sum()
+    with pytest.raises(sp.ProblemError, match="no simple term, so that there is no support to prove"):
+        plot_support(sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), np.eye(2)))
