@@ -24,6 +24,7 @@ from apps.total_variation import noisy
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.linear_model import ElasticNet, LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import saddlepoint as sp
 
@@ -299,6 +300,81 @@ def signals(n: int) -> Iterator[Row]:
     yield from beside(task, 1e-4, fitted(1e-5)[0], lambda: fitted(1e-4), peers, rms)
 
 
+# -- support vector machines, fairness, worst cases -------------------------------------------------------------------
+
+
+def machine(name: str, D: Array, labels: Array, l2: float = 1e-2, goal: float = 1e-6) -> Iterator[Row]:
+    """The support vector machine with the hinge loss, beside liblinear."""
+    N, length = len(labels), sp.as_coupling(D).norm
+
+    def ours(accuracy: float) -> tuple[Array, float]:
+        tol = accuracy * size * length / np.sqrt(N)
+        model = sp.apps.RiskClassifier("hinge", l2, fit_intercept=False, tol=tol).fit(D, labels)
+        return model.coef_[0], model.certificate_.distance_x / size
+
+    def liblinear(tol: float) -> Array:
+        model = LinearSVC(loss="hinge", C=1.0 / (N * l2), fit_intercept=False, tol=tol, max_iter=10**5)
+        return np.asarray(model.fit(D, labels).coef_[0])
+
+    size = float(np.linalg.norm(liblinear(1e-4)))
+    peers: dict[str, Any] = {"liblinear (scikit-learn)": (liblinear, SMALLER)}
+    task = f"support vector machine, {name} {N} x {D.shape[1]}, l2 = {l2:g}, relative {goal:.0e}"
+    yield from beside(task, goal, ours(1e-9)[0], lambda: ours(goal), peers, relative)
+
+
+def machines(quick: bool) -> Iterator[Row]:
+    """Support vector machines on bundled data and on drawn ones."""
+    standard = StandardScaler().fit_transform
+    X, y = load_breast_cancer(return_X_y=True)
+    yield from machine("breast cancer", standard(X), y == 1)
+    if not quick:
+        X, y = load_digits(return_X_y=True)
+        yield from machine("digits (8 or not)", standard(X), y == 8)
+        yield from machine("digits (8 or not)", standard(X), y == 8, 1e-4)
+        rng = np.random.default_rng(0)
+        D = rng.standard_normal((20_000, 50))
+        yield from machine("drawn", D, D @ rng.standard_normal(50) + 2.0 * rng.standard_normal(20_000) > 0.0)
+
+
+def robust(N: int, n: int, goal: float = 1e-5) -> Iterator[Row]:
+    """Fair classification, group DRO and Wasserstein DRO, beside Clarabel."""
+    rng = np.random.default_rng(0)
+    z, group = rng.integers(0, 2, N), rng.integers(0, 4, N)
+    D = rng.standard_normal((N, n)) + 0.8 * z[:, None] * rng.standard_normal(n)
+    y = D @ rng.standard_normal(n) + (1.0 + group) * rng.standard_normal(N) > 0.0
+    w, signs = cp.Variable(n), np.where(y, 1.0, -1.0)
+    margin, ridge = cp.multiply(signs, D @ w), 0.005 * cp.sum_squares(w)
+    logistic_risk, hinge_risk = cp.sum(cp.logistic(-margin)) / N, cp.sum(cp.pos(1 - margin)) / N
+    limit = [cp.abs((D - D.mean(axis=0)).T @ (z - z.mean()) / N @ w) <= 0.02]
+    parts = [cp.sum(cp.logistic(-margin[group == g])) / np.count_nonzero(group == g) for g in range(4)]
+    scale = sp.as_coupling(D).norm / np.sqrt(N)
+    apps, free, value = sp.apps, {"fit_intercept": False}, logistic_risk + ridge
+    tasks: dict[str, tuple[Any, tuple[Array, ...], Any, list[Any]]] = {
+        "fair logistic regression": (partial(apps.FairClassifier, "logistic", 0.02), (z,), value, limit),
+        "fair support vector machine": (partial(apps.FairClassifier, "hinge", 0.02), (z,), hinge_risk + ridge, limit),
+        "group DRO, logistic, 4 groups": (apps.GroupDROClassifier, (group,), cp.maximum(*parts) + ridge, []),
+        "Wasserstein DRO, logistic": (
+            partial(apps.WassersteinClassifier, 0.1, l2=0.01), (), logistic_risk + ridge + 0.1 * cp.norm(w), []
+        ),
+        "group lasso, logistic, 5 groups": (
+            partial(apps.RiskClassifier, groups=np.arange(n) % 5, group_weight=0.02), (),
+            logistic_risk + ridge + 0.02 * sum(cp.norm(w[k::5]) for k in range(5)), []
+        ),
+    }  # fmt: skip
+    for name, (make, more, objective, constraints) in tasks.items():
+
+        def ours(accuracy: float, size: float, make: Any = make, more: Any = more) -> tuple[Array, float]:
+            model = make(tol=accuracy * size * scale, **free).fit(D, y, *more)
+            proof = model.certificate_
+            return np.ravel(model.coef_), getattr(proof, "distance_x", proof.distance) / size
+
+        size = float(np.linalg.norm(ours(1e-3, 1.0)[0]))
+        peers = {"Clarabel (CVXPY)": (clarabel(cp.Problem(cp.Minimize(objective), constraints), w), SMALLER)}
+        task = f"{name}, drawn {N} x {n}, relative {goal:.0e}"
+        finer = 3e-6 if "group DRO" in name else 1e-8
+        yield from beside(task, goal, ours(finer, size)[0], partial(ours, goal, size), peers, relative)
+
+
 # -- all of it --------------------------------------------------------------------------------------------------------
 
 
@@ -320,6 +396,8 @@ def sparse(quick: bool) -> Iterator[Row]:
 SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
     "games": lambda quick: games(60 if quick else 400),
     "sparse": sparse,
+    "machines": machines,
+    "robust": lambda quick: robust(*((300, 10) if quick else (3000, 30))),
     "images": lambda quick: images(32 if quick else 256),
     "signals": lambda quick: signals(1000 if quick else 10_000),
 }
