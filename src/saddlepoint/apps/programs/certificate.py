@@ -39,6 +39,7 @@ DEPENDENT = 1e-9  # relative distance to the span of other equations from which 
 ROUNDS = 4  # times that rows which fail are added to the equations
 DENOMINATOR = 1000  # largest denominator of the factors by which an equation follows from others
 EXACT_TERMS = 20_000  # most entries of rows that are added up exactly
+COLUMNS = 8  # number of columns, for each equation, among which those are chosen that solve it
 ROOM = 1e6  # room of variables and multipliers without bounds, relative to the largest finite one
 
 
@@ -141,7 +142,10 @@ def _corrected(data: Data, x: Array, y: Array, box: Interval) -> Lower:
     size = float(np.max(np.abs(y), initial=0.0))
     both = np.isfinite(data.lower) & np.isfinite(data.upper)
     room = np.where(both, ROOM * size if size > 0.0 else 1.0, np.abs(y))
-    M, at = data.At[np.flatnonzero(wrong)], np.flatnonzero(wrong)
+    at = np.flatnonzero(wrong)
+    if at.size > LARGEST:
+        return Lower(-math.inf, f"{at.size} variables have no bounds, and their reduced costs cannot be told from zero")
+    M = data.At[at]
     if data.P is not None:  # the point c may be moved as well
         M = np.hstack([_dense(M), _dense(data.P[at])])
         room = np.append(room, 1.0 + np.abs(x))
@@ -229,9 +233,11 @@ def _solved(data: Data, x: Array, inside: Interval, equations: Array) -> Interva
     at = inside.take(equations)
     target = np.where(np.abs(at.centre - low) < np.abs(at.centre - high), low, high)
     room = np.minimum(x - data.x_lower, data.x_upper - x)
-    E = data.rows[equations].toarray()
+    rows = data.rows[equations]
+    part = _roomy(rows, room)
+    E, room_there = rows[:, part].toarray(), room[part]
     with np.errstate(all="ignore"):
-        weighed = E * np.minimum(room, ROOM * float(np.max(room[np.isfinite(room)], initial=1.0)))
+        weighed = E * np.minimum(room_there, ROOM * float(np.max(room[np.isfinite(room)], initial=1.0)))
         length = np.sqrt((weighed**2).sum(axis=1))
         scaled = weighed / np.where(length > 0.0, length, 1.0)[:, None]
     R, order = qr(scaled.T, mode="r", pivoting=True)
@@ -242,16 +248,27 @@ def _solved(data: Data, x: Array, inside: Interval, equations: Array) -> Interva
         guesses = solve_triangular(R[:rank, :rank], R[:rank, rank:]) if rank else np.zeros((0, others.size))
         guesses = guesses * length[others] / length[kept][:, None]
     for i, guess in zip(others.tolist(), guesses.T, strict=True):
-        if not _follows(data.rows[equations], target, kept, i, guess):
+        if not _follows(rows, target, kept, i, guess):
             return f"row {equations[i]} cannot be satisfied together with the others by variables that have room"
-    moved = _correction(E[kept], minus(exactly(target[kept]), at.take(kept)), room)
-    if moved is None:
+    found = _correction(E[kept], minus(exactly(target[kept]), at.take(kept)), room_there)
+    if found is None:
         return "the equations close to the point are not proven to have a solution"
+    moved = Interval(np.zeros(x.size), np.zeros(x.size))
+    moved.lo[part], moved.hi[part] = found.lo, found.hi
     box = _moved(x, moved)
     outside = (box.lo < data.x_lower) | (box.hi > data.x_upper)
     if outside.any():
         return f"variable {int(np.flatnonzero(outside)[0])} would leave its bounds to satisfy the rows"
     return box
+
+
+def _roomy(rows: Any, room: Array) -> Array:
+    """The columns of some equations that can change most: all of them, or several times as many as there are rows."""
+    most = COLUMNS * rows.shape[0] + 200
+    if rows.shape[1] <= most:
+        return np.arange(rows.shape[1])
+    reach = np.minimum(room, ROOM) * np.asarray(abs(rows).max(axis=0).toarray()).ravel()
+    return np.sort(np.argpartition(-reach, most)[:most])
 
 
 def _follows(rows: Any, target: Array, kept: Array, i: int, guess: Array) -> bool:

@@ -21,6 +21,8 @@ NEAR = (
 class Evidence:
     """An interval for the optimal value that only shrinks, and the points that prove its ends.
 
+    ``given`` is a program with the same objective of which every point satisfies this one, if this one is relaxed.
+
     Attributes:
         lower, upper: the ends.
         x: a floating-point vector close to a point that satisfies the program; None if none is proven to exist.
@@ -28,8 +30,9 @@ class Evidence:
         why_lower, why_upper: why an end is infinite.
     """
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: Data, given: Data | None = None) -> None:
         self.data = data
+        self.given = None if given is data else given
         self.lower, self.upper = -math.inf, math.inf
         self.x: Array | None = None
         self.y: Array | None = None
@@ -50,14 +53,15 @@ class Evidence:
 
     def add_point(self, x: Array) -> None:
         """Examine a point."""
-        for near in (0.0, *NEAR):
-            found = feasible_box(self.data, x, near)
-            if found.box is not None:
-                if found.value < self.upper:
-                    self.upper, self.x, self.why_upper = found.value, point_in(found.box, self.data), ""
-                return
-            if self.x is None:
-                self.why_upper = found.reason
+        for data in (self.data, *([] if self.given is None else [self.given])):
+            for near in (0.0, *NEAR):
+                found = feasible_box(data, x, near)
+                if found.box is not None:
+                    if found.value < self.upper:
+                        self.upper, self.x, self.why_upper = found.value, point_in(found.box, data), ""
+                    return
+                if self.x is None:
+                    self.why_upper = found.reason
 
     def add_multipliers(self, x: Array, y: Array) -> None:
         """Examine multipliers, with the objective linearised at x."""

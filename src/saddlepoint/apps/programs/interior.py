@@ -31,6 +31,8 @@ STEPS = 100  # steps at most
 REGULAR = 1e-8  # weight of a proximal term in x and y, relative to entries of about 1
 REFINEMENTS = 3  # corrections of each solution of a linear system
 STAY = 0.995  # share of the way to the nearest end that a step may take
+SHORT = 0.1  # length of a step below which one to the centre is taken instead
+CENTRE = 0.5  # part of the barrier that is left after such a step
 STUCK = 1e-9  # length of a step that counts as none
 SMALL = 500  # most unknowns of a linear system that is always solved as a dense one
 
@@ -45,7 +47,14 @@ class Proposal(NamedTuple):
 
 def interior_point(given: Data) -> Iterator[Proposal]:
     """Better and better points; it ends where it makes no more progress."""
-    form = scaled(_without_empty_rows(given))
+    kept = (np.diff(given.rows.indptr) > 0) & (np.isfinite(given.lower) | np.isfinite(given.upper))
+    if not kept.all():  # rows of zeros and rows without ends have no multipliers
+        for found in interior_point(_with_rows(given, kept)):
+            y = np.zeros(kept.size)
+            y[kept] = found.y
+            yield found._replace(y=y)
+        return
+    form = scaled(given)
     data = form.data
     n = data.shape[1]
     fixed = data.x_lower == data.x_upper
@@ -61,7 +70,7 @@ def interior_point(given: Data) -> Iterator[Proposal]:
     dx, y = start(-(P @ x + data.q), s - data.A @ x)
     x = np.where(fixed, x, x_ends.inside(x + dx))
     s = np.where(equal, s, s_ends.inside(data.A @ x))
-    z, w = x_ends.start(1.0), s_ends.start(1.0)
+    z, w = x_ends.start(x), s_ends.start(s)
     slow = 0
     for _ in range(STEPS):
         gx, gs = x_ends.gaps(x), s_ends.gaps(s)
@@ -97,10 +106,14 @@ def interior_point(given: Data) -> Iterator[Proposal]:
         after = x_ends.after(gx, z, dx, dz, primal, dual) + s_ends.after(gs, w, ds, dw, primal, dual)
         sigma = min(1.0, max(after / max(1, count) / mu, 0.0)) ** 3 if mu > 0.0 else 0.0
         cx, cs = x_ends.second(sigma * mu, dx, dz), s_ends.second(sigma * mu, ds, dw)
-        dx, ds, dy = direction(cx, cs)
-        dz, dw = x_ends.duals(gx, z, dx, cx), s_ends.duals(gs, w, ds, cs)
-        primal = min(STAY * min(x_ends.longest(gx, dx), s_ends.longest(gs, ds)), 1.0)
-        dual = min(STAY * min(x_ends.longest_dual(z, dz), s_ends.longest_dual(w, dw)), 1.0)
+        for again in (True, False):
+            dx, ds, dy = direction(cx, cs)
+            dz, dw = x_ends.duals(gx, z, dx, cx), s_ends.duals(gs, w, ds, cs)
+            primal = min(STAY * min(x_ends.longest(gx, dx), s_ends.longest(gs, ds)), 1.0)
+            dual = min(STAY * min(x_ends.longest_dual(z, dz), s_ends.longest_dual(w, dw)), 1.0)
+            if min(primal, dual) >= SHORT or not again:
+                break
+            cx = cs = (CENTRE * mu, CENTRE * mu)  # back to the centre, without second-order terms
         if data.P is not None:
             primal = dual = min(primal, dual)
         slow = slow + 1 if max(primal, dual) < STUCK else 0
@@ -110,12 +123,9 @@ def interior_point(given: Data) -> Iterator[Proposal]:
             return
 
 
-def _without_empty_rows(data: Data) -> Data:
-    """The program in which rows of zeros have no ends."""
-    empty = np.diff(data.rows.indptr) == 0
-    if not empty.any():
-        return data
-    return replace(data, lower=np.where(empty, -np.inf, data.lower), upper=np.where(empty, np.inf, data.upper))
+def _with_rows(data: Data, kept: Array) -> Data:
+    """The program with some of the rows."""
+    return replace(data, A=data.A[np.flatnonzero(kept)], lower=data.lower[kept], upper=data.upper[kept])
 
 
 class _Ends:
@@ -134,9 +144,9 @@ class _Ends:
             v = np.where(self.has[0], np.maximum(v, low + margin), v)
             return np.where(self.has[1], np.minimum(v, high - margin), v)
 
-    def start(self, size: float) -> list[Array]:
-        """Multipliers of the ends to begin with."""
-        return [np.where(has, size, 0.0) for has in self.has]
+    def start(self, v: Array) -> list[Array]:
+        """Multipliers of the ends to begin with: their products with the distances to the ends are all the same."""
+        return [np.where(has, 1.0 / gap, 0.0) for has, gap in zip(self.has, self.gaps(v), strict=True)]
 
     def gaps(self, v: Array) -> list[Array]:
         """The distances to the two ends, 1 where there is none."""
@@ -162,7 +172,7 @@ class _Ends:
             np.where(self.has[1], (c[1] + z[1] * d) / gaps[1] - z[1], 0.0),
         ]
 
-    def second(self, target: float, d: Array, dz: list[Array]) -> tuple[Array, Array]:
+    def second(self, target: float, d: Array, dz: list[Array]) -> tuple[Any, Any]:
         return target - d * dz[0], target + d * dz[1]
 
     def longest(self, gaps: list[Array], d: Array) -> float:
@@ -209,8 +219,6 @@ class _System:
         """The function that solves the system for a right-hand side, or None if the factorisation fails."""
         D = np.where(self.fixed, 0.0, D)
         W = np.where(self.equal, 0.0, 1.0 / np.where(theta > 0.0, theta, 1.0))
-        # A row without ends has theta = 0: its s follows A x without a force.
-        W = np.where(~self.equal & (theta <= 0.0), 1e20, W)
         try:
             with np.errstate(all="ignore"):
                 raw = self._normal(D, W) if self.normal else self._augmented(D, W)

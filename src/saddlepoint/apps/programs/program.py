@@ -191,7 +191,7 @@ class QuadraticProgram:
         """
         point = self._point(x)
         multipliers = np.zeros(self.shape[0]) if y is None else self._multipliers(y)
-        evidence = Evidence(self._relaxed(feasibility))
+        evidence = Evidence(self._relaxed(feasibility), self._data)
         evidence.add(point, multipliers)
         evidence.add_exactly(point, multipliers)
         if evidence.upper < math.inf:
@@ -261,7 +261,7 @@ class _Run:
         self.given, self.data, self.gap, self.rtol = given, data, gap, rtol
         self.method = method if method != "auto" else _choice(given)
         self.began, self.limit = time.monotonic(), limit
-        self.evidence = Evidence(data)
+        self.evidence = Evidence(data, given)
         self.last = Proposal(np.zeros(given.q.size), np.zeros(given.lower.size), math.inf)
         self.steps = self.useless = 0
 

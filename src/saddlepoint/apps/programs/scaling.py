@@ -46,11 +46,21 @@ def scaled(data: Data) -> Scaled:
             in_columns = np.maximum(in_columns, _largest(P, columns, columns)[1])
         rows, columns = rows / _root(in_rows), columns / _root(in_columns)
     rows, columns = _power(np.clip(rows, 1 / LIMIT, LIMIT)), _power(np.clip(columns, 1 / LIMIT, LIMIT))
+    unit = _unit(data, rows, columns)
+    rows, columns = rows / unit, columns * unit
     size = float(np.max(np.abs(data.q * columns), initial=0.0))
     factor = float(_power(np.clip(1.0 / size if size > 0.0 else 1.0, 1 / LIMIT, LIMIT)))
     ends = (data.lower * rows, data.upper * rows, data.x_lower / columns, data.x_upper / columns)
     P = None if data.P is None else _times(factor * columns, data.P, columns)
     return Scaled(Data(P, factor * columns * data.q, _times(rows, data.A, columns), *ends), columns, rows, factor)
+
+
+def _unit(data: Data, rows: Array, columns: Array) -> float:
+    """A power of two of the size of the ends of rows and variables, in units of the scaled ones."""
+    with np.errstate(all="ignore"):
+        ends = np.concatenate([data.lower * rows, data.upper * rows, data.x_lower / columns, data.x_upper / columns])
+    sizes = np.abs(ends[np.isfinite(ends) & (ends != 0.0)])
+    return float(_power(np.clip(np.median(sizes), 1.0 / LIMIT, LIMIT))) if sizes.size else 1.0
 
 
 def _largest(M: Any, rows: Array, columns: Array) -> tuple[Array, Array]:

@@ -1,0 +1,158 @@
+"""Linear and quadratic programs beside other solvers: seconds, and the interval that each answer proves.
+
+`python benchmarks/programs.py [--quick] [--seed N] [--draws N] [--out FILE]` needs Clarabel and OSQP (CVXPY brings
+them); OR-tools (PDLP) and MPAX are measured if they are installed (`pip install ortools mpax`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import signal
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from program_peers import SECONDS, Answer, peers
+from program_problems import Program, programs, without_solution
+
+import saddlepoint as sp
+
+FIRST_ORDER = 2_000_000  # most rows times columns for which the first-order method is measured as well
+TEXT = """# Linear and quadratic programs beside other solvers
+
+By `python benchmarks/programs.py --seed {seed}`, on {cores} cores shared with other processes. Seconds are wall-clock
+time of one call on one thread; MPAX compiles in every call, and is measured on programs with 1000 variables or more.
+*says* is what the solver reports about its answer. *interval* is computed by the same function for all,
+`QuadraticProgram.certify(x, y)`, from the point and the multipliers that the solver returned: the length of the proven
+interval for the optimal value, divided by the optimal value. inf says that nothing is proven: no point that satisfies
+all rows exactly was found close to x, or the multipliers prove no lower bound. *violation* is the proven largest
+violation of a row or bound at x itself. This library is asked for a relative length of 1e-6, once with the method that
+it chooses and once with the first-order method, which has {short:g} s. The other solvers have {limit:g} s. A solver
+that does not take a program is left out; a dash says that it gave no point.
+
+"""
+ATTACK = """
+Of {total} small programs that were drawn afresh (degenerate, badly scaled, infeasible and unbounded ones among them)
+the optimal value is known exactly, from a simplex method in rational arithmetic (`tests/exact_programs.py`). {decided}
+were decided: proven to be optimal to a relative 1e-6, infeasible or unbounded. About {unproven} something was not
+proven, and the result said so. **False claims: {false}.**
+"""
+Row = list[str]
+
+
+class Late(Exception):  # noqa: N818
+    """A peer took too long."""
+
+
+def limited(function: Callable[[], Any], seconds: float) -> Any:
+    """The answer of a function, or ``Late`` after some seconds."""
+
+    def stop(*_: Any) -> None:
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        return function()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.perf_counter()
+    found = limited(function, 1.5 * SECONDS)
+    return time.perf_counter() - began, found
+
+
+def table(given: Iterator[Program]) -> Iterator[Row]:
+    """The rows of the table."""
+    for program in given:
+        solver = sp.apps.QuadraticProgram(*program[1:])
+        seconds, found = timed(solver.solve)
+        value = max(abs(found.lower), abs(found.upper))
+        scale = value if 0.0 < value < math.inf else 1.0
+        yield row(program, solver, "saddlepoint", seconds, Answer(found.x, found.y, found.status), scale)
+        m, n = solver.shape
+        if found.status in ("optimal", "not proven") and m * n <= FIRST_ORDER:
+            seconds, other = timed(partial(solver.solve, method="first-order", max_seconds=SECONDS / 3))
+            answer = Answer(other.x, other.y, other.status)
+            yield row(program, solver, "saddlepoint, first-order", seconds, answer, scale)
+        for name, peer, quadratic in peers():
+            if program.P is not None and not quadratic:
+                continue
+            try:
+                yield row(program, solver, name, *timed(partial(peer, program)), scale)
+            except Late:
+                yield [program.name, name, f"> {1.5 * SECONDS:g}", "", "", ""]
+            except ValueError:
+                continue
+            except Exception as error:
+                yield [program.name, name, "", f"{type(error).__name__}", "—", "—"]
+
+
+def row(program: Program, solver: Any, name: str, seconds: float, answer: Answer, scale: float) -> Row:
+    start = [program.name, name, f"{seconds:.2g}", str(answer.says)]
+    if answer.x is None or not np.isfinite(answer.x).all() or not np.isfinite(answer.y).all():
+        return [*start, "—", "—"]
+    if answer.says in ("infeasible", "unbounded") and name.startswith("saddlepoint"):
+        return [*start, "proven by a ray", ""]
+    exact = solver.certify(answer.x, answer.y)
+    return [*start, f"{exact.width / scale:.0e}", f"{exact.violation:.0e}"]
+
+
+def attack(seed: int, draws: int) -> str:
+    """Fresh small programs whose optimal values are known exactly, in a paragraph."""
+    exact: Any = import_module("exact_programs")
+    counts: Counter[str] = Counter()
+    for i in range(draws):
+        program = exact.drawn(np.random.default_rng([seed, i]), quadratic=i % 4 == 3)
+        truth = exact.optimal_value(program)
+        if truth is None:
+            continue
+        found = sp.apps.QuadraticProgram(*program).solve()
+        if isinstance(truth, str):
+            right = found.status in (truth, "not proven")
+            right = right and (found.upper == math.inf if truth == "infeasible" else found.lower == -math.inf)
+        else:
+            right = found.status in ("optimal", "not proven") and found.lower <= truth <= found.upper
+        counts["false" if not right else "decided" if found.solved else "unproven"] += 1
+    numbers = {name: counts[name] for name in ("decided", "unproven", "false")}
+    text = ATTACK.format(total=sum(counts.values()), **numbers)
+    return "## False claims\n\n" + fill(" ".join(text.split()), 118) + "\n"
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
+    parser.add_argument("--draws", type=int, default=None, help="number of small programs with known values")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/programs.md")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    random = np.random.default_rng(options.seed)
+    head = ["program", "solver", "seconds", "says", "interval", "violation"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for cells in table(iter([*programs(random, options.quick), *without_solution(random)])):
+        lines.append("| " + " | ".join(cells) + " |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    draws = options.draws if options.draws is not None else 50 if options.quick else 1000
+    text = TEXT.format(seed=options.seed, cores=os.cpu_count(), limit=SECONDS, short=SECONDS / 3)
+    options.out.write_text(text + "\n".join(lines) + "\n\n" + attack(options.seed, draws))
+
+
+if __name__ == "__main__":
+    main()
