@@ -90,8 +90,9 @@ def test_every_application_has_its_page_picture_example_and_benchmark():
         assert (ROOT / f"docs/applications/{name}.png").stat().st_size < 200_000
         assert f"{name}.png" in text
         assert f"examples/applications/{name}.py" in text
+    assert (ROOT / "benchmarks/programs.py").exists()
     benchmarks = {path.stem for path in (ROOT / "benchmarks/apps").glob("*.py")}
-    assert benchmarks == pages - {"coupled_costs", "matrix_game", "poker"} | {"games"}
+    assert benchmarks == pages - {"coupled_costs", "matrix_game", "poker", "programs"} | {"games"}
 
 
 def test_applications_are_listed_and_found():

@@ -19,8 +19,8 @@ from saddlepoint.apps.programs.data import Data
 from saddlepoint.ground.arrays import Array
 
 ENTRIES = 50_000  # most entries of A and P, and most variables, of a program that is worked on
-WORK = 200_000  # most operations of all eliminations of one question; one with long fractions counts for several
-LONG = 500  # bits of a fraction that make an operation count twice
+WORK = 100_000  # most operations of all eliminations of one question; one with long fractions counts for several
+LONG = 500  # bits of a fraction that make an operation count twice; more of them count by their square
 NEAR = (1e-8, 1e-5, 1e-3)  # distances, relative to sizes, up to which a row or a bound counts as active
 Row = dict[int, Fraction]
 
@@ -230,7 +230,8 @@ class _Budget:
         self.left = float(WORK)
 
     def spend(self, operations: int, number: Fraction) -> None:
-        self.left -= operations * (1.0 + (number.numerator.bit_length() + number.denominator.bit_length()) / LONG)
+        bits = number.numerator.bit_length() + number.denominator.bit_length()
+        self.left -= operations * (1.0 + (bits / LONG) ** 2)
         if self.left < 0.0:
             raise _TooLongError
 
@@ -249,7 +250,7 @@ def _eliminated(
         for pivot, other, side in solved:
             factor = row.pop(pivot, None)
             if factor:
-                budget.spend(len(other) + 1, right)
+                budget.spend(len(other) + 1, factor)
                 for j, a in other.items():
                     entry = row.get(j, Fraction(0)) - factor * a
                     if entry:

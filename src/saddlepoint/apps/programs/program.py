@@ -343,14 +343,17 @@ class _Run:
         if alone is not None:
             return alone
         found: list[Array] = []
+        last: list[Array] = []
 
         def accept(proposal: Proposal) -> bool:
-            y = farkas_multipliers(proposal.y)
-            if proves_infeasible(data, y):
-                found.append(y)
-            return bool(found) or proposal.gap < 1e-14
+            last[:] = [farkas_multipliers(proposal.y)]
+            if proves_infeasible(data, last[0], exactly=False):
+                found.append(last[0])
+            return bool(found)
 
         self._examine(violation_program(data), accept)
+        if not found and last and proves_infeasible(data, last[0]):
+            found = last
         return found[0] if found else None
 
     def _descent(self) -> Array | None:

@@ -26,11 +26,11 @@ def without_objective(data: Data) -> Data:
     return Data(None, np.zeros(data.q.size), data.A, data.lower, data.upper, data.x_lower, data.x_upper)
 
 
-def proves_infeasible(data: Data, y: Array) -> bool:
-    """Whether multipliers prove that no point satisfies the program."""
+def proves_infeasible(data: Data, y: Array, exactly: bool = True) -> bool:
+    """Whether multipliers prove that no point satisfies the program; ``exactly`` allows rational arithmetic."""
     x = np.clip(np.zeros(data.q.size), data.x_lower, data.x_upper)
     plain = without_objective(data)
-    return lower_bound(plain, x, y).value > 0.0 or (is_small(plain) and Exact(plain).farkas(y))
+    return lower_bound(plain, x, y).value > 0.0 or (exactly and is_small(plain) and Exact(plain).farkas(y))
 
 
 def row_ray(data: Data) -> Array | None:
