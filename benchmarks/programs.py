@@ -32,14 +32,14 @@ import saddlepoint as sp
 FIRST_ORDER = 500_000  # most rows times columns for which the first-order method is measured as well
 TEXT = """# Linear and quadratic programs beside other solvers
 
-By `python benchmarks/programs.py --seed {seed}`, on {cores} cores shared with other processes. Seconds are wall-clock
-time of one call on one thread; MPAX compiles in every call, and is measured on programs with 1000 variables or more.
+By `python benchmarks/programs.py --seed {seed} --draws {draws}`, on {cores} cores shared with other processes.
+Seconds are wall-clock time of one call on one thread; MPAX compiles in every call, and is measured on programs with 1000 variables or more.
 *says* is what the solver reports about its answer. *interval* is computed by the same function for all,
 `QuadraticProgram.certify(x, y)`, from the point and the multipliers that the solver returned: the length of the proven
 interval for the optimal value, divided by the optimal value. inf says that nothing is proven: no point that satisfies
 all rows exactly was found close to x, or the multipliers prove no lower bound. *violation* is the proven largest
 violation of a row or bound at x itself. This library is asked for a relative length of 1e-6, once with the method that
-it chooses and once with the first-order method, which has {short:g} s. The other solvers have {limit:g} s. A solver
+it chooses and once with the first-order method, which has {short:.2g} s. The other solvers have {limit:g} s. A solver
 that does not take a program is left out; a dash says that it gave no point.
 
 """
@@ -154,7 +154,7 @@ def main() -> None:
         lines.append("| " + " | ".join(cells) + " |")
         print(lines[-1], file=sys.stderr, flush=True)
     draws = options.draws if options.draws is not None else 50 if options.quick else 1000
-    text = TEXT.format(seed=options.seed, cores=os.cpu_count(), limit=SECONDS, short=SECONDS / 3)
+    text = TEXT.format(seed=options.seed, draws=draws, cores=os.cpu_count(), limit=SECONDS, short=SECONDS / 3)
     options.out.write_text(text + "\n".join(lines) + "\n\n" + attack(options.seed, draws))
 
 
