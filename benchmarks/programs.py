@@ -33,7 +33,8 @@ FIRST_ORDER = 500_000  # most rows times columns for which the first-order metho
 TEXT = """# Linear and quadratic programs beside other solvers
 
 By `python benchmarks/programs.py --seed {seed} --draws {draws}`, on {cores} cores shared with other processes.
-Seconds are wall-clock time of one call on one thread; MPAX compiles in every call, and is measured on programs with 1000 variables or more.
+Seconds are wall-clock time of one call on one thread; MPAX compiles in every call, and is measured on programs with
+1000 variables or more.
 *says* is what the solver reports about its answer. *interval* is computed by the same function for all,
 `QuadraticProgram.certify(x, y)`, from the point and the multipliers that the solver returned: the length of the proven
 interval for the optimal value, divided by the optimal value. inf says that nothing is proven: no point that satisfies

@@ -64,9 +64,10 @@ assert nothing.status == "infeasible"
 assert short.proves_infeasible(nothing.ray)
 
 # %%
-# How the interval shrinks
-# ------------------------
-# The picture shows the plan, and the proven interval after so many steps of the method.
+# The answer
+# ----------
+# The cheapest plan costs what the interval says: no plan costs less than its lower end. The picture shows the plan,
+# and the proven interval after so many steps of the method.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
 plan = found.x.reshape(6, 10)
