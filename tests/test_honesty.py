@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from tiers import slow_except
 
+import saddlepoint as sp
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
@@ -95,6 +97,15 @@ def test_a_copy_of_A_that_overflows_is_not_the_fault_of_the_problem(case, runs):
         answers = [answer for _ in range(runs) for answer in storage(problem, rng)]
     assert len(answers) == runs
     assert {honesty.judge(problem, answer, False).outcome for answer in answers} <= {"true", "uncertified"}
+
+
+def test_units_in_which_products_overflow_are_not_taken():
+    """A has subnormal entries, and units that would make its rows alike are beyond the range of the arithmetic."""
+    kind = "degenerate"
+    problem = honesty.KINDS[kind](honesty.generator(kind, 2026113010, 61))
+    with np.errstate(all="ignore"):
+        result = sp.solve(problem.f, method="preconditioned-halpern-pdhg", tol=1e-9, max_calls=20)
+    assert result.status in ("solved", "out_of_calls", "stalled")
 
 
 def test_the_counts_of_several_processes_are_added_up(tmp_path):

@@ -19,7 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
 from saddlepoint.methods.base import InnerRun
 from saddlepoint.methods.registry import register_expression
 from saddlepoint.methods.wrappers.base import Wrapper
@@ -101,7 +104,10 @@ def _computed(f: Saddle, A: Coupling) -> tuple[Scales, Norm]:
     found = equilibrated(A.A, *together)  # type: ignore[attr-defined]
     scales = Scales(*(diagonal_scales(g.simple, v) for g, v in zip((f.g, f.h), found, strict=True)))
     rows, columns = A.space.of_x.cast(scales.rows), A.space.of_y.cast(scales.columns)
-    return scales, DiagonalCoupling(A, rows, columns, A.norm_estimate).estimated_norm()
+    try:
+        return scales, DiagonalCoupling(A, rows, columns, A.norm_estimate).estimated_norm()
+    except ProblemError:  # products overflow in the new units, where entries are subnormal; the old units stay
+        return Scales(np.ones(A.shape[0]), np.ones(A.shape[1])), A.norm_estimate
 
 
 def _is_free(g: Smooth) -> bool:
