@@ -104,10 +104,11 @@ def test_a_diameter_that_is_too_small_is_found():
 
 
 def test_arithmetic_in_float32_is_called_inexact_and_no_lie():
-    """Nothing can be proven with it; but it is the prox, and the value, of a convex function."""
+    """It is the prox, and the value, of a convex function; the errors of the prox are measured."""
     p, points = OWN_L1["prox and value"](), [np.array([3.0, -0.1]), np.array([0.7, 1.3]), np.array([1e-3, 5.0])]
     narrow = sp.Simple(lambda v, t: p.prox(v.astype(np.float32), np.float32(t)).astype(np.float64))
-    assert refuted_prox(narrow, points).startswith("prox is too inexact for a proof")
+    assert refuted_prox(narrow, points) is None
+    assert 1e-8 < narrow.inexact < 1e-6
     rounded = sp.Simple(p.prox, lambda x: float(np.float32(l1_value(x))))
     assert refuted_prox(rounded, points).startswith("prox and value are too inexact for a proof")
 
@@ -117,6 +118,51 @@ def test_a_jump_of_a_prox_far_from_the_point_is_found():
     term = sp.Simple(lambda v, t: 0.0 * v if np.linalg.norm(v) <= 2.0 * t else v)
     found = wrong_prox(sp.Quadratic(1.0, np.zeros(2)) + term, np.array([60.0, 80.0]), np.array([0.01, 0.02]))
     assert "not the prox of a convex function" in found
+
+
+def test_a_prox_that_brings_every_examined_point_to_zero_is_examined_with_shorter_steps():
+    """Soft thresholding with t squared: for long steps it is always zero, which is the prox of another function."""
+    term = sp.Simple(lambda v, t: soft(v, t * t))
+    h = sp.Quadratic(1e-4, np.array([-3.0, 2.0])) + term
+    f = sp.Saddle(sp.Quadratic(1.0, np.ones(2)), h, 1e-4 * np.eye(2))
+    with pytest.raises(sp.AssumptionError, match="look at how it depends on t"):
+        sp.solve(f, gap=1e-3)
+    assert wrong_prox(sp.Quadratic(1.0) + sp.Simple(lambda v, t: 0.0 * v), np.zeros(2), np.ones(2)) is None
+
+
+@pytest.mark.parametrize("error", [1e-4, 1e-6, 1e-9])
+def test_errors_of_a_prox_are_measured_and_are_part_of_the_bound(error):
+    """The prox is too short by a small factor, so that for each t it is the prox of another function."""
+    f, x, y = known_problem("l1", "box", np.random.default_rng(5))
+    term = sp.Simple(lambda v, t: soft((1.0 - error) * v, 2.0 * t))
+    result = sp.solve(with_terms(f, term), tol=1e3 * error)
+    assert error < term.inexact < 10.0 * error
+    assert np.linalg.norm(result.x - x) + np.linalg.norm(result.y - y) <= result.certificate.distance
+    assert result.certificate.distance > 0.1 * error
+    assert any("the prox of the simple term of g seems inexact".capitalize() in s for s in result.certificate.assumes)
+
+
+def test_a_projection_by_iterations_is_no_lie():
+    """Onto a box with a bounded sum, by bisection that ends early: the run goes on, and its bound is true."""
+
+    def prox(v, t, enough=1e-7):
+        low, high = 0.0, max(v.max(), 0.0)
+        while high - low > enough * np.abs(v).max() and np.clip(v, 0.0, 1.0).sum() > 1.0:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if np.clip(v - middle, 0.0, 1.0).sum() > 1.0 else (low, middle)
+        return np.clip(v - low, 0.0, 1.0)
+
+    term = sp.Simple(prox)
+    b = np.array([-0.9, 0.4, -0.7])
+    f = sp.Saddle(sp.Quadratic(1.0, b) + term, sp.Quadratic(1.0), 0.1 * np.eye(3))
+    result = sp.solve(f, tol=1e-3)
+    assert result.solved
+    assert 0.0 < term.inexact < 1e-5
+    share = (0.9 - 0.7) / 1.01  # x = (b1 - l, 0, b2 - l)/1.01 with the sum 1
+    truth = np.array([0.5 + 0.5 * share, 0.0, 0.5 - 0.5 * share])
+    assert 0.0 < np.linalg.norm(result.x - truth) <= result.certificate.distance
+    crude = sp.Simple(lambda v, t: prox(v, t, 0.1))
+    assert "prox is too inexact for a proof, or" in wrong_prox(sp.Quadratic(1.0) + crude, result.x, b)
 
 
 WRONG = {

@@ -33,7 +33,7 @@ from saddlepoint.problems.assumptions import SLACK, AdjointCheck, GradientCheck,
 from saddlepoint.problems.examined import Examined
 from saddlepoint.problems.noise import NEARBY, UNEXAMINED, MeasuredNoise
 from saddlepoint.problems.oracle import ORACLES, Meter, MeteredCoupling
-from saddlepoint.problems.prox_check import examine_prox, has_own_term
+from saddlepoint.problems.prox_check import examine_prox, has_own_term, inexact_terms
 from saddlepoint.problems.prox_step import Point, certificate_after, prox_step
 from saddlepoint.problems.refutations import other_slope
 from saddlepoint.problems.saddle import Saddle
@@ -93,7 +93,8 @@ class Audit:
     @property
     def doubts(self) -> tuple[str, ...]:
         """What seems to be wrong and could not be proven, one sentence each."""
-        return tuple(check.seems for check in self.gradient_checks.values() if check.seems)
+        seem = [check.seems for check in self.gradient_checks.values() if check.seems]
+        return (*seem, *inexact_terms(self.f.g, self.f.h))
 
     def keep(self, another: bool = False) -> None:
         """Remember the gradients of the last certificate, which is that of the best point; perhaps another point."""
@@ -193,7 +194,8 @@ class Audit:
         for name, f, point, product in (("g", self.f.g, x, Ay), ("h", self.f.h, y, -1.0 * Atx)):
             if has_own_term(f):
                 self.meter.note(f"grad_{name}", 1)
-                examine_prox(name, f, copied(point), f.grad(copied(point)) + product)
+                worse = examine_prox(name, f, copied(point), f.grad(copied(point)) + product)
+                self.noise.stale = self.noise.stale or worse
 
     def _function(self, name: str, kept: Array, product: Array, thoroughly: bool) -> str:
         """Examine one function at a point, where its field is the gradient plus ``product``.

@@ -171,6 +171,8 @@ class _Examined:
         except Exception as error:  # of the caller's code
             wrong = f"prox raised {type(error).__name__}: {error}"
         found = "agrees with its values" if p.has_value else "a prox of some convex function"
+        if p.inexact > 0.0:
+            found += f", with errors of up to {p.inexact:.1g} of the lengths of its argument and answer"
         yield Finding(what, given, found if wrong is None else "wrong", wrong is None, wrong or "")
 
     def _around(self, start: Array, count: int) -> Iterator[Finding]:

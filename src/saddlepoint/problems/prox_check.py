@@ -14,7 +14,7 @@ from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.probes import length_scale
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.parts.simple.watch import refuted_prox, wrong_array
+from saddlepoint.parts.simple.watch import SAFETY, refuted_prox, wrong_array
 
 AROUND = 1.0, 1e-3, 10.0  # distances of random points from the point, in units of its length
 STEPS = 0.1, 1.0, 10.0  # steps t, in units of 1/L
@@ -44,8 +44,21 @@ def check_first_prox(name: str, f: Smooth, point: Array) -> None:
             raise ProblemError(f"the simple term of {name}: {wrong}")
 
 
-def examine_prox(name: str, f: Smooth, x: Array, w: Array) -> None:
+def inexact_terms(g: Smooth, h: Smooth) -> tuple[str, ...]:
+    """A sentence for each prox of one's own in which errors beyond rounding were measured."""
+    return tuple(
+        f"the prox of the simple term of {name} seems inexact: its errors are taken to be at most "
+        f"{f.simple.inexact:.2g} of the lengths of its argument and its answer, which is {SAFETY:g} times what was "
+        "measured"
+        for name, f in (("g", g), ("h", h))
+        if f.simple is not None and f.simple.inexact > 0.0
+    )
+
+
+def examine_prox(name: str, f: Smooth, x: Array, w: Array) -> bool:
     """Raise an AssumptionError if the prox of one's own term is not that of a convex function, or not of its value.
+
+    Returns whether errors of the prox were measured that are larger than those known before.
 
     Args:
         name: "g" or "h".
@@ -53,9 +66,12 @@ def examine_prox(name: str, f: Smooth, x: Array, w: Array) -> None:
         x: the point around which the prox is examined.
         w: the field there, without the subgradient of the term.
     """
+    assert f.simple is not None
+    before = f.simple.inexact
     wrong = wrong_prox(f, x, w)
     if wrong:
         raise AssumptionError(name, "prox", math.nan, math.nan, f"the simple term of {name}: {wrong}")
+    return f.simple.inexact > before
 
 
 def wrong_prox(f: Smooth, x: Array, w: Array, seed: int = 0) -> str | None:

@@ -65,8 +65,9 @@ def term_at(f: Smooth, x: Array, w: Array) -> Term:
         s, off_x, off_s, gap = p.pairing(x, p.subgradient(xh, s))
         return Term(s, gap, off_s, off_x, diameter)
     # A prox of one's own: s is a subgradient at xh, up to the rounding of the point at which the prox was taken.
-    error = 8.0 * eps_of(x) * (norm(w) + strength * (norm(x) + norm(xh)))
-    return Term(s, p.bregman(x, xh, s), error, p.outside(x), diameter)
+    size = norm(w) + strength * (norm(x) + norm(xh))
+    excess = p.bregman(x, xh, s) + p.inexact * size / strength * norm(s)
+    return Term(s, excess, (8.0 * eps_of(x) + p.inexact) * size, p.outside(x), diameter)
 
 
 def subgradient(f: Smooth, x: Array, w: Array) -> Array:

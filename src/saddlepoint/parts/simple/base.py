@@ -30,6 +30,7 @@ Prox: TypeAlias = Callable[[Array, float], Array]
 Value: TypeAlias = Callable[[Array], float]
 Projection: TypeAlias = Callable[[Array], Array]
 
+PROX_ERROR = 8.0  # of a computed prox, in units of rounding of its argument and of its answer
 INSIDE = 64.0  # a point counts as inside the domain if its distance is below this many roundings of its entries
 
 
@@ -91,6 +92,8 @@ class Simple:
         structured: whether ``fenchel_gap`` is computed from the structure of the function, as for the ready-made ones.
         dim: the dimension, or None.
         separable: whether the function is a sum of functions of single coordinates.
+        inexact: a bound on the errors of a prox of one's own beyond rounding, relative to the lengths of its argument
+            and of its answer, as far as examinations have measured them.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -101,6 +104,7 @@ class Simple:
 
     __array_ufunc__ = None  # makes NumPy leave sums and products with arrays to this class
     structured: bool = False
+    inexact: float = 0.0
 
     def __init__(
         self,
@@ -144,6 +148,10 @@ class Simple:
     def prox(self, v: Array, t: float) -> Array:
         """The point argmin_u t p(u) + |u - v|^2 / 2, for t > 0, in the library and dtype of v."""
         return self._prox(v, t)
+
+    def prox_error(self, v: Array, x: Array) -> float:
+        """What certificates take for a bound on the error of x = prox(v, t), a prox of one's own."""
+        return (PROX_ERROR * eps_of(x) + self.inexact) * (norm(v) + norm(x))
 
     def conjugate(self, s: Array) -> float:
         """p*(s) = max_x <s, x> - p(x), the support function of a set; infinite outside its domain."""

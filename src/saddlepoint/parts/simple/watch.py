@@ -4,7 +4,8 @@ Let x = prox(v, t) and s = (v - x)/t, and likewise x', s' for other v', t'. Then
 
     <s - s', x - x'> >= 0,        p(x') >= p(x) + <s, x' - x>,        p(x) >= p(x') + <s', x - x'>.
 
-For t = t' the first one says that prox is firmly nonexpansive: |x - x'|^2 <= <x - x', v - v'>.
+For t = t' the first one says that prox is firmly nonexpansive: |x - x'|^2 <= <x - x', v - v'>. And because s belongs to
+x whatever t is, prox(x + t' s, t') = x for every t' > 0, which shows errors of all sizes.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, to_host
+from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, namespace, to_host
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.bounds import wide
 
 COARSE = 1e-5  # an error of a value, relative to its terms, that may come from arithmetic in float32
 INEXACT = 1e-3  # an error of a prox, relative to its argument, that may come from iterations that ended early
+FALSE = 0.1  # the same that no such iterations explain
 ALLOWED = 64.0  # errors of a prox and of a value that are taken for rounding, in units of eps
+OTHER_T = 2.7, 0.3  # steps t' at which a subgradient is tried again, in units of t
+SAFETY = 4.0  # largest error that a prox is assumed to have, in units of the measured one
+SHORTER = 0.1, 8  # factor of t where coordinates are always the same, and how often it is taken
 
 
 class ProxStep(NamedTuple):
@@ -59,21 +64,69 @@ def refuted_prox(p: Simple, points: Sequence[Array], steps: Sequence[float] = (0
         >>> print(refuted_prox(sp.Simple(lambda v, t: 2.0 * v), points))
         prox is not the prox of a convex function: two of its results are 8.54 apart, ...
     """
-    seen = []
-    for v in points:
-        for t in steps:
-            before = copied(v)
-            x = p.prox(v, t)
-            wrong = wrong_array(v, before, x)
+    seen: list[ProxStep] = []
+    pairs = [(v, t) for v in points for t in steps]
+    for _ in range(1 + SHORTER[1]):
+        for v, t in pairs:
+            wrong = _refuted_step(p, v, t, seen)
             if wrong:
                 return wrong
-            seen.append(ProxStep(before, t, x, _value(p, x)))
-            if p.has_value and not math.isfinite(seen[-1].value):
-                return f"value is {seen[-1].value} at a result of prox; expected a finite number: it is in the domain"
-            wrong = _refuted_by_value(p, seen[-1]) or _refuted_by_projection(p, seen[-1])
-            if wrong:
-                return wrong
-    return refuted_by_steps(seen) or _refuted_diameter(p, seen)
+        if not _has_constant_entry(seen):
+            break
+        least = SHORTER[0] * min(step.t for step in seen)
+        pairs = [(v, least) for v in points[1:3]]
+    return refuted_by_steps(seen, p.inexact) or _refuted_diameter(p, seen)
+
+
+def _refuted_step(p: Simple, v: Array, t: float, seen: list[ProxStep]) -> str | None:
+    """Take the prox at v, add it to those that were seen, and say what is wrong with it alone."""
+    before = copied(v)
+    x = p.prox(v, t)
+    wrong = wrong_array(v, before, x)
+    if wrong:
+        return wrong
+    step = ProxStep(before, t, x, _value(p, x))
+    seen.append(step)
+    if p.has_value and not math.isfinite(step.value):
+        return f"value is {step.value} at a result of prox; expected a finite number: it is in the domain"
+    return (
+        _refuted_by_another_t(p, step, OTHER_T[len(seen) % 2])
+        or _refuted_by_value(p, step)
+        or _refuted_by_projection(p, step)
+    )
+
+
+def _has_constant_entry(seen: Sequence[ProxStep]) -> bool:
+    """Whether an entry is the same in all results, as with steps so long that a norm brings every point to zero."""
+    first, xp = seen[0].x, namespace(seen[0].x)
+    same = first == first
+    for step in seen[1:]:
+        same = same & (step.x == first)
+    return bool(xp.any(same))
+
+
+def _refuted_by_another_t(p: Simple, step: ProxStep, factor: float) -> str | None:
+    """Compare prox(x + t' s, t') with x, for t' = factor t; a small difference becomes a part of ``p.inexact``."""
+    if p.structured:
+        return None
+    t = factor * step.t
+    v = step.x + factor * (step.v - step.x)
+    if not (0.0 < t < math.inf and all_finite(v)):
+        return None
+    x = p.prox(copied(v), t)
+    size = norm(step.v) + norm(step.x) + norm(v)
+    off = norm(wide(x) - wide(step.x))
+    if not off > (3.0 + factor) * ALLOWED * eps_of(x) * size:
+        return None
+    if off > INEXACT * size:
+        wrong = "not" if off > FALSE * size else "too inexact for a proof, or not"
+        return (
+            f"prox is {wrong} the prox of a convex function: (v - x)/t is a subgradient at x = prox(v, t) for t = "
+            f"{step.t:g}, but with it prox for t = {t:g} returns a point {off:.3g} away from x; look at how it depends "
+            f"on t: prox(v, t) minimises t p(u) + |u - v|^2/2"
+        )
+    p.inexact = max(p.inexact, SAFETY * off / size)
+    return None
 
 
 def _refuted_diameter(p: Simple, steps: Sequence[ProxStep]) -> str | None:
@@ -88,10 +141,10 @@ def _refuted_diameter(p: Simple, steps: Sequence[ProxStep]) -> str | None:
     return None
 
 
-def refuted_by_steps(steps: Sequence[ProxStep]) -> str | None:
-    """The same for calls of a prox that were made before."""
+def refuted_by_steps(steps: Sequence[ProxStep], inexact: float = 0.0) -> str | None:
+    """The same for calls of a prox that were made before, whose errors beyond rounding are at most ``inexact``."""
     for one, two in combinations(steps, 2):
-        wrong = _refuted_pair(one, two)
+        wrong = _refuted_pair(one, two, inexact)
         if wrong:
             return wrong
     return None
@@ -103,7 +156,7 @@ def _refuted_by_value(p: Simple, step: ProxStep) -> str | None:
         return None
     there, moved, size = p.value(copied(step.v)), norm(wide(step.v) - wide(step.x)), norm(step.v) + norm(step.x)
     rise = moved * moved / step.t
-    rounded = ALLOWED * max(eps_of(step.x), eps_of(step.v)) * size
+    rounded = (ALLOWED * max(eps_of(step.x), eps_of(step.v)) + p.inexact) * size
     rounding = 4.0 * rounded * (moved + rounded) / step.t
     rounding += ALLOWED * eps_of(step.x) * (abs(step.value) + abs(there) + rise)
     if step.value + rise - there > rounding:
@@ -126,7 +179,7 @@ def _refuted_by_projection(p: Simple, step: ProxStep) -> str | None:
     if p.structured:
         return None
     moved = norm(wide(p.project(copied(step.x))) - wide(step.x))
-    if moved > ALLOWED * eps_of(step.x) * (norm(step.x) + norm(step.v)):
+    if moved > (ALLOWED * eps_of(step.x) + p.inexact) * (norm(step.x) + norm(step.v)):
         return f"project moves a result of prox by {moved:.3g}; expected that it stays, because it is in the domain"
     return None
 
@@ -149,12 +202,12 @@ def _value(p: Simple, x: Array) -> float:
     return p.value(x) if p.has_value else math.nan
 
 
-def _refuted_pair(one: ProxStep, two: ProxStep) -> str | None:
+def _refuted_pair(one: ProxStep, two: ProxStep, inexact: float) -> str | None:
     d, slopes = wide(one.x) - wide(two.x), one.slope - two.slope
     product, apart = inner(slopes, d), norm(d)
     size = sum(norm(step.v) + norm(step.x) for step in (one, two))
     eps = max(eps_of(one.x), eps_of(two.x))
-    rounded = ALLOWED * eps * size  # of a result
+    rounded = (ALLOWED * eps + inexact) * size  # of a result
     slack = rounded * (1.0 / one.t + 1.0 / two.t)  # of a slope
     if product < -slack * apart - (norm(slopes) + slack) * rounded:
         small = -product <= INEXACT * size * norm(slopes)
