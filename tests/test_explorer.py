@@ -376,6 +376,13 @@ def test_nothing_of_the_table_is_missing(opened):
     assert marked == [row.formula for row in TABLE1]
 
 
+def test_theorems_have_the_numbers_of_the_paper(opened):
+    for name, number in {"dippa": 8, "catalyst-dippa": 9, "aipfb": 12, "catalyst-aipfb": 15}.items():
+        assert f"Theorem {number}" in opened.locator(f"#table tr[data-id={name}] th .badge").all_inner_texts()
+    badges = opened.locator("#table th .badge").all_inner_texts()
+    assert sum(badge.startswith("Theorem") for badge in badges) == 4
+
+
 @pytest.mark.parametrize(("kx", "ky"), [(1000.0, 30.0), (1e8, 1.0), (5.0, 7e5), (1.0, 1.0)])
 def test_the_borders_are_those_of_the_regimes(kx, ky):
     weak, strong = explorer.weak_until(kx, ky), explorer.strong_from(kx, ky)

@@ -13,6 +13,7 @@ from saddlepoint.methods import registry
 from saddlepoint.parts import functions, simple
 from saddlepoint.parts.coupling import kinds as couplings
 from saddlepoint.problems.files import problem_file
+from saddlepoint.theory.table1 import THEOREMS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -221,6 +222,17 @@ def test_the_map_has_every_label_once():
     assert {cell for cell in cells if "`" not in cell} == set(UNLABELLED)
     text = (DOCS / "paper.md").read_text()
     assert all(f"`{section}`" in text for section in SECTIONS)
+
+
+def test_theorems_have_the_numbers_of_the_paper():
+    """The paper numbers theorems, lemmas and corollaries in one sequence."""
+    numbered = [label for label in LABELS if label.partition(":")[0] in ("thm", "lem", "coro")]
+    titles = {row[0].strip("`"): row[1] for row in rows()}
+    numbers = [int(re.match(r"(?:Theorem|Lemma|Corollary) (\d+): ", titles[label])[1]) for label in numbered]
+    assert numbers == list(range(1, 16))
+    labels = {"dippa": "thm:dippa:0", "catalyst-dippa": "thm:dippa", "aipfb": "thm:aipfb"}
+    labels["catalyst-aipfb"] = "thm:catalyst-aipfb"
+    assert {name: 1 + numbered.index(label) for name, label in labels.items()} == THEOREMS
 
 
 @cache

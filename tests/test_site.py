@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
+from browser import accessible
 
 import saddlepoint as sp
 from saddlepoint.commands.app import app as cli
@@ -185,3 +186,23 @@ def test_the_search_works_from_a_file(site, page):
     assert page.locator("#search-results li").count() > 5
     page.locator("#search-results li a").first.click()
     assert "certificate" in page.locator("article").inner_text().lower()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+def test_pages_have_no_barriers(site, page, scheme, width):
+    """One page of each kind, in both colour schemes and on a phone; the explorer in its frame has a test of its own."""
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 844})
+    kinds = ("index", "my-problem", "methods", "theory/certificate", "api/apps", "api/generated/saddlepoint.LPDGS")
+    for name in (*kinds, "gallery/index", "gallery/ideas/certificate", "explorer-page", "measured", "command-line"):
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.evaluate("document.documentElement.dataset.theme") in (scheme, None), name
+        accessible(page)
+
+
+def test_thumbnails_of_the_gallery_fill_a_phone(site, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((site / "gallery/index.html").as_uri())
+    widths = page.locator(".sphx-glr-thumbcontainer img").evaluate_all("all => all.map(one => one.clientWidth)")
+    assert len(widths) > 20
+    assert min(widths) > 300

@@ -1,7 +1,7 @@
 """The order of the gallery's pages: what comes first is read first."""
 
 PAGES = [
-    *("matrix_game", "coupled_costs", "poker", "risk", "auc", "policy", "regression"),
+    *("matrix_game", "coupled_costs", "poker", "risk", "fair", "auc", "policy", "regression"),
     *("programs", "total_variation", "deblurring", "robust_portfolio"),
     *("certificate", "which_method", "two_proximal_steps", "expensive_gradients", "wrappers"),
     *("your_own_function", "watch_and_resume", "larger_than_memory", "many_problems", "own_method"),

@@ -3,6 +3,8 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const arrow of document.querySelectorAll("nav summary")) arrow.setAttribute("aria-label", "show the pages below");
   if (navigator.clipboard) addCopyButtons();
   addScrollHints();
+  letKeysScroll();
+  window.addEventListener("resize", letKeysScroll);
   window.addEventListener("resize", addScrollHints);
 });
 
@@ -18,6 +20,18 @@ function addScrollHints() {
       line.textContent = "The table scrolls sideways →";
       box.after(line);
     } else if (!wide && hint) hint.remove();
+  }
+}
+
+// Formulas that are wider than the page can be scrolled with the keyboard.
+function letKeysScroll() {
+  for (const box of document.querySelectorAll("div.math")) {
+    const wide = box.scrollWidth > box.clientWidth;
+    if (wide) {
+      box.tabIndex = 0;
+      box.setAttribute("role", "group");
+      box.setAttribute("aria-label", "A formula that scrolls sideways");
+    } else for (const name of ["tabindex", "role", "aria-label"]) box.removeAttribute(name);
   }
 }
 

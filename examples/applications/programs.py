@@ -1,6 +1,6 @@
 """
-What a transport plan costs, proven
-===================================
+Optimal transport: what a plan costs, proven
+============================================
 
 Bakeries deliver bread to cafés. Which plan is the cheapest, and how do we know that no other one is cheaper? A solver
 that says "optimal" means: up to its tolerances. Here the answer is an interval that is proven to hold the optimal cost.
@@ -75,11 +75,12 @@ for i, j in np.argwhere(plan > 0.01):
     left.plot(*np.transpose([bakeries[i], cafes[j]]), color="0.6", lw=plan[i, j] / 10)
 left.plot(*bakeries.T, "s", label="bakeries")
 left.plot(*cafes.T, "o", label="cafés")
-left.legend()
+left.legend(loc="upper left")
 left.set_title("the cheapest plan")
 answers = [program.solve(rtol=10.0**-digits) for digits in range(1, 10)]
 right.semilogy([answer.steps for answer in answers], [answer.width for answer in answers], "o-")
 right.set_xlabel("steps")
 right.set_ylabel("length of the proven interval")
-right.set_title("what is proven about its cost")
+least, most = np.floor(1e6 * found.lower) / 1e6, np.ceil(1e6 * found.upper) / 1e6
+right.set_title(f"the cost is proven to be in\n[{least:.6f}, {most:.6f}]")
 figure.tight_layout()

@@ -27,24 +27,24 @@ def minimax_appa_order(kx: float, ky: float, c: float) -> float:
 def best_response_order(kx: float, ky: float, c: float) -> float:
     """Proximal best response and Catalyst-AIPFB: sqrt(|A| L/(mu_x mu_y)) + sqrt(kx + ky), L = max(|A|, L_x).
 
-    Wang and Li 2020; Theorem `catalyst-aipfb`.
+    Wang and Li 2020; Theorem 15 (`catalyst-aipfb`).
     """
     return math.sqrt(c * max(c, math.sqrt(kx * ky))) + math.sqrt(kx + ky)
 
 
 def catalyst_dippa_order(kx: float, ky: float, c: float) -> float:
-    """Theorem `dippa`: |A|/sqrt(mu_x mu_y) + (kx ky (kx + ky))^(1/4)."""
+    """Theorem 9 (`dippa`): |A|/sqrt(mu_x mu_y) + (kx ky (kx + ky))^(1/4)."""
     return c + math.pow(kx * ky * (kx + ky), 0.25)
 
 
 def dippa_order(kx: float, ky: float, c: float) -> float:
-    """Theorem `dippa:0` at kappa = max(kx, ky): sqrt(kappa) (|A|/sqrt(L mu) + kappa^(1/4))."""
+    """Theorem 8 (`dippa:0`) at kappa = max(kx, ky): sqrt(kappa) (|A|/sqrt(L mu) + kappa^(1/4))."""
     kappa = max(kx, ky)
     return math.sqrt(kappa) * (c / math.pow(kx * ky, 0.25) + math.pow(kappa, 0.25))
 
 
 def aipfb_order(kx: float, ky: float, c: float) -> float:
-    """Theorem `aipfb`: c + sqrt(c (kx + ky)) + sqrt(kx + ky)."""
+    """Theorem 12 (`aipfb`): c + sqrt(c (kx + ky)) + sqrt(kx + ky)."""
     return c + math.sqrt(c * (kx + ky)) + math.sqrt(kx + ky)
 
 
@@ -140,6 +140,10 @@ TABLE1 = (  # the rows as printed; the attribute ``complexity`` of a method may 
     Row("catalyst-dippa", "Xie, Han and Zhang 2021", Complexity("c + (kx ky (kx + ky))^(1/4)", catalyst_dippa_order)),
     Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", Complexity("c + sqrt(kx + ky)", lower_order)),
 )
+
+# The number of the paper's theorem behind the bound of a method. Theorems, lemmas and corollaries of the paper are
+# numbered in one sequence, which goes on through its appendices.
+THEOREMS = {"dippa": 8, "catalyst-dippa": 9, "aipfb": 12, "catalyst-aipfb": 15}
 
 # The lower bound with its constant.
 FORCED = Row(LOWER_BOUND, "Ibrahim et al. 2019, Zhang et al. 2019", Complexity("N/2", forced_order))

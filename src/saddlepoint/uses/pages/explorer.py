@@ -10,7 +10,7 @@ from saddlepoint import __version__
 from saddlepoint.methods.registry import make_method, promised_rows
 from saddlepoint.solving.auto import recommend
 from saddlepoint.theory.lower import chain_N, forced_rounds
-from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, Row, catalyst_dippa_order, lower_order, regime
+from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, THEOREMS, Row, catalyst_dippa_order, lower_order, regime
 from saddlepoint.uses.bench.figure import METHODS
 from saddlepoint.uses.pages.javascript import javascript
 from saddlepoint.uses.pages.page import asset, page
@@ -146,6 +146,7 @@ def _entry(row: Row) -> dict[str, Any]:
         "title": row.title,
         "formula": row.formula,
         "source": source,
+        "theorem": f"Theorem {THEOREMS[row.key]}" if row.key in THEOREMS else None,
         "best": best and not lower,
         "forced": lower and best,
         "quadratic": method is not None and method.needs.quadratic,

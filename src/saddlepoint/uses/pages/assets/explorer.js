@@ -263,6 +263,7 @@ function makeTable() {
     const head = element(line, "th", { scope: "row" });
     element(head, "b", {}, row.method ?? row.name.split(",")[0]);
     if (row.source !== "since") element(head, "span", { class: "badge" }, row.source);
+    if (row.theorem) element(head, "span", { class: "badge" }, row.theorem);
     if (row.quadratic) element(head, "span", { class: "badge" }, "quadratic");
     element(head, "span", { class: "badge accent", hidden: "" }, "recommended");
     element(head, "span", { class: "title faint" }, ` ${row.title}`);
