@@ -214,6 +214,9 @@ def everything(**changes):
             value=lambda x: 0.5 * x @ (P * x),
             prox=lambda v, t: v / (1 + t * P),
             hessian=lambda x: np.diag(P),
+            hvp=lambda x, u: P * u,
+            hessian_lipschitz=0.0,
+            second_order=lambda x: quadratic(P),
             quadratic=True,
             accuracy=1e-15,
             rounding=lambda x: 1e-15 * np.abs(x),
@@ -230,6 +233,7 @@ def everything(**changes):
 CHANGED = {
     "grad": lambda x: 2.0 * x, "mu": 0.5, "L": 70.0, "value": lambda x: 0.0, "prox": lambda v, t: v, "dim": N,
     "space": sp.Quadratic(np.ones(N, dtype=np.float32)).space, "quadratic": True, "hessian": lambda x: np.eye(N),
+    "hvp": lambda x, u: u, "hessian_lipschitz": 3.0, "second_order": lambda x: sp.Quadratic(1.0),
     "restrict": lambda rows: sp.Quadratic(1.0), "trusted": False, "accuracy": 1e-9, "rounding": lambda x: 0.0 * x,
     "careful": lambda x: (x, x, x), "simple": sp.L1(2.0), "prox_of_sum": lambda v, t: v, "domain": True,
 }  # fmt: skip
@@ -252,7 +256,7 @@ def test_replace_changes_one_thing_and_keeps_the_rest(f, argument):
         lost |= {"restrict": None, "prox_of_sum": None}
     assert told(g) == before | lost | change
     assert told(f) == before
-    functions = ("grad", "value", "prox", "hessian", "restrict", "simple", "prox_of_sum")
+    functions = ("grad", "value", "prox", "hessian", "hvp", "second_order", "restrict", "simple", "prox_of_sum")
     assert type(g) is (sp.Smooth if argument in functions else type(f))
     assert f.replace(**(change | {"trusted": True})).trusted
 
@@ -306,7 +310,8 @@ TRANSFORMS = {
 def test_transforms_keep_what_they_can(name, trusted):
     f = problem(trusted)
     g = TRANSFORMS[name](f)
-    missing = {argument for argument, value in told(g).items() if value is None} - {"careful"}
+    missing = {argument for argument, value in told(g).items() if value is None} - {"careful", "hvp"}
+    assert g.hvp is not None or g.second_order is not None
     lost = {"prox", "prox_of_sum", "restrict"} if name == "a sum" else set()  # no sum of two such has a cheap prox
     assert missing == lost
     assert (g.dim, g.space, g.quadratic) == (f.g.dim, f.g.space, f.g.quadratic)

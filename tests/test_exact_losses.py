@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import saddlepoint as sp
 from saddlepoint.apps import RiskClassifier, RiskRegressor
 from saddlepoint.apps.structure import Fused, Graph, Groups, Norms
-from saddlepoint.problems.face import distance_on_face
+from saddlepoint.problems.distance_on_face import distance_on_face
 
 EXACT = ["hinge", "absolute", "quantile", "epsilon_insensitive"]
 

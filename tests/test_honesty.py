@@ -75,6 +75,8 @@ def test_wrong_claims_are_told_apart_by_their_names():
     assert len(tally.failures) == 1
 
 
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX warns of it, and the worker does not use JAX
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12 warns where there are several threads
 def test_a_time_limit_holds_while_a_case_takes_longer(monkeypatch):
     def slow(rng):
         time.sleep(20.0)

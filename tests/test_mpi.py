@@ -84,7 +84,7 @@ def test_the_command_line(problem):
         assert json.loads(done.stdout)["status"] == "out of calls"  # no other rank has printed anything
         answers.append(sp.load_result(problem / f"{ranks}.npz"))
     assert all((found.x == answers[0].x).all() and (found.y == answers[0].y).all() for found in answers)
-    plain = sp.solve(load_problem(problem / "problem.toml").problem, method="lpd-gs", max_calls=200)
+    plain = sp.solve(load_problem(problem / "problem.toml").problem, method="lpd-gs", max_calls={"total": 200})
     assert answers[0].x == pytest.approx(plain.x, rel=1e-10, abs=1e-12)
 
 

@@ -129,13 +129,14 @@ def test_every_key_is_in_the_file_and_every_entry_is_used():
 def test_the_bibtex_is_well_formed(key):
     work = all_works()[key]
     entry = work.bibtex
-    assert re.match(rf"@(article|inproceedings|misc)\{{{key},\n", entry)
+    assert re.match(rf"@(article|inproceedings|misc|techreport)\{{{key},\n", entry)
     assert entry.count("{") == entry.count("}")
     assert work.fields["year"] == key[-4:]
     assert work.short.split()[0].strip(",").lower().replace("'", "") == key[:-4]
     for name in ("author", "title", "year"):
         assert re.search(rf"^  {name} = \{{.+\}},$", entry, re.MULTILINE)
-    assert {"article": "journal", "inproceedings": "booktitle", "misc": "eprint"}[work.kind] in work.fields
+    where = {"article": "journal", "inproceedings": "booktitle", "misc": "eprint", "techreport": "institution"}
+    assert where[work.kind] in work.fields
     assert entry.isascii()
 
 

@@ -191,8 +191,8 @@ def try_out(file: Path, folder: Path, root: Path = ROOT) -> None:
         "--help",
         "methods",
         "predict --kx 1e4 --ky 1e2 --coupling 300",
-        "solve problem.toml --out result.json",
-        "report result.json -o report.html",
+        "solve problem.toml --out result.npz",
+        "report result.npz -o report.html",
         "explorer -o explorer.html",
         "game kuhn",
     ):

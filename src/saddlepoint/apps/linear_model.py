@@ -34,7 +34,7 @@ from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.parts.simple import Groups, L1Box, Simple
-from saddlepoint.problems.face import distance_on_face
+from saddlepoint.problems.distance_on_face import distance_on_face
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve

@@ -44,6 +44,7 @@ def lanczos_steps(n: int, margin: float = MARGIN, failure: float = FAILURE) -> i
     return max(1, math.ceil((math.log(1.648 * math.sqrt(n) / failure) / math.sqrt(margin) + 1.0) / 2.0))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a product that overflows ends the iteration, without a bound
 def largest_eigenvalue(
     apply: Callable[[Array], Array],
     n: int,

@@ -289,8 +289,8 @@ class Run:
         return make_result(self, status)
 
     def release(self) -> None:
-        """Let go of everything, so that vectors are freed now; run, monitor, audit and checks refer to each other."""
-        for part in (self.monitor.audit, self.monitor, self):
+        """Let go of everything, so that vectors are freed now: the parts of a run refer to each other."""
+        for part in (self.monitor.audit, self.monitor, self.meter, self):
             vars(part).clear()
 
     def end_without_shards(self, lost: ShardsLost) -> Result:

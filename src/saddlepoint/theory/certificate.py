@@ -48,7 +48,7 @@ class Certificate(NamedTuple):
         distance: bounds |x - x*| + |y - y*|.
         distance_x: bounds |x - x*|.
         distance_y: bounds |y - y*|.
-        gap: bounds the duality gap.
+        gap: bounds the duality gap; where rounding moved the point out of its domain, that of the nearest point in it.
         rounding: the part of ``distance`` that allows for errors of the query, from rounding and from noise.
         Fx: |grad g(x) + A y|, as computed.
         Fy: |grad h(y) - A' x|, as computed.

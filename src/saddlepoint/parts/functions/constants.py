@@ -58,6 +58,11 @@ def _proven_ends(P: Coupling) -> Ends:
         ) from None
 
 
+def _square(number: float) -> float:
+    """The square, infinite where it overflows; ``**`` would raise an exception."""
+    return number * number
+
+
 def gram_bounds(D: Coupling) -> tuple[float, float]:
     """Bounds on the smallest and largest eigenvalue of D'D; the lower one is proven."""
     rows, columns = D.shape
@@ -65,20 +70,20 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
         low, top = recorded_ends(D.matrix(), gram=True)
         return low if columns <= rows else 0.0, top
     if isinstance(D, DenseCoupling) and columns > rows > WIDE:  # the smallest eigenvalue is 0
-        return 0.0, (MARGIN * D.norm) ** 2
+        return 0.0, _square(MARGIN * D.norm)
     if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
         gram, terms = _gram(D, columns <= rows)
         try:
             ends = _gram_ends(_on_host(gram), terms)
         except RuntimeError:  # a device that gives nothing away: only the trivial lower bound is proven
-            return 0.0, D.estimated_norm().upper ** 2
+            return 0.0, _square(D.estimated_norm().upper)
         return (max(ends.low, 0.0) if columns <= rows else 0.0), ends.high * (1 + ROUNDING)
     if D.space.of_x.is_sharded and columns <= DENSE:  # this takes one round, in which only the Gram matrix is sent
         unit = 1.0 if D.dtype == np.float64 else 2.0**29  # D'D was summed up in the dtype of D
         terms = int(min(rows * unit, 2.0**60))
         ends = _gram_ends(_on_host(D.gram()), terms)
         return max(ends.low, 0.0), ends.high * (1.0 + terms * ROUNDING)
-    return 0.0, D.estimated_norm().upper ** 2
+    return 0.0, _square(D.estimated_norm().upper)
 
 
 def recorded_ends(M: Any, gram: bool = False) -> tuple[Any, Any]:
