@@ -6,17 +6,19 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 Vector = list[Fraction]
 Matrix = list[Vector]
 
 
-def exact(array) -> list:
-    """An array of one or two dimensions as (lists of) fractions."""
-    return [Fraction(float(v)) if getattr(v, "ndim", 0) == 0 else exact(v) for v in array]
+def exact(array):
+    """A number as a fraction, an array or a list as (lists of) fractions."""
+    return [exact(part) for part in array] if np.ndim(array) else Fraction(float(array))
 
 
 def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
-    return sum((u * v for u, v in zip(a, b, strict=True)), Fraction(0))
+    return sum((u * v for u, v in zip(a, b, strict=True) if u and v), Fraction(0))
 
 
 def times(A: Matrix, x: Vector) -> Vector:
@@ -43,12 +45,14 @@ def centred_columns(A: Matrix) -> Matrix:
     return [[v - m for v, m in zip(row, means, strict=True)] for row in A]
 
 
-def solved(A: Matrix, b: Vector) -> Vector:
-    """The solution of A x = b, by elimination."""
+def solved(A: Matrix, b: Vector) -> Vector | None:
+    """The solution of A x = b, by elimination; None if A is singular."""
     n = len(b)
     rows = [[*row, value] for row, value in zip(A, b, strict=True)]
     for k in range(n):
-        pivot = next(i for i in range(k, n) if rows[i][k] != 0)
+        pivot = next((i for i in range(k, n) if rows[i][k] != 0), None)
+        if pivot is None:
+            return None
         rows[k], rows[pivot] = rows[pivot], rows[k]
         rows[k] = [v / rows[k][k] for v in rows[k]]
         for i in range(n):

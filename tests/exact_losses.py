@@ -8,6 +8,7 @@ which are solved in fractions; then all inequalities are tested. If they hold, t
 from fractions import Fraction
 
 import numpy as np
+from exact import solved
 
 
 def exact_weights(D, t, lower, upper, epsilon, l2, l1, free, w, y):
@@ -37,7 +38,7 @@ def exact_weights(D, t, lower, upper, epsilon, l2, l1, free, w, y):
     signs = [0 if v is None else (v > 0) - (v < 0) for v in values]
     for i in F:
         signs[i] = 1 if y[i] > 0 else -1
-    # the unknowns are w_S and y_F
+    # The unknowns are w_S and y_F.
     rows, right = [], []
     for j in S:
         rows.append([rho if j == k else Fraction(0) for k in S] + [D[i][j] for i in F])
@@ -46,14 +47,14 @@ def exact_weights(D, t, lower, upper, epsilon, l2, l1, free, w, y):
     for i in F:
         rows.append([D[i][j] for j in S] + [Fraction(0)] * len(F))
         right.append(t[i] + epsilon * signs[i])
-    solved = solve_fractions(rows, right)
-    if solved is None:
+    both = solved(rows, right)
+    if both is None:
         return None
     exact, ys = [Fraction(0)] * n, list(values)
     for k, j in enumerate(S):
-        exact[j] = solved[k]
+        exact[j] = both[k]
     for k, i in enumerate(F):
-        ys[i] = solved[len(S) + k]
+        ys[i] = both[len(S) + k]
     return exact if is_solution(D, t, lower, upper, epsilon, rho, weight, free, exact, ys) else None
 
 
@@ -73,38 +74,3 @@ def is_solution(D, t, lower, upper, epsilon, rho, weight, free, w, y):
         if (y[i] > lower[i] and r < to_left) or (y[i] < upper[i] and r > to_right):
             return False
     return True
-
-
-def solve_fractions(rows, right):
-    """The solution of square linear equations by elimination; None if they are singular."""
-    size = len(rows)
-    rows = [[*row, b] for row, b in zip(rows, right, strict=True)]
-    for k in range(size):
-        pivot = next((i for i in range(k, size) if rows[i][k] != 0), None)
-        if pivot is None:
-            return None
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        inverse = 1 / rows[k][k]
-        rows[k] = [v * inverse for v in rows[k]]
-        for i in range(size):
-            if i != k and rows[i][k] != 0:
-                factor = rows[i][k]
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[-1] for row in rows]
-
-
-def fractions_of(X):
-    """The entries of a matrix as fractions."""
-    return [[Fraction(float(v)) for v in row] for row in np.asarray(X)]
-
-
-def centred_fractions(columns):
-    """The columns of a list of rows minus their exact means."""
-    N = len(columns)
-    means = [sum(row[j] for row in columns) / N for j in range(len(columns[0]))]
-    return [[v - m for v, m in zip(row, means, strict=True)] for row in columns]
-
-
-def distance(exact, w):
-    """|w - exact|."""
-    return float(sum((a - Fraction(float(b))) ** 2 for a, b in zip(exact, w, strict=True))) ** 0.5

@@ -238,7 +238,7 @@ def drifting(part, grad, rng):
 
 
 WRONG_CLAIMS = {f.__name__: f for f in (large_mu, small_L, twisted, one_sign, noisy, coarse, drifting)}
-TELLABLE = ("quadratic", "saturated", "one_sided", "positive")  # kinds of functions that are told wrongly
+CLAIMED_KINDS = ("quadratic", "saturated", "one_sided", "positive")  # kinds of functions that get wrong claims
 
 
 def campaign(count):
@@ -254,7 +254,7 @@ def campaign(count):
     for name, claim in WRONG_CLAIMS.items():
         ends = Counter()
         for seed in range(count):
-            kind = TELLABLE[seed % len(TELLABLE)]
+            kind = CLAIMED_KINDS[seed % len(CLAIMED_KINDS)]
             end, words = Case(seed, kind, claim).outcome()
             ends[end] += 1
             if end == "FALSE":

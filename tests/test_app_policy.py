@@ -211,7 +211,7 @@ def test_products_only_and_formed_matrices_give_the_same(monkeypatch):
     assert not products.formed
     np.testing.assert_allclose(products.solve(tol=1e-9).theta, formed.solve(tol=1e-9).theta, atol=1e-8)
     assert products.mspbe(theta) == pytest.approx(formed.mspbe(theta), rel=1e-8)
-    assert products.problem.mu_y == pytest.approx(0.05, abs=1e-15)  # rank 40 of 60: ridge_w is all there is
+    assert products.problem.mu_y == pytest.approx(0.05, abs=1e-15)  # C has rank 40 of 60, so that mu_y is ridge_w
     assert formed.problem.mu_y == pytest.approx(0.05, abs=1e-12)
 
 
@@ -219,7 +219,7 @@ def test_products_only_never_form_a_matrix(monkeypatch):
     def refuse(self):
         raise AssertionError("formed")
 
-    monkeypatch.setattr(policy, "FORMING", 0.0)  # no work at all is allowed for trying
+    monkeypatch.setattr(policy, "FORMING", 0.0)  # no products are allowed for trying
     monkeypatch.setattr(PolicyEvaluation, "M", property(refuse))
     monkeypatch.setattr(PolicyEvaluation, "C", property(refuse))
     assert PolicyEvaluation(*hashed(), 0.9, ridge=0.1, ridge_w=0.05).solve(method="krylov").solved
@@ -375,9 +375,9 @@ def test_features_of_a_random_process(process, ridge, ridge_w):
     M, C, b = moments(F, P @ F, r, gamma, weights, ridge_w)
     expected = minimiser(M, C, b, ridge)
     found = task.solve(tol=1e-6)
-    # The error of the reference.
+    # An allowance for the error of the reference.
     slack = 1e-13 * np.linalg.cond(C) * np.linalg.cond(M) * (1.0 + np.linalg.norm(expected))
-    if found.certificate is not None:  # the proof is one, whether tol was reached or not
+    if found.certificate is not None:  # the certificate must be true whether tol was reached or not
         assert np.linalg.norm(found.theta - expected) <= found.certificate.distance + slack
     if ridge > 0.0 or np.linalg.cond(M) ** 2 * (1.0 + np.linalg.norm(expected)) <= 1e8:
         assert found.solved, found.message

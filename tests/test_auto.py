@@ -32,7 +32,7 @@ def test_auto_solves_every_case(problem):
 def test_auto_chooses_by_problem_and_by_cost():
     first = lambda f, **options: choose(f, **options).methods[0].label  # noqa: E731
     assert first(random_quadratic(10, 8, 100, 50, 20)) == "direct"
-    assert first(random_quadratic(200, 8, 100, 50, 2)) == "direct"  # twice the calls in a sixth of the time
+    assert first(random_quadratic(200, 8, 100, 50, 2)) == "direct"  # it takes twice the calls and a sixth of the time
     assert first(random_quadratic(300, 300, 10, 10, 2)) == "krylov"
     assert first(random_logistic(10, 8, 100, 50, 20)) == "anderson-condat-vu"
     assert first(random_logistic(10, 8, 100, 50, 2000)) == "anderson-imex"

@@ -434,7 +434,7 @@ def test_wrong_options_are_refused_in_a_sentence():
     fs = problems("logistic", count=2)
     with pytest.raises(sp.ProblemError, match=r"tol is -1\.0; expected a positive number"):
         solve_many(fs, tol=-1.0)
-    for method in ("lpd-gs", "newton"):  # together, one by one
+    for method in ("lpd-gs", "newton"):  # the first one solves all problems together, the second one each for itself
         with pytest.raises(sp.ProblemError, match=r"max_seconds is -1\.0; expected a positive number"):
             solve_many(fs, method=method, max_seconds=-1.0)
     with pytest.raises(sp.ProblemError, match="unknown method 'magic'"):

@@ -335,7 +335,7 @@ def test_checkpoints_of_two_threads_do_not_meet(tmp_path):
 @pytest.mark.parametrize("name", CASES)
 def test_problems_and_results_can_be_sent(name):
     f = CASES[name]()
-    result = sp.solve(f, tol=1e-6)  # whatever it keeps by now
+    result = sp.solve(f, tol=1e-6)  # with what f has cached in earlier runs
     twin, again = pickle.loads(pickle.dumps((f, result)))
     assert sp.solve(twin, tol=1e-6).x.tobytes() == result.x.tobytes()
     assert again.to_dict(arrays=True) == result.to_dict(arrays=True)

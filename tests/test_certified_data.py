@@ -116,7 +116,7 @@ def test_squared_loss(centre, kind):
         truth = graph_truth(X, y, l2, strength)
         true = distance(model.result_.x, truth[:3]) + distance(model.result_.y, truth[3:])
         assert true <= model.certificate_.distance
-        assert model.result_.solved or X.std() > 1e3  # then z is far larger than w
+        assert model.result_.solved or X.std() > 1e3  # there z is far larger than w, and the run may be slow
 
 
 def root(value):
@@ -154,7 +154,7 @@ def test_norms_of_differences():
     f = RiskRegressor(l2=l2, structure=Norms(K, strength, width)).problem(given, y)
     result = sp.solve(f, tol=1e-11, max_seconds=0.5)
     D, t, N = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)], Fraction(1, len(X))
-    slope, moved = Fraction(strength) / Fraction(width), Fraction(f.h.of.l2)  # moved: what h has of the ridge
+    slope, moved = Fraction(strength) / Fraction(width), Fraction(f.h.of.l2)  # moved: the part of l2 that is in h
     near = times(exact(K), exact(result.x))
     P, q = weighted_gram(D, [N] * len(D)), [v * N for v in times(transposed(D), t)]
     for j in range(3):

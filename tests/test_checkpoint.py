@@ -400,7 +400,7 @@ def test_the_older_file_is_offered_where_it_fits(tmp_path):
 
 def test_a_kill_between_two_names_loses_nothing(tmp_path):
     f, file = written(tmp_path)
-    os.replace(file, store.older(file))  # the old one has gone, the new one has not come
+    os.replace(file, store.older(file))  # as after a kill between the two renames
     assert_same(sp.solve(f, method="dippa", tol=1e-9, checkpoint=file), sp.solve(f, method="dippa", tol=1e-9))
 
 

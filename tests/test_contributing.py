@@ -59,7 +59,7 @@ def test_the_example_stays_under_its_theorem(reflected, problem):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of cvxpy and its solvers
+@pytest.mark.filterwarnings("ignore")  # cvxpy and its solvers warn
 @pytest.mark.parametrize(("numbers", "steps"), [((4.0, 3.0, 1.5), 2), ((1.01, 1.01, 5.0), 1), ((10.0, 10.0, 0.1), 3)])
 def test_the_worst_case_of_the_example_is_close_to_its_theorem(reflected, numbers, steps):
     pytest.importorskip("PEPit")

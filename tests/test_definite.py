@@ -81,7 +81,7 @@ def test_the_bound_of_a_small_matrix_holds_exactly_and_is_close(seed, scale):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_bound_of_a_large_matrix_holds_exactly_and_is_close(monkeypatch, scale):
-    monkeypatch.setattr(definite, "ALL_EIGENVALUES", 1)  # so that small matrices take the way of the large ones
+    monkeypatch.setattr(definite, "ALL_EIGENVALUES", 1)  # so that small matrices are treated as large ones
     for name, P, _ in matrices(1):
         for form in (np.asarray, sparse.csr_array):
             low, _ = eigenvalue_ends(form(scale * P))

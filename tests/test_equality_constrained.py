@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact import exact, solved
+from exact import distance, exact, solved
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import aslinearoperator
 
@@ -26,10 +25,6 @@ def drawn(random: np.random.Generator):
     K = np.block([[P, A.T], [A, np.zeros((m, m))]])
     z = solved(exact(K), exact(np.append(-q, b)))
     return P, q, A, b, z[:n], z[n:]
-
-
-def distance(v, exact_v) -> float:
-    return float(sum((Fraction(float(a)) - b) ** 2 for a, b in zip(v, exact_v, strict=True))) ** 0.5
 
 
 def attack(seed: int, count: int) -> None:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from examination import KINDS, TELLABLE, WRONG_CLAIMS, Case
+from examination import CLAIMED_KINDS, KINDS, WRONG_CLAIMS, Case
 from tiers import slow_except
 
 import saddlepoint as sp
@@ -35,7 +35,7 @@ def test_true_problems_are_not_reported_as_wrong(kind, seeds):
 
 @pytest.mark.parametrize("claim", ["large_mu", "small_L", "twisted", "one_sign"])
 def test_wrong_claims_are_found(claim):
-    ends = [Case(seed, TELLABLE[seed % 3], WRONG_CLAIMS[claim]).outcome()[0] for seed in range(5)]
+    ends = [Case(seed, CLAIMED_KINDS[seed % 3], WRONG_CLAIMS[claim]).outcome()[0] for seed in range(5)]
     assert "FALSE" not in ends
     assert ends.count("reported") >= 4, ends
 

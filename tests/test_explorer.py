@@ -474,8 +474,9 @@ def test_a_slider_moves_everything_by_keyboard(opened, key):
     after = displayed(opened)
     changes = {name for name in before if before[name] != after[name]}
     assert changes >= {"table", "setting", "command"}
-    assert ("curves" in changes) == (key != "norm")  # |A| is the position on the curves,
-    assert ("mark" in changes) == (key == "norm")  # and stays where it is on the axis
+    # The curves are drawn against |A|: it moves the mark on the axis, and the other sliders move the curves.
+    assert ("curves" in changes) == (key != "norm")
+    assert ("mark" in changes) == (key == "norm")
     assert opened.evaluate("document.activeElement.id") == f"{key}-slider"
     assert opened.get_attribute(f"#{key}-slider", "aria-valuetext") == opened.input_value(f"#{key}-field")
 

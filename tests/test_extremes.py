@@ -143,7 +143,7 @@ EXTREMES = {
     "tol 1e-300": {"tol": 1e-300},
     "tol 1e300": {"tol": 1e300},
 }
-# Everything is solved, but for these; there the methods reach what the budget and the arithmetic allow.
+# All other cases are solved. In these, the methods reach what the budget and the arithmetic allow.
 HARD = {"g 1e-150", "g and h 1e-150", "g and b 1e-150", "A 1e150", "x0 1e150", "to zero", "kappa 1e12", "kappa_x 1e12",
         "coupling 1e12", "tol 1e-300"}  # fmt: skip
 

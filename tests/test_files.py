@@ -1,12 +1,10 @@
 """Problems from files: every format, and a one-line error for every kind of damaged file."""
 
-import io
 import pickle
-import struct
-import zipfile
 
 import numpy as np
 import pytest
+from file_bytes import Bomb, npy, npz, pickled_npy
 from scipy import sparse
 from scipy.io import mmwrite
 
@@ -120,30 +118,6 @@ def test_every_kind_of_function_and_sums(folder):
     assert sp.solve(f).solved
 
 
-def npy(shape, dtype="<f8", data=b""):
-    header = str({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
-    header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
-
-
-def zipped(name, payload):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, payload)
-    return buffer.getvalue()
-
-
-class Bomb:
-    def __reduce__(self):
-        return (print, ("a pickle ran",))
-
-
-def pickled_npy():
-    buffer = io.BytesIO()
-    np.save(buffer, np.array([Bomb()], dtype=object), allow_pickle=True)
-    return buffer.getvalue()
-
-
 BAD_FILES = [
     ("A.npy", b"", "not a valid .npy file"),
     ("A.npy", b"hello world, not numpy", "not a valid .npy file"),
@@ -155,9 +129,9 @@ BAD_FILES = [
     ("A.npy", npy((1, 1), "<c16", b"\0" * 16), "dtype complex128; expected real numbers"),
     ("A.npy", npy((1, 1), "<U1", b"a\0\0\0"), "dtype <U1; expected real numbers"),
     ("A.npz", b"no zip", "not a valid .npz file"),
-    ("A.npz", zipped("A.npy", npy((40000, 40000))), "above the memory limit"),
-    ("A.npz", zipped("A.npy", npy((4, 3))), "declares 96 bytes"),
-    ("A.npz", zipped("A.npy", pickled_npy()), "pickled"),
+    ("A.npz", npz(("A.npy", npy((40000, 40000)))), "above the memory limit"),
+    ("A.npz", npz(("A.npy", npy((4, 3)))), "declares 96 bytes"),
+    ("A.npz", npz(("A.npy", pickled_npy())), "pickled"),
     ("A.mtx", b"nonsense", "not a valid Matrix Market file"),
     ("A.mtx", b"%%MatrixMarket matrix coordinate real general\n4 3 1000000\n1 1 1.0\n", "declares 1000000 entries"),
     ("A.mtx", b"%%MatrixMarket matrix array real general\n100000 100000\n1.0\n", "above the memory limit"),

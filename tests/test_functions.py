@@ -88,7 +88,8 @@ def test_group_huber_and_its_conjugate(seed, scale):
     conjugate = phi.conjugate()
     x, y = scale * np.random.default_rng(seed).standard_normal((2, 5))
     np.testing.assert_allclose(conjugate.grad(phi.grad(x)), x, atol=1e-12 * scale)
-    assert phi(x) + conjugate(y) >= x @ y - 1e-12 * scale**2  # Young and Fenchel, equal at y = grad phi(x)
+    # The inequality of Young and Fenchel; with y = grad phi(x) it is an equation.
+    assert phi(x) + conjugate(y) >= x @ y - 1e-12 * scale**2
     assert phi(x) + conjugate(phi.grad(x)) == pytest.approx(x @ phi.grad(x))
     norms = np.sqrt([x[0] ** 2 + x[4] ** 2, x[1] ** 2 + x[2] ** 2, x[3] ** 2]).sum()
     assert 0.0 <= 0.8 * norms + 0.15 * x @ x - phi(x) <= 0.8 * 0.25 * 3 + 1e-12

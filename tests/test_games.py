@@ -11,8 +11,9 @@ from scipy.optimize import linprog, root
 import saddlepoint as sp
 from saddlepoint.apps import ConstrainedGame, CoupledCosts, ExtensiveGame
 from saddlepoint.apps.constrained_game import PENALTY, PROXIMAL_WEIGHT, _Run
-from saddlepoint.apps.penalty import Penalised, equilibrated
+from saddlepoint.apps.penalty import Penalised
 from saddlepoint.apps.polytope import Polytope
+from saddlepoint.parts.coupling.equilibration import ruiz
 
 rng = np.random.default_rng(1)
 PAYOFF = rng.standard_normal((6, 5))
@@ -257,7 +258,7 @@ def test_constants_and_hessian_of_a_subproblem(seed, r, a):
 def test_equilibration(seed):
     rng = np.random.default_rng(seed)
     E = sparse.csr_array(10.0 ** rng.uniform(-4, 4, (4, 6)) * (rng.random((4, 6)) < 0.6))
-    d, w = equilibrated(E)
+    w, d = ruiz(abs(E))
     scaled = np.abs(w[:, None] * E.toarray() * d)
     for axis in (0, 1):
         largest = scaled.max(axis=axis)
@@ -296,9 +297,8 @@ def test_kuhn_poker(method):
     assert found.exploitability <= 1e-6
     assert found.value == pytest.approx(-1 / 18, abs=1e-6)
     assert game.exploitability(found.x, found.y) == pytest.approx(found.exploitability, abs=1e-15)
-    second = game.behaviour(
-        "x", found.x
-    )  # has one optimal strategy: bluff and call every third time with the right card
+    # The second player has one optimal strategy: to bluff and to call every third time with the right card.
+    second = game.behaviour("x", found.x)
     assert second["2b"]["Bet"] == pytest.approx(1.0, abs=1e-4)
     assert second["0p"]["Bet"] == pytest.approx(1 / 3, abs=1e-4)
     assert second["1b"]["Bet"] == pytest.approx(1 / 3, abs=1e-4)

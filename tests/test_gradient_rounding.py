@@ -39,7 +39,7 @@ def test_two_units_are_assumed_where_nothing_is_said():
     assert math.isnan(f.accuracy)
     assert f.rounding is None
     assert f.gradient_error(X, p) == pytest.approx(2 * 2.0**-52 * (10.0 + 2.0 * 5.0), rel=1e-12)
-    lower = f.gradient_error(X.astype(np.float32), p)  # the lower precision counts
+    lower = f.gradient_error(X.astype(np.float32), p)  # x has the lower precision, which decides
     assert lower == pytest.approx(2 * 2.0**-23 * 20.0, rel=1e-6)
 
 
@@ -481,7 +481,8 @@ def test_bounds_of_batches(name):
     holds(f, x, stack_truth(functions, X))
     each = f.gradient_error(x, f.grad(x), lambda v: np.linalg.norm(v.reshape(3, 6), axis=1))
     alone = [g.gradient_error(point, g.grad(point)) for g, point in zip(functions, X, strict=True)]
-    assert (each <= 4.0 * np.array(alone) + 1e-300).all()  # a block does not pay for the scale of another one
+    # The bound of a block does not depend on the scale of another one.
+    assert (each <= 4.0 * np.array(alone) + 1e-300).all()
     strength = np.repeat([1.0, 3.0, 0.1], 6)
     stretched = stretched_blocks(f, strength, 0.7 * strength, f.L)
     inside = stack_truth(functions, (dec(strength) * dec(x)).reshape(3, 6))

@@ -183,8 +183,8 @@ def test_the_picture_of_bytes_shows_what_was_measured(pictures):
         assert bandwidth > least
         large = [row for row in rows if row[1] > 2e8]
         assert large
-        assert all(row[3] < row[2] for row in large)  # one pass is quicker there,
-        assert all(row[3] > 0.5 * row[1] / bandwidth for row in large)  # and no quicker than reading A
+        assert all(row[3] < row[2] for row in large)  # one pass takes less time than two
+        assert all(row[3] > 0.5 * row[1] / bandwidth for row in large)  # it takes at least as long as reading A
 
 
 # -- the paper ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ The tables below contain (name, what is given, the message). Unusual input that 
 # ruff: noqa: E501 - the tables have one line for an input
 
 import contextlib
-import io
 import json
 import os
 import pickle
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from file_bytes import Bomb, npy, npy_of, npz, pickled_npy
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
@@ -250,42 +250,11 @@ def test_the_library_refuses(give, sentence):
 # -- files --------------------------------------------------------------------------------------------------------------
 
 
-def npy(shape, dtype="<f8", data=b""):
-    header = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
-    return npy_of(header, data)
-
-
-def npy_of(header, data=b"", version=1):
-    header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + data
-
-
-def npz(*members, method=zipfile.ZIP_DEFLATED):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
-        for name, content in members:
-            archive.writestr(name, content)
-    return file.getvalue()
-
-
 def damaged(content, *changes):
     changed = bytearray(content)
     for where, byte in changes:
         changed[where] ^= byte
     return bytes(changed)
-
-
-class Bomb:
-    """An object that makes a file when it is unpickled."""
-
-    def __reduce__(self):
-        return (open, ("the-pickle-ran", "w"))
-
-
-def pickled(**more):
-    file = io.BytesIO()
-    np.save(file, np.array([Bomb()], dtype=object), allow_pickle=True)
-    return file.getvalue()
 
 
 NUMBERS = np.arange(4.0).reshape(2, 2).tobytes()
@@ -305,7 +274,7 @@ ARRAYS = [
     ("a header of gigabytes", "A.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31) + b"{}", "damaged: it declares 2147483648 bytes"),
     ("a dtype that is none", "A.npy", npy((2,), "<q9"), "not a valid .npy file"),
     ("a later version", "A.npy", b"\x93NUMPY\x09\x00" + npy((2, 2))[8:], "not a valid .npy file: .*9, 0"),
-    ("objects", "A.npy", pickled(), "holds pickled Python objects, which are never loaded; save plain numbers"),
+    ("objects", "A.npy", pickled_npy(), "holds pickled Python objects, which are never loaded; save plain numbers"),
     ("a bare pickle", "A.npy", pickle.dumps(Bomb()), "not a valid .npy file"),
     ("complex numbers", "A.npy", npy((1, 1), "<c16", b"\0" * 16), "has dtype complex128; expected real numbers"),
     ("records", "A.npy", npy((1,), [("a", "<f8")], b"\0" * 8), "expected real numbers"),
@@ -314,7 +283,7 @@ ARRAYS = [
     ("NaN in a file", "A.npy", npy((1, 1), data=struct.pack("<d", NAN)), r"A has a nan at index \(0, 0\)"),
     ("a bomb", "A.npz", npz(("A.npy", npy((1 << 12, 1 << 12), data=bytes(1 << 27)))), "needs 128 MiB, above the memory limit"),
     ("a bomb with a wrong size", "A.npz", npz(("A.npy", npy((2, 2), data=bytes(1 << 24)))), "declares 32 bytes of data .* but holds 16777216"),
-    ("objects in an archive", "A.npz", npz(("A.npy", pickled())), "holds pickled Python objects"),
+    ("objects in an archive", "A.npz", npz(("A.npy", pickled_npy())), "holds pickled Python objects"),
     ("no archive", "A.npz", b"PK\x03\x04 and so on", "not a valid .npz file"),
     ("half an archive", "A.npz", npz(("A.npy", npy((2, 2), data=NUMBERS)))[:90], "not a valid .npz file"),
     ("a flipped bit", "A.npz", damaged(npz(("A.npy", npy((2, 2), data=NUMBERS)), method=zipfile.ZIP_STORED), (180, 1)), "Bad CRC-32 for file 'A.npy'"),
@@ -762,7 +731,7 @@ def test_an_interruption_is_no_traceback(folder, monkeypatch, capsys):
     monkeypatch.setattr(cli, "load_problem", interrupt)
     code, out, err = run(monkeypatch, capsys, "solve", "p.toml")
     assert (code, out) == (130, "")
-    assert err in ("", "error: interrupted\n")  # as the version of typer has it
+    assert err in ("", "error: interrupted\n")  # which one depends on the version of typer
 
 
 PROGRAM = [sys.executable, "-c", "from saddlepoint.commands import main; main()"]

@@ -36,7 +36,7 @@ def test_twenty_kills_change_nothing(tmp_path):
         told = json.loads(run.stdout)
         assert told["solved"]
         assert told["same"]
-        assert told["broken"] == 0  # at every kill, a whole file was there
+        assert told["broken"] == 0  # after every kill the file was complete
         kills += told["kills"]
         tried.add(method)
         if kills >= KILLS and tried == set(METHODS):

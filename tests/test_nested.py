@@ -103,8 +103,8 @@ def test_rhss_recursion_ends_within_k_levels(k, c):
         if eta == 0.0:
             break
         d, e = eta * (d + e + beta * d), eta * beta * e
-    assert eta == 0.0  # Richardson's step is taken
-    assert c <= 0.5 * (d + e)  # because it is better
+    assert eta == 0.0  # eta = 0 is Richardson's step
+    assert c <= 0.5 * (d + e)  # then Richardson's step contracts faster
     assert max(contractions) < 1.0
     for sigma in contractions:
         assert theory.rhss_inexact_contraction(sigma, PROVEN * (1 - sigma)) <= 0.5 * (1 + sigma) + 1e-12

@@ -15,7 +15,7 @@ from saddlepoint.parts.functions.smooth import anchored
 PEPit = pytest.importorskip("PEPit")
 from symbolic import Coupling, CouplingWithTerms, smooth, worst_case, worst_error  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of cvxpy and its solvers
+pytestmark = pytest.mark.filterwarnings("ignore")  # cvxpy and its solvers warn
 SOLVER = 2e-4  # relative accuracy of the semidefinite solver
 
 

@@ -50,7 +50,7 @@ def attack(seed: int, count: int) -> tuple[int, int]:
         found = solver.solve()
         assert_true(program, truth, found)
         decided += found.solved
-        noise = 10.0 ** random.uniform(-12, 0)  # a stranger's point and multipliers
+        noise = 10.0 ** random.uniform(-12, 0)  # a point and multipliers that are not optimal are certified too
         x, y = (v + noise * random.standard_normal(v.size) for v in (found.x, found.y))
         certificate = solver.certify(x, y)
         if truth == "infeasible":

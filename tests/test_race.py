@@ -73,7 +73,7 @@ def test_the_leader_may_do_twice_the_work_of_the_other():
     leader, other = after([math.exp(-k) for k in range(30)], each=10.0), after([1.0] * 30, each=10.0)
     assert race.next_turn([other, leader], 0, TOL) == 1
     assert race.next_turn([other, leader], 1, TOL) == 1
-    ahead = after([math.exp(-0.1 * k) for k in range(70)], each=10.0)  # 690 against 290
+    ahead = after([math.exp(-0.1 * k) for k in range(70)], each=10.0)  # its work is 690, and that of the other is 290
     assert race.next_turn([other, ahead], 1, TOL) == 0
 
 
@@ -106,7 +106,8 @@ def test_a_method_whose_calls_take_less_time_has_longer_turns():
 
 
 def test_the_first_turn_of_another_method_is_not_put_off_for_long():
-    slow = after([0.9**k for k in range(8)], each=10.0)._replace(turn_end=32.0)  # 130 to go after 70
+    # At its rate it needs 130 units of work more, after 70.
+    slow = after([0.9**k for k in range(8)], each=10.0)._replace(turn_end=32.0)
     others = Racer(LPDGS(), turn_end=16.0)
     assert race.turn_is_over([slow, others], 0, TOL)
     assert race.next_turn([slow, others], 0, TOL) == 1
@@ -147,7 +148,7 @@ def test_the_method_with_the_guarantee_is_never_given_up():
     assert "anderson-condat-vu in turns with lpd-gs" in schedule.state.notes
     spent = int(3.0 * schedule.state.budget)
     counts.calls["A"] = spent
-    schedule.check_progress(standing(start, 1.0), counts, spent + 16)  # no signal: the others are struck out
+    schedule.check_progress(standing(start, 1.0), counts, spent + 16)  # no exception: the other methods are struck out
     assert schedule.method == LPDGS()
     assert schedule.fallbacks == 0
     assert schedule.state.race == []

@@ -14,7 +14,7 @@ import saddlepoint as sp
 PAGE = Path(__file__).parent.parent / "docs" / "others.md"
 CASES = [*saddle_programs.cases(), *quadratic_programs.cases()]
 OUTSIDE = [*saddle_programs.OUTSIDE, *quadratic_programs.OUTSIDE, *worst_cases.OUTSIDE]
-quiet = pytest.mark.filterwarnings("ignore")  # of cvxpy and its solvers
+quiet = pytest.mark.filterwarnings("ignore")  # cvxpy and its solvers warn
 
 
 @pytest.mark.slow
@@ -38,7 +38,7 @@ def test_infeasible_programs_are_refused_with_a_proof(name):
 
 def test_a_nonconvex_program_is_refused():
     with pytest.raises(sp.ProblemError):
-        sp.Quadratic([[2.0, 5.0], [5.0, 1.0]])  # of OSQP's test_non_convex
+        sp.Quadratic([[2.0, 5.0], [5.0, 1.0]])  # from test_non_convex of OSQP
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_worst_functions_of_pepit(example, worst):
     assert result.solved
     assert np.linalg.norm(result.x - minimiser) <= math.sqrt(worst_cases.SDP)
     assert function(result.x) == pytest.approx(minimum, abs=worst_cases.SDP)
-    assert np.linalg.norm(start - minimiser) > 0.1  # there was something to do
+    assert np.linalg.norm(start - minimiser) > 0.1  # the start is not the solution already
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def test_a_correction_ends_when_its_own_problem_is_solved():
 
 def test_a_copy_that_gains_nothing_is_given_up_for_A_itself():
     f = random_quadratic(30, 20, 20, 20, 5, seed=3)
-    f.A.__dict__["_low_precision"] = {"float32": sp.as_coupling(2.0 * f.A.matrix())}  # not a copy at all
+    f.A.__dict__["_low_precision"] = {"float32": sp.as_coupling(2.0 * f.A.matrix())}  # not a copy of A
     _, state = corrections(sp.Refined(sp.CondatVu()), f, 400)
     assert state.exact
     assert distance(state.x, state.y, *saddle_point(f)) <= 1e-6

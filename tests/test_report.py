@@ -353,7 +353,7 @@ def test_tables_sort_numbers_as_numbers(opened, results):
     table = opened.locator("table.sortable").first
     heads = table.locator("thead th").all_text_contents()
     calls = [str(rounds(result)) for result in results.values()]
-    assert sorted(calls) != sorted(calls, key=int)  # else the order would prove nothing
+    assert sorted(calls) != sorted(calls, key=int)  # otherwise the test of the order could not fail
     head = table.locator("thead th").nth(heads.index("rounds"))
     head.locator("button").click()
     assert column(table, heads.index("rounds")) == sorted(calls, key=int)

@@ -51,7 +51,7 @@ def test_seconds_are_those_of_the_whole_call_and_method_seconds_those_of_the_ste
 def test_the_time_axis_of_the_history_is_that_of_the_call(clock):
     result = sp.solve(problem(clock), method="lpd-gs", tol=1e-8)
     for number, record in enumerate(result.history, start=1):
-        assert record.seconds == 2 + record.grad_g + record.grad_h + 2 * number  # 2: the first gradients are looked at
+        assert record.seconds == 2 + record.grad_g + record.grad_h + 2 * number  # 2: the check of the first gradients
 
 
 def test_the_seconds_of_sessions_add_up(clock, tmp_path):
@@ -74,6 +74,6 @@ def test_the_time_limit_is_that_of_the_call(clock):
     f = problem(clock)
     result = sp.solve(f, method="lpd-gs", tol=1e-8, max_seconds=20.0)
     assert result.status is sp.Status.OUT_OF_TIME
-    first, last = 2, 2  # the gradients that are looked at first, and those of the last certificate, after the limit
+    first, last = 2, 2  # gradients of the check at the start, and of the last certificate, after the limit
     until_the_limit = first + gradients(result.calls) + 2 * result.monitor_calls - last
     assert until_the_limit == 21.0 <= result.seconds

@@ -202,7 +202,7 @@ def test_x_is_gathered_once_and_shards_forget_what_nobody_asks_for():
 def test_a_line_that_nobody_asks_for_does_not_grow():
     f, engine = sharded_problem()
     x = mean = f.space.of_x.full(M, 1.0)
-    for k in range(3000):  # deeper than Python recurses, were it not formed on the way
+    for k in range(3000):  # more steps than Python can recurse, if sums were not evaluated in between
         x = 0.5 * x + f.A.mul(np.ones(N))
         mean = mean + (1.0 / (k + 2.0)) * (x - mean)
         f.A.tmul(x)

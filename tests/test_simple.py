@@ -58,9 +58,6 @@ SIMPLE = {
     "hyperplane": sp.Hyperplane([1.0, -2.0, 0.3, 0.0, 1e-3, 7.0], 0.4),
     "blocks": sp.Blocks([((4, 6), sp.Ball(0.5)), (range(1, 3), sp.Simplex()), (slice(0, 1), sp.L1(0.5))]),
 }
-ON_FACES = [
-    name for name, p in SIMPLE.items() if isinstance(p, L1Box | sp.Simplex)
-]  # their gaps have no rounding floor
 CONES = {  # value and constraints as CVXPY takes them
     "simplex, total": lambda u: (0.0, [u >= 0.0, cvxpy.sum(u) == 3.7]),
     "norm": lambda u: (0.7 * cvxpy.norm(u), []),
@@ -437,7 +434,7 @@ def test_pairings_of_matrices_are_true_and_have_no_floor(seed, off):
     assert pair.off_s <= 1e-13
     with localcontext(Context(prec=100)):
         true = float(nuclear_norm_of_two_rows(p, x) - sum(map(operator.mul, digits(x), digits(s))))
-    floor = 1e-14 * size  # of the true gap of the stored matrices, which are next to those of the pairing
+    floor = 1e-14 * size  # the stored matrices, whose gap is computed, differ from those of the pairing by rounding
     assert true * (1.0 - 1e-9) - floor <= pair.gap <= true * (1.0 + 1e-3) + floor
     if off == 0.0:
         assert pair.gap <= 1e-24 * size

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from file_bytes import Bomb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -215,13 +216,6 @@ def test_the_conversion_to_rows_is_counted(tmp_path):
     with pytest.raises(sp.ProblemError, match="with 262144 entries needs 10 MiB, above the memory limit of 12 MiB"):
         read_array("A.npz", tmp_path, 12 << 20)
     assert read_array("A.npz", tmp_path, 32 << 20).sum() == many
-
-
-class Bomb:
-    """An object that makes a file when it is unpickled."""
-
-    def __reduce__(self):
-        return (open, ("the-pickle-ran", "w"))
 
 
 def test_nothing_is_unpickled(tmp_path, monkeypatch):

@@ -128,7 +128,7 @@ def test_products_are_those_in_memory(how, kind, tmp_path, small_blocks):
         wide = A.astype("f8")
         t, v = wide @ y, wide.T @ x
         tolerance = 300 * np.finfo(np.result_type(kind, vectors)).eps * np.sqrt(m) * 10
-        for _ in range(2):  # from the disk, and what has stayed in memory
+        for _ in range(2):  # the first products read the disk, the second ones what has stayed in memory
             found = [C.mul(y), C.tmul(x), *C.both(x, y), *C.through(y, 0.5, e), *C.T.through(x), *C.T.both(y, x)]
             true = [t, v, t, v, t, wide.T @ (0.5 * t + e), v, wide @ v, v, t]
             for a, b in zip(found, true, strict=True):
@@ -138,7 +138,7 @@ def test_products_are_those_in_memory(how, kind, tmp_path, small_blocks):
         for a, b in zip(
             found, [again.mul(y), again.tmul(x), *again.both(x, y), *again.through(y, 0.5, e)], strict=False
         ):
-            np.testing.assert_array_equal(a, b)  # the same bits, whether read or kept
+            np.testing.assert_array_equal(a, b)  # blocks that are read again give the same bits as blocks in memory
 
 
 @pytest.mark.parametrize("how", FORMATS)
@@ -498,7 +498,7 @@ def test_nan_is_found_in_the_first_pass(how, value, tmp_path, small_blocks):
     A[457, 13] = value
     if how == "sparse mtx" and np.isinf(value):
         A[457, 13] = 1e308
-        A[458:, 13] = 1e308  # not wrong: only its norm overflows
+        A[458:, 13] = 1e308  # this matrix is valid, although its norm overflows
         assert np.isfinite(sp.stream(write(tmp_path, how, A)).mul(np.zeros(n))).all()
         return
     with pytest.raises(sp.ProblemError, match=f"has a {value} in row 457, column 13; all entries must be finite"):
@@ -611,7 +611,7 @@ def test_ctrl_c_ends_between_two_blocks_with_the_best_point(tmp_path, small_bloc
     result = sp.solve(sp.Saddle(sp.Quadratic(1.0, np.ones(m)), sp.Huber(l2=1.0), C), method="lpd-gs", tol=1e-13)
     assert result.status is sp.Status.INTERRUPTED
     assert result.certificate.distance < np.inf
-    assert len(blocks_done) == 700  # no pass more
+    assert len(blocks_done) == 700  # no block is read after the signal
     assert 0.0 < C.runtime.reading.share < 1.0
     assert not [thread for thread in threading.enumerate() if "reader" in thread.name]
 

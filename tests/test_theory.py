@@ -258,9 +258,8 @@ def test_the_worst_case_is_kept():
     start = f.certificate(np.zeros(6), np.zeros(5))
     tol = 1e-4
     result = sp.solve(f, method=sp.DIPPA("paper"), tol=tol)
-    promised = theory.dippa_calls(
-        20.0, 3 / 20**0.5, start.distance**2, tol / 40
-    )  # the certificate is kappa times looser
+    target = tol / 40  # a certified distance is up to 2 kappa = 40 times the true one
+    promised = theory.dippa_calls(20.0, 3 / 20**0.5, start.distance**2, target)
     for name, count in result.calls.items():
         assert count <= getattr(promised, name)
 
@@ -301,7 +300,7 @@ def test_the_measured_table_agrees_with_theory_where_theory_is_sharp():
     kappa = rows["dippa"].measured[0], rows["dippa"].theory[0]
     assert kappa[0] == pytest.approx(kappa[1], abs=0.2)  # kappa^(3/4) at weak coupling
     assert rows["aipfb"].measured[0] == pytest.approx(rows["aipfb"].theory[0], abs=0.2)  # kappa^(1/2)
-    assert rows["lower bound"].measured == pytest.approx(rows["lower bound"].theory, abs=0.03)  # the chain is N's
+    assert rows["lower bound"].measured == pytest.approx(rows["lower bound"].theory, abs=0.03)  # exact on the chain
     assert all(run.solved for run in table.runs)
     assert len(table.runs) == 2 * sum(len(line.points) for line in sweeps(quick=True))
     assert all(row.points == table.sizes for row in table.rows)

@@ -57,9 +57,8 @@ def test_anderson_of_an_affine_map_is_gmres():
         state = method.step(f, state)
         Q, r = state.memory.Q.matrix, state.memory.r
         found.append(np.linalg.norm(r - Q.T @ (Q @ r)))  # the residual of the mixed point
-    np.testing.assert_allclose(
-        found[1:9], expected[:8], rtol=1e-6
-    )  # later steps differ by rounding, which grows tenfold with each
+    # Later steps differ by rounding, which grows tenfold with each.
+    np.testing.assert_allclose(found[1:9], expected[:8], rtol=1e-6)
 
 
 def test_anderson_leaves_its_state_as_it_was():

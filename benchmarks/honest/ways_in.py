@@ -338,6 +338,7 @@ def batches(case: Case, rng: Generator) -> Iterator[Answer]:
         yield answer("batch of own functions", exact, result)
 
 
+# Each way with the share of the cases for which it is used.
 WAYS_IN: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] = {
     "certificate": (certificates, 1.0),
     "solve": (solve, 1.0),
@@ -347,8 +348,9 @@ WAYS_IN: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] 
     "shards": (shards, 0.4),
     "checkpoint": (checkpoints, 0.3),
     "check": (check, 0.15),
-}  # each with the share of the cases for which it is used
+}
 
+# The same for problems about which something is wrong.
 WRONG: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] = {
     "solve": (solve, 1.0),
     "storage": (storage, 0.2),
@@ -356,5 +358,5 @@ WRONG: dict[str, tuple[Callable[[Case, Generator], Iterator[Answer]], float]] = 
     "shards": (shards, 0.2),
     "checkpoint": (checkpoints, 0.2),
     "check": (check, 0.2),
-}  # the same for problems about which something is wrong
+}
 FORGED = {"forged checkpoint": (forged, 1.0)}

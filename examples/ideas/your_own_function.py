@@ -26,9 +26,7 @@ sharp = load_sample_image("china.jpg")[90:282:2, 180:372:2].mean(axis=2) / 255.0
 # transforms. The transpose uses the conjugate spectrum.
 
 streak = np.zeros((N, N))
-streak[np.arange(7) // 2 - 1, np.arange(7) - 3] = (
-    1.0 / 7.0
-)  # around the corner (0, 0), which is the origin of the transform
+streak[np.arange(7) // 2 - 1, np.arange(7) - 3] = 1.0 / 7.0  # around the corner (0, 0), the origin of the transform
 spectrum = np.fft.rfft2(streak)
 
 

@@ -23,8 +23,8 @@ from reference_problems.entry import DIRECT, Case, Outside, alone
 from saddlepoint.apps.proximal import proximal_point
 from saddlepoint.methods.agd import AGD
 
-SDP = 1e-5  # what the semidefinite solver leaves of a function's value
-NOISE = 1e-3  # coordinates that small are the solver's: the true ones are few
+SDP = 1e-5  # absolute accuracy of the values that the semidefinite solver returns
+NOISE = 1e-3  # smaller coordinates are errors of the semidefinite solver
 UNCONSTRAINED = "unconstrained_convex_minimization"
 
 

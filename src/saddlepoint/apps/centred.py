@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.compensated import Sum, two_sum
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.rounding import gamma
@@ -193,7 +193,7 @@ def _with_constant(sizes: Array, errors: Array, rows: int, constant: float | Non
 def _column_norms(D: Any) -> Array:
     """Bounds on the norms of the columns, up to the factor UP; they hold even if squares underflow."""
     units = abs(D).max(axis=0)
-    units = np.asarray(units.toarray() if issparse(units) else units).ravel()
+    units = dense(units).ravel()
     units = np.where(units > 0.0, units, 1.0)
     if issparse(D):
         scaled = csc_array(D)

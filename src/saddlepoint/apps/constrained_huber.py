@@ -272,9 +272,8 @@ class Objective(Smooth):
         self.loss = Loss(as_coupling(self.X, "X"), self.t, delta, intercept)
         self.size_X = norm(np.ravel(self.X.data if issparse(X) else self.X)) / math.sqrt(rows)
         self.size_t = norm(self.t) / math.sqrt(rows)
-        self.spread = (
-            float(np.median(np.abs(self.t))) or self.size_t or 1.0
-        )  # typical size of the targets, not affected by outliers
+        # A typical size of the targets, which outliers do not change.
+        self.spread = float(np.median(np.abs(self.t))) or self.size_t or 1.0
         self.spectrum = self._spectrum()
         top = (
             self.loss.D.estimated_norm().upper ** 2 / rows
@@ -377,9 +376,8 @@ def _whitened(g: Objective) -> tuple[Array, Smooth]:
     assert g.spectrum is not None
     values, vectors = g.spectrum
     T = (vectors / np.sqrt(g.mu + values)) @ vectors.T
-    B = g.X @ T - (
-        g.means @ T if issparse(g.X) else 0.0
-    )  # products with D T, formed once, do not amplify rounding errors by T
+    # D T is formed once: products with D and T one after the other would amplify rounding errors by T.
+    B = g.X @ T - (g.means @ T if issparse(g.X) else 0.0)
     loss, P = g.loss._replace(D=as_coupling(B)), g.mu * (T @ T)
     slack = 1e-9 + ROUNDING * T.shape[0] * g.L / g.mu  # error of T that the errors of the eigenvalues cause
     return T, Smooth(

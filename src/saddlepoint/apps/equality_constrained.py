@@ -23,7 +23,7 @@ from scipy.linalg import qr, solve_triangular
 from scipy.sparse import issparse
 
 from saddlepoint.apps.proximal import proximal_point
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.definite import largest_eigenvalue_bound, smallest_singular_value
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_vector, positive
@@ -115,11 +115,11 @@ class EqualityConstrained:
                 f"A has {self.b.size} rows and {self.problem.shape[0]} columns, which is too large to prove a bound of "
                 "its smallest singular value; give one that you know with sigma="
             )
-        dense = M.toarray() if issparse(M) else M
-        sigma = smallest_singular_value(dense) if dense.shape[0] <= dense.shape[1] else 0.0
+        M = dense(M)
+        sigma = smallest_singular_value(M) if M.shape[0] <= M.shape[1] else 0.0
         if sigma == 0.0:
             raise ProblemError(
-                f"the {dense.shape[0]} rows of A are not proven to be independent; leave out equations that follow "
+                f"the {M.shape[0]} rows of A are not proven to be independent; leave out equations that follow "
                 "from the others"
             )
         return sigma
@@ -191,7 +191,7 @@ class EqualityConstrained:
     @cached_property
     def _factors(self) -> tuple[Array, Array, Array, Array]:
         """Q and R with A' = Q R, an orthonormal basis Z of the null space of A, and A as a dense matrix."""
-        M = self._matrix.toarray() if issparse(self._matrix) else self._matrix
+        M = dense(self._matrix)
         full, R = qr(M.T)
         m = M.shape[0]
         return full[:, :m], R[:m], full[:, m:], M
@@ -238,5 +238,5 @@ def _proven_smoothness(g: Smooth, n: int) -> tuple[float, tuple[str, ...]]:
         if n <= PROVEN:
             H: Any = g.hessian(np.zeros(n)) if g.hessian is not None else None
             if H is not None:
-                return max(largest_eigenvalue_bound(H.toarray() if issparse(H) else np.asarray(H)), g.mu), ()
+                return max(largest_eigenvalue_bound(dense(H)), g.mu), ()
     return g.L, (f"The smoothness L of g is at most {g.L:.6g}.",)

@@ -27,7 +27,7 @@ from saddlepoint.apps.risk import RiskClassifier, classes_of
 from saddlepoint.apps.structure import Structure
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.rounding import gamma, nearest_power_of_two
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Quadratic
@@ -133,7 +133,7 @@ class FairClassifier(RiskClassifier):
         f = super()._problem(D, positives, n_features)
         N, q = D.shape[0], f.h.simple
         assert isinstance(q, L1Box)
-        scales = _powers_of_two(math.sqrt(N) * _root_mean_square(f.A.matrix()) / _lengths(a))
+        scales = nearest_power_of_two(math.sqrt(N) * _root_mean_square(f.A.matrix()) / _lengths(a))
         a, error, c = scales * a, scales * error, scales * c  # columns of A of a size that suits Newton's method
         most = UP * N / c  # the sum of the losses of the margin 0 is N
         joined = L1Box(
@@ -220,11 +220,6 @@ def _root_mean_square(A: Any) -> float:
     """The root mean square of the norms of the columns of A."""
     entries = A.data if issparse(A) else A
     return math.sqrt(float(np.sum(np.square(entries))) / A.shape[1]) or 1.0
-
-
-def _powers_of_two(numbers: Array) -> Array:
-    """The powers of two near the numbers: products with them are exact."""
-    return np.exp2(np.round(np.log2(numbers)))
 
 
 def _beside(A: Any, a: Array) -> Any:

@@ -21,16 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse import csr_array, hstack, issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from saddlepoint.apps.linear_model import CHECKS
+from saddlepoint.apps.linear_model import CHECKS, with_constant
 from saddlepoint.apps.risk import classes_of
 from saddlepoint.apps.structure import positive
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
@@ -65,17 +64,27 @@ class Group(NamedTuple):
 class _GroupDRO(BaseEstimator):  # type: ignore[misc]
     """Common parts of both estimators."""
 
-    l2: float
-    fit_intercept: bool
-    intercept_scaling: float
-    tol: float
-    max_seconds: float | None
     squared: bool
+
+    def __init__(
+        self,
+        l2: float = 1e-2,
+        *,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-5,
+        max_seconds: float | None = None,
+    ) -> None:
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.max_seconds = max_seconds
 
     def _fit(self, X: Any, t: Array, groups: Any, scale: float) -> None:
         groups = _as_groups(groups, X)
         self.groups_ = np.unique(groups)
-        D = self._with_constant(X)
+        D = with_constant(X, self.intercept_scaling) if self.fit_intercept else X
         parts = [self._group(D[groups == label], t[groups == label]) for label in self.groups_]
         size = as_coupling(D).norm
         goal = positive(self.tol, "tol") * scale * (math.sqrt(D.shape[0]) / size if size > 0.0 else 1.0)
@@ -92,12 +101,6 @@ class _GroupDRO(BaseEstimator):  # type: ignore[misc]
 
     def _group(self, D: Any, t: Array) -> Group:
         return Group(D, t, LeastSquares(D, t) if self.squared else Logistic(D, t))
-
-    def _with_constant(self, X: Any) -> Any:
-        if not self.fit_intercept:
-            return X
-        column = np.full((X.shape[0], 1), positive(self.intercept_scaling, "intercept_scaling"))
-        return hstack((X, csr_array(column)), format="csr") if issparse(X) else np.hstack((X, column))
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -140,21 +143,6 @@ class GroupDROClassifier(ClassifierMixin, _GroupDRO):  # type: ignore[misc]
     """
 
     squared = False
-
-    def __init__(
-        self,
-        l2: float = 1e-2,
-        *,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        tol: float = 1e-5,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_seconds = max_seconds
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> GroupDROClassifier:
         """Learn from samples X with labels y; ``groups`` has a label for each sample, and None is one group."""
@@ -214,21 +202,6 @@ class GroupDRORegressor(RegressorMixin, _GroupDRO):  # type: ignore[misc]
 
     squared = True
 
-    def __init__(
-        self,
-        l2: float = 1e-2,
-        *,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        tol: float = 1e-5,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_seconds = max_seconds
-
     def fit(self, X: Any, y: Any, groups: Any = None) -> GroupDRORegressor:
         """Learn from samples X with targets y; ``groups`` has a label for each sample, and None is one group."""
         X, y = validate_data(self, X, y, **CHECKS, y_numeric=True)
@@ -287,7 +260,7 @@ def _step(
         if weight > 0.0:
             assert part.risk.hessian is not None
             found = part.risk.hessian(w)
-            H += weight * (found.toarray() if issparse(found) else np.asarray(found))
+            H += weight * dense(found)
     on = q > 0.0
     centred = J[on] - J[on].mean(axis=0)
     H += sigma * (centred.T @ centred)

@@ -196,10 +196,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _with_constant(self, X: Any) -> Any:
         """X, and a column of ``intercept_scaling`` if there is to be an intercept."""
-        if not self.fit_intercept:
-            return X
-        column = np.full((X.shape[0], 1), positive(self.intercept_scaling, "intercept_scaling"))
-        return hstack((X, csr_array(column)), format="csr") if issparse(X) else np.hstack((X, column))
+        return with_constant(X, self.intercept_scaling) if self.fit_intercept else X
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -210,6 +207,12 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def with_constant(X: Any, intercept_scaling: float) -> Any:
+    """X with one more column, which is constant."""
+    column = np.full((X.shape[0], 1), positive(intercept_scaling, "intercept_scaling"))
+    return hstack((X, csr_array(column)), format="csr") if issparse(X) else np.hstack((X, column))
 
 
 def _sum(g: Smooth, term: Simple | None) -> Smooth:

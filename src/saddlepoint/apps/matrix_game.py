@@ -22,7 +22,7 @@ from scipy.sparse import issparse
 
 from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
 from saddlepoint.apps.simplex import Simplex
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_vector, positive
@@ -229,11 +229,11 @@ class MatrixGame:
 
     def _best_pure_row(self) -> Array:
         """The row whose worst payoff is the best."""
-        return self._rows.pure(int(np.argmax(_dense(self._centred.min(axis=1)))))
+        return self._rows.pure(int(np.argmax(_flat(self._centred.min(axis=1)))))
 
     def _best_pure_column(self) -> Array:
         """The column whose largest payoff is the smallest."""
-        return self._columns.pure(int(np.argmin(_dense(self._centred.max(axis=0)))))
+        return self._columns.pure(int(np.argmin(_flat(self._centred.max(axis=0)))))
 
     def _advice(self, goal: float) -> str:
         if goal <= 10.0 * self._rounding():
@@ -309,8 +309,8 @@ def _cost_at(cost: Smooth | None, v: Array) -> float:
     return 0.0 if cost is None else math.nan if cost.value is None else cost(v)
 
 
-def _dense(vector: Any) -> Array:
-    return np.asarray(vector.toarray() if issparse(vector) else vector).ravel()
+def _flat(vector: Any) -> Array:
+    return dense(vector).ravel()
 
 
 def _as_probabilities(value: Any, name: str, size: int) -> Array:

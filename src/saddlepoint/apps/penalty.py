@@ -11,10 +11,9 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.coupling.equilibration import ruiz
 from saddlepoint.parts.functions import Smooth
 from saddlepoint.parts.functions.affine import affine
-
-ROUNDS = 10  # iterations of the equilibration
 
 
 class Side:
@@ -31,7 +30,7 @@ class Side:
 
     def __init__(self, constraints: tuple[csr_array, Array], start: Array) -> None:
         E, e = constraints
-        self.d, self.w = equilibrated(E)
+        self.w, self.d = ruiz(abs(E))
         size = float(np.abs(self.w * e).max()) or 1.0
         self.d, self.w = self.d * size, self.w / size
         self.E = csr_array(diags_array(self.w) @ E @ diags_array(self.d))
@@ -101,15 +100,3 @@ class Penalised(Smooth):
             hessian=hessian if cost is None or cost.hessian else None,
             trusted=cost is None or cost.trusted,
         )
-
-
-def equilibrated(E: csr_array) -> tuple[Array, Array]:
-    """Weights d of the columns and w of the rows that bring the largest entry of each near 1 (Ruiz 2001)."""
-    w, d = np.ones(E.shape[0]), np.ones(E.shape[1])
-    size = abs(E)
-    for _ in range(ROUNDS):
-        current = diags_array(w) @ size @ diags_array(d)
-        for weights, axis in ((w, 1), (d, 0)):
-            largest = current.max(axis=axis).toarray()
-            weights /= np.sqrt(np.where(largest > 0.0, largest, 1.0))
-    return d, w

@@ -25,7 +25,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.linalg import inner
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple import Groups, L1Box
@@ -221,13 +221,13 @@ class PiecewiseLinear:
                 scaled = b / diagonal
                 if not B.shape[0]:
                     return scaled
-                K = _dense(B @ (B.T / diagonal[:, None] if not issparse(B) else B.T.multiply(1.0 / diagonal[:, None])))
+                K = dense(B @ (B.T / diagonal[:, None] if not issparse(B) else B.T.multiply(1.0 / diagonal[:, None])))
                 K[np.diag_indices(B.shape[0])] += 1.0 / sigma
                 return np.asarray(scaled - (B.T @ cho_solve(cho_factor(K), B @ scaled)) / diagonal)
-        H = sigma * _dense(B.T @ B)
+        H = sigma * dense(B.T @ B)
         if self.ridge is None:
             assert self.g.hessian is not None
-            H += _dense(self.g.hessian(x))
+            H += dense(self.g.hessian(x))
         H[np.diag_indices(n)] += diagonal
         return np.asarray(cho_solve(cho_factor(H), b))
 
@@ -256,8 +256,8 @@ class PiecewiseLinear:
         size = F.size + (S.size if self.ridge is None else 0)
         if not 0 < F.size <= S.size or size > DENSE:
             return x, y
-        B = _dense(self.rows[F])[:, S]
-        H = _dense(self.g.hessian(x))[np.ix_(S, S)] if self.ridge is None and self.g.hessian is not None else None
+        B = dense(self.rows[F])[:, S]
+        H = dense(self.g.hessian(x))[np.ix_(S, S)] if self.ridge is None and self.g.hessian is not None else None
         new_x, new_y = x.copy(), y.copy()
         for _ in range(2):
             slope, r = self.g.grad(new_x) + new_y @ self.rows, self.c + self.rows @ new_x
@@ -306,7 +306,7 @@ class SmoothNorms:
 
     def hessian(self, x: Array) -> Array:
         """The Hessian at x: weight/|x_G| (I - u u') for each group with the direction u is added."""
-        H, factors = _dense(self.smooth_hessian(x)), self._factors(x)
+        H, factors = dense(self.smooth_hessian(x)), self._factors(x)
         spread = np.broadcast_to(self.p.partition.spread(factors, x), x.shape)
         sizes = self.p.partition.norms(x)
         u = self.p.partition.scaled(x, 1.0 / np.where(sizes > 0.0, sizes, 1.0))
@@ -342,7 +342,3 @@ def _mean_square(rows: Any) -> float:
     """The mean square of the lengths of the rows."""
     data = rows.data if issparse(rows) else rows.reshape(-1)
     return float(inner(data, data)) / int(rows.shape[0])
-
-
-def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float64)

@@ -47,7 +47,7 @@ from saddlepoint.apps.transitions import (
     scaled_rows,
     transition_table,
 )
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.validation import as_vector
@@ -328,10 +328,10 @@ class PolicyEvaluation:
         """
         if issparse(self.M) and self.d > dense_up_to:
             return self._sparse_closed_form()
-        M = _dense(self.M)
+        M = dense(self.M)
         if self.ridge == 0.0:
             return _solved(M, self.b, "gen")
-        CiM = linalg.cho_solve(linalg.cho_factor(_dense(self.C)), M)
+        CiM = linalg.cho_solve(linalg.cho_factor(dense(self.C)), M)
         return _solved(M.T @ CiM + self.ridge * np.eye(self.d), CiM.T @ self.b, "pos")
 
     def _sparse_closed_form(self) -> Array:
@@ -383,10 +383,6 @@ class PolicyEvaluation:
             f"the {self.d} features are linearly dependent on the transitions given, or so nearly that rounding hides "
             f"it; {advice}"
         )
-
-
-def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if issparse(matrix) else matrix)
 
 
 def _solved(matrix: Array, right: Array, kind: str) -> Array:

@@ -12,12 +12,12 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, diags_array, eye_array, hstack
 from scipy.sparse.linalg import lsqr
 
-from saddlepoint.apps.penalty import equilibrated
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import InfeasibleError, ProblemError
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.coupling.equilibration import ruiz
 from saddlepoint.theory.exploitability import MARGIN, SMALLEST, UNIT
 
 FEASIBLE = 1e-9  # violation of E v = e, relative to e, up to which the equations count as satisfied
@@ -160,7 +160,8 @@ class Polytope:
 
     @cached_property
     def _scales(self) -> tuple[Array, Array]:
-        return equilibrated(self.constraints[0])
+        rows, columns = ruiz(abs(self.constraints[0]))
+        return columns, rows
 
     def rounding(self, vector: Array) -> Array:
         """Zeros: the vector stands for itself, and ``violation`` says how far it is from satisfying the equations."""

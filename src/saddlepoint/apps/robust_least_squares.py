@@ -32,14 +32,13 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from saddlepoint.apps.centred import centred, uncentred
 from saddlepoint.apps.forming import EPS, UP
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
@@ -164,7 +163,7 @@ class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if X.shape[0] != rows:
             raise ProblemError(f"X has {X.shape[0]} samples; expected the {rows} samples of the fit")
         lengths = float(self.radius) * math.sqrt(rows) * self.adversary_
-        return np.asarray((X.toarray() if issparse(X) else X) + np.outer(lengths, _direction(self.coef_)))
+        return np.asarray(dense(X) + np.outer(lengths, _direction(self.coef_)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,9 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.parts.simple import Simple
@@ -102,7 +101,7 @@ def newton(g: Smooth, p: Simple, w: Array, goal: float) -> Array:
             break
         S = np.flatnonzero((w != 0.0) | (residual != 0.0))
         H = g.hessian(w)
-        H = (H.toarray() if issparse(H) else np.asarray(H))[np.ix_(S, S)]
+        H = dense(H)[np.ix_(S, S)]
         step = np.zeros_like(w)
         step[S] = np.linalg.solve(H, -residual[S])
         side = np.where(w != 0.0, np.sign(w), -np.sign(residual))

@@ -372,6 +372,11 @@ def to_host(array: Any) -> Array:
     return np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array)
 
 
+def dense(matrix: Any) -> Array:
+    """A matrix or a vector as a NumPy array; SciPy's sparse arrays are written out."""
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+
+
 def numbers_on_host(few: Any) -> Array:
     """A few numbers as a NumPy array: read together, or one by one where the library lets no array go to the host."""
     try:

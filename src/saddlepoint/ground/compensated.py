@@ -25,6 +25,7 @@ TERMS = 1024  # most terms of one sum of products of slices in a dense matrix; l
 TILE = 1 << 17  # entries of a dense matrix that are split at a time, so that their slices fit the cache
 DEVICE_TILE = 1 << 24  # the same on a GPU
 REST = 2.0**-54  # most that may be left out of a sum, in units of the largest product of two entries
+SPLIT = 2.0**27 + 1.0  # multiplying by it separates the upper half of the bits of a float64 number
 EPS = 2.0**-52  # spacing of the float64 numbers from 1 on
 UP = 1.0 + 2.0**-20  # exceeds the relative rounding of the bounds themselves
 EXPONENT = 1000  # largest exponent of the powers of two by which numbers are scaled
@@ -43,6 +44,13 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
+
+
+def halves(a: Any) -> tuple[Any, Any]:
+    """Numbers with at most 26 bits whose sum is a (Veltkamp), unless they overflow; their products are exact."""
+    scaled = SPLIT * a
+    high = scaled - (scaled - a)
+    return high, a - high
 
 
 def added(a: Array, b: Array) -> Array:

@@ -375,9 +375,8 @@ def _cholesky_weights(given: Symmetric, s: float) -> Array:
     n = given.S.shape[0]
     i = np.arange(1.0, n + 1.0)
     roundings = 0.5 * i * (i + 1.0) + i * (n - i) + n
-    growth = (
-        1.05 * UNIT * roundings if n < 1e10 else math.inf
-    )  # 1.05 exceeds 1/(1 - gamma_{n+1})^2 and all rounding here
+    # The factor 1.05 exceeds 1/(1 - gamma_{n+1})^2 and all rounding here.
+    growth = 1.05 * UNIT * roundings if n < 1e10 else math.inf
     return np.asarray(growth * (np.maximum(given.diagonal, 0.0) + max(-s, 0.0)) + 1.05 * given.error + n * TINY)
 
 

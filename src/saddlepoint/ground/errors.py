@@ -75,3 +75,8 @@ class AssumptionError(RuntimeError):
 
 class NotFinite(Exception):  # noqa: N818
     """A gradient holds NaN or infinity."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the message of an error, or the name of its class if it has none."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -11,6 +11,7 @@ Reference: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edi
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,11 @@ def ones_like(x: Array) -> Array:
     if namespace(x).__name__ == "sharded":
         return space_of(x).full(x.shape[0], 1.0)
     return 0.0 * x + 1.0
+
+
+def nearest_power_of_two(numbers: Any) -> Any:
+    """The powers of two that are nearest to positive numbers on a logarithmic scale: products with them are exact."""
+    return np.exp2(np.round(np.log2(numbers)))
 
 
 def is_power_of_two(number: float) -> bool:

@@ -221,9 +221,8 @@ class Audit:
         except Unexaminable:
             return UNEXAMINED
         self.meter.note(oracle, local.calls)
-        check = GradientCheck(
-            name, f.mu, f.L, grad, self.meter.note, stated_error(f)
-        )  # which knows nothing of noise elsewhere
+        # A new check, without the noise that the run has found at other points.
+        check = GradientCheck(name, f.mu, f.L, grad, self.meter.note, stated_error(f))
         flat = self.noise.plateau(name, x, p, noise)
         check.noise = quiet = max(NOISE * noise.total, flat)
         check.refuse_skew(x, p, length, noise.total, local)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Array, concat, namespace, space_of, to_host
+from saddlepoint.ground.arrays import Array, concat, dense, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.simple.base import Simple, Support
@@ -135,7 +135,7 @@ class Face:
         """The matrix in the bases of this subspace (rows) and of the other one (columns)."""
         if issparse(M) and not (self.mirrors or other.mirrors):
             return M.tocsr()[self.places][:, other.places]
-        M = M.toarray() if issparse(M) else M
+        M = dense(M)
         return other.onto(self.onto(M).T).T
 
 

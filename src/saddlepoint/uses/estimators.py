@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, issparse
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.definite import UNIT, IndefiniteError, TooLargeError, eigenvalue_ends
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
@@ -203,7 +203,7 @@ def _logistic_with_intercept(e: Any, X: Any, s: Array, w: Array, b: float) -> Ce
 def _dense_hessian(g: Smooth, v: Array) -> Array:
     assert g.hessian is not None
     H = g.hessian(v)
-    return np.asarray(H.toarray() if issparse(H) else H)
+    return dense(H)
 
 
 def _bound_at(g: Smooth, v: Array, H: Array, terms: int, radius: float) -> float:

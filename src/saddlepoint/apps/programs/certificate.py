@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import csr_array, vstack
 
 from saddlepoint.apps.programs.data import Data
 from saddlepoint.apps.programs.implied_bounds import implied_bounds
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.enclosure import LARGEST, solution_enclosure
 from saddlepoint.ground.intervals import Interval, exactly, minus, plus, product, times, total
 
@@ -147,7 +147,7 @@ def _corrected(data: Data, x: Array, y: Array, box: Interval) -> Lower:
         return Lower(-math.inf, f"{at.size} variables have no bounds, and their reduced costs cannot be told from zero")
     M = data.At[at]
     if data.P is not None:  # the point c may be moved as well
-        M = np.hstack([_dense(M), _dense(data.P[at])])
+        M = np.hstack([dense(M), dense(data.P[at])])
         room = np.append(room, 1.0 + np.abs(x))
     moved = _correction(M, minus(exactly(np.zeros(at.size)), r.take(wrong)), room)
     if moved is None:
@@ -155,10 +155,6 @@ def _corrected(data: Data, x: Array, y: Array, box: Interval) -> Lower:
     m = y.size
     c = exactly(x) if data.P is None else _moved(x, moved.take(slice(m, None)))
     return _lower(data, c, _moved(y, moved.take(slice(m))), box, wrong)
-
-
-def _dense(M: Any) -> Array:
-    return M.toarray() if issparse(M) else np.asarray(M)
 
 
 def _moved(v: Array, by: Interval) -> Interval:
@@ -172,20 +168,20 @@ def _correction(M: Any, b: Interval, room: Array) -> Interval | None:
 
     As many columns as rows are chosen; those with much room come first.
     """
-    dense = _dense(M)
-    if dense.shape[0] > min(LARGEST, dense.shape[1]):
+    M = dense(M)
+    if M.shape[0] > min(LARGEST, M.shape[1]):
         return None
     with np.errstate(all="ignore"):
-        weighed = dense * np.minimum(room, ROOM * float(np.max(room[np.isfinite(room)], initial=1.0)))
+        weighed = M * np.minimum(room, ROOM * float(np.max(room[np.isfinite(room)], initial=1.0)))
     if not np.isfinite(weighed).all():
         return None
-    k = dense.shape[0]
+    k = M.shape[0]
     _, order = qr(weighed, mode="r", pivoting=True)
     columns = order[:k]
-    found = solution_enclosure(np.ascontiguousarray(dense[:, columns]), b)
+    found = solution_enclosure(np.ascontiguousarray(M[:, columns]), b)
     if found is None:
         return None
-    z = Interval(np.zeros(dense.shape[1]), np.zeros(dense.shape[1]))
+    z = Interval(np.zeros(M.shape[1]), np.zeros(M.shape[1]))
     z.lo[columns], z.hi[columns] = found.lo, found.hi
     return z
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import diags_array, issparse
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.definite import IndefiniteError, TooLargeError, eigenvalue_ends
 from saddlepoint.ground.errors import ProblemError
 
@@ -52,8 +52,7 @@ def curvature(P: Any) -> Array:
         raise _not_convex(f"it has an eigenvalue of about {error.found:.3g}, scaled to a diagonal of 1") from None
     except TooLargeError:
         low = -math.inf
-    dense = S.toarray() if issparse(S) else S
-    if -math.inf < low < 0.0 and used.size <= EXACT and _semidefinite(dense):
+    if -math.inf < low < 0.0 and used.size <= EXACT and _semidefinite(dense(S)):
         low = 0.0
     found = np.zeros(diagonal.size)
     with np.errstate(all="ignore"):

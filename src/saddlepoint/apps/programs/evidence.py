@@ -11,11 +11,8 @@ from saddlepoint.apps.programs.data import Data
 from saddlepoint.apps.programs.exact import Exact, is_small
 from saddlepoint.ground.arrays import Array
 
-NEAR = (
-    1e-10,
-    1e-8,
-    1e-6,
-)  # distances to ends, relative to sizes, that are tried where a point satisfies no row exactly
+# Rows and variables that are so close to an end, relative to their sizes, are moved to it; tried in this order.
+NEAR = (1e-10, 1e-8, 1e-6)
 
 
 class Evidence:

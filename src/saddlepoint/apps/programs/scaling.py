@@ -11,7 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
 from saddlepoint.apps.programs.data import Data
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
+from saddlepoint.ground.rounding import nearest_power_of_two
 
 ROUNDS = 10  # rounds of scaling
 LIMIT = 1e8  # largest ratio of a factor and its inverse to 1
@@ -45,11 +46,11 @@ def scaled(data: Data) -> Scaled:
         if P is not None:
             in_columns = np.maximum(in_columns, _largest(P, columns, columns)[1])
         rows, columns = rows / _root(in_rows), columns / _root(in_columns)
-    rows, columns = _power(np.clip(rows, 1 / LIMIT, LIMIT)), _power(np.clip(columns, 1 / LIMIT, LIMIT))
+    rows, columns = (nearest_power_of_two(np.clip(v, 1 / LIMIT, LIMIT)) for v in (rows, columns))
     unit = _unit(data, rows, columns)
     rows, columns = rows / unit, columns * unit
     size = float(np.max(np.abs(data.q * columns), initial=0.0))
-    factor = float(_power(np.clip(1.0 / size if size > 0.0 else 1.0, 1 / LIMIT, LIMIT)))
+    factor = float(nearest_power_of_two(np.clip(1.0 / size if size > 0.0 else 1.0, 1 / LIMIT, LIMIT)))
     ends = (data.lower * rows, data.upper * rows, data.x_lower / columns, data.x_upper / columns)
     P = None if data.P is None else _times(factor * columns, data.P, columns)
     return Scaled(Data(P, factor * columns * data.q, _times(rows, data.A, columns), *ends), columns, rows, factor)
@@ -60,7 +61,7 @@ def _unit(data: Data, rows: Array, columns: Array) -> float:
     with np.errstate(all="ignore"):
         ends = np.concatenate([data.lower * rows, data.upper * rows, data.x_lower / columns, data.x_upper / columns])
     sizes = np.abs(ends[np.isfinite(ends) & (ends != 0.0)])
-    return float(_power(np.clip(np.median(sizes), 1.0 / LIMIT, LIMIT))) if sizes.size else 1.0
+    return float(nearest_power_of_two(np.clip(np.median(sizes), 1.0 / LIMIT, LIMIT))) if sizes.size else 1.0
 
 
 def _largest(M: Any, rows: Array, columns: Array) -> tuple[Array, Array]:
@@ -68,7 +69,7 @@ def _largest(M: Any, rows: Array, columns: Array) -> tuple[Array, Array]:
         return np.zeros(M.shape[0]), np.zeros(M.shape[1])
     S = _times(rows, M, columns)
     ends = (S.max(axis=1), S.max(axis=0))
-    in_rows, in_columns = (np.asarray(v.toarray() if issparse(v) else v).ravel() for v in ends)
+    in_rows, in_columns = (dense(v).ravel() for v in ends)
     return in_rows, in_columns
 
 
@@ -80,7 +81,3 @@ def _times(rows: Array, M: Any, columns: Array) -> Any:
 
 def _root(v: Array) -> Array:
     return np.sqrt(np.where(v > 0.0, v, 1.0))
-
-
-def _power(v: Any) -> Any:
-    return np.exp2(np.round(np.log2(v)))

@@ -12,6 +12,7 @@ Pock and A. Chambolle, Diagonal preconditioning for first order primal-dual algo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,13 +54,30 @@ def equilibrated(matrix: Any, same_rows: bool = False, same_columns: bool = Fals
         same_rows, same_columns: whether all rows, or all columns, are to have one scale.
     """
     size = abs(csr_array(matrix)) if issparse(matrix) else namespace(matrix).abs(matrix)
-    r, c = np.ones(matrix.shape[0]), np.ones(matrix.shape[1])
+    scales = Scales(np.ones(matrix.shape[0]), np.ones(matrix.shape[1]))
     for k in range(ROUNDS + 1):
-        scaled, measure = _scaled(size, r, c), _sums if k == ROUNDS else _largest
-        rows, columns = measure(scaled, 1), measure(scaled, 0)
-        r = r if same_rows else r / np.sqrt(np.where(rows > 0.0, rows, 1.0))
-        c = c if same_columns else c / np.sqrt(np.where(columns > 0.0, columns, 1.0))
-    return Scales(_rounded(r), _rounded(c))
+        rows, columns = _step(size, scales, _sums if k == ROUNDS else _largest)
+        scales = Scales(scales.rows if same_rows else rows, scales.columns if same_columns else columns)
+    return Scales(_rounded(scales.rows), _rounded(scales.columns))
+
+
+def ruiz(size: Any) -> Scales:
+    """Scales that bring the largest entry of every row and column near 1, by Ruiz' iteration alone, without rounding.
+
+    Args:
+        size: the absolute values of the entries, as an array or a sparse array.
+    """
+    scales = Scales(np.ones(size.shape[0]), np.ones(size.shape[1]))
+    for _ in range(ROUNDS):
+        scales = _step(size, scales, _largest)
+    return scales
+
+
+def _step(size: Any, scales: Scales, measure: Callable[[Any, int], Array]) -> Scales:
+    """The scales divided by the roots of what is measured of the scaled rows and columns."""
+    scaled = _scaled(size, *scales)
+    rows, columns = (np.sqrt(np.where(v > 0.0, v, 1.0)) for v in (measure(scaled, 1), measure(scaled, 0)))
+    return Scales(scales.rows / rows, scales.columns / columns)
 
 
 def _rounded(scales: Array) -> Array:

@@ -20,9 +20,7 @@ from saddlepoint.parts.coupling.dense import uses_kernels
 # When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
 FUSE_ENTRIES = 1 << 20  # least number of entries; for fewer, loading Numba would take longer than it saves
 STRETCH = 1 << 16  # number of consecutive entries whose columns are compared
-FUSE_WINDOW = (
-    1 << 18
-)  # most columns that these may span on average, so that their parts of y and A' x stay in the cache
+FUSE_WINDOW = 1 << 18  # most columns that they span on average; then their parts of y and A' x stay in the cache
 SHORT_ROW = 6  # mean entries of a row up to which rows are handled one by one
 SAFE = 1e-10, 1e150  # largest entries between which squares of entries lose no more than `_lost` says
 SHORT_NEAR_ROW, NEAR = 16, 1 << 15  # the same, if the entries of a stretch span at most NEAR columns

@@ -303,10 +303,9 @@ def _plan(
 ) -> Plan | None:
     """A plan for an m x n matrix with entries of ``size`` bytes, or None if one pass is not possible."""
     if by_rows:
-        most_independent = _floor_power_of_two(REGISTERS // (3 * sum_size))  # a row, y and the sum
-        most_cooperative = _floor_power_of_two(
-            REGISTERS // (2 * (size + sum_size) + 2 * sum_size)
-        )  # two rows, the two before, y, the sum
+        # In registers are a row, y and the sum; with teams, two rows, the two before, y and the sum.
+        most_independent = _floor_power_of_two(REGISTERS // (3 * sum_size))
+        most_cooperative = _floor_power_of_two(REGISTERS // (2 * (size + sum_size) + 2 * sum_size))
     else:
         most_independent, most_cooperative = 2 * BY_COLUMNS, BY_COLUMNS
     waits = kind == "through" and n > most_independent

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, eps_of, namespace, space_of
-from saddlepoint.ground.compensated import EPS, Accumulator, Sum
+from saddlepoint.ground.compensated import EPS, Accumulator, Sum, halves
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.accuracy import Careful, SumRounding
@@ -19,8 +19,6 @@ from saddlepoint.parts.functions.products import absolute
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
-
-SPLIT = 2.0**27 + 1.0  # multiplying by it splits a float64 number into two halves of 26 bits
 
 
 def widened(x: Array) -> Array | None:
@@ -49,15 +47,9 @@ def total(*parts: Sum | None) -> Sum:
 def two_product(a: Array, b: Any) -> Sum:
     """The product a b of vectors, or of a vector and a number: exact unless it underflows."""
     p = a * b
-    (ah, al), (bh, bl) = _halves(a), _halves(b)
+    (ah, al), (bh, bl) = halves(a), halves(b)
     low = ((ah * bh - p) + ah * bl + al * bh) + al * bl
     return Sum(p, low, (1.0 + abs(b)) * underflow(a, 8))
-
-
-def _halves(a: Any) -> tuple[Any, Any]:
-    c = SPLIT * a
-    high = c - (c - a)
-    return high, a - high
 
 
 def times(s: Sum, factor: Any, rest: Any = 0.0) -> Sum:

@@ -173,10 +173,8 @@ STEPS: dict[str, Callable[..., Array]] = {
     "over": lambda store, _, a, number: store[a] / number,
     "times": lambda store, _, a, b: store[a] * store[b],
     "abs": lambda store, _, a: np.abs(store[a]),
-    "careful_mul": lambda store, given, y: np.stack(
-        store[MATRIX].careful_mul(given[y])
-    ),  # rows hi, lo and error of A y
-    "row": lambda store, _, a, k: store[a][k],  # one of them
+    "careful_mul": lambda store, given, y: np.stack(store[MATRIX].careful_mul(given[y])),  # rows hi, lo, error of A y
+    "row": lambda store, _, a, k: store[a][k],
     "isfinite": lambda store, _, a: np.isfinite(store[a]).astype(store[a].dtype),
     "cast": lambda store, _, a, dtype: store[a].astype(dtype),
 }

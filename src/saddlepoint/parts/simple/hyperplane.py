@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, concat, eps_of, namespace, to_host
+from saddlepoint.ground.compensated import halves
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.validation import as_number, as_vector, fixed
@@ -20,7 +21,6 @@ from saddlepoint.parts.simple.base import Pairing, Structured
 from saddlepoint.parts.simple.bounds import EPS, norm_bound, raised, sum_error, wide
 from saddlepoint.parts.simple.data import Coordinates
 
-SPLIT = 2.0**27 + 1.0  # a product with it separates the upper half of the digits of a float64 number
 TINY = 1e-280  # products below it may lose digits by underflow
 PARALLEL = 64.0  # a vector counts as a multiple of the normal if it is one up to this many roundings of its entries
 
@@ -126,13 +126,7 @@ class Hyperplane(Structured):
 def exact_products(a: Array, b: Array) -> tuple[Array, Array]:
     """Vectors whose sum has the entries a_i b_i exactly, unless they overflow or underflow, by Dekker and Veltkamp."""
     product = a * b
-    a_high, a_low = _halves(a)
-    b_high, b_low = _halves(b)
+    a_high, a_low = halves(a)
+    b_high, b_low = halves(b)
     low = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
     return product, low
-
-
-def _halves(a: Array) -> tuple[Array, Array]:
-    scaled = SPLIT * a
-    high = scaled - (scaled - a)
-    return high, a - high

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError, first_line
 from saddlepoint.ground.validation import did_you_mean, short_repr
 from saddlepoint.problems.files.matrix_market import read_matrix_market
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, file_size
@@ -110,7 +110,7 @@ def _read_npy(file: IO[bytes], size: int, what: str, memory: Memory) -> Array:
     try:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     except ValueError as error:  # the array has too many dimensions
-        raise ProblemError(f"{what} is not a valid .npy file: {one_line(error)}") from None
+        raise ProblemError(f"{what} is not a valid .npy file: {first_line(error)}") from None
 
 
 def _mapped_npy(file: IO[bytes], size: int, path: Path) -> Array:
@@ -142,7 +142,7 @@ def npy_header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], np.dtype[An
     except (OSError, ProblemError):
         raise
     except Exception as error:  # NumPy's parser raises many kinds of errors on damaged headers
-        raise ProblemError(f"{what} is not a valid .npy file: {one_line(error)}") from None
+        raise ProblemError(f"{what} is not a valid .npy file: {first_line(error)}") from None
     return shape, dtype, by_columns
 
 
@@ -164,7 +164,7 @@ def _read_npz(path: Path, part: str | None, memory: Memory) -> Any:
     except (OSError, ProblemError):
         raise
     except Exception as error:  # zipfile and zlib raise many kinds of errors on damaged files
-        raise ProblemError(f"{path} is not a valid .npz file, or damaged: {one_line(error)}") from None
+        raise ProblemError(f"{path} is not a valid .npz file, or damaged: {first_line(error)}") from None
 
 
 class Members:
@@ -248,8 +248,3 @@ def _read_libsvm(path: Path, part: str | None, memory: Memory) -> Any:
     width = max(columns, default=0) + 1
     memory.take(8 * width, f"{path} with {width} features")
     return csr_array((np.array(values), np.array(columns), np.array(rows)), shape=(len(labels), width))
-
-
-def one_line(error: BaseException) -> str:
-    """The first line of the message of an error, or the name of its class."""
-    return (str(error).splitlines() or [type(error).__name__])[0]

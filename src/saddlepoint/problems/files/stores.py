@@ -17,12 +17,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError, first_line
 from saddlepoint.ground.validation import did_you_mean, short_repr
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.streamed import MEMORY_LIMIT, Block, RawStore, Store, streamed, streamed_map
 from saddlepoint.parts.coupling.streamed.store import Read, State, check_dtype, check_shape
-from saddlepoint.problems.files.arrays import HEADER, Cautious, npy_header, one_line, split_reference
+from saddlepoint.problems.files.arrays import HEADER, Cautious, npy_header, split_reference
 from saddlepoint.problems.files.matrix_market import matrix_market_bytes, matrix_market_header, read_matrix_market
 from saddlepoint.problems.files.reading import Memory, as_path, file_size
 from saddlepoint.problems.files.special import check_folder, check_sources
@@ -210,7 +210,7 @@ def _zarr(path: Path, part: str | None) -> Store:
     except ProblemError:
         raise
     except Exception as error:
-        raise ProblemError(f"{path}{f':{part}' if part else ''} is not a Zarr array: {one_line(error)}") from None
+        raise ProblemError(f"{path}{f':{part}' if part else ''} is not a Zarr array: {first_line(error)}") from None
 
 
 class HDF5Store(ArrayStore):
@@ -250,7 +250,7 @@ def _hdf5_file(path: Path) -> Any:
     try:
         return h5py.File(path, "r")
     except Exception as error:
-        raise ProblemError(f"{path} is not an HDF5 file that can be read: {one_line(error)}") from None
+        raise ProblemError(f"{path} is not an HDF5 file that can be read: {first_line(error)}") from None
 
 
 def _hdf5(path: Path, part: str | None) -> Store:
@@ -319,7 +319,7 @@ class ParquetStore(Store):
         try:
             return parquet.ParquetFile(self.path)
         except Exception as error:
-            raise ProblemError(f"{self.path} is not a Parquet file that can be read: {one_line(error)}") from None
+            raise ProblemError(f"{self.path} is not a Parquet file that can be read: {first_line(error)}") from None
 
     def blocks(self, size: int) -> list[Block]:
         """Blocks of groups of rows that take about ``size`` bytes to read; one block for a file with entries."""
@@ -491,4 +491,4 @@ def _check_gaps(folder: Path, there: dict[int, str], like: re.Match[str]) -> Non
 
 
 def _unreadable(name: str, block: Block, error: BaseException) -> ProblemError:
-    return ProblemError(f"rows {block.first} to {block.last - 1} of {name} cannot be read: {one_line(error)}")
+    return ProblemError(f"rows {block.first} to {block.last - 1} of {name} cannot be read: {first_line(error)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array, is_array
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError, first_line
 from saddlepoint.ground.states import arrays
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.saddle import Saddle
@@ -214,8 +214,4 @@ class RunFile(Checkpointer):
 def _refusal(path: Path, complaint: str, error: Exception) -> ProblemError:
     """The error that names the file, for anything that went wrong with its content."""
     named = isinstance(error, ProblemError) and str(path) in str(error)
-    return ProblemError(str(error) if named else f"{path} {complaint}: {_first_line(error)}")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return ProblemError(str(error) if named else f"{path} {complaint}: {first_line(error)}")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.simple.ball import Ball
 from saddlepoint.parts.simple.base import Simple
@@ -203,7 +203,7 @@ def _take_simplex(draft: Lifted, condition: Constraint) -> bool:
     (v, M) = next(iter(e.maps.items()))
     if not isinstance(M, np.ndarray) and not issparse(M):
         return False
-    row = np.asarray(M.toarray() if issparse(M) else M).ravel()
+    row = dense(M).ravel()
     old = draft.within[v]
     if row[0] == 0.0 or (row != row[0]).any() or not isinstance(old, L1Box):
         return False

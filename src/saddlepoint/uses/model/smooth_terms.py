@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, issparse
 from scipy.sparse.linalg import LinearOperator
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.definite import ALL_EIGENVALUES, UNIT, IndefiniteError, TooLargeError, eigenvalue_ends
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import gamma
@@ -143,7 +143,7 @@ def joined(e: Affine, variables: Sequence[Variable]) -> Any:
         return parts[0]
     if all(issparse(part) for part in parts):
         return csr_array(hstack(parts))
-    return np.hstack([part.toarray() if issparse(part) else part for part in parts])
+    return np.hstack([dense(part) for part in parts])
 
 
 def _joint_curvature(terms: Sequence[Term], variables: Sequence[Variable]) -> float:

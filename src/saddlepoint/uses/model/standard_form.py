@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling import as_coupling
@@ -209,7 +209,7 @@ def _joined(blocks: dict[tuple[Variable, Variable], Any], of_x: Side, of_y: Side
     if m * n <= SMALL or count > FULL * m * n:
         A = np.zeros((m, n))
         for rows, columns, M in places:
-            A[rows, columns] += M.toarray() if issparse(M) else M
+            A[rows, columns] += dense(M)
         return A
     i, j, entries = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for rows, columns, M in places:

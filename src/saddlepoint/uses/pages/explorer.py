@@ -87,9 +87,8 @@ COSTS = (
     Control("h", "∇h", "a gradient of h", 1.0, 1e-2, 1e4, 1e-9, 1e9),
     Control("A", "A y, A′x", "a product with A or A′", 1.0, 1e-2, 1e4, 1e-9, 1e9),
 )
-COUPLING = Control(
-    "c", "c", "|A|/√(μ_x μ_y)", 0.0, 0.0, 0.0, 0.0, EXTREME
-)  # a field without a slider: |A| in other units
+# A field without a slider: |A| in other units.
+COUPLING = Control("c", "c", "|A|/√(μ_x μ_y)", 0.0, 0.0, 0.0, 0.0, EXTREME)
 
 REGIMES = {
     "weak": "Wang and Li's bound and Catalyst-AIPFB's are the paper's smallest",

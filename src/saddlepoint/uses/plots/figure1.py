@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
 BLACK, GREY = "#000000", "#6f6f6f"
 BOUND_DASHES: tuple[Any, ...] = ("--", "-.", (0, (1, 1.2)))  # styles of the lines of bounds
-LINES: tuple[Any, ...] = (
-    "-",
-    (0, (4, 1.5)),
-    (0, (4, 1, 1, 1)),
-)  # styles of the lines of methods; the next one is used when all colours have been used
+# The styles of the lines of methods; the next one is used when all colours have been used.
+LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (4, 1, 1, 1)))
 GAP = 0.04  # least distance between two labels, as a share of the height of the axis
 
 
