@@ -211,6 +211,15 @@ def test_derivatives_on_the_proven_support(name):
         assert not moved.x[result.support_x == sp.Support.ZERO].any()
 
 
+def test_a_vector_that_is_orthogonal_to_the_face():
+    rng, D, _, labels, _, A = data(8)
+    result = sp.solve(sp.Saddle(sp.Logistic(D, labels, 0.3) + sp.Simplex(), sp.Quadratic(1.0), A), tol=1e-9)
+    u = result.vjp(np.ones(7))  # the sum of x is 1, whatever the data are
+    assert u.run is None
+    assert u.bound < 1e-12
+    assert result.vjp(rng.standard_normal(7)).run is not None
+
+
 def test_undecided_coordinates_are_flagged():
     f = sp.Saddle(sp.Quadratic(1.0, [1.0, 3.0]) + sp.L1(1.0), sp.Quadratic(1.0), np.zeros((2, 2)))  # x* = (0, -2)
     u = sp.solve(f).vjp(vx=[1.0, 1.0])

@@ -105,7 +105,9 @@ class Saddle(Residuals):
                 f"|.|^2, for example {name} + Quadratic(1e-3)"
             )
         if space.is_torch and not isinstance(f, READY):
+            plain = f._plain
             f = without_gradients(f)
+            f._plain = plain if isinstance(plain, READY) else None
         if f.domain:
             f = guarded(f, name)
         if not math.isnan(f.L):

@@ -14,7 +14,7 @@ from typing import Any
 
 from scipy.sparse import csr_array
 
-from saddlepoint.ground.arrays import Array, detached, is_array
+from saddlepoint.ground.arrays import Array, detached, eps_of, is_array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_vector
@@ -196,8 +196,7 @@ class Differentiable:
         if f.has_simple:
             faces, undecided = faces_of((f.g.simple, f.h.simple), (x, y), (result.support_x, result.support_y))
         linear = Linearised(f, x, y, (faces[0], faces[1]))
-        sides = zip(faces, (bx, by), strict=True)
-        rest = [norm(b) if face is None else norm(face.onto(b)) if face.size else 0.0 for face, b in sides]
+        rest = [_length_on(face, b) for face, b in zip(faces, (bx, by), strict=True)]
         run = None
         u = 0.0 * x, 0.0 * y
         if max(rest) > 0.0:
@@ -242,3 +241,11 @@ class Differentiable:
                     f"the Lipschitz constant of the Hessian of {name} is not known; give hessian_lipschitz= to Smooth"
                 )
         return "a part of g or h has a Hessian whose Lipschitz constant is not known; give hessian_lipschitz= to Smooth"
+
+
+def _length_on(face: Face | None, b: Array) -> float:
+    """The length of the part of b in the face; 0.0 if it is there by rounding alone, which no run could resolve."""
+    if face is None or not face.size:
+        return norm(b) if face is None else 0.0
+    length = norm(face.onto(b))
+    return length if length > 8.0 * eps_of(b) * math.sqrt(face.n) * norm(b) else 0.0

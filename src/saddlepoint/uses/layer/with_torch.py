@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import recording
+from saddlepoint.problems.numpy_problem import as_numpy_problem
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.derivatives import VJP, Differentiable
+from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 
 if TYPE_CHECKING:
@@ -43,24 +49,25 @@ class Solution(torch.autograd.Function):  # type: ignore[misc]
     def forward(ctx: Any, layer: Layer, *tensors: Any) -> Any:
         """Solve the problem; an error if it is not solved."""
         f = built(layer, tensors)
-        result = solve(f, **{"history": False, **layer.options})
+        run, result = solved(f, layer.options)
         layer.result = result
         if not result.solved:
             error = ProblemError(f"the problem of the layer was not solved: {result.message}")
             error.add_note("saddlepoint: the best certified point is in the attribute `result` of the layer")
             raise error
-        ctx.layer, ctx.result = layer, result
+        ctx.layer, ctx.run = layer, run
         ctx.save_for_backward(*(tensor for tensor in tensors if torch.is_tensor(tensor)))
         ctx.others = [None if torch.is_tensor(tensor) else (tensor,) for tensor in tensors]
         point: Any = result.x, result.y
+        ctx.point = point
         return tuple(z.clone() for z in point)  # PyTorch marks what is returned; the result stays as it is
 
     @staticmethod
     @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, vx: Any, vy: Any) -> Any:
         """The gradients -(dF/dtheta)' u with respect to all tensors."""
-        layer, result = ctx.layer, ctx.result
-        u = layer.derivative = result.vjp(vx, vy)
+        layer = ctx.layer
+        u = layer.derivative = derivative(ctx.run, vx, vy)
         saved = iter(ctx.saved_tensors)
         needed = ctx.needs_input_grad[1:]
         tensors = []
@@ -69,7 +76,7 @@ class Solution(torch.autograd.Function):  # type: ignore[misc]
         wanted = [tensor for tensor, need in zip(tensors, needed, strict=True) if need]
         field: Any
         with torch.enable_grad(), recording():
-            field = built(layer, tensors).field(result.x, result.y)
+            field = built(layer, tensors).field(*ctx.point)
         parts = [(F, -v) for F, v in zip(field, (u.ux, u.uy), strict=True) if F.requires_grad]
         found = [None] * len(wanted)
         if parts and wanted:
@@ -77,6 +84,26 @@ class Solution(torch.autograd.Function):  # type: ignore[misc]
             found = list(torch.autograd.grad(fields, wanted, vectors, allow_unused=True))
         gradients = iter(found)
         return (None, *(next(gradients) if need else None for need in needed))
+
+
+def solved(f: Saddle, options: dict[str, Any]) -> tuple[Result, Result]:
+    """The result of a run on the problem, and the same with tensors; on the CPU the run is one of NumPy."""
+    twin = as_numpy_problem(f)
+    run = solve(twin or f, **{"history": False, **options})
+    if twin is None:
+        return run, run
+    x, y = (f.space.cast(np.array(z)) for z in (run.x, run.y))
+    return run, replace(run, x=x, y=y, _derivatives=Differentiable(f, solve))
+
+
+def derivative(run: Result, vx: Any, vy: Any) -> VJP:
+    """The adjoint vectors, as tensors."""
+    if not isinstance(run.x, np.ndarray):
+        return run.vjp(vx, vy)
+    u = run.vjp(*(None if v is None else v.detach().numpy() for v in (vx, vy)))
+    _, x, y, proof = u._data
+    ux, uy, bx, by, x, y = (torch.from_numpy(np.array(part)) for part in (u.ux, u.uy, u.bx, u.by, x, y))
+    return replace(u, ux=ux, uy=uy, bx=bx, by=by, _data=(run._differentiable().f, x, y, proof))
 
 
 def built(layer: Layer, tensors: Any) -> Saddle:
