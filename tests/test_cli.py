@@ -301,6 +301,20 @@ def test_game_reports_value_and_exploitability(run, tmp_path):
     assert "exploitability" in err  # the bar
 
 
+def test_a_game_goes_on_from_its_checkpoint(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("game", "kuhn", "--method", "cfr", "--tol", "1e-3", "--checkpoint", "run.ckpt")
+    code, _, err = run(*words, "--max-steps", "20")
+    assert code == 1
+    assert "the same command with --resume goes on from there" in err
+    code, _, err = run(*words)
+    assert code == 2
+    assert "run.ckpt exists already; add --resume" in err
+    code, out, _ = run(*words, "--resume", "--json")
+    assert code == 0
+    assert json.loads(out)["steps"] > 20
+
+
 def test_game_from_a_file_and_what_it_refuses(run, tmp_path):
     from saddlepoint.apps import ExtensiveGame
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import saddlepoint as sp
-from saddlepoint.apps import ExtensiveGame
-from saddlepoint.apps.regret_matching import Tree, regret_matching
+from saddlepoint.apps import ExtensiveGame, tree_solver
+from saddlepoint.apps.regret_matching import RegretMatching, Tree
 from saddlepoint.apps.sequences import Sequences
+from saddlepoint.solving.checkpoint.file import Content, read, write
 
 KUHN = ExtensiveGame.load("kuhn")
 SETS = [("a", ["l", "r"], 0), ("b", ["u", "v", "w"], 1), ("c", ["l", "r"], 4), ("d", ["l", "r"], 1), ("e", ["z"], 0)]
@@ -61,7 +64,7 @@ def test_regret_matching_begins_from_given_strategies() -> None:
     assert warm.steps == 0
     assert not cold.solved
     assert "raise max_steps or max_seconds" in cold.message
-    with pytest.raises(sp.ProblemError, match="start is for the method 'cfr'"):
+    with pytest.raises(sp.ProblemError, match="start is for the methods 'cfr' and 'interior-point'"):
         KUHN.solve(method="newton", start=(best.x, best.y))
 
 
@@ -89,5 +92,103 @@ def test_a_game_without_choices() -> None:
     found = game.solve()
     assert found.solved
     assert found.value == 2.0
-    _, x, y = next(regret_matching(game.payoff, game.sequences_x, game.sequences_y))
+    matching = RegretMatching(game.payoff, game.sequences_x, game.sequences_y)
+    matching.step()
+    x, y = matching.strategies
     assert (x.tolist(), y.tolist()) == ([1.0], [1.0])
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_from_its_file_without_a_difference(tmp_path: Path) -> None:
+    file = tmp_path / "kuhn.ckpt"
+    whole = KUHN.solve(tol=1e-9, method="cfr", max_steps=300)
+    half = KUHN.solve(tol=1e-9, method="cfr", max_steps=101, checkpoint=file)
+    assert half.steps == 101
+    again = KUHN.solve(tol=1e-9, method="cfr", max_steps=300, checkpoint=file)
+    assert again.steps == whole.steps == 300
+    # The check at the end of the first part is one more; all others are the same.
+    seen = {step.step: step.exploitability for step in again.history}
+    assert [seen[step.step] for step in whole.history] == [step.exploitability for step in whole.history]
+    assert again.history[-1].seconds >= again.history[0].seconds
+    loose = KUHN.solve(tol=1.0, checkpoint=file)  # solved by what is in the file already
+    assert loose.solved
+    assert loose.steps == 300
+
+
+def test_an_interrupted_run_is_written_and_returns_its_best_strategies(tmp_path: Path) -> None:
+    file = tmp_path / "kuhn.ckpt"
+
+    def interrupt(found: object) -> None:
+        raise KeyboardInterrupt
+
+    for method in ("cfr", "interior-point", None):
+        found = KUHN.solve(tol=1e-12, method=method, callback=interrupt, checkpoint=file, checkpoint_every=0)
+        assert found.interrupted == "SIGINT", method
+        assert found.message.startswith("interrupted at exploitability")
+        assert KUHN.exploitability(found.x, found.y) == found.exploitability
+        assert file.exists()
+        file.unlink()
+        file.with_name(file.name + ".old").unlink(missing_ok=True)
+
+
+def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.ckpt"
+    KUHN.solve(tol=1e-9, method="cfr", max_steps=20, checkpoint=file)
+    sides = [("coin", ["heads", "tails"], 0)]
+    pennies = ExtensiveGame(sides, sides, [(1, 1, 1.0), (1, 2, -1.0), (2, 1, -1.0), (2, 2, 1.0)])
+    with pytest.raises(sp.ProblemError, match="another game; delete it to begin anew"):
+        pennies.solve(checkpoint=file)
+    other = ExtensiveGame(sides, sides, [(1, 1, 2.0), (1, 2, -1.0), (2, 1, -1.0), (2, 2, 1.0)])
+    other.solve(checkpoint=tmp_path / "other.ckpt", method="cfr", max_steps=1, tol=1e-12)
+    with pytest.raises(sp.ProblemError, match="another game"):
+        pennies.solve(checkpoint=tmp_path / "other.ckpt")
+    sp.solve(sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), [[1.0]]), checkpoint=tmp_path / "saddle.ckpt")
+    with pytest.raises(sp.ProblemError, match="something else than a game"):
+        pennies.solve(checkpoint=tmp_path / "saddle.ckpt")
+    file.write_bytes(file.read_bytes()[:-3])
+    with pytest.raises(sp.ProblemError, match="damaged"):
+        KUHN.solve(checkpoint=file)
+    with pytest.raises(sp.ProblemError, match="checkpoint is for the methods"):
+        KUHN.solve(method="newton", checkpoint=file)
+    with pytest.raises(sp.ProblemError, match="cannot be written"):
+        KUHN.solve(checkpoint=tmp_path / "nowhere" / "run.ckpt", tol=1e-9)
+
+
+def test_forged_numbers_are_refused_and_prove_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "run.ckpt"
+    true = KUHN.solve(tol=1e-9, method="cfr", max_steps=20, checkpoint=file)
+    values, arrays = read(file, 1 << 30)
+    for forge in (
+        lambda: (values | {"numbers": {"steps": -1, "next_check": 3, "total": 1.0}}, arrays),
+        lambda: (values | {"numbers": {"steps": 1}}, arrays),
+        lambda: (values, [*arrays[:3], arrays[3] * np.nan, *arrays[4:]]),
+        lambda: (values, [*arrays[:3], arrays[3][:-1], *arrays[4:]]),
+        lambda: (values, arrays[:-1]),
+        lambda: (values, [arrays[0][:-1], *arrays[1:]]),
+    ):
+        write(file, Content(*forge()), 1 << 30)
+        with pytest.raises(sp.ProblemError, match="delete it to begin anew"):
+            KUHN.solve(tol=1e-9, method="cfr", checkpoint=file)
+    records = arrays[2].copy()
+    records[:, 3] = 1e-12  # an exploitability that these strategies do not have
+    write(file, Content(values, [*arrays[:2], records, *arrays[3:]]), 1 << 30)
+    forged = KUHN.solve(tol=1e-9, method="cfr", max_steps=20, checkpoint=file)
+    assert not forged.solved
+    assert forged.exploitability == pytest.approx(true.exploitability, rel=1e-12)
+
+
+def test_a_start_does_not_make_the_answer_of_a_small_game_worse() -> None:
+    uniform = KUHN.sequences_x.start, KUHN.sequences_y.start
+    assert KUHN.solve(tol=1e-10, start=uniform).solved
+    best = KUHN.solve(tol=1e-10)
+    assert KUHN.solve(tol=1e-9, method="interior-point", start=(best.x, best.y)).steps == 0
+
+
+def test_regret_matching_ends_where_nothing_improves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_solver, "PATIENCE", 500)
+    found = KUHN.solve(tol=1e-20)  # below what rounding hides
+    assert not found.solved
+    assert "no progress since step" in found.message
+    assert found.exploitability < 1e-9

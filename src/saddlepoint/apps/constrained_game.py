@@ -120,6 +120,7 @@ class Equilibrium:
         message: how the run ended, in words.
         steps, calls, seconds: outer steps, oracle calls and time of the run.
         history: a ``Step`` for each outer step.
+        interrupted: the signal that ended the run, "SIGINT" (Ctrl-C) or "SIGTERM"; empty if none did.
     """
 
     x: Array
@@ -137,6 +138,7 @@ class Equilibrium:
     seconds: float = 0.0
     history: list[Step] = field(default_factory=list)
     distance: float = math.inf
+    interrupted: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """All but the arrays and the history, in plain Python values."""
@@ -401,7 +403,7 @@ class _Run:
         """The outer loop."""
         began = time.monotonic()
         r, a, accuracy = PENALTY, PROXIMAL_WEIGHT, FIRST_ACCURACY
-        best, ending = self.evaluate(), ""
+        best, ending, signal = self.evaluate(), "", ""
         for step in range(1, max_steps + 1):
             left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
             if best.solved or ending or (left is not None and left <= 0.0):
@@ -417,7 +419,7 @@ class _Run:
             best = now if self.error(now) <= self.error(best) else best
             best.steps, best.seconds, best.calls, best.history = step, seconds, dict(self.calls), self.history
             if result.status is Status.INTERRUPTED:
-                ending = "interrupted at "
+                ending, signal = "interrupted at ", str(result.provenance.get("signal") or "SIGINT")
             try:
                 if callback is not None:
                     callback(best)
@@ -429,6 +431,7 @@ class _Run:
                 r, a = r * GROWTH, a / GROWTH
         short = "" if best.solved or ending else f"; {self.tol:.3g} was asked for, raise max_steps or max_seconds"
         reached = f"exploitability {best.exploitability:.3g}, infeasibility {best.infeasibility:.3g}"
+        best.interrupted = signal
         best.message = f"{ending}{reached}, {best.steps} outer steps{short}"
         return best
 

@@ -29,9 +29,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
+from saddlepoint.apps.game_checkpoint import GameCheckpoint
 from saddlepoint.apps.openspiel import read_openspiel
 from saddlepoint.apps.sequences import Sequences
-from saddlepoint.apps.tree_solver import INTERIOR, REGRETS, SMALL, TreeRun
+from saddlepoint.apps.tree_solver import INTERIOR, REGRETS, TreeRun
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_vector, finite
@@ -40,6 +41,8 @@ from saddlepoint.problems.files.efg_file import read_efg
 from saddlepoint.problems.files.game_file import read_game, write_game
 from saddlepoint.problems.files.game_tree import SequenceForm
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, as_path
+from saddlepoint.solving.checkpoint import sigterm_raises
+from saddlepoint.solving.options import as_seconds
 from saddlepoint.solving.progress import make_progress
 
 SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # names here: names in OpenSpiel
@@ -180,6 +183,8 @@ class ExtensiveGame:
         progress: bool = False,
         start: tuple[Any, Any] | None = None,
         feasibility: float = 1e-6,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
     ) -> Equilibrium:
         """An equilibrium. The strategies satisfy their constraints up to rounding.
 
@@ -195,8 +200,12 @@ class ExtensiveGame:
             max_seconds: wall-clock limit.
             callback: called with the ``Equilibrium`` so far, again and again; raise StopIteration to end the run.
             progress: show a progress bar.
-            start: strategies (x, y) from which "cfr" begins, such as those of an earlier run; the answer is not worse.
+            start: strategies (x, y), such as those of an earlier run; the answer is not worse, and "cfr" begins there.
             feasibility: as for ``ConstrainedGame.solve``.
+            checkpoint: a file to which the run is written, and from which the same call goes on if it is there; start
+                is then not used, and limits include what was spent before. "cfr" goes on where it ended, and the
+                interior-point method begins anew. Ctrl-C and SIGTERM end the run with its best strategies.
+            checkpoint_every: seconds between two checkpoints; 0 for every step.
 
         Example:
             >>> from saddlepoint.apps import ExtensiveGame
@@ -209,8 +218,12 @@ class ExtensiveGame:
         """
         game = ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y)
         if method is not None and method not in (REGRETS, INTERIOR):
-            if start is not None:
-                raise ProblemError(f"start is for the method 'cfr', but method is {method!r}; leave one of them out")
+            for name, given in (("start", start), ("checkpoint", checkpoint)):
+                if given is not None:
+                    raise ProblemError(
+                        f"{name} is for the methods {REGRETS!r} and {INTERIOR!r}, but method is {method!r}; leave one "
+                        "of them out"
+                    )
             limits: dict[str, Any] = {"max_seconds": max_seconds, "callback": callback, "progress": progress}
             if max_steps is not None:
                 limits["max_steps"] = max_steps
@@ -218,14 +231,13 @@ class ExtensiveGame:
         if not 0.0 < tol < math.inf:
             raise ProblemError(f"tol is {tol!r}; expected a positive number")
         begin = None if start is None else (self.strategy("x", start[0]), self.strategy("y", start[1]))
-        with make_progress(progress, tol, "exploitability") as bar:
-            run = TreeRun(game, tol, callback, bar, max_seconds)
-            small = sum(self.shape) <= SMALL and begin is None
-            if not run.best.solved and (method == INTERIOR or (method is None and small)):
-                run.by_interior_point(max_steps)
-            over = run.best.solved or run.ending or (run.left is not None and run.left <= 0.0)
-            if method != INTERIOR and not over:
-                run.by_regrets(max_steps, begin if begin is not None or not run.history else (run.best.x, run.best.y))
+        file = None
+        if checkpoint is not None:
+            every = as_seconds(checkpoint_every, "checkpoint_every")
+            file = GameCheckpoint(as_path(checkpoint), every, self.payoff, self.sequences_x, self.sequences_y)
+        with make_progress(progress, tol, "exploitability") as bar, sigterm_raises(file is not None):
+            run = TreeRun(game, tol, callback, bar, max_seconds, file)
+            run.run(method, max_steps, begin)
             return run.result()
 
     # -- strategies --------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ Reference:  M. Zinkevich et al., Regret minimization in games with incomplete in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,14 +130,23 @@ class Player:
         self.average = self.plan.copy()
 
     def step(self, other: Array, k: int, weight: float) -> None:
-        """Respond to the strategy of the other player in step k; ``weight`` is that of the average."""
+        """Respond to the strategy of the other player in step k; ``weight`` is that of the average.
+
+        Regrets and averages are new arrays, so that a state which was taken before stays as it is.
+        """
         values, sets = self.tree.values(self.payoff @ other, self.chances)
-        self.regrets *= float(k) ** DISCOUNT / (float(k) ** DISCOUNT + 1.0)
-        self.regrets[1:] += values[1:] - np.repeat(sets, self.tree.counts)
-        np.maximum(self.regrets, 0.0, out=self.regrets)
+        regrets = self.regrets * (float(k) ** DISCOUNT / (float(k) ** DISCOUNT + 1.0))
+        regrets[1:] += values[1:] - np.repeat(sets, self.tree.counts)
+        self.regrets = np.maximum(regrets, 0.0, out=regrets)
+        self.chances = self.tree.chances(regrets)
+        self.plan = self.tree.plan(self.chances)
+        self.average = self.average + weight * (self.plan - self.average)
+
+    def restore(self, regrets: Array, average: Array) -> None:
+        """Continue from earlier regrets and an earlier average."""
+        self.regrets, self.average = regrets, average
         self.chances = self.tree.chances(self.regrets)
         self.plan = self.tree.plan(self.chances)
-        self.average += weight * (self.plan - self.average)
 
     def strategy(self) -> Array:
         """The average in the order of the sequences that were given."""
@@ -147,27 +155,71 @@ class Player:
         return found
 
 
-def regret_matching(
-    payoff: csr_array, sequences_x: Sequences, sequences_y: Sequences, start: tuple[Array, Array] | None = None
-) -> Iterator[tuple[int, Array, Array]]:
-    """The number of steps and the strategies of x, who minimises, and y, after more and more steps, without end.
+class RegretMatching:
+    """The iteration for both players: ``step`` takes one step, and ``strategies`` are the averages so far.
 
     Args:
         payoff: A.
-        sequences_x, sequences_y: the strategies of the players.
+        sequences_x, sequences_y: the strategies of the players; x minimises x'Ay, and y maximises it.
         start: strategies to begin with.
+
+    Attributes:
+        steps: steps so far.
     """
-    first = (sequences_x.start, sequences_y.start) if start is None else start
-    orders = [Tree(sequences).order for sequences in (sequences_x, sequences_y)]
-    A = csr_array(payoff)[orders[0]][:, orders[1]]
-    x, y = Player(sequences_x, csr_array(-A), first[0]), Player(sequences_y, csr_array(A.T), first[1])
-    k, check, total = 0, FIRST_CHECK, 0.0
-    while True:
-        k += 1
-        total += float(k) ** AVERAGE
-        weight = float(k) ** AVERAGE / total
-        x.step(y.plan, k, weight)
-        y.step(x.plan, k, weight)
-        if k >= check:
-            check = max(k + 1, int(GROWTH * k))
-            yield k, x.strategy(), y.strategy()
+
+    def __init__(
+        self,
+        payoff: csr_array,
+        sequences_x: Sequences,
+        sequences_y: Sequences,
+        start: tuple[Array, Array] | None = None,
+    ) -> None:
+        first = (sequences_x.start, sequences_y.start) if start is None else start
+        orders = [Tree(sequences).order for sequences in (sequences_x, sequences_y)]
+        A = csr_array(payoff)[orders[0]][:, orders[1]]
+        self.x, self.y = Player(sequences_x, csr_array(-A), first[0]), Player(sequences_y, csr_array(A.T), first[1])
+        self.steps, self.next_check, self.total = 0, FIRST_CHECK, 0.0
+
+    def step(self) -> None:
+        """One step of x, then one of y against the new strategy of x."""
+        self.steps += 1
+        self.total += float(self.steps) ** AVERAGE
+        weight = float(self.steps) ** AVERAGE / self.total
+        self.x.step(self.y.plan, self.steps, weight)
+        self.y.step(self.x.plan, self.steps, weight)
+
+    def is_check_due(self) -> bool:
+        """Whether the averages have changed enough since the last check; the next one is planned if so."""
+        if self.steps < self.next_check:
+            return False
+        self.next_check = max(self.steps + 1, int(GROWTH * self.steps))
+        return True
+
+    @property
+    def strategies(self) -> tuple[Array, Array]:
+        """The averages of x and y."""
+        return self.x.strategy(), self.y.strategy()
+
+    # -- the state, for files ----------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, float], list[Array]]:
+        """Numbers and arrays from which ``restore`` goes on without a difference."""
+        numbers = {"steps": self.steps, "next_check": self.next_check, "total": self.total}
+        return numbers, [self.x.regrets, self.x.average, self.y.regrets, self.y.average]
+
+    def restore(self, numbers: dict[str, float], arrays: list[Array]) -> None:
+        """Continue from a ``state``; a ValueError says why that is none of this game."""
+        steps, check, total = int(numbers["steps"]), int(numbers["next_check"]), float(numbers["total"])
+        if steps < 0 or not 0.0 <= total < np.inf or check < 0:
+            raise ValueError("its numbers of steps are not possible")
+        players = (self.x, self.x, self.y, self.y)
+        if len(arrays) != len(players):
+            raise ValueError(f"it has {len(arrays)} arrays; expected {len(players)}")
+        for array, player in zip(arrays, players, strict=True):
+            if array.dtype != np.float64 or array.shape != player.regrets.shape:
+                raise ValueError(f"it has an array of {array.dtype} and shape {list(array.shape)}")
+            if not np.isfinite(array).all() or array.min() < 0.0:
+                raise ValueError("it has numbers that are negative or not finite")
+        self.steps, self.next_check, self.total = steps, check, total
+        for player, regrets, average in ((self.x, *arrays[:2]), (self.y, *arrays[2:])):
+            player.restore(regrets, average)

@@ -9,17 +9,21 @@ from contextlib import suppress
 import numpy as np
 
 from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium, Step
-from saddlepoint.apps.regret_matching import regret_matching
+from saddlepoint.apps.game_checkpoint import GameCheckpoint, Saved
+from saddlepoint.apps.regret_matching import RegretMatching
 from saddlepoint.apps.sequence_program import sequence_program
 from saddlepoint.apps.sequences import Sequences
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError, Terminated
 from saddlepoint.methods.interior_point import InteriorPoint
 from saddlepoint.solving.progress import Progress
-from saddlepoint.solving.result import Record, Result
+from saddlepoint.solving.result import Record, Result, Status
 from saddlepoint.solving.solve import solve
 
 REGRETS, INTERIOR = "cfr", "interior-point"  # names of the two methods
 SMALL = 20_000  # sequences of both players up to which factorisations take less time than regret matching
+PROGRESS = 0.99  # factor of the exploitability that counts as progress of regret matching
+PATIENCE, STALL = 100_000, 8.0  # steps without progress after which it ends: least, and relative to those before
 SHARE = 1e-3  # the duality gap that the interior-point method is asked for, relative to tol: its callback ends it
 
 
@@ -32,6 +36,7 @@ class TreeRun:
         callback: called with the best ``Equilibrium`` so far; raise StopIteration to end the run.
         bar: the progress bar.
         max_seconds: wall-clock limit.
+        file: where the run is written, and from which it goes on if it is there.
     """
 
     def __init__(
@@ -41,13 +46,24 @@ class TreeRun:
         callback: Callable[[Equilibrium], object] | None,
         bar: Progress,
         max_seconds: float | None,
+        file: GameCheckpoint | None = None,
     ) -> None:
         self.game, self.tol, self.callback, self.bar, self.max_seconds = game, tol, callback, bar, max_seconds
+        self.file, self.saved = file, None if file is None else file.load()
         self.began = time.monotonic()
-        self.ending = ""
+        self.ending = self.signal = ""
+        self.improved = 0  # the step of regret matching at which strategies were found that are better
         self.history: list[Step] = []
         x, y = game.strategies_x.start, game.strategies_y.start
+        if self.saved is not None:
+            self.history = list(self.saved.history)
+            self.began -= self.saved.seconds
+            x, y = game.strategies_x.nearest(self.saved.x), game.strategies_y.nearest(self.saved.y)
         self.best = self.evaluated(x, y)
+        if self.history:
+            last = self.history[-1]
+            self.best.steps, self.best.calls = last.step, dict.fromkeys(("A", "At"), last.calls)
+            self.best.seconds, self.best.history = last.seconds, self.history
 
     @property
     def left(self) -> float | None:
@@ -69,6 +85,11 @@ class TreeRun:
                 self.callback(self.best)
         except StopIteration:
             self.ending = "stopped by the callback at "
+        return self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run is solved, was ended, or has no time left."""
         return bool(self.ending) or self.best.solved or (self.left is not None and self.left <= 0.0)
 
     def evaluated(self, x: Array, y: Array) -> Equilibrium:
@@ -85,20 +106,66 @@ class TreeRun:
     def result(self) -> Equilibrium:
         """The best strategies, with a sentence."""
         found = self.best
+        found.interrupted = self.signal
         short = "" if found.solved or self.ending else f"; {self.tol:.3g} was asked for, raise max_steps or max_seconds"
         found.message = f"{self.ending}exploitability {found.exploitability:.3g}, {found.steps} steps{short}"
         return found
 
     # -- the methods ---------------------------------------------------------------------------------------------------
 
+    def run(self, method: str | None, max_steps: int | None, start: tuple[Array, Array] | None) -> None:
+        """Both methods or the one that was asked for, from the given strategies or from those of the file."""
+        if start is not None and self.saved is None and not self.is_over:
+            self.judge(0, *start)
+        matching = self.saved is not None and bool(self.saved.numbers)  # the run in the file was that far
+        small = sum(self.game.payoff.shape) <= SMALL and not matching
+        if not self.is_over and (method == INTERIOR or (method is None and small)):
+            self.by_interior_point(max_steps)
+        if not self.is_over and method != INTERIOR:
+            self.by_regrets(max_steps, (self.best.x, self.best.y) if self.history else None)
+
     def by_regrets(self, max_steps: int | None, start: tuple[Array, Array] | None) -> None:
-        """Regret matching until the run is over."""
+        """Regret matching until the run is over; a run in the file goes on where it ended."""
         x, y = self.sequences
-        if start is not None and self.judge(0, *start):
-            return
-        for step, plan_x, plan_y in regret_matching(self.game.payoff, x, y, start):
-            if self.judge(step, plan_x, plan_y) or (max_steps is not None and step >= max_steps):
-                return
+        matching = RegretMatching(self.game.payoff, x, y, start)
+        if self.saved is not None and self.saved.numbers:
+            try:
+                matching.restore(self.saved.numbers, self.saved.arrays)
+            except (ValueError, TypeError, KeyError, OverflowError) as error:
+                raise ProblemError(f"the checkpoint cannot be continued: {error}; delete it to begin anew") from None
+        state = matching.state()
+        try:
+            while not self._is_over(matching, max_steps):
+                matching.step()
+                state = matching.state()
+                if self.file is not None:
+                    self.file.note(self._snapshot(state))
+        except (KeyboardInterrupt, Terminated) as error:
+            self.interrupt("SIGTERM" if isinstance(error, Terminated) else "SIGINT")
+        finally:
+            if self.file is not None:
+                self.file.write(self._snapshot(state))
+
+    def _is_over(self, matching: RegretMatching, max_steps: int | None) -> bool:
+        """Judge the averages where that is due; the last ones are judged when steps or time are spent."""
+        spent = self.left is not None and self.left <= 0.0
+        spent = spent or (max_steps is not None and matching.steps >= max_steps)
+        if matching.steps == 0 or not (matching.is_check_due() or spent):
+            return spent
+        before = self.best.exploitability
+        over = self.judge(matching.steps, *matching.strategies) or spent
+        if self.best.exploitability < PROGRESS * before:
+            self.improved = matching.steps
+        if not over and matching.steps > max(PATIENCE, STALL * self.improved):
+            self.ending = f"no progress since step {self.improved}, {self.tol:.3g} was asked for: "
+        return over or bool(self.ending)
+
+    def _snapshot(self, state: tuple[dict[str, float], list[Array]]) -> Saved:
+        return Saved(time.monotonic() - self.began, self.history, self.best.x, self.best.y, *state)
+
+    def interrupt(self, signal: str) -> None:
+        """Note that a signal ended the run."""
+        self.ending, self.signal = "interrupted at ", signal
 
     def by_interior_point(self, max_steps: int | None) -> None:
         """The interior-point method on the sequence form, until it ends or the run is over."""
@@ -112,12 +179,18 @@ class TreeRun:
                 return
             if self.judge(result.iterations, np.asarray(result.x)[: x.size], np.asarray(result.y)[: y.size]):
                 raise StopIteration
+            if self.file is not None:
+                self.file.note(self._snapshot(({}, [])))
             if max_steps is not None and result.iterations >= max_steps:
                 raise StopIteration
 
         start = (np.r_[x.start, np.zeros(f.shape[0] - x.size)], np.r_[y.start, np.zeros(f.shape[1] - y.size)])
         with suppress(StopIteration):
-            solve(f, *start, method=InteriorPoint(), gap=SHARE * self.tol, max_seconds=self.left, callback=look)
+            ended = solve(f, *start, method=InteriorPoint(), gap=SHARE * self.tol, max_seconds=self.left, callback=look)
+            if ended.status is Status.INTERRUPTED:
+                self.interrupt(str(ended.provenance.get("signal") or "SIGINT"))
+        if self.file is not None:
+            self.file.write(self._snapshot(({}, [])))
 
     @property
     def sequences(self) -> tuple[Sequences, Sequences]:

@@ -271,21 +271,41 @@ def game(
     name: Annotated[str, typer.Argument(help="kuhn, leduc, or a game file (.json, or Gambit's .efg).", metavar="GAME")],
     tol: Annotated[float, typer.Option(help="Exploitability to reach, in units of the payoff.")] = 1e-6,
     method: Annotated[
-        str | None, typer.Option(help="Method for the subproblems; anderson-condat-vu needs gradients only.")
+        str | None,
+        typer.Option(help="interior-point, cfr, or a method for the subproblems of an augmented Lagrangian."),
     ] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Limit on the steps of the method.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Write the state of the run to this file, to continue from it.")
+    ] = None,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = 60.0,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint if it exists.")] = False,
     strategies: Annotated[bool, typer.Option("--strategies", help="Print both players' strategies.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run to this .png or .svg file.")] = None,
     progress: Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Solve a two-player zero-sum game in extensive form. Exit code 0 only if its exploitability is within TOL."""
+    """Solve a two-player zero-sum game in extensive form.
+
+    The exit code is 0 only if its exploitability is within TOL, 130 after Ctrl-C and, with a checkpoint, 143 after
+    SIGTERM.
+    """
     from saddlepoint.apps import ExtensiveGame
 
     check_picture(plot)
+    _check_checkpoint(checkpoint, resume)
     played = ExtensiveGame.load(name)
     bar = progress if progress is not None else sys.stderr.isatty() and not as_json
-    found = played.solve(tol=tol, method=method, max_seconds=max_seconds, progress=bar)
+    found = played.solve(
+        tol=tol,
+        method=method,
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        progress=bar,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )
     if plot is not None:
         from saddlepoint.uses.plots.games import plot_exploitability
 
@@ -298,7 +318,9 @@ def game(
         typer.echo(f"{played.title}: {played.shape[0]} x {played.shape[1]} sequences\n{found!r}")
         if strategies:
             show.strategies({"first player": first, "second player": second})
-    raise typer.Exit(0 if found.solved else 1)
+    if checkpoint is not None and not found.solved:
+        print(f"the run is in {checkpoint}; the same command with --resume goes on from there", file=sys.stderr)
+    raise typer.Exit(128 + signal.Signals[found.interrupted] if found.interrupted else 0 if found.solved else 1)
 
 
 @app.command()
