@@ -114,6 +114,6 @@ def _digest(payoff: csr_array, *players: Sequences) -> str:
     trees = [part for player in players for part in (player.counts, player.parents)]
     total = hashlib.sha256()
     for array in (A.indptr, A.indices, A.data, *trees):
-        total.update(np.ascontiguousarray(array, dtype=np.float64 if array.dtype.kind == "f" else np.int64))
+        total.update(array.astype(np.float64 if array.dtype.kind == "f" else np.int64).tobytes())
         total.update(b"|")
     return total.hexdigest()

@@ -221,5 +221,5 @@ class RegretMatching:
             if not np.isfinite(array).all() or array.min() < 0.0:
                 raise ValueError("it has numbers that are negative or not finite")
         self.steps, self.next_check, self.total = steps, check, total
-        for player, regrets, average in ((self.x, *arrays[:2]), (self.y, *arrays[2:])):
-            player.restore(regrets, average)
+        self.x.restore(arrays[0], arrays[1])
+        self.y.restore(arrays[2], arrays[3])
