@@ -520,3 +520,14 @@ def test_data_that_make_no_sense():
         RiskRegressor().fit(FEW, [0.0, np.nan, 1.0, 2.0])
     with pytest.raises(ValueError, match="3 features"):
         RiskRegressor().fit(FEW, [0, 1, 0, 1]).predict(FEW[:, :2])
+
+
+def test_few_features_are_one_working_set_and_take_no_further_constants(monkeypatch):
+    built = []
+    first = sp.LeastSquares.__init__
+    monkeypatch.setattr(sp.LeastSquares, "__init__", lambda self, *data: built.append(first(self, *data)))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 8))
+    model = RiskRegressor(l1=0.05, l2=0.01, fit_intercept=False).fit(X, X[:, 0] + 0.1 * rng.standard_normal(40))
+    assert model.result_.solved
+    assert len(built) == 1

@@ -261,3 +261,19 @@ def test_an_unsolved_problem_warns():
     with pytest.warns(ConvergenceWarning, match="is not solved"):
         model = RiskClassifier("hinge", 1e-9, tol=1e-14, max_seconds=0.05).fit(X, X[:, 0] > 0)
     assert not model.result_.solved
+
+
+@pytest.mark.parametrize(("seed", "weight"), [(1, 0.05), (2, 0.2), (4, 0.05)])
+def test_the_hinge_loss_with_norms_of_groups_starts_at_the_solution(seed, weight):
+    rng = np.random.default_rng(seed)
+    D = rng.standard_normal((400, 24))
+    labels = D[:, :8] @ rng.standard_normal(8) + 0.5 * rng.standard_normal(400) > 0.0
+    groups = np.arange(24) // 4
+    model = sp.apps.RiskClassifier("hinge", 1e-2, groups=groups, group_weight=weight, fit_intercept=False, tol=1e-5)
+    model.fit(D, labels)
+    assert model.result_.solved
+    assert max(model.result_.calls.values()) == 0  # Newton's method has found it, and it was certified as it is
+    used = np.add.reduceat(model.coef_[0] ** 2, np.arange(0, 24, 4)) > 0.0
+    assert used[:2].all()
+    if weight == 0.2:
+        assert not used[2:].any()

@@ -243,3 +243,29 @@ def test_bad_input_is_refused_in_a_sentence(bad, sentence):
 def test_adding_a_number_is_not_supported():
     with pytest.raises(TypeError):
         sp.Quadratic(1.0) + 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda l2: sp.LeastSquares(D, T, l2),
+        lambda l2: sp.Logistic(sparse.csr_array(D), LABELS, l2),
+        lambda l2: sp.Huber(D, T, l2, delta=0.7),
+        lambda l2: sp.Huber(t=np.ones(6), l2=l2, delta=0.5),
+        lambda l2: sp.LogCosh(l2=l2),
+        lambda l2: sp.SmoothedHinge(D, LABELS, l2, width=0.5),
+    ],
+)
+def test_a_risk_with_another_l2_is_the_one_made_with_it(make, monkeypatch):
+    first, same, twin = make(0.0), make(0.0), make(0.3)
+    monkeypatch.setattr("saddlepoint.parts.functions.risk.gram_bounds", lambda D: pytest.fail("computed again"))
+    found, x = first.with_l2(0.3), np.linspace(-1.0, 2.0, 6)
+    assert (found.mu, found.L, type(found)) == (twin.mu, twin.L, type(twin))
+    assert (found.grad(x) == twin.grad(x)).all()
+    assert found(x) == twin(x)
+    assert (found.rounding(x) == twin.rounding(x)).all()
+    assert abs(found.hessian(x) - twin.hessian(x)).max() == 0.0
+    if twin.has_prox:
+        assert (found.prox(x, 0.7) == twin.prox(x, 0.7)).all()
+    assert (first.grad(x) == same.grad(x)).all()  # the first one stays as it is
+    assert first.l2 == 0.0

@@ -640,10 +640,24 @@ def test_bounds_on_products_with_small_and_with_large_matrices(seed, shape, expo
     blocks = zip(D.reshape(-1, 4, 5), x.reshape(-1, 5), strict=True)
     true = np.concatenate([[sum(abs(Decimal(d) * Decimal(v)) for d, v in zip(row, part, strict=True)) for row in block]
                            for block, part in blocks])  # fmt: skip
-    for matrix in (small, large):
+    columns = []
+    if D.ndim == 2:
+        columns = [AbsoluteArray(np.asfortranarray(D), NUMPY64), AbsoluteArray(D.T.copy(), NUMPY64, by_columns=True)]
+    for other in columns:  # the same sizes, whatever the order of the entries in memory
+        for name in ("columns", "one", "two", "most"):
+            assert getattr(other, name) == pytest.approx(getattr(large, name), rel=1e-14)
+    for matrix in (small, large, *columns):
         bound = matrix.times(np.abs(x))
         assert all(Decimal(float(b)) * Decimal(1 + 1e-15) >= t for b, t in zip(bound, true, strict=True))
         errors = matrix.errors(x)
         assert all(Decimal(float(e)) >= 5 * Decimal(2.0**-53) * t for e, t in zip(errors, true, strict=True))
     assert (small.times(np.abs(x)) <= (1 + 1e-14) * large.times(np.abs(x))).all()
     assert not small.errors(0.0 * x).any()
+
+
+def test_the_sizes_of_rows_are_read_along_the_columns_where_these_are_contiguous(monkeypatch):
+    monkeypatch.setattr(AbsoluteArray, "_sizes_by_rows", lambda self: pytest.fail("rows of a column-major array"))
+    D = np.random.default_rng(0).standard_normal((300, 400))
+    AbsoluteArray(np.asfortranarray(D), NUMPY64)
+    AbsoluteArray(D, NUMPY64, by_columns=True)
+    AbsoluteArray(np.asfortranarray(D.astype(np.float32)), NUMPY64)

@@ -24,9 +24,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from saddlepoint.apps.forming import EPS, UP, formed
-from saddlepoint.apps.piecewise_linear import PiecewiseLinear, SmoothNorms
+from saddlepoint.apps.piecewise_linear import PiecewiseLinear
 from saddlepoint.apps.structure import Norms, Structure, disjoint_groups, not_negative, positive
-from saddlepoint.apps.working_set import few_features
+from saddlepoint.apps.working_set import few_features, with_ridge
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.directed import mul_down
 from saddlepoint.ground.errors import ProblemError
@@ -69,7 +69,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         assert size is not None
         term = self._term(size, n_features)
         if self.structure is None:
-            return Saddle(_sum(risk + Quadratic(l2), term), Quadratic(1.0), np.zeros((size, 1)))
+            return Saddle(_sum(with_ridge(risk, l2), term), Quadratic(1.0), np.zeros((size, 1)))
         if not isinstance(self.structure, Structure):
             raise ProblemError(
                 f"structure is {self.structure!r}; expected None, Graph, Groups, Squares, Norms or Fused"
@@ -77,7 +77,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         K = self.structure.matrix(n_features)
         K.resize((K.shape[0], size))  # the structure does not include the constant
         if isinstance(self.structure, Norms) and self.structure.is_exact:
-            return Saddle(_sum(risk + Quadratic(l2), term), self.structure.balls(K), self.structure.coupling(K))
+            return Saddle(_sum(with_ridge(risk, l2), term), self.structure.balls(K), self.structure.coupling(K))
         ridge, h = self.structure.split(K, l2)
         return Saddle(_sum(risk + ridge, term), h, self.structure.coupling(K))
 
@@ -175,18 +175,21 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         """The solution where y is not strongly concave; it is solved if |w - w*| <= tol is proven."""
         began, left = time.monotonic(), self.max_seconds
         start: tuple[Any, Any] = (None, None)
-        gap = 0.5 * f.mu_x * tol * tol * (1.0 - 1e-12)
-        smooth, ridge = _with_smooth_norms(f, ridge)
-        if _has_newton(smooth, ridge):
-            start = PiecewiseLinear(smooth, ridge).start(0.5 * tol, left)
+        least = gap = 0.5 * f.mu_x * tol * tol * (1.0 - 1e-12)
+        proof, on_face = None, math.inf
+        if _has_newton(f, ridge):
+            start = PiecewiseLinear(f, ridge).start(0.5 * tol, left)
             proof = f.certificate(*start, gap=gap)
-            if distance_on_face(f, *start, proof) <= tol:  # a larger gap is enough, because the face proves the rest
+            on_face = distance_on_face(f, *start, proof)
+            if on_face <= tol:  # a larger gap is enough, because the face proves the rest
                 gap = max(gap, ENOUGH * proof.gap)
             left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
         result = solve(f, *start, method=self.method, gap=gap, max_seconds=left)
-        proof = f.certificate(result.x, result.y, gap=0.5 * f.mu_x * tol * tol)
-        proof = min(proof, result.certificate, key=lambda found: found.gap)
-        proven = min(proof.distance_x, distance_on_face(f, result.x, result.y, proof))
+        if proof is None or not (np.array_equal(result.x, start[0]) and np.array_equal(result.y, start[1])):
+            proof = f.certificate(result.x, result.y, gap=least)
+            proof = min(proof, result.certificate, key=lambda found: found.gap)
+            on_face = distance_on_face(f, result.x, result.y, proof)
+        proven = min(proof.distance_x, result.certificate.distance_x, on_face)
         found = replace(result, certificate=result.certificate._replace(distance_x=proven))
         if proven <= tol:
             return replace(found, status=Status.SOLVED, message=f"certified |w-w*| {proven:.3g} <= {tol:.3g}")
@@ -221,15 +224,6 @@ def _sum(g: Smooth, term: Simple | None) -> Smooth:
 
 def _penalty_error(ridge: float, weights: float, w: Array) -> Array:
     return np.asarray(UP * EPS * (ridge * np.abs(w) + weights))
-
-
-def _with_smooth_norms(f: Saddle, ridge: float | None) -> tuple[Saddle, float | None]:
-    """The problem with norms of groups as a part of g, for Newton's method: they are smooth where no group is zero."""
-    p, g = f.g.simple, f.g
-    if not isinstance(p, Groups) or g.hessian is None or g.value is None or f.shape[0] > HESSIANS:
-        return f, ridge
-    norms = SmoothNorms(p, g)
-    return f.replace(g=Smooth(norms.grad, mu=g.mu, L=g.L, value=norms.value, hessian=norms.hessian, dim=g.dim)), None
 
 
 def _has_newton(f: Saddle, ridge: float | None) -> bool:

@@ -1,12 +1,15 @@
 r"""A good start for losses and penalties that are piecewise linear: Newton's method, and proximal steps in y.
 
 Problem:    min_x max_y g(x) + p(x) + <x, A y> + c'y - q(y), where g has a Hessian, and p and q are l1 norms with bounds
-            on the coordinates, or zero. The hinge loss is c = 1, A = -D' with signs, and 0 <= y <= 1.
+            on the coordinates, or zero; p may also be norms of disjoint groups. The hinge loss is c = 1, A = -D' with
+            signs, and 0 <= y <= 1.
 Recursion:  y is kept near the last one by |y - y0|^2/(2 sigma). What remains of the maximum over y is a smooth function
             of r = c + A'x, whose slope is y = prox_{sigma q}(y0 + sigma r), and whose second derivative is sigma in the
             coordinates F of y that are off their bounds and kinks. So the problem in x is solved by Newton's
             method; few samples are in F. Then y0 becomes y, and sigma grows. The term p is written as a maximum over
-            further y_i, with multiples of x_i as the entries of r, so that Newton's method sees a smooth function.
+            further y_i, with multiples of x_i as the entries of r, so that Newton's method sees a smooth function. If
+            p is a sum of norms of groups, sqrt(|x_G|^2 + delta^2) takes the place of |x_G|, and delta shrinks as sigma
+            grows.
             Once x and y are on the same faces twice, the equations of these faces are solved as they are.
 Guarantee:  none here. The point is a start: ``solve`` goes on from it and certifies what it returns.
 Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
@@ -18,10 +21,12 @@ from __future__ import annotations
 
 import math
 import time
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -35,11 +40,13 @@ OUTER = 40  # the most values of sigma
 INNER = 1e-2  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
 STEPS = 60  # the most Newton steps for one of them
 GROWTH = 8.0  # factor of sigma
+SMALL = 10.0  # groups up to this many times delta are taken for zero
 DENSE = 2000  # up to this many unknowns, Newton's equations are factorised
 SEARCH = 20  # the most points of a search along a step
 SLOPE = 0.1  # the derivative along a step, relative to the first one, at which its search ends
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
 EPS = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
 FREE = L1Box(0.0)  # the simple term that is zero
 
 
@@ -72,23 +79,33 @@ class PiecewiseLinear:
 
     def __init__(self, f: Saddle, ridge: float | None = None) -> None:
         assert isinstance(f.h.simple, L1Box)
-        assert f.g.simple is None or isinstance(f.g.simple, L1Box)
-        self.g, self.ridge, self.mu = f.g, ridge, f.g.mu
         n, N = f.shape
+        self.g, self.ridge, self.mu, p, self.norms = f.g, ridge, f.g.mu, f.g.simple, None
+        if isinstance(p, Groups):
+            norms = self.norms = SmoothNorms(p, f.g, n)
+            self.g = Smooth(norms.grad, mu=f.g.mu, L=f.g.L, value=norms.value, hessian=norms.hessian, dim=n)
+            self.ridge, p = None, None
+        assert p is None or isinstance(p, L1Box)
         rows = f.A.matrix().T
         self.rows: Any = csr_array(rows) if issparse(rows) else np.ascontiguousarray(rows)
         self.c = -np.asarray(f.h.grad(np.zeros(N)))
-        self.p, self.q = f.g.simple or FREE, f.h.simple
+        self.p, self.q = p or FREE, f.h.simple
         square = _mean_square(self.rows)
         self.unit = math.sqrt(square) if square > 0.0 else 1.0
         self.termed, conjugate = _as_maximum(self.p, n, self.unit)
         weight, lower, upper = map(np.concatenate, zip(_arrays(self.q, N), conjugate, strict=True))
         self.both = L1Box(weight, lower, upper)
+        self.interval = None if weight.any() else (lower, upper)
 
     @staticmethod
     def suits(f: Saddle) -> bool:
-        """Whether the terms of x and y have the right form: an L1Box each, with bounds on x that are 0 or infinite."""
+        """Whether the terms of x and y have the right form: an L1Box each, with bounds on x that are 0 or infinite.
+
+        The term of x may also be norms of groups, if g has Hessians.
+        """
         p, q = f.g.simple, f.h.simple
+        if isinstance(p, Groups) and isinstance(q, L1Box):
+            return f.g.value is not None and f.g.hessian is not None and f.shape[0] <= DENSE
         if not isinstance(q, L1Box) or not (p is None or isinstance(p, L1Box)):
             return False
         bounds = p is None or (np.isin(p.lower.value, (0.0, -math.inf)).all() and p.upper.least == math.inf)
@@ -100,11 +117,13 @@ class PiecewiseLinear:
         sigma = self.mu / self.unit**2  # y moves as far as one step of x asks
         x, y = np.zeros(self.rows.shape[1]), np.asarray(self.both.project(np.zeros(N + self.termed.size)))
         best, least = (x, y[:N]), math.inf
+        if self.norms is not None:
+            self.norms.delta = max(math.sqrt(inner(self.c, self.c) / N), TINY) / self.unit  # the scale of x
         for _ in range(OUTER):
             x, y = self._newton(x, y, sigma, 0.5 * self.mu * distance**2, least)
             point = self._on_kinks(x, y), y[:N]
             gap, floor = self._gap(*point)
-            before, faces = faces, np.concatenate((self.p.faces(point[0]), self.q.faces(point[1])))
+            before, faces = faces, np.concatenate((self._used(point[0]), self.q.faces(point[1])))
             if before is not None and np.array_equal(before, faces):
                 better = self._on_faces(*point)
                 gap_there, _ = self._gap(*better)
@@ -116,6 +135,8 @@ class PiecewiseLinear:
             if least <= max(0.25 * self.mu * distance**2, floor) or late or gap > 1e3 * least:
                 break
             sigma *= GROWTH
+            if self.norms is not None:
+                self.norms.delta /= GROWTH
         return best
 
     # -- products ------------------------------------------------------------------------------------------------------
@@ -130,6 +151,12 @@ class PiecewiseLinear:
         found: Array = self.g.grad(x) + y[:N] @ self.rows
         found[self.termed] += self.unit * y[N:]
         return found
+
+    def _prox(self, v: Array, sigma: float) -> Array:
+        """The prox of the terms of y; without weights, it is the nearest point of the interval."""
+        if self.interval is None:
+            return np.asarray(self.both.prox(v, sigma))
+        return np.asarray(np.minimum(np.maximum(v, self.interval[0]), self.interval[1]))
 
     # -- one value of sigma --------------------------------------------------------------------------------------------
 
@@ -156,7 +183,7 @@ class PiecewiseLinear:
         return at.x, at.y
 
     def _at(self, x: Array, y0: Array, sigma: float, r: Array) -> _Point:
-        y = np.asarray(self.both.prox(y0 + sigma * r, sigma))
+        y = self._prox(y0 + sigma * r, sigma)
         value = math.nan
         if self.ridge is None:
             assert self.g.value is not None
@@ -183,7 +210,7 @@ class PiecewiseLinear:
         linear, square = self.ridge * inner(at.x, step), self.ridge * inner(step, step)
 
         def derivative(t: float) -> float:
-            y = np.asarray(self.both.prox(y0 + sigma * (at.r + t * change), sigma))
+            y = self._prox(y0 + sigma * (at.r + t * change), sigma)
             return linear + t * square + inner(y, change)
 
         first = derivative(0.0)
@@ -223,13 +250,13 @@ class PiecewiseLinear:
                     return scaled
                 K = dense(B @ (B.T / diagonal[:, None] if not issparse(B) else B.T.multiply(1.0 / diagonal[:, None])))
                 K[np.diag_indices(B.shape[0])] += 1.0 / sigma
-                return np.asarray(scaled - (B.T @ cho_solve(cho_factor(K), B @ scaled)) / diagonal)
+                return np.asarray(scaled - (B.T @ _definite_solution(K, B @ scaled)) / diagonal)
         H = sigma * dense(B.T @ B)
         if self.ridge is None:
             assert self.g.hessian is not None
             H += dense(self.g.hessian(x))
         H[np.diag_indices(n)] += diagonal
-        return np.asarray(cho_solve(cho_factor(H), b))
+        return _definite_solution(H, b)
 
     # -- the equations of the faces ------------------------------------------------------------------------------------
 
@@ -237,31 +264,43 @@ class PiecewiseLinear:
         """x with zeros where the term holds it at its kink or bound."""
         x = x.copy()
         x[self.termed[self.both.faces(y)[self.rows.shape[0] :] == 0.0]] = 0.0
-        return np.asarray(self.p.project(x))
+        return np.asarray(self.p.project(x if self.norms is None else self.norms.without_small_groups(x)))
+
+    def _used(self, x: Array) -> Array:
+        """Numbers that differ where x is on different faces of its term, and 0 where it is on none."""
+        return self.p.faces(x) if self.norms is None else np.where(self.norms.used(x), 0.0, 1.0)
 
     def _gap(self, x: Array, y: Array) -> tuple[float, float]:
         """About the duality gap at (x, y), and what rounding makes of it at the solution."""
-        slope, r = self.g.grad(x) + y @ self.rows, self.c + self.rows @ x
-        residual = slope + self.p.subgradient(x, -slope)
+        w, r = y @ self.rows, self.c + self.rows @ x
+        residual = self._residual(x, w)
         free = int(np.count_nonzero(self.q.faces(y) == 0.0))
         floor = 4.0 * EPS * (free + 1) * float(np.max(np.abs(self.c)) + np.max(np.abs(r)))
         return inner(residual, residual) / (2.0 * self.mu) + self.q.fenchel_gap(y, r), floor
+
+    def _residual(self, x: Array, w: Array) -> Array:
+        """grad g(x) + w plus a subgradient of the term of x."""
+        if self.norms is not None:
+            return self.norms.residual(x, w)
+        slope = self.g.grad(x) + w
+        return np.asarray(slope + self.p.subgradient(x, -slope))
 
     def _on_faces(self, x: Array, y: Array) -> tuple[Array, Array]:
         """The solution if x and y are on their faces: grad g + s + A y = 0 in S, and r = s in F; (x, y) if it is not.
 
         Two steps of Newton's method; the second one corrects the rounding of the first.
         """
-        S, F = np.flatnonzero(self.p.faces(x) == 0.0), np.flatnonzero(self.q.faces(y) == 0.0)
+        S, F = np.flatnonzero(self._used(x) == 0.0), np.flatnonzero(self.q.faces(y) == 0.0)
         size = F.size + (S.size if self.ridge is None else 0)
         if not 0 < F.size <= S.size or size > DENSE:
             return x, y
-        B = dense(self.rows[F])[:, S]
-        H = dense(self.g.hessian(x))[np.ix_(S, S)] if self.ridge is None and self.g.hessian is not None else None
+        B, H = dense(self.rows[F])[:, S], None
+        hessian = self.g.hessian if self.norms is None else self.norms.exact().hessian
+        if self.ridge is None and hessian is not None:
+            H = dense(hessian(x))[np.ix_(S, S)]
         new_x, new_y = x.copy(), y.copy()
         for _ in range(2):
-            slope, r = self.g.grad(new_x) + new_y @ self.rows, self.c + self.rows @ new_x
-            R = (slope + self.p.subgradient(new_x, -slope))[S]
+            r, R = self.c + self.rows @ new_x, self._residual(new_x, new_y @ self.rows)[S]
             t = (r - self.q.subgradient(new_y, r))[F]
             try:
                 if H is None:
@@ -276,51 +315,78 @@ class PiecewiseLinear:
                 return x, y
             new_x[S] += d
             new_y[F] += e
-            same = np.array_equal(self.p.faces(new_x), self.p.faces(x)) and (new_x[S] * x[S] >= 0.0).all()
+            same = np.array_equal(self._used(new_x), self._used(x)) and (new_x[S] * x[S] >= 0.0).all()
             if not (same and np.array_equal(self.q.faces(new_y), self.q.faces(y)) and self.q.outside(new_y) == 0.0):
                 return x, y
         return new_x, new_y
 
 
 class SmoothNorms:
-    """g(x) + sum_G weight_G |x_G|, with derivatives that hold where no group is zero; zero groups add nothing to them.
+    """g(x) + sum_G weight_G sqrt(|x_G|^2 + delta^2), which is g plus norms of groups in the limit delta = 0.
 
     Args:
         p: the norms.
         g: the smooth function, with a value and a Hessian.
+        n: the number of variables.
+
+    Attributes:
+        delta: how far from zero the norms are rounded; with delta = 0, the derivatives leave out groups that are zero.
     """
 
-    def __init__(self, p: Groups, g: Smooth) -> None:
+    def __init__(self, p: Groups, g: Smooth, n: int) -> None:
         assert g.hessian is not None
         assert g.value is not None
-        self.p, self.smooth_value, self.smooth_grad, self.smooth_hessian = p, g.value, g.grad, g.hessian
+        self.p, self.delta = p, 0.0
+        self.smooth_value, self.smooth_grad, self.smooth_hessian = g.value, g.grad, g.hessian
+        count = p.partition.norms(np.zeros(n)).shape[0]
+        self.labels = np.broadcast_to(p.partition.spread(np.arange(count), np.zeros(n)), n)
+        self.members = [np.flatnonzero(self.labels == label) for label in range(count)]
+        self.weights = p.balls.radii.everywhere(count)
 
     def value(self, x: Array) -> float:
         """The value at x."""
-        return self.smooth_value(x) + self.p(x)
+        return self.smooth_value(x) + float(self.weights @ self._sizes(x))
 
     def grad(self, x: Array) -> Array:
         """The gradient at x."""
-        found: Array = self.smooth_grad(x) + self.p.partition.scaled(x, self._factors(x))
+        found: Array = self.smooth_grad(x) + self._factors(x)[self.labels] * x
         return found
 
     def hessian(self, x: Array) -> Array:
-        """The Hessian at x: weight/|x_G| (I - u u') for each group with the direction u is added."""
-        H, factors = dense(self.smooth_hessian(x)), self._factors(x)
-        spread = np.broadcast_to(self.p.partition.spread(factors, x), x.shape)
-        sizes = self.p.partition.norms(x)
-        u = self.p.partition.scaled(x, 1.0 / np.where(sizes > 0.0, sizes, 1.0))
-        labels = np.broadcast_to(self.p.partition.spread(np.arange(sizes.shape[0]), x), x.shape)
-        H = H + np.diag(spread)
+        """The Hessian at x: weight/s (I - x_G x_G'/s^2) with s^2 = |x_G|^2 + delta^2 for each group is added."""
+        H, factors, sizes = dense(self.smooth_hessian(x)), self._factors(x), self._sizes(x)
+        H = H + np.diag(factors[self.labels])
         for label in np.flatnonzero(factors > 0.0):
-            G = np.flatnonzero(labels == label)
-            H[np.ix_(G, G)] -= factors[label] * np.outer(u[G], u[G])
+            G = self.members[label]
+            H[np.ix_(G, G)] -= factors[label] / sizes[label] ** 2 * np.outer(x[G], x[G])
         return H
 
+    def exact(self) -> SmoothNorms:
+        """The same with delta = 0."""
+        other = copy(self)
+        other.delta = 0.0
+        return other
+
+    def residual(self, x: Array, w: Array) -> Array:
+        """grad g(x) + w plus the subgradient of the norms themselves at x that makes it shortest, nearly."""
+        slope = self.smooth_grad(x) + w
+        return np.asarray(slope + self.p.subgradient(x, self.p.dual_point(-slope)))
+
+    def without_small_groups(self, x: Array) -> Array:
+        """x with zeros in the groups that only the rounding of the norms keeps off zero."""
+        small = self._sizes(x) <= SMALL * self.delta
+        return np.where(small[self.labels] & (self.weights > 0.0)[self.labels], 0.0, x)
+
+    def used(self, x: Array) -> Array:
+        """Where x is not in a group that is zero."""
+        return np.asarray(((self.exact()._sizes(x) > 0.0) | (self.weights == 0.0))[self.labels])
+
+    def _sizes(self, x: Array) -> Array:
+        return np.asarray(np.sqrt(np.bincount(self.labels, x * x, self.weights.shape[0]) + self.delta**2))
+
     def _factors(self, x: Array) -> Array:
-        sizes = self.p.partition.norms(x)
-        weights = self.p.balls.radii.everywhere(sizes.shape[0])
-        return np.asarray(np.where(sizes > 0.0, weights / np.where(sizes > 0.0, sizes, 1.0), 0.0))
+        sizes = self._sizes(x)
+        return np.asarray(np.where(sizes > 0.0, self.weights / np.where(sizes > 0.0, sizes, 1.0), 0.0))
 
 
 def _arrays(p: L1Box, n: int) -> tuple[Array, Array, Array]:
@@ -342,3 +408,11 @@ def _mean_square(rows: Any) -> float:
     """The mean square of the lengths of the rows."""
     data = rows.data if issparse(rows) else rows.reshape(-1)
     return float(inner(data, data)) / int(rows.shape[0])
+
+
+def _definite_solution(H: Array, b: Array) -> Array:
+    """The solution of H x = b for a positive definite H; LinAlgError if it is none."""
+    _, x, info = dposv(H, b)
+    if info != 0:
+        raise LinAlgError("the matrix is not positive definite")
+    return np.asarray(x)

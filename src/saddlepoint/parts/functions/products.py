@@ -85,26 +85,51 @@ class AbsoluteArray(AbsoluteMatrix):
         self.blocks = int(A.shape[0]) if len(A.shape) == 3 else 1
         self.length = int(A.shape[0 if by_columns else -1])
         self._A, self._space, self._axis = A, space, 0 if by_columns else -1
-        xp = space.xp
-        tops = [xp.max(part, axis=-1 if by_columns else -2, keepdims=True) for part, _ in self._parts()]
+        found = self._sizes_by_columns() if self._has_long_columns() else self._sizes_by_rows()
+        self.columns, squares, self.one, self.most = (space.xp.reshape(each, (self.blocks, -1)) for each in found)
+        # Where squares have lost digits to underflow, the largest entry of the row gives a bound.
+        self.two = choose(squares > TAME, space.xp.sqrt(squares), math.sqrt(self.length) * self.most)
+        del self._A
+
+    def _has_long_columns(self) -> bool:
+        """Whether the columns of D are contiguous in memory (NumPy); reading rows would be several times slower."""
+        order = "F" if self._axis == -1 else "C"
+        return self._space.is_numpy and self._A.ndim == 2 and bool(self._A.flags[f"{order}_CONTIGUOUS"])
+
+    def _sizes_by_columns(self) -> tuple[Array, Array, Array, Array]:
+        """The largest entry of each column of D, and of each scaled row the square of its length, sum and maximum."""
+        D = self._A if self._axis == -1 else self._A.T
+        rows, columns = D.shape
+        largest, squares, one, most = np.zeros(columns), np.zeros(rows), np.zeros(rows), np.zeros(rows)
+        step = max(1, ENTRIES[0] // max(1, rows))
+        for start in range(0, columns, step):
+            part = np.abs(D[:, start : start + step], dtype=np.float64)
+            top = part.max(axis=0, initial=0.0)
+            largest[start : start + step] = top
+            part /= np.where(top > 0.0, top, 1.0)
+            one += part.sum(axis=1)
+            np.maximum(most, part.max(axis=1), out=most)
+            part *= part
+            squares += part.sum(axis=1)
+        return largest, squares, one, most
+
+    def _sizes_by_rows(self) -> tuple[Array, Array, Array, Array]:
+        """The same numbers, from some rows of D at a time, which are read twice."""
+        A, xp = self._A, self._space.xp
+        tops = [xp.max(part, axis=-1 if self._axis == 0 else -2, keepdims=True) for part, _ in self._parts()]
         if len(A.shape) == 3:
             largest = _joined(xp, tops)
         else:
             largest = tops[0]
             for top in tops[1:]:
                 largest = choose(top > largest, top, largest)
-        self.columns = xp.reshape(largest, (self.blocks, -1))
         scale = choose(largest > 0.0, largest, 0.0 * largest + 1.0)
         sizes = []
         for part, where in self._parts():
             scaled, axis = part / (scale[where, ...] if len(A.shape) == 3 else scale), self._axis
             sizes.append((xp.sum(scaled * scaled, axis=axis), xp.sum(scaled, axis=axis), xp.max(scaled, axis=axis)))
-        squares, self.one, self.most = (
-            xp.reshape(_joined(xp, list(found)), (self.blocks, -1)) for found in zip(*sizes, strict=True)
-        )
-        # Where squares have lost digits to underflow, the largest entry of the row gives a bound.
-        self.two = choose(squares > TAME, xp.sqrt(squares), math.sqrt(self.length) * self.most)
-        del self._A
+        squares, one, most = (_joined(xp, list(found)) for found in zip(*sizes, strict=True))
+        return largest, squares, one, most
 
     def _parts(self) -> Any:
         """|D| in float64, some rows (or blocks) at a time, and which they are."""

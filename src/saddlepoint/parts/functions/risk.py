@@ -7,6 +7,7 @@ is summed instead of averaged; the function is then separable and its prox is ch
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from saddlepoint.parts.functions.careful import divided, exactly, product, round
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.products import absolute, is_bounded, number_error, ridge_rounding
 from saddlepoint.parts.functions.second_order import UP
-from saddlepoint.parts.functions.smooth import Prox, Restrict, Smooth, _constant, plus_identity
+from saddlepoint.parts.functions.smooth import Smooth, _constant, plus_identity
 
 LOGISTIC_THIRD = 1.0 / (6.0 * math.sqrt(3.0))  # largest third derivative of log(1 + exp(r)): 0.0962
 LOG_COSH_THIRD = 4.0 / (3.0 * math.sqrt(3.0))  # largest third derivative of log cosh(r): 0.770
@@ -40,8 +41,12 @@ class Risk(Smooth):
         curvature: bounds on the second derivative of the loss.
 
     A subclass defines the loss and its first two derivatives, applied to arrays: ``_loss``, ``_slope`` and ``_bend``.
-    They are methods and not closures, so that the function can be sent to another process.
+    They are methods and not closures, so that the function can be sent to another process. With D = None a subclass may
+    have ``_separable_prox`` and ``_restrict``.
     """
+
+    _separable_prox: Any = None
+    _restrict: Any = None
 
     def __init__(
         self,
@@ -50,8 +55,6 @@ class Risk(Smooth):
         l2: float,
         *,
         curvature: tuple[float, float],
-        prox: Prox | None = None,
-        restrict: Restrict | None = None,
         quadratic: bool = False,
     ) -> None:
         name = type(self).__name__
@@ -59,9 +62,27 @@ class Risk(Smooth):
         self.D: Coupling | None = _as_data(D, name)
         rows = None if self.D is None else self.D.shape[0]
         self.t: float | Array | None = None if t is None else as_offset(t, f"t of {name}", rows)
-        self.curvature = curvature
-        gram = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
-        self._gram = gram[1]
+        self.curvature, self.quadratic = curvature, quadratic
+        self._ends = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
+        self._gram = self._ends[1]
+        self._assemble()
+
+    def with_l2(self, l2: float) -> Risk:
+        """This function with another l2; D and what was computed for it are shared.
+
+        Example:
+            >>> import saddlepoint as sp
+            >>> sp.LeastSquares([[1.0, 0.0], [0.0, 2.0]], [1.0, 1.0]).with_l2(0.5)
+            LeastSquares(n=2, mu=1, L=2.5)
+        """
+        other = copy(self)
+        other.l2 = _constant(l2, f"l2 of {type(self).__name__}")
+        other._assemble()
+        return other
+
+    def _assemble(self) -> None:
+        """Make the oracles, which are methods of this object."""
+        name, l2, curvature, gram = type(self).__name__, self.l2, self.curvature, self._ends
         scale = 1.0 if self.D is None else 1.0 / self.D.shape[0]
         mu = add_down(l2, mul_down(scale, mul_down(curvature[0], gram[0])))
         elsewhere = None
@@ -71,7 +92,7 @@ class Risk(Smooth):
                 mu=0.0,
                 L=curvature[1],
                 value=self._value,
-                quadratic=quadratic,
+                quadratic=self.quadratic,
                 restrict=self._losses,
                 **known_rounding(*(self._rounding, self._careful) if self._bounds_slopes() else ()),
             )
@@ -81,7 +102,7 @@ class Risk(Smooth):
             mu=mu,
             L=larger(mu, l2 + scale * curvature[1] * gram[1]),
             value=self._value if elsewhere is None else elsewhere.value,
-            prox=prox if self.D is None else None,
+            prox=self._separable_prox if self.D is None else None,
             dim=self.D.shape[1] if self.D is not None else _size(self.t),
             space=common_space(
                 {
@@ -89,10 +110,10 @@ class Risk(Smooth):
                     f"t of {name}": None if isinstance(self.t, float) else self.t,
                 }
             ),
-            quadratic=quadratic,
-            restrict=restrict if self.D is None else None,
+            quadratic=self.quadratic,
+            restrict=self._restrict if self.D is None else None,
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
-            hessian_lipschitz=0.0 if quadratic else self._hessian_change,
+            hessian_lipschitz=0.0 if self.quadratic else self._hessian_change,
             second_order=self._quadratic_model if elsewhere is None else None,
             trusted=True,
             **(known_rounding(*self._known_rounding()) if elsewhere is None else elsewhere.arithmetic),
@@ -433,7 +454,7 @@ class Huber(Risk):
         self.delta = d = _constant(delta, "delta of Huber")
         if not is_recording() and d == 0.0:
             raise ProblemError("delta of Huber is 0; expected a positive number")
-        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._shrink, restrict=self._restrict)
+        super().__init__(D, t, l2, curvature=(0.0, 1.0))
 
     def _loss(self, r: Array) -> Array:
         d = self.delta
@@ -464,7 +485,7 @@ class Huber(Risk):
     def _restrict(self, rows: slice) -> Huber:
         return Huber(None, _part(self.t, rows), self.l2, self.delta)
 
-    def _shrink(self, v: Array, t: float) -> Array:
+    def _separable_prox(self, v: Array, t: float) -> Array:
         """The u with clip(u - c, -d, d) + l2 u + (u - v)/t = 0: both branches are solved, and the valid one is kept."""
         d, centre = self.delta, 0.0 if self.t is None else self.t
         s = self.l2 + 1.0 / t
@@ -480,7 +501,7 @@ class LogCosh(Risk):
     """
 
     def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0) -> None:
-        super().__init__(D, t, l2, curvature=(0.0, 1.0), prox=self._newton, restrict=self._restrict)
+        super().__init__(D, t, l2, curvature=(0.0, 1.0))
 
     def _loss(self, r: Array) -> Array:
         return abs(r) + softplus(-2.0 * abs(r)) - math.log(2.0)
@@ -504,7 +525,7 @@ class LogCosh(Risk):
     def _restrict(self, rows: slice) -> LogCosh:
         return LogCosh(None, _part(self.t, rows), self.l2)
 
-    def _newton(self, v: Array, t: float) -> Array:
+    def _separable_prox(self, v: Array, t: float) -> Array:
         """The u with tanh(u - c) + l2 u + (u - v)/t = 0, by Newton in a bracket, and bisection where that is slow."""
         centre = 0.0 if self.t is None else self.t
         s = self.l2 + 1.0 / t
