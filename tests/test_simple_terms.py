@@ -146,6 +146,23 @@ def squared(x, y):
     return np.sum(x**2) + np.sum(y**2)
 
 
+@pytest.mark.parametrize("share", [1.0, 1e-6])
+@pytest.mark.parametrize(("kind_x", "kind_y"), KINDS)
+def test_the_theorem_of_lpd_slide_holds_at_every_step(kind_x, kind_y, share):
+    """Its inner problems are solved to the accuracy of the theorem, or far better; both have a bound that falls."""
+    f, xs, ys, x, y = in_normal_form(sp.LPDSlide(), kind_x, kind_y)
+    method = sp.LPDSlide(accuracy=share * theory.lpd_slide_accuracy(f.kappa_x, f.kappa_y))
+    state = method.init(f, x, y)
+    start = squared(x - xs, y - ys)
+    for k in range(1, 60):
+        state = method.step(f, state)
+        assert squared(state.x - xs, state.y - ys) <= method.bound(f, k) * start + 1e-24
+    assert method.bound(f, 60) < 1e-3 * method.bound(f, 1)
+    exact = theory.lpd_slide_bound(f.kappa_x, f.kappa_y, 60)
+    assert method.bound(f, 60) == pytest.approx(exact, rel=1e-4) if share < 1.0 else method.bound(f, 60) > exact
+    assert sp.LPDSlide().bound(f, 1) is None  # nothing is promised for the default
+
+
 def reflected(f, x, y):
     """The points z* and w* of DPPA and DIPPA, for the saddle point (x, y), and their step alpha."""
     alpha = theory.dppa_alpha(f.L, f.mu)

@@ -81,7 +81,9 @@ from saddlepoint.theory.lpd import (
     lpd_gs_rho,
     lpd_gs_steps,
     lpd_parameters,
+    lpd_slide_accuracy,
     lpd_slide_bound,
+    lpd_slide_inexact_bound,
     lpd_slide_rho,
 )
 from saddlepoint.theory.minimax_appa import (
@@ -228,7 +230,9 @@ __all__ = [
     "lpd_gs_steps",
     "lpd_order",
     "lpd_parameters",
+    "lpd_slide_accuracy",
     "lpd_slide_bound",
+    "lpd_slide_inexact_bound",
     "lpd_slide_rho",
     "minimax_appa_order",
     "minimax_appa_parameters",

@@ -109,3 +109,28 @@ def lpd_slide_bound(kx: float, ky: float, k: int) -> float:
     r = lpd_slide_rho(kx, ky)
     constant = max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
     return 1.0 if k == 0 else constant * (1.0 + r) ** (1 - k)
+
+
+def lpd_slide_accuracy(kx: float, ky: float) -> float:
+    """LPD-slide: a residual of the inner problem, relative to the move, with which steps keep about 3/4 of the rate."""
+    r = lpd_slide_rho(kx, ky)
+    return (1.0 - MARGIN**-2) * (1.0 + r) * min(r, 1.0) / 16.0
+
+
+def lpd_slide_inexact_bound(kx: float, ky: float, accuracy: float, k: int) -> float:
+    """LPD-slide with inner residuals of at most ``accuracy`` times the move: a bound as ``lpd_slide_bound`` is.
+
+    The energy E_k of ``lpd_gs_bound``, with Z = (x, y) and W = (u, v), obeys E_{k+1} <= E_k/(1 + r) + |e| d_{k+1} with
+    d_k = |z_k - z*|, where e is the residual times 1 + r, and |e| <= accuracy |z_{k+1} - z_k| <= accuracy (d_{k+1} +
+    d_k). Simple terms are closed convex functions of the block Z and change nothing. The margin in N keeps
+    d_k^2 <= 2 E_k/(s (1 + r)), s = 1 - 1/MARGIN^2. With eta = accuracy/(s (1 + r)), |e| d_{k+1} is at most
+    eta (3 E_{k+1} + E_k), so E_k falls by (1/(1 + r) + eta)/(1 - 3 eta) a step. The bound is infinite if this is not
+    below 1.
+    """
+    r = lpd_slide_rho(kx, ky)
+    eta = accuracy / ((1.0 - MARGIN**-2) * (1.0 + r))
+    factor = (1.0 / (1.0 + r) + eta) / (1.0 - 3.0 * eta) if 3.0 * eta < 1.0 else math.inf
+    if not factor < 1.0:
+        return 1.0 if k == 0 else math.inf
+    constant = max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
+    return 1.0 if k == 0 else constant * (1.0 + r) * factor**k
