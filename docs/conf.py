@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "download_all_examples": True,
+    "thumbnail_size": (800, 560),  # sharp where a thumbnail fills a phone
     "within_subsection_order": "gallery_order.place",
 }
 

@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,7 +72,7 @@ def run() -> int:
         return _print_error("there is not enough memory for this; give a smaller problem, or sparse arrays", 2)
     except Exception as error:
         if hasattr(error, "format_message"):  # typer raises such errors for bad options
-            return _print_error(error.format_message(), 2)
+            return _print_error(_describe_usage(error), 2)
         return _print_error(_describe_bug(error), 3)
 
 
@@ -89,6 +90,13 @@ def _discard_output() -> None:
     """Send the rest of the output to the null device; Python would otherwise try again at exit and print an error."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _describe_usage(error: Any) -> str:
+    """The message about a bad option, with the value that was given."""
+    opts = getattr(getattr(error, "param", None), "opts", ())
+    given = [value for option, value in pairwise(sys.argv) if option in opts]
+    return f"{error.format_message()}" + (f"; {given[-1]!r} was given" if given else "")
 
 
 def _describe_bug(error: Exception) -> str:
@@ -227,7 +235,7 @@ def solve(
         options = settings.pop("options", {})
         if options or option:
             if settings.get("method", "auto") == "auto":
-                raise ProblemError("options need a method to belong to; add --method")
+                raise ProblemError("options need a method to belong to; add --method, or method to [solve]")
             options |= dict(_option(settings["method"], text) for text in option or [])
             settings["method"] = make_method(settings["method"], **options)
         bar = progress if progress is not None else sys.stderr.isatty() and not as_json
@@ -335,6 +343,10 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Print the calls that theory promises for every method, and those that the hardest problem forces on all."""
+    numbers = {"--kx": kx, "--ky": ky, "--coupling": coupling}
+    given = [name for name, value in numbers.items() if value is not None]
+    if file is not None and given:
+        raise ProblemError(f"{file} and {', '.join(given)} were given; expected a file, or --kx, --ky and --coupling")
     f = None if file is None else load_problem(file).problem
     prediction = make_prediction(f, tol, kx=kx, ky=ky, coupling=coupling)
     if as_json:
@@ -374,6 +386,10 @@ def certify(
     The exit code is 0 only if the certified distance is within TOL, or the certified duality gap within GAP; without
     both, if it is within what FILE asks for, and 1e-6 if that asks for nothing.
     """
+    if answer.suffix != ".npz":
+        raise ProblemError(
+            f"{answer} is not a .npz file; expected one with x and y, as solve --out ANSWER.npz writes it"
+        )
     f, settings = load_problem(file)
     x, y = (read_array(f"{answer.name}:{name}", answer.parent) for name in "xy")
     if tol is not None or gap is not None:

@@ -16,6 +16,8 @@ PHRASES = (  # what the library says, and what it is here
     (r"\bsp\.predict\b", "saddlepoint predict"),
     (r"\b(P|b|D|t|labels|mu|L|l2|delta|width|tau|weight|low|high) of (Quadratic|LeastSquares|Logistic|Huber|LogCosh|"
      r"LogSumExp|SmoothedHinge|Entropy|GroupHuber|L1|Norm2|Groups|Nuclear)\b", r"\1"),
+    (r"\ba dict of such by oracle\b", "a table of such by oracle"),
+    (r"\bgive it as sp\.Simple\(prox=\.\.\.\);", "give it in Python as sp.Simple(prox=...);"),
     (r"P\.T\b", "its transpose"),
     (r"\buse \(P \+ P\.T\)/2|\buse \(P \+ its transpose\)/2", "make it symmetric"),
 )  # fmt: skip

@@ -71,7 +71,9 @@ def load_result(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> Result:
         zipfile.BadZipFile,
     ) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ProblemError(f"{file} is not a result that was saved: {reason}") from None
+        raise ProblemError(
+            f"{file} is not a result that was saved: {reason}; expected a file of result.save or solve --out"
+        ) from None
 
 
 def _arrays(data: bytes) -> dict[str, Array]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_count, as_number, did_you_mean, short_repr
+from saddlepoint.ground.validation import as_count, as_number, did_you_mean
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.streamed import StoredRows
 from saddlepoint.parts.functions import (
@@ -30,8 +30,14 @@ from saddlepoint.problems.files.arrays import read_array, split_reference
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, as_path, read_text
 from saddlepoint.problems.files.simple_terms import TERMS, is_label_list
 from saddlepoint.problems.files.stores import open_store, stored_reference, stream
+from saddlepoint.problems.files.toml_values import list_fault, toml_repr
 from saddlepoint.problems.saddle import Saddle
 
+NEEDED = {
+    "A": "the matrix, a file name or rows of numbers",
+    "g": "a table [g] with a kind",
+    "h": "a table [h] with a kind",
+}
 EXPANSION = 320  # most bytes of memory for a byte of a problem file whose keys have at most PARTS parts
 PARTS = 4  # most parts of a dotted key, such as a.b.c.d; the parser's memory grows with their square
 PART = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
@@ -88,7 +94,7 @@ def load_problem(
     reader.only(document, ("A", "g", "h", "solve"), "")
     for key in ("A", "g", "h"):
         if key not in document:
-            reader.fail(key, "is missing")
+            reader.fail(key, f"is missing; expected {NEEDED[key]}")
     on_disk = reader.on_disk(document["A"], split is not None)
     A = None if on_disk else reader.array(document["A"], "A", split is not None)
     g, h = (reader.function(document[name], name) for name in ("g", "h"))
@@ -131,7 +137,10 @@ class _Reader:
         """The array of a key, which holds a file reference, a number or a list of numbers."""
         if not isinstance(value, str):
             if isinstance(value, bool) or not isinstance(value, int | float | list):
-                self.fail(key, f"is {short_repr(value)}; expected a file name or numbers")
+                self.fail(key, f"is {toml_repr(value)}; expected a file name or numbers")
+            labels = key.endswith(".groups")  # they may be words
+            if isinstance(value, list) and not labels and (fault := list_fault(value)):
+                self.fail(key, fault)
             return value
         try:
             return read_array(value, self.path.parent, self.memory, mapped)
@@ -148,7 +157,7 @@ class _Reader:
         table = value if isinstance(value, dict) else {"stream": value}
         self.only(table, ("stream", "norm"), "A.")
         if not isinstance(table.get("stream"), str):
-            self.fail("A.stream", f"is {short_repr(table.get('stream'))}; expected the name of a file or folder")
+            self.fail("A.stream", f"is {toml_repr(table.get('stream'))}; expected the name of a file or folder")
         return table
 
     def stored(self, value: Any) -> StoredRows:
@@ -181,7 +190,7 @@ class _Reader:
         if isinstance(value, list) and value:
             return self.total([self.function(item, f"{name}[{i}]") for i, item in enumerate(value)], name)
         if not isinstance(value, dict):
-            self.fail(name, f"is {short_repr(value)}; expected a table [{name}]")
+            self.fail(name, f"is {toml_repr(value)}; expected a table [{name}]")
         if "simple" in value:
             rest = {key: part for key, part in value.items() if key != "simple"}
             term = self.term(value["simple"], f"{name}.simple")
@@ -204,7 +213,8 @@ class _Reader:
         called = value.get("kind")
         if not isinstance(called, str) or called not in kinds:
             near = did_you_mean(called, kinds) if isinstance(called, str) else ""
-            self.fail(f"{name}.kind", f"is {short_repr(called)}; expected one of {', '.join(kinds)}{near}")
+            given = "missing" if called is None else toml_repr(called)
+            self.fail(f"{name}.kind", f"is {given}; expected one of {', '.join(kinds)}{near}")
         return kinds[value["kind"]]
 
     def require(self, value: dict[str, Any], keys: tuple[str, ...], name: str) -> None:
@@ -217,7 +227,7 @@ class _Reader:
         if isinstance(value, list) and value:
             return self.total([self.term(item, f"{name}[{i}]") for i, item in enumerate(value)], name)
         if not isinstance(value, dict):
-            self.fail(name, f"is {short_repr(value)}; expected a table [{name}]")
+            self.fail(name, f"is {toml_repr(value)}; expected a table [{name}]")
         kind = self.kind(value, TERMS, name)
         self.only(value, ("kind", *kind.arrays, *kind.numbers, *kind.words, *kind.blocks), f"{name}.")
         self.require(value, kind.required, name)
@@ -235,7 +245,7 @@ class _Reader:
     def blocks(self, value: Any, name: str) -> list[tuple[Any, Smooth | Simple]]:
         """Ranges of coordinates and their simple terms, from a list of tables with start, stop and simple."""
         if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
-            self.fail(name, f"is {short_repr(value)}; expected tables [[{name}]] with start, stop and simple")
+            self.fail(name, f"is {toml_repr(value)}; expected tables [[{name}]] with start, stop and simple")
         found: list[tuple[Any, Smooth | Simple]] = []
         for i, block in enumerate(value):
             own = f"{name}[{i}]"
@@ -261,7 +271,7 @@ class _Reader:
 
     def settings(self, table: Any) -> dict[str, Any]:
         if not isinstance(table, dict):
-            self.fail("solve", f"is {short_repr(table)}; expected a table [solve]")
+            self.fail("solve", f"is {toml_repr(table)}; expected a table [solve]")
         self.only(table, SOLVE_KEYS, "solve.")
         settings = dict(table)
         for key in ("x0", "y0"):
@@ -269,7 +279,7 @@ class _Reader:
                 settings[key] = self.array(settings[key], f"solve.{key}")
         for key, kind, expected in (("method", str, "a method's name"), ("options", dict, "a table of options")):
             if key in settings and not isinstance(settings[key], kind):
-                self.fail(f"solve.{key}", f"is {short_repr(settings[key])}; expected {expected}")
+                self.fail(f"solve.{key}", f"is {toml_repr(settings[key])}; expected {expected}")
         for key in ("tol", "rtol", "gap", "max_seconds"):
             if key in settings:
                 settings[key] = self.number(settings[key], f"solve.{key}")
