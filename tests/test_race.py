@@ -293,7 +293,8 @@ def test_anderson_remembers_less_where_products_cost_less_than_mixing():
     assert size(np.ones((40, 30))) == 100
     assert size(eye_array(1000).tocsr()) == 100
     assert 20 < size(eye_array(6000).tocsr()) < 50
-    assert size(eye_array(100_000).tocsr()) == 20
+    assert size(eye_array(20_000).tocsr()) == 20
+    assert size(eye_array(100_000).tocsr()) == 10  # where even 20 of these long vectors take longer to read
 
 
 def test_a_step_that_takes_many_products_is_worth_a_longer_memory():

@@ -133,6 +133,41 @@ def test_restarts_make_apd_linear():
     assert sp.Restarted(sp.AGEG()).label == "restarted-ag-eg"
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_rows_are_subtracted_in_place(dtype):
+    rng = np.random.default_rng(3)
+    vectors, (new, old) = rng.standard_normal((3, 50)).astype(dtype), rng.standard_normal((2, 50)).astype(dtype)
+    rows, c = Rows.empty(5, vectors[0]), rng.standard_normal(3)
+    assert rows.subtracted(np.empty(0), new) is new
+    for vector in vectors:
+        rows = rows.append(vector)
+    started = rows.start_row(new, old)
+    assert np.shares_memory(started, rows.buffer)
+    done = rows.subtracted(c, started)
+    assert np.shares_memory(done, rows.buffer)
+    np.testing.assert_allclose(done, new - old - c @ vectors, rtol=0.0, atol=1e-5 if dtype == "f4" else 1e-13)
+    longer = rows.append(done)
+    assert longer.count == 4
+    assert longer.buffer is rows.buffer
+    assert longer.emptied(new).buffer is rows.buffer
+    assert longer.emptied(new).count == 0
+
+
+def test_a_full_memory_and_what_follows_it_can_be_computed_again():
+    """A step is a pure function, though an emptied memory uses the same buffer again."""
+    f = random_quadratic(30, 20, 30, 30, 3, seed=4)
+    method = sp.Anderson(sp.LPDGS(), window=4)
+    states = [method.init(f, np.zeros(30), np.zeros(20))]
+    for _ in range(14):
+        states.append(method.step(f, states[-1]))
+    full = [k for k, state in enumerate(states) if state.memory.Q.full]
+    assert len(full) > 1
+    for k in full:
+        again = method.step(f, states[k])
+        assert again.x.tobytes() == states[k + 1].x.tobytes()
+        assert again.y.tobytes() == states[k + 1].y.tobytes()
+
+
 def test_rows_share_a_buffer_and_do_not_disturb_each_other():
     one = Rows.empty(3, np.zeros(2)).append(np.ones(2))
     two = one.append(2 * np.ones(2))

@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dgemv, sgemv
 
 from saddlepoint.ground.arrays import FLOAT64, Array, namespace, numbers_on_host, rows_like, space_of
+
+GEMV = {np.dtype(np.float64): dgemv, np.dtype(np.float32): sgemv}  # products that are added to a vector in its place
 
 
 def inner(a: Array, b: Array) -> float:
@@ -183,6 +186,10 @@ class Rows:
         """A matrix without rows that can take ``most`` of them, with the length, dtype and library of ``like``."""
         return cls(rows_like(like, most))
 
+    def emptied(self, like: Array) -> Rows:
+        """A matrix without rows that can take as many; with NumPy in the same buffer, so these rows are lost."""
+        return Rows(self.buffer) if isinstance(self.buffer, np.ndarray) else Rows.empty(self.most, like)
+
     @property
     def matrix(self) -> Array:
         """The rows, oldest first."""
@@ -220,13 +227,23 @@ class Rows:
         rows.buffer[:count, :] = self.buffer[first : self.count, :]
         return Rows(rows.buffer, count)
 
-    def start_row(self, row: Array) -> Array:
-        """A copy of ``row`` to compute the next row in; with NumPy it is in the buffer, where ``append`` leaves it."""
+    def subtracted(self, weights: Array, a: Array) -> Array:
+        """The vector a minus the sum of the rows with these weights; a is overwritten where its library allows that."""
+        if not self.count:
+            return a
+        if isinstance(self.buffer, np.ndarray) and a.dtype == self.buffer.dtype and a.dtype in GEMV:
+            gemv = GEMV[a.dtype]
+            done: Array = gemv(-1.0, self.matrix.T, weights, beta=1.0, y=a, overwrite_y=1)  # without another vector
+            return done
+        a -= self.combined(weights, a)
+        return a
+
+    def start_row(self, new: Array, old: Array) -> Array:
+        """The difference of two vectors to compute the next row in; with NumPy it is where ``append`` leaves it."""
         if not isinstance(self.buffer, np.ndarray):
-            return 1.0 * row
+            return new - old
         started: Array = self.buffer[self.count]
-        started[:] = row
-        return started
+        return np.subtract(new, old, out=started)
 
     def append(self, row: Array) -> Rows:
         """The matrix with one more row."""

@@ -248,12 +248,12 @@ class GradientCheck:
     def _agree(self, x: Array, p: Array, x0: Array, p0: Array) -> bool:
         """Whether a few inner products already show that these gradients agree with mu and L.
 
-        If they are flatter than any before, that needs a closer look, unless the numbers for it are at hand.
+        If they are flatter than any before, the lengths of x and p are needed as well.
         """
         if isinstance(x, np.ndarray):
             dx, dp = x - x0, p - p0
             xx, xp, pp = inner(dx, dx), inner(dx, dp), inner(dp, dp)
-            size_x = size_p = math.inf  # not known
+            size_x = size_p = math.inf  # not needed yet
         elif asked_together(x) and p.dtype == x.dtype:
             dx = x - x0
             xx, xp, pp, *squares = _pair_products(x, p, x0, p0, dx)
@@ -263,6 +263,8 @@ class GradientCheck:
         if not (TAME < xx < 1.0 / TAME and TAME < pp < 1.0 / TAME):
             return False
         flatter = xp < self.flattest * xx
+        if flatter and isinstance(x, np.ndarray):
+            size_x, size_p = norm(x), norm(p)
         if flatter and not math.isfinite(size_x + size_p):
             return False
         middle, half = 0.5 * (self.L + self.mu), 0.5 * (self.L - self.mu)

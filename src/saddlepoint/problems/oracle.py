@@ -208,7 +208,7 @@ class MeteredCoupling(ForwardingCoupling):
     def _charge_pair(self, times: int = 1) -> None:
         for name in self.names:
             self.meter.charge(name, times)
-        self.meter.counts.passes += times if self.fused else 2 * times
+        self.meter.counts.passes += times if self.A.fused else 2 * times
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
         """The products (A y, A' x): two products, and one pass if the coupling fuses them."""

@@ -61,6 +61,7 @@ WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which 
 QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
 MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least
+FEW = 10  # the same where so many would not fit into half of MEMORY: to read them takes longer than the products do
 IMPLICIT = 8.0  # products each way of a step of IMEX, at least, where it is chosen: it solves a linear system
 ROUNDS = 10  # rounds of an engine; Anderson is used on shards where reading A takes longer than these
 BANDWIDTH = 5e9  # bytes a second at which a worker reads its shard
@@ -126,7 +127,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     name, reason = recommend(kx, ky, c, *oracle_prices(costs))
     newton: tuple[Method, ...] = (Newton(),) if worth_newton(f, costs) else ()
     timed = bool(newton) and costs is None and has_ready_matrices(f)
-    newton_is_quick = (newton_rounds(f) if timed else 0.25 * newton_calls(f)) <= QUICK
+    newton_is_quick = bool(newton) and (newton_rounds(f) if timed else 0.25 * newton_calls(f)) <= QUICK
     if name == "separated" and not (quadratic and strength <= WEAK):
         methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
     elif quadratic:
@@ -159,7 +160,8 @@ def mixed_steps(f: Saddle, products: float = 1.0) -> int:
     """
     size = sum(f.shape)
     traffic = 2.0 * products * (STEP + 2.0 * entries(f.A)) / (1.5 * size)
-    return int(min(100.0, max(LEAST, min(traffic, MEMORY / (2 * size)))))
+    least = LEAST if 2 * LEAST * size <= MEMORY else FEW
+    return int(min(100.0, max(least, min(traffic, MEMORY / (2 * size)))))
 
 
 def on_shards(f: Saddle) -> Plan:

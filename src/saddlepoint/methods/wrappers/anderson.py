@@ -79,8 +79,9 @@ class Memory(NamedTuple):
         return cls(r, Rows.empty(window, r), np.empty((0, 0)), np.empty((0, 0)))
 
     def emptied(self, r: Array) -> Memory:
-        """A memory of the same size without residuals."""
-        return Memory.empty(self.Q.most, r)
+        """A memory of the same size without residuals, in the same buffer where that can be written into."""
+        none = np.empty((0, 0))
+        return Memory(r, self.Q.emptied(r), none, none)
 
     @property
     def Qr(self) -> Array:
@@ -127,13 +128,11 @@ class Memory(NamedTuple):
         rows = Q.matrix[:, :size]
         Qr = on_host(rows @ r[:size]) if k else self.Qr
         h = Qr - self.Qr
-        q = Q.start_row(r)
-        q -= self.r
-        q = subtracted(q, h, Q)
+        q = Q.subtracted(h, Q.start_row(r, self.r))
         distance = norm(q[:size])
         if k and distance < max(norm(h), 0.1 * length):  # rounding left some of the earlier rows in q: once more
             more = on_host(rows @ q[:size])
-            h, q = h + more, subtracted(q, more, Q)
+            h, q = h + more, Q.subtracted(more, q)
             distance = norm(q[:size])
         return NewRow(q, h, Qr, distance, length)
 
@@ -157,7 +156,7 @@ class Memory(NamedTuple):
         moves = self.moves.copy()
         moves[-1] = -(c @ moves[:-1])
         along = float(moves[-1, -1])
-        step = subtracted(along * self.r, (1.0 + along) * self.Qr - moves[-1, :-1], self.Q)
+        step = self.Q.subtracted((1.0 + along) * self.Qr - moves[-1, :-1], along * self.r)
         moves[-1, -1] += 1.0
         return step, self._replace(moves=moves)
 
@@ -282,13 +281,6 @@ def solve_upper(factor: Array, b: Array) -> Array:
     return np.asarray(dtrtrs(factor.T, b, lower=1, trans=1)[0])
 
 
-def subtracted(a: Array, c: Array, Q: Rows) -> Array:
-    """a minus the sum of the rows of Q with the coefficients c; a is overwritten where its library allows that."""
-    if Q.count:
-        a -= Q.combined(c, a)
-    return a
-
-
 def _new_row(xp: Any, rows: Array, r: Array, before: Array, size: int) -> tuple[Array, Array]:
     """The change of r minus its parts in the rows; and, in one array, the numbers of ``NewRow``."""
     q, short = r - before, rows[:, :size]
@@ -324,6 +316,14 @@ def difference(new: Any, old: Any, weights: tuple[float, ...]) -> tuple[Array, i
 
 
 def _difference(new: tuple[Array, ...], old: tuple[Array, ...], weights: tuple[float, ...]) -> Array:
+    if all(type(array) is np.ndarray and array.dtype == new[0].dtype for array in (*new, *old)):
+        whole, end = np.empty(sum(len(array) for array in new), new[0].dtype), 0
+        for k in order(weights):  # in one vector from the start, since copies of long ones take time
+            start, end = end, end + len(new[k])
+            piece = np.subtract(new[k], old[k], out=whole[start:end])
+            if weights[k] not in (0.0, 1.0):
+                piece *= weights[k]
+        return whole
     pieces = [a - b for a, b in zip(new, old, strict=True)]
     for k, weight in enumerate(weights):
         if weight not in (0.0, 1.0):
@@ -346,5 +346,8 @@ def _added(arrays: tuple[Array, ...], step: Array, weights: tuple[float, ...]) -
         piece = step[start:end]
         if weights[k] not in (0.0, 1.0):
             piece = piece * (1.0 / weights[k])
+            if type(piece) is np.ndarray and type(new[k]) is np.ndarray and piece.dtype == new[k].dtype:
+                new[k] = np.add(piece, new[k], out=piece)
+                continue
         new[k] = new[k] + piece
     return new

@@ -345,13 +345,13 @@ def curvature(
             z = x + (sign * max(ASIDE * reach, min(10.0 * step, 0.1 * reach))) * offset
             found = _arnoldi(grad, z, q, step, steps, eps_of(p) * size + noise, math.sqrt(relative))
             calls += found.calls
-            if found.basis:
+            if len(found.basis):
                 return _curvature(found, z, calls)
     raise Unexaminable
 
 
 class _Arnoldi(NamedTuple):
-    basis: list[Array]
+    basis: Sequence[Array]  # the rows of one array, or a list
     H: Array
     diagonal: Array | None
     error: float
@@ -383,13 +383,14 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
         if p is None:
             return _Arnoldi([], H, None, math.inf, calls)
         w = (p - base) * (1.0 / side)
-        diagonal, weight = diagonal + q * w, weight + q * q
-        basis.append(q)
+        diagonal += q * w
+        weight += q * q
         if rows is None:
+            basis.append(q)
             w, beta = _orthogonal(w, basis, H[:, k])
         else:
             rows = rows.append(q)
-            w = _orthogonal_to_rows(w, rows.matrix, H[: k + 1, k])
+            w = _orthogonal_to_rows(w, rows, H[: k + 1, k])
             beta = norm(w)
         if not math.isfinite(beta):
             return _Arnoldi([], H, None, math.inf, calls)
@@ -399,9 +400,10 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
             break
         H[k + 1, k] = beta
         q = w * (1.0 / beta)
-    found = len(basis)
+    found_basis: Any = basis if rows is None else rows.matrix
+    found = len(found_basis)
     ratio = to_host(diagonal) / np.maximum(to_host(weight), 1e-300)
-    return _Arnoldi(basis, H[:found, :found], ratio, error, calls)
+    return _Arnoldi(found_basis, H[:found, :found], ratio, error, calls)
 
 
 def _orthogonal(w: Array, basis: list[Array], parts: Array) -> tuple[Array, float]:
@@ -446,12 +448,12 @@ def _projected(xp: Any, w: Array, basis: tuple[Array, ...]) -> tuple[Array, Arra
     return xp.astype(w, dtype), xp.concat([first + second, xp.reshape(w @ w, (1,))])
 
 
-def _orthogonal_to_rows(w: Array, Q: Array, parts: Array) -> Array:
-    """The same where the basis are the rows of a matrix."""
+def _orthogonal_to_rows(w: Array, Q: Rows, parts: Array) -> Array:
+    """The same where the basis are the rows of a matrix; w is overwritten."""
     for _ in range(2):
-        found = Q @ w
+        found = Q.matrix @ w
         parts += found
-        w = w - found @ Q
+        w = Q.subtracted(found, w)
     return w
 
 
@@ -562,9 +564,9 @@ def _short_draws(size: int, seed: int) -> tuple[Array, Array]:
     return first, second
 
 
-def _combined(basis: list[Array], weights: Array) -> Array:
+def _combined(basis: Sequence[Array], weights: Array) -> Array:
     if isinstance(basis[0], np.ndarray) and basis[0].dtype == np.float64:
-        mixed: Array = weights @ np.array(basis)
+        mixed: Array = weights @ np.asarray(basis)
         return mixed * (1.0 / norm(mixed))
     if asked_together(basis[0]):
         total: Array = space_of(basis[0]).cast(np.asarray(weights)) @ namespace(basis[0]).stack(basis)
