@@ -16,7 +16,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
 EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
-PRIME = 2**61 - 1  # of the arithmetic in which equations are examined for dependence
+PRIME = 2**61 - 1  # the modulus of the arithmetic in which equations are examined for dependence
 MOST_WORK = 10_000_000  # multiplications that this examination may take
 DEPENDENT = 1e-9  # relative distance to the span of other equations up to which an equation counts as dependent
 

@@ -41,7 +41,7 @@ from saddlepoint.theory.worst_case import WorstCaseCertificate, worst_case_certi
 EPS = float(np.finfo(np.float64).eps)
 UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of sums of bounds
 OUTER = 40  # the most values of sigma
-STEPS = 50  # the most Newton steps for one of them
+STEPS = 50  # the most Newton steps for one value of sigma
 GROWTH = 8.0  # factor of sigma
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
 PATIENCE = 3  # values of sigma without a smaller certified distance after which the run ends

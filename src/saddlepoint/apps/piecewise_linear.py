@@ -38,7 +38,7 @@ from saddlepoint.problems.saddle import Saddle
 
 OUTER = 40  # the most values of sigma
 INNER = 1e-2  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
-STEPS = 60  # the most Newton steps for one of them
+STEPS = 60  # the most Newton steps for one value of sigma
 GROWTH = 8.0  # factor of sigma
 SMALL = 10.0  # groups up to this many times delta are taken for zero
 DENSE = 2000  # up to this many unknowns, Newton's equations are factorised

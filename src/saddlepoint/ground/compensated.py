@@ -23,7 +23,7 @@ from saddlepoint.ground.rounding import gamma
 
 TERMS = 1024  # most terms of one sum of products of slices in a dense matrix; longer rows are added up in parts
 TILE = 1 << 17  # entries of a dense matrix that are split at a time, so that their slices fit the cache
-DEVICE_TILE = 1 << 24  # the same on a GPU
+DEVICE_TILE = 1 << 24  # entries that are split at a time on a GPU
 REST = 2.0**-54  # most that may be left out of a sum, in units of the largest product of two entries
 SPLIT = 2.0**27 + 1.0  # multiplying by it separates the upper half of the bits of a float64 number
 EPS = 2.0**-52  # spacing of the float64 numbers from 1 on

@@ -35,7 +35,7 @@ from saddlepoint.parts.simple.rescaled import Rescaled
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 
-SHARE = 0.995  # of the way to the boundary
+SHARE = 0.995  # share of the way to the boundary that a step takes
 START = 0.1  # weight of the given start; the rest is the centre of the domain
 SIZE = 0.5  # least multiplier at the start, in units of the spread of the field
 PATIENCE, FALL = 4, 0.9  # steps in which the mean of the products must fall below this share, or the method ends

@@ -43,7 +43,7 @@ from saddlepoint.problems.refutations import L_too_small, mu_too_large, no_gradi
 from saddlepoint.theory.smoothness import least_error
 
 ALL = 64  # number of calls at the start of a run of which each one is compared
-EVERY = 8  # after these, number of calls from one comparison to the next
+EVERY = 8  # number of calls from one comparison to the next, after the first ALL calls
 COPIED = 4  # number of first calls in which a copy of the argument shows whether the gradient changes it
 STEPS = 12  # steps of the search for curvatures, after two gradients have contradicted mu and L
 TAME = 1e-24  # squares between this number and its inverse are computed without overflow and underflow

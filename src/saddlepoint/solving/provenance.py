@@ -18,7 +18,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.citations import citations
 from saddlepoint.solving.target import Target
 
-SEED = 0  # of the random starts of the estimates of |A| and of L; they have no other
+SEED = 0  # the seed of the random starts of the estimates of |A| and of L
 
 
 @cache

@@ -22,7 +22,7 @@ from saddlepoint.uses.prepared import Prepared, prepare
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SECONDS = 1.0  # between two lines about the progress, where there is no bar
+SECONDS = 1.0  # seconds between two lines about the progress, where there is no bar
 
 
 def path(

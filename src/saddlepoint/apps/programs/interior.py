@@ -55,77 +55,133 @@ def interior_point(given: Data) -> Iterator[Proposal]:
             yield found._replace(y=y)
         return
     form = scaled(given)
-    data = form.data
-    n = data.shape[1]
-    fixed = data.x_lower == data.x_upper
-    equal = data.lower == data.upper
-    x_ends = _Ends(data.x_lower, data.x_upper, ~fixed)
-    s_ends = _Ends(data.lower, data.upper, ~equal)
-    P = csr_array((n, n)) if data.P is None else data.P
-    system = _System(data, fixed, equal)
-
-    x = np.where(fixed, data.x_lower, x_ends.inside(np.zeros(n)))
-    s = np.where(equal, data.lower, s_ends.inside(data.A @ x))
-    start = system.factorise(np.ones(n), np.where(equal, 0.0, 1.0))
-    dx, y = start(-(P @ x + data.q), s - data.A @ x)
-    x = np.where(fixed, x, x_ends.inside(x + dx))
-    s = np.where(equal, s, s_ends.inside(data.A @ x))
-    z, w = x_ends.start(x), s_ends.start(s)
-    slow = 0
+    run = _Run(form.data)
     for _ in range(STEPS):
-        gx, gs = x_ends.gaps(x), s_ends.gaps(s)
-        count = x_ends.count + s_ends.count
-        mu = (x_ends.product(gx, z) + s_ends.product(gs, w)) / max(1, count)
-        rd = P @ x + data.q + data.At @ y - z[0] + z[1]
-        rs = np.where(equal, 0.0, -y - w[0] + w[1])
-        rp = data.A @ x - s
-        rd[fixed] = 0.0
-        off = float(np.abs(rp) @ np.abs(y)) + float(np.abs(rd) @ np.abs(x))
-        yield Proposal(*form.back(x, y), (mu * count + off) / form.objective)
-        if mu * count + off <= 1e-15 * (1.0 + abs(data.estimate(x))) or slow >= 3:
-            return
-        if min(float(np.min(v, initial=1.0)) for v in (*gx, *gs)) <= 0.0:
-            return
-        solve = system.factorise(x_ends.weights(gx, z), s_ends.weights(gs, w))
-        if solve is None:
-            return
-
-        def direction(cx: Any, cs: Any) -> tuple[Array, ...]:
-            to_x, to_s = x_ends.push(gx, z, cx), s_ends.push(gs, w, cs)  # noqa: B023
-            theta = s_ends.weights(gs, w)  # noqa: B023
-            inverse = np.where(equal, 0.0, 1.0 / np.where(theta > 0.0, theta, 1.0))
-            rho = np.where(equal, 0.0, -rs + to_s)  # noqa: B023
-            dx, dy = solve(-rd + to_x, -rp + inverse * rho)  # noqa: B023
-            ds = np.where(equal, 0.0, inverse * (dy + rho))
-            return dx, ds, dy
-
-        dx, ds, dy = direction((0.0, 0.0), (0.0, 0.0))
-        dz, dw = x_ends.duals(gx, z, dx, (0.0, 0.0)), s_ends.duals(gs, w, ds, (0.0, 0.0))
-        primal = min(x_ends.longest(gx, dx), s_ends.longest(gs, ds), 1.0)
-        dual = min(x_ends.longest_dual(z, dz), s_ends.longest_dual(w, dw), 1.0)
-        after = x_ends.after(gx, z, dx, dz, primal, dual) + s_ends.after(gs, w, ds, dw, primal, dual)
-        sigma = min(1.0, max(after / max(1, count) / mu, 0.0)) ** 3 if mu > 0.0 else 0.0
-        cx, cs = x_ends.second(sigma * mu, dx, dz), s_ends.second(sigma * mu, ds, dw)
-        for again in (True, False):
-            dx, ds, dy = direction(cx, cs)
-            dz, dw = x_ends.duals(gx, z, dx, cx), s_ends.duals(gs, w, ds, cs)
-            primal = min(STAY * min(x_ends.longest(gx, dx), s_ends.longest(gs, ds)), 1.0)
-            dual = min(STAY * min(x_ends.longest_dual(z, dz), s_ends.longest_dual(w, dw)), 1.0)
-            if min(primal, dual) >= SHORT or not again:
-                break
-            cx = cs = (CENTRE * mu, CENTRE * mu)  # back to the centre, without second-order terms
-        if data.P is not None:
-            primal = dual = min(primal, dual)
-        slow = slow + 1 if max(primal, dual) < STUCK else 0
-        x, s, y = x + primal * dx, s + primal * ds, y + dual * dy
-        z, w = [a + dual * b for a, b in zip(z, dz, strict=True)], [a + dual * b for a, b in zip(w, dw, strict=True)]
-        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        at = run.residuals()
+        yield Proposal(*form.back(run.x, run.y), at.gap / form.objective)
+        if run.is_over(at) or not run.step(at):
             return
 
 
 def _with_rows(data: Data, kept: Array) -> Data:
     """The program with some of the rows."""
     return replace(data, A=data.A[np.flatnonzero(kept)], lower=data.lower[kept], upper=data.upper[kept])
+
+
+class _Residuals(NamedTuple):
+    """What the optimality conditions leave at a point.
+
+    Attributes:
+        gx, gs: the distances of x and s to their ends.
+        mu: the mean product of a distance and its multiplier.
+        rd, rs: the gradients of the Lagrangian in x and in s.
+        rp: A x - s.
+        gap: an estimate of the duality gap, with what the residuals add to it.
+    """
+
+    gx: list[Array]
+    gs: list[Array]
+    mu: float
+    rd: Array
+    rs: Array
+    rp: Array
+    gap: float
+
+
+class _Step(NamedTuple):
+    """The changes of x, s, y and of the multipliers of the ends of x and s."""
+
+    x: Array
+    s: Array
+    y: Array
+    z: list[Array]
+    w: list[Array]
+
+
+class _Run:
+    """The iteration on a scaled program: x, s = A x, multipliers y of the rows, and z and w of the ends of x and s."""
+
+    def __init__(self, data: Data) -> None:
+        n = data.shape[1]
+        self.data, self.slow = data, 0
+        self.fixed, self.equal = data.x_lower == data.x_upper, data.lower == data.upper
+        self.x_ends = _Ends(data.x_lower, data.x_upper, ~self.fixed)
+        self.s_ends = _Ends(data.lower, data.upper, ~self.equal)
+        self.P = csr_array((n, n)) if data.P is None else data.P
+        self.system = _System(data, self.fixed, self.equal)
+        x = np.where(self.fixed, data.x_lower, self.x_ends.inside(np.zeros(n)))
+        s = np.where(self.equal, data.lower, self.s_ends.inside(data.A @ x))
+        start = self.system.factorise(np.ones(n), np.where(self.equal, 0.0, 1.0))
+        dx, self.y = start(-(self.P @ x + data.q), s - data.A @ x)
+        self.x = np.where(self.fixed, x, self.x_ends.inside(x + dx))
+        self.s = np.where(self.equal, s, self.s_ends.inside(data.A @ self.x))
+        self.z, self.w = self.x_ends.start(self.x), self.s_ends.start(self.s)
+
+    @property
+    def count(self) -> int:
+        """The number of ends."""
+        return self.x_ends.count + self.s_ends.count
+
+    def residuals(self) -> _Residuals:
+        """The residuals at the present point."""
+        data, x, y, z, w = self.data, self.x, self.y, self.z, self.w
+        gx, gs = self.x_ends.gaps(x), self.s_ends.gaps(self.s)
+        mu = (self.x_ends.product(gx, z) + self.s_ends.product(gs, w)) / max(1, self.count)
+        rd = self.P @ x + data.q + data.At @ y - z[0] + z[1]
+        rs = np.where(self.equal, 0.0, -y - w[0] + w[1])
+        rp = data.A @ x - self.s
+        rd[self.fixed] = 0.0
+        off = float(np.abs(rp) @ np.abs(y)) + float(np.abs(rd) @ np.abs(x))
+        return _Residuals(gx, gs, mu, rd, rs, rp, mu * self.count + off)
+
+    def is_over(self, at: _Residuals) -> bool:
+        """Whether the gap is that of rounding, nothing has moved for three steps, or the point is on the boundary."""
+        small = at.gap <= 1e-15 * (1.0 + abs(self.data.estimate(self.x)))
+        return small or self.slow >= 3 or min(float(np.min(v, initial=1.0)) for v in (*at.gx, *at.gs)) <= 0.0
+
+    def step(self, at: _Residuals) -> bool:
+        """Take a step; False if there is no factorisation, or if the point is not finite any more."""
+        solve = self.system.factorise(self.x_ends.weights(at.gx, self.z), self.s_ends.weights(at.gs, self.w))
+        if solve is None:
+            return False
+        cx, cs = self._targets(at, self._direction(at, solve, (0.0, 0.0), (0.0, 0.0)))
+        for again in (True, False):
+            d = self._direction(at, solve, cx, cs)
+            primal, dual = (min(STAY * length, 1.0) for length in self._longest(at, d))
+            if min(primal, dual) >= SHORT or not again:
+                break
+            cx = cs = (CENTRE * at.mu, CENTRE * at.mu)  # back to the centre, without second-order terms
+        if self.data.P is not None:
+            primal = dual = min(primal, dual)
+        self.slow = self.slow + 1 if max(primal, dual) < STUCK else 0
+        self.x, self.s, self.y = self.x + primal * d.x, self.s + primal * d.s, self.y + dual * d.y
+        self.z = [a + dual * b for a, b in zip(self.z, d.z, strict=True)]
+        self.w = [a + dual * b for a, b in zip(self.w, d.w, strict=True)]
+        return bool(np.isfinite(self.x).all() and np.isfinite(self.y).all())
+
+    def _direction(self, at: _Residuals, solve: Solve, cx: Any, cs: Any) -> _Step:
+        """The step after which the products of distances and multipliers are cx and cs, to first order."""
+        to_x, to_s = self.x_ends.push(at.gx, self.z, cx), self.s_ends.push(at.gs, self.w, cs)
+        theta = self.s_ends.weights(at.gs, self.w)
+        inverse = np.where(self.equal, 0.0, 1.0 / np.where(theta > 0.0, theta, 1.0))
+        rho = np.where(self.equal, 0.0, -at.rs + to_s)
+        dx, dy = solve(-at.rd + to_x, -at.rp + inverse * rho)
+        ds = np.where(self.equal, 0.0, inverse * (dy + rho))
+        dz, dw = self.x_ends.duals(at.gx, self.z, dx, cx), self.s_ends.duals(at.gs, self.w, ds, cs)
+        return _Step(dx, ds, dy, dz, dw)
+
+    def _longest(self, at: _Residuals, d: _Step) -> tuple[float, float]:
+        """The longest steps of x and s, and of the multipliers, inside their ends."""
+        primal = min(self.x_ends.longest(at.gx, d.x), self.s_ends.longest(at.gs, d.s))
+        return primal, min(self.x_ends.longest_dual(self.z, d.z), self.s_ends.longest_dual(self.w, d.w))
+
+    def _targets(self, at: _Residuals, d: _Step) -> tuple[Any, Any]:
+        """The products to aim at, by how far the step d without a barrier would lower their mean."""
+        primal, dual = (min(length, 1.0) for length in self._longest(at, d))
+        after = self.x_ends.after(at.gx, self.z, d.x, d.z, primal, dual)
+        after += self.s_ends.after(at.gs, self.w, d.s, d.w, primal, dual)
+        sigma = min(1.0, max(after / max(1, self.count) / at.mu, 0.0)) ** 3 if at.mu > 0.0 else 0.0
+        return self.x_ends.second(sigma * at.mu, d.x, d.z), self.s_ends.second(sigma * at.mu, d.s, d.w)
 
 
 class _Ends:
@@ -161,7 +217,7 @@ class _Ends:
         return z[0] / gaps[0] + z[1] / gaps[1]
 
     def push(self, gaps: list[Array], z: list[Array], c: Any) -> Array:
-        """The force of the barriers, with the wanted products c of gaps and multipliers."""
+        """What the barriers add to the right-hand side, for the wanted products c of gaps and multipliers."""
         low = np.where(self.has[0], c[0] / gaps[0] - z[0], 0.0)
         return low - np.where(self.has[1], c[1] / gaps[1] - z[1], 0.0)
 

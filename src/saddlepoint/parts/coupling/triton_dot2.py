@@ -32,7 +32,7 @@ LEAST = 2.0**-1074  # smallest positive number: the most that underflow changes 
 PROGRAMS = 1024  # rows are cut into parts until there are about this many programs
 SHORTEST = 4096  # least number of terms of a part
 ALONG_ROWS = 8, 128  # rows and columns of a tile of a row-major A; the fastest on an NVIDIA H200
-ALONG_COLUMNS = 32, 32  # the same of a column-major A
+ALONG_COLUMNS = 32, 32  # rows and columns of a tile of a column-major A
 
 
 class Parts(NamedTuple):

@@ -49,13 +49,13 @@ UNITS = 32.0  # errors of a gradient that are put down to rounding, in units of 
 COARSE = 2.0**-23, 2.0**-10, 2.0**-7  # the machine epsilons of float32, float16 and bfloat16
 BASIS = 16  # programs of JAX are compiled for bases of so many vectors, and multiples
 FEW = 4  # entries of a gradient that are looked at first
-SAMPLE = 64  # the same of an array on a GPU
+SAMPLE = 64  # entries that are looked at first of an array on a GPU
 SHORTEST = 1e-300  # length of a step below which differences are not divided by it
 NOISE = 4.0  # largest error that gradients are assumed to have, in units of the measured noise level
 KEPT = 4096  # most entries of random directions that are kept for the next call
 ASIDE = 1e-4  # distance by which points are moved before curvatures are measured, in units of ``length_scale``
 SYMMETRIC = 10.0  # asymmetry of a Jacobian up to which it counts as symmetric, in units of its error
-FURTHER = 0.03  # the same distance where noise is measured; it is larger because the lines are longer
+FURTHER = 0.03  # distance by which points are moved before noise is measured, along longer lines
 CLOSER = tuple(8.0**-k for k in range(8))  # factors of these distances, where the gradient cannot be evaluated further
 
 

@@ -21,8 +21,8 @@ from saddlepoint.solving.checkpoint.values import Classes, Packer, Unpacker, kno
 from saddlepoint.solving.provenance import described
 from saddlepoint.solving.state import RunState, ScheduleState, check_structure
 
-VECTORS = 10_000  # of the problem's size that a checkpoint may hold
-OTHER_BYTES = 1 << 26  # that it may hold besides
+VECTORS = 10_000  # most vectors of the size of the problem in a checkpoint
+OTHER_BYTES = 1 << 26  # most bytes of everything else in a checkpoint
 
 
 class Packed(NamedTuple):

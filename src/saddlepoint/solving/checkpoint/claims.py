@@ -23,7 +23,7 @@ from saddlepoint.solving.monitor import latest_check
 from saddlepoint.solving.result import Record
 from saddlepoint.solving.state import Correction, Mark, Racer, RunState
 
-MOST = 1 << 53  # of any count, which a float holds exactly
+MOST = 1 << 53  # largest count that is accepted; a float holds it exactly
 FASTEST = 1e9  # calls and steps in a second, more than any machine makes
 CONSTANTS = {"g": ("mu", "L"), "h": ("mu", "L"), "A": ("norm",)}
 LATEST = 1e11  # seconds since 1970, about the year 5000

@@ -15,7 +15,7 @@ from saddlepoint.problems.saddle import Saddle
 FORMAT = 4
 LOOSE = 1e4  # units of rounding by which numbers of the same problem may differ on another machine
 CONSTANTS = ("mu of g", "L of g", "mu of h", "L of h", "|A|")
-SCALES = 1e-6, 1e-3, 1.0, 1e3, 1e6  # of the points at which the prox of a simple term is compared
+SCALES = 1e-6, 1e-3, 1.0, 1e3, 1e6  # sizes of the points at which the prox of a simple term is compared
 TERMS = tuple(f"prox of the simple term of {name}" for name in ("g", "h") for _ in SCALES)
 NO_TERM = -1.0, 0.0  # in the place of the length and the product of a prox
 PROBES = ("gradient of g", "gradient of h", "product with A", "product with A'", *TERMS)

@@ -18,7 +18,7 @@ from saddlepoint.ground.arrays import Array, Space, is_foreign, space_of, to_hos
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import Rows
 
-KINDS = "fiub"  # of the numbers in arrays
+KINDS = "fiub"  # kinds of numbers that arrays may have, in the letters of NumPy
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 PACKAGE = "saddlepoint"
 

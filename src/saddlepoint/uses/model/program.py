@@ -59,9 +59,7 @@ class _Builder:
         self.P: Any = csr_array((self.n, self.n))
         self.q = np.zeros(self.n)
         self.low, self.high = np.full(self.n, -np.inf), np.full(self.n, np.inf)
-        self.more: list[
-            tuple[float, float]
-        ] = []  # the factor in the objective and the lower bound of further variables
+        self.more: list[tuple[float, float]] = []  # factors in the objective and lower bounds of further variables
         self.blocks: list[tuple[Any, Any, Array, Array]] = []  # rows of the variables, of further ones, and their ends
         self.count = 0
         self.offset, self.slack, self.computed = 0.0, 0.0, False
