@@ -98,7 +98,7 @@ CASES = st.tuples(
 @pytest.mark.parametrize("small", [0, 1000], ids=["streamed", "matrix"])
 @settings(max_examples=60, deadline=None)
 @given(CASES)
-def test_constants_hold(small, case):
+def test_mu_and_L_bound_the_eigenvalues(small, case):
     N, d, share, offset, exponent, seed = case
     l2 = 10.0**exponent
     X, positive = data(N, d, share, offset, seed)

@@ -149,7 +149,7 @@ def test_methods_agree_with_the_closed_form(name, method):
 
 
 @pytest.mark.parametrize("name", ["ridge", "products only", "model"])
-def test_extragradient_too(name):
+def test_extragradient_finds_the_closed_form(name):
     task = TASKS[name]()
     np.testing.assert_allclose(task.solve(method="extragradient").theta, task.closed_form(), rtol=0, atol=1e-6)
 
@@ -313,7 +313,7 @@ def test_the_episode_is_over_in_terminal_states():
 
 @pytest.mark.parametrize("ridge", [0.0, 0.01])
 @pytest.mark.parametrize("name", ["frozen lake 4x4", "cliff walking"])
-def test_sampled_trajectories(name, ridge):
+def test_sampled_trajectories_are_evaluated(name, ridge):
     env, rng = environment(name), np.random.default_rng(0)
     state, rows = env.reset(seed=0)[0], []
     for _ in range(3000):

@@ -196,14 +196,14 @@ def test_objective_and_its_constants(whitened, container, intercept, seed, scale
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([1e-3, 0.3, 3.0, 1e4]))
-def test_balance(seed, rows, delta):
+def test_the_intercept_balances_the_residuals(seed, rows, delta):
     r = np.random.default_rng(seed).standard_cauchy(rows).round(1)  # with ties
     b = balance(r, delta)
     assert abs(np.clip(b - r, -delta, delta).sum()) <= 1e-12 * (np.abs(r).sum() + rows * delta)
 
 
 @pytest.mark.parametrize(("r", "centre"), [([2.0, 2.0, 2.0], 2.0), ([0.0, 10.0], 5.0), ([0.0, 10.0, 10.0], 9.5)])
-def test_balance_by_hand(r, centre):
+def test_the_intercept_is_the_one_computed_by_hand(r, centre):
     assert balance(np.array(r), 1.0) == pytest.approx(centre)
 
 
@@ -551,7 +551,7 @@ class TestBoth:
         assert_estimator(model)
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    def test_bad_data(self, model, bad):
+    def test_bad_data_are_refused(self, model, bad):
         X, y = with_outliers()
         X[3, 2] = bad
         with pytest.raises(ValueError, match=r"NaN|infinity"):

@@ -73,7 +73,7 @@ def hessian(function, x, step=1e-4):
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_constants_hold(loss, structure):
+def test_mu_and_L_bound_the_curvature(loss, structure):
     f = estimator(loss, STRUCTURES[structure]).problem(*data(loss))
     rng = np.random.default_rng(1)
     for function, size, mu, L in ((f.g, f.shape[0], f.mu_x, f.L_x), (f.h, f.shape[1], f.mu_y, f.L_y)):

@@ -61,7 +61,7 @@ def test_float32_stays_float32_and_is_certified_in_float64(method, xp):
     assert isinstance(result.certificate.distance, float)
 
 
-def test_couplings(xp):
+def test_products_of_a_coupling_are_those_of_numpy(xp):
     rng = np.random.default_rng(0)
     A, x, y, e = (rng.standard_normal(shape) for shape in ((7, 5), 7, 5, 7))
     coupling = sp.as_coupling(xp.asarray(A.tolist(), dtype=xp.float64))
@@ -149,7 +149,7 @@ def test_results_are_saved_as_numpy(xp, tmp_path):
     assert result.to_dict(arrays=True)["y"] == to_host(result.y).tolist()
 
 
-def test_spaces():
+def test_spaces_are_compared_widened_and_named():
     numpy32, numpy64 = Space(np, np.dtype(np.float32)), Space(np, np.dtype(np.float64))
     assert common_space({"a": None, "b": numpy32, "c": np.zeros(1)}) == numpy64
     assert common_space({"a": None}) is None

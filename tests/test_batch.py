@@ -145,7 +145,7 @@ def test_equal_mu_leaves_the_variables_alone():
     check(fs, solve_many(fs, tol=1e-9, method="krylov"), 1e-9)
 
 
-def test_one_problem():
+def test_a_batch_may_hold_one_problem():
     fs = problems("logistic", count=1)
     check(fs, solve_many(fs, tol=1e-8), 1e-8, together=False)
     check(fs, solve_many(Batch.of(fs), tol=1e-8), 1e-8)
@@ -356,7 +356,7 @@ STACKED = ["number or diagonal", "matrix", "logistic", "hinge", "huber", "separa
 
 
 @in_every_library("kind", STACKED, ["matrix", "log-sum-exp"])
-def test_every_library(kind, xp):
+def test_batches_work_in_every_library(kind, xp):
     fs = problems(kind, count=3)
     results = solve_many([in_library_with_width(f, xp) for f in fs], tol=1e-3, method="lpd-gs")
     for f, result in zip(fs, results, strict=True):

@@ -63,7 +63,7 @@ def auc_truth(X, positive, l2, c, s):
 @pytest.mark.parametrize("kind", slow_except(CONTAINERS, next(iter(CONTAINERS))))
 @pytest.mark.parametrize("centre", slow_except(MEANS, MEANS[-1]))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_auc(centre, kind, small, monkeypatch):
+def test_the_certificate_of_auc_holds_for_the_given_data(centre, kind, small, monkeypatch):
     monkeypatch.setattr(auc, "SMALL", small)
     for scale, l2 in ((1e-8, 1e-2), (1.0, 1e-2), (1e8, 1e14)):
         X, given, positive = samples(kind, centre, scale)
@@ -106,7 +106,7 @@ def graph_truth(X, y, l2, strength):
 @pytest.mark.parametrize("kind", slow_except(CONTAINERS, next(iter(CONTAINERS))))
 @pytest.mark.parametrize("centre", slow_except(MEANS, MEANS[-1]))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_squared_loss(centre, kind):
+def test_the_certificate_of_the_squared_loss_holds_for_the_given_data(centre, kind):
     for scale in (1e-8, 1.0, 1e8):
         X, given, y = regression(kind, centre, scale)
         l2 = 1e-3 * float(np.var(X, axis=0).max())
@@ -215,7 +215,7 @@ def huber_truth(X, y, l2, delta, near):
 @pytest.mark.parametrize("kind", slow_except(CONTAINERS, next(iter(CONTAINERS))))
 @pytest.mark.parametrize("centre", slow_except(MEANS, MEANS[-1]))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_huber_loss(centre, kind):
+def test_the_certificate_of_the_huber_loss_holds_for_the_given_data(centre, kind):
     X, given, y = regression(kind, centre, 1.0)
     l2 = 1e-2 * max(1.0, float(np.var(X, axis=0).max()))
     model = RiskRegressor("huber", l2, delta=1.0, max_seconds=0.5).fit(given, y)
@@ -264,7 +264,7 @@ def classifier_truth(loss, X, signs, l2, strength, near):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("centre", [0.0, 1e7])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_classifier(centre, kind, loss):
+def test_the_certificate_of_a_classifier_holds_for_the_given_data(centre, kind, loss):
     for scale in (1e-8, 1.0, 1e8):
         X, given, positive = samples(kind, centre, scale)
         l2 = 1e-3 * max(1.0, float(np.abs(X).max()) ** 2)
@@ -300,7 +300,7 @@ def constrained_truth(X, y, l2, delta, E, e, near):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_equations(scale, kind, dtype, apart):
+def test_the_certificate_of_regression_with_equations_holds_for_the_given_data(scale, kind, dtype, apart):
     rng = np.random.default_rng(0)
     X, given, y = regression(kind, 0.0, scale)
     X, given, y = X.astype(dtype), given.astype(dtype), (y + 0.1 * rng.standard_normal(len(y))).astype(dtype)
@@ -363,7 +363,7 @@ RIDGES = {  # ridge, ridge_w, and whether M and C are formed
 @pytest.mark.parametrize("ridges", RIDGES)
 @pytest.mark.parametrize("centre", [0.0, 1e2, 1e4])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def test_policy_evaluation(make, centre, ridges, monkeypatch):
+def test_the_certificate_of_policy_evaluation_holds_for_the_given_data(make, centre, ridges, monkeypatch):
     ridge, ridge_w, formed = RIDGES[ridges]
     monkeypatch.setattr(PolicyEvaluation, "_compact", lambda self: formed)
     rng = np.random.default_rng(0)

@@ -145,7 +145,7 @@ def test_bad_arguments_are_refused():
         sp.check(3)
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_the_command_prints_the_report_and_sets_the_exit_code(tmp_path, monkeypatch, capsys):
     np.save(tmp_path / "A.npy", np.eye(3))
     (tmp_path / "p.toml").write_text(
         'A = "A.npy"\n[g]\nkind = "quadratic"\nP = 2.0\n[h]\nkind = "quadratic"\nP = 1.0\nb = [1.0, 2.0, 3.0]\n'

@@ -164,7 +164,7 @@ def test_bad_input_is_one_clear_line_and_writes_nothing(run, tmp_path, words, se
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_predict(run):
+def test_predict_prints_a_table_and_json(run):
     words = ["predict", "--kx", "1e4", "--ky", "1e2", "--coupling", "300", "--tol", "1e-6"]
     code, out, _ = run(*words)
     assert code == 0
@@ -178,7 +178,7 @@ def test_predict(run):
     assert run("predict", "problem.toml")[0] == 0
 
 
-def test_methods(run):
+def test_methods_are_listed(run):
     code, out, _ = run("methods")
     assert code == 0
     assert "catalyst-aipfb" in out
@@ -187,7 +187,7 @@ def test_methods(run):
 
 
 @pytest.mark.slow
-def test_demo(run, tmp_path):
+def test_the_demo_prints_certificates_and_draws(run, tmp_path):
     code, out, err = run("demo", "--tol", 1.0, "--plot", "pictures/demo.png")
     assert code == 0
     assert "certificate (" in out
@@ -201,7 +201,7 @@ def test_demo(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_table(run):
+def test_the_table_is_measured_and_printed(run):
     words = ["table", "--quick", "--tol", "1e-3", "--method", "aipfb", "--method", "dippa", "--max-seconds", "60"]
     code, out, _ = run(*words)
     assert code == 0
@@ -224,7 +224,7 @@ def test_the_whole_table_when_there_is_no_time(run):
 
 
 @pytest.mark.slow
-def test_figure(run, tmp_path):
+def test_the_figure_is_written(run, tmp_path):
     code, out, _ = run("figure", "--kx", 50, "--ky", 10, "--points", 2, "--tol", 1e-3)
     assert code == 0
     assert out == "written: figure1.png, figure1.svg\n"

@@ -193,7 +193,7 @@ def _patterns():
 @pytest.mark.parametrize("pattern", _patterns())
 @pytest.mark.parametrize("threads", [1, 2, 5, 64])
 @pytest.mark.parametrize("short", [0, 100])
-def test_sparse_patterns(anywhere, monkeypatch, pattern, threads, short):
+def test_sparse_products_are_exact_for_every_pattern(anywhere, monkeypatch, pattern, threads, short):
     use_threads(monkeypatch, threads)
     monkeypatch.setattr(sparse_coupling, "SHORT_NEAR_ROW", short)  # one loop or the other
     A = _patterns()[pattern]

@@ -440,7 +440,7 @@ def test_processes_of_ones_own():
     assert not Path(f"/proc/{worker}").exists()
 
 
-def test_certificates(tmp_path):
+def test_a_scheduler_with_tls_is_reached_by_its_certificates(tmp_path):
     pytest.importorskip("cryptography", reason="cryptography makes the certificates of this test")
     security = distributed.Security.temporary()
     pem = {"ca": security.tls_ca_file, "cert": security.tls_client_cert, "key": security.tls_client_key}
@@ -564,7 +564,7 @@ def test_dask_is_missing(monkeypatch):
 # -- the documentation page --------------------------------------------------------------------------------------------
 
 
-def test_the_page(client):
+def test_the_page_runs(client):
     text = (Path(__file__).parent.parent / "docs/scaling/dask.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names = {}

@@ -18,7 +18,7 @@ def blocks(page, language):
 
 
 @pytest.mark.slow
-def test_readme_python(monkeypatch, tmp_path, capsys):
+def test_the_python_of_the_readme_runs(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     space, said = {}, []
     found = blocks("README.md", "python")
@@ -64,7 +64,7 @@ def test_python_on_the_pages(page, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/problem-file.md"])
-def test_console_lines(page, monkeypatch, tmp_path, capsys):
+def test_console_lines_print_what_the_page_shows(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     for block in blocks(page, "python") if page != "README.md" else []:
         exec(compile(block, page, "exec"), {})

@@ -78,7 +78,7 @@ def test_arbitrage_with_uncertain_prices(reach):
 
 
 @pytest.mark.slow
-def test_robust_markowitz():
+def test_a_robust_portfolio_agrees_with_cvxpy():
     """Expected returns within a box, and a covariance whose entries are within eta of the given ones. With w >= 0 the
     worst covariance is the largest one, S + eta s s' with s the standard deviations, which is positive semidefinite.
     """
@@ -99,7 +99,7 @@ def test_robust_markowitz():
 
 
 @pytest.mark.slow
-def test_weighted_svm():
+def test_a_classifier_with_uncertain_weights_agrees_with_cvxpy():
     """Hinge losses of two groups with uncertain weights: w_i max(0, l_i) = max u_i l_i over 0 <= u_i <= w_i."""
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(4)

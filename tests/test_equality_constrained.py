@@ -103,6 +103,6 @@ def test_the_theorem_at_its_ends():
         (3.0, [[1.0, 1.0]], "expected a Smooth"),
     ],
 )
-def test_invalid(g, A, words):
+def test_invalid_problems_are_refused(g, A, words):
     with pytest.raises(sp.ProblemError, match=words):
         sp.apps.EqualityConstrained(g, A, np.ones(len(A)))

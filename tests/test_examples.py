@@ -20,7 +20,7 @@ every_script = pytest.mark.parametrize("script", SCRIPTS, ids=[f"{path.parent.na
 
 @pytest.mark.slow
 @every_script
-def test_script(script, tmp_path):
+def test_a_script_runs_proves_and_draws(script, tmp_path):
     """Run a script in a process of its own, with warnings as errors. The time limit only ends what hangs."""
     folder, output = tmp_path / "folder", tmp_path / "output"
     folder.mkdir()

@@ -585,7 +585,7 @@ def test_extremes_are_drawn(opened):
         assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_costs_decide(opened):
+def test_costs_change_the_recommendation(opened):
     """Expensive gradients: the table's cheapest slides, the recommendation changes, and the cost is drawn."""
     assert opened.inner_text("#method") == "anderson-condat-vu"
     opened.get_by_role("radio", name="cost").check()

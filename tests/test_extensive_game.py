@@ -59,7 +59,7 @@ def assert_equal_games(game, other, atol=0.0):
 @pytest.mark.parametrize(
     ("name", "size", "sets", "value"), [("kuhn", 13, 6, -1 / 18), ("leduc", 337, 144, LEDUC_VALUE)]
 )
-def test_shipped_games(name, size, sets, value):
+def test_games_in_the_package_have_their_sizes_and_values(name, size, sets, value):
     game = ExtensiveGame.from_file(GAMES / f"{name}.json")
     assert game.shape == game.payoff.shape == (size, size)
     for (E, e), sequences in ((game.constraints_x, game.sequences_x), (game.constraints_y, game.sequences_y)):
@@ -91,7 +91,7 @@ def test_suits_do_not_matter():
     assert lp(game)[0] == pytest.approx(LEDUC_VALUE, abs=1e-8)
 
 
-def test_without_openspiel(monkeypatch):
+def test_games_in_the_package_need_no_openspiel(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     assert ExtensiveGame.load("leduc").shape == (337, 337)
     with pytest.raises(sp.ProblemError, match=r"needs OpenSpiel; pip install 'saddlepoint\[games\]'"):
@@ -210,7 +210,7 @@ def test_the_payoff_is_the_trees(folder, tree, seed):
 
 
 @given(tree=trees, seed=st.integers(0, 99))
-def test_best_responses(folder, tree, seed):
+def test_best_responses_are_optimal(folder, tree, seed):
     """Best responses agree with HiGHS for any weights, and with all pure strategies of the tree where these are few."""
     game, rng = tree.read(folder), np.random.default_rng(seed)
     for player, sign, (E, e) in (("x", 1.0, game.constraints_x), ("y", -1.0, game.constraints_y)):
@@ -233,7 +233,7 @@ def test_best_responses(folder, tree, seed):
 
 
 @given(tree=trees, seed=st.integers(0, 99))
-def test_exploitability(folder, tree, seed):
+def test_the_exploitability_is_the_sum_of_what_both_gain(folder, tree, seed):
     game, rng = tree.read(folder), np.random.default_rng(seed)
     value, x, y = lp(game)
     assert game.exploitability(x, y) <= 1e-8
@@ -357,7 +357,7 @@ def test_games_of_openspiel_that_are_refused(game, sentence):
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_page(tmp_path, monkeypatch, capsys):
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
     """Both files of the page hold the same game, of known value 1/3, and the program runs."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "poker.json").write_text(block("json"))
@@ -407,7 +407,7 @@ p "second node" 2 3 0 t "" 2 t "" 1 "found" {-1.0 1}
 """
 
 
-def test_gambits_freedoms(tmp_path):
+def test_unusual_files_of_gambit_are_read(tmp_path):
     """A file with fractions, exponents, escaped quotes, comments, inner payoffs, missing or repeated declarations."""
     (tmp_path / "pennies.efg").write_text(PENNIES)
     game = ExtensiveGame.from_file(tmp_path / "pennies.efg")
@@ -540,7 +540,7 @@ BAD_EFG = [
 
 
 @pytest.mark.parametrize(("text", "sentence"), BAD_JSON, ids=[s for _, s in BAD_JSON])
-def test_bad_json(tmp_path, text, sentence):
+def test_bad_json_is_refused_in_a_line(tmp_path, text, sentence):
     path = tmp_path / "game.json"
     path.write_text(text)
     with pytest.raises(sp.ProblemError, match=sentence) as caught:
@@ -551,7 +551,7 @@ def test_bad_json(tmp_path, text, sentence):
 
 
 @pytest.mark.parametrize(("text", "line", "sentence"), BAD_EFG, ids=[s for *_, s in BAD_EFG])
-def test_bad_efg(tmp_path, text, line, sentence):
+def test_a_bad_efg_file_is_refused_in_a_line(tmp_path, text, line, sentence):
     path = tmp_path / "game.efg"
     path.write_text(text)
     with pytest.raises(sp.ProblemError, match=re.escape(sentence)) as caught:
@@ -622,7 +622,7 @@ def test_files_that_are_no_games(tmp_path):
         (lambda g: ExtensiveGame([], [], [(0, 0, "1")]), "the list of payoffs has dtype"),
     ],
 )  # fmt: skip
-def test_error_messages(tmp_path, call, sentence):
+def test_wrong_arguments_are_refused_in_a_sentence(tmp_path, call, sentence):
     (tmp_path / "poker.json").write_text(GOOD)
     with pytest.raises(sp.ProblemError, match=sentence):
         call(ExtensiveGame.from_file(tmp_path / "poker.json"))

@@ -243,7 +243,7 @@ def test_the_residual_stops_a_run_without_mu(method, scale):
 
 @pytest.mark.parametrize("method", slow_except(METHODS, *QUICK))
 @pytest.mark.parametrize("e", [0, E150])
-def test_one_dimension(e, method):
+def test_problems_of_one_dimension_are_solved(e, method):
     f = quadratic(*(np.ldexp(part, e) for part in ([2.0], [3.0], [[5.0]], [1.0], [1.0])))
     x, y = np.array([2.0]) / 31.0, np.array([-7.0]) / 31.0
     check(sp.solve(f, method=method, tol=1e-9), x, y, {Status.SOLVED})
@@ -333,7 +333,7 @@ def test_norm_of_float32_A_of_any_size():
 
 
 @given(exponents, exponents, st.integers(0, 10**6))
-def test_certificates_scale(f, x, seed):
+def test_certificates_scale_with_the_problem(f, x, seed):
     """With one unit for both players, the distance scales with this unit, and the gap with that of f."""
     if abs(f - 2 * x) > 960 or abs(f - x) > 960:
         return

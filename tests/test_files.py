@@ -78,7 +78,7 @@ def test_formats_of_A(folder, reference):
     np.testing.assert_allclose(f.A.mul(y), A @ y, rtol=1e-12)
 
 
-def test_libsvm(folder):
+def test_libsvm_files_are_read(folder):
     text = GOOD.replace("data.npz:D", "train.libsvm:features").replace("data.npz:labels", "train.libsvm:labels")
     f, _ = load_problem(write(folder, text))
     np.testing.assert_allclose(f.g.D.A.toarray(), D)

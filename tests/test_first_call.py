@@ -125,7 +125,7 @@ def test_gradients_that_leave_their_argument_alone():
     assert check_gradient("g", problem(lambda x: P * x).g, np.ones(3), NUMPY64) >= 0.0
 
 
-def test_other_libraries(xp):  # noqa: F811
+def test_a_gradient_that_changes_its_argument_is_found_in_other_libraries(xp):  # noqa: F811
     ones = xp.asarray([1.0, 1.0, 1.0], dtype=xp.float64)
     if "jax" in type(ones).__module__:
         pytest.skip("arrays of JAX cannot be changed")

@@ -115,7 +115,7 @@ def consistent(result, folder):
 
 
 @pytest.mark.parametrize("every", [97, pytest.param(11, marks=pytest.mark.slow)])
-def test_results(saved, every, tmp_path):
+def test_forged_results_are_refused_or_consistent(saved, every, tmp_path):
     (arrays, summary), refused, accepted = saved, 0, 0
     for _, other in some(changed(summary), every, 3):
         write_result(tmp_path / "r.npz", arrays, other)
@@ -137,7 +137,7 @@ def test_results(saved, every, tmp_path):
 
 
 @pytest.mark.parametrize("every", [101, pytest.param(11, marks=pytest.mark.slow)])
-def test_games(every, tmp_path):
+def test_forged_games_are_refused(every, tmp_path):
     game = json.loads(game_file.SEEDS[0])
     refused = 0
     for _, other in some(changed(game), every, 5):
@@ -147,7 +147,7 @@ def test_games(every, tmp_path):
 
 
 @pytest.mark.parametrize("every", [67, pytest.param(11, marks=pytest.mark.slow)])
-def test_problems(every, tmp_path):
+def test_forged_problem_files_are_refused_or_solved(every, tmp_path):
     """Each key of each problem file with each word; what is read can be solved, or refutes a constant."""
     np.save(tmp_path / "A.npy", np.eye(2))
     np.savez(tmp_path / "P.npz", P=np.array([1.0, 3.0]))

@@ -132,7 +132,7 @@ def test_graphs_make_the_same_steps_with_simple_terms(name, terms):
         np.testing.assert_allclose(formed.cpu(), plain.cpu(), rtol=1e-9, atol=1e-9)
 
 
-def test_few_kernels(twin):
+def test_a_step_launches_few_kernels(twin):
     method = sp.make_method("lpd")
     f, state = started(method)
     step = _step_of_few_kernels(method, f, state, list(arrays(state)))

@@ -69,7 +69,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_bytes(name):
+def test_files_of_random_bytes_are_read_or_refused(name):
     check, seeds = TARGETS[name]
 
     @settings(max_examples=10 * EXAMPLES)
@@ -137,7 +137,7 @@ def documents(draw):
 
 @settings(max_examples=12 * EXAMPLES)
 @given(documents())
-def test_problem_files(text):
+def test_random_problem_files_are_solved_or_refused(text):
     """A problem that can be read can also be solved: there is a result, or an error about its numbers."""
     path = FOLDER / "problem.toml"
     path.write_text(text)
@@ -183,7 +183,7 @@ def wild_arrays(draw):
 
 @settings(max_examples=12 * EXAMPLES)
 @given(wild_arrays(), wild_arrays(), wild_arrays(), NUMBERS)
-def test_functions(first, second, third, number):
+def test_functions_of_random_data_are_made_or_refused(first, second, third, number):
     for build in (
         lambda: sp.Quadratic(first, second, mu=number),
         lambda: sp.LeastSquares(first, second, number),
@@ -203,7 +203,7 @@ def test_functions(first, second, third, number):
 
 @settings(max_examples=8 * EXAMPLES)
 @given(wild_arrays(), wild_arrays(), NUMBERS, NUMBERS)
-def test_solve(A, start, number, other):
+def test_random_arguments_of_solve_are_taken_or_refused(A, start, number, other):
     def solve():
         f = sp.Saddle(sp.Quadratic(1.0), sp.LogCosh(l2=0.5), A)
         sp.solve(f, start, tol=number, max_calls={"A": 30}, costs={"A": other})

@@ -255,7 +255,7 @@ def test_constants_and_hessian_of_a_subproblem(seed, r, a):
 
 
 @given(st.integers(0, 10**6))
-def test_equilibration(seed):
+def test_equilibration_brings_the_largest_entries_near_one(seed):
     rng = np.random.default_rng(seed)
     E = sparse.csr_array(10.0 ** rng.uniform(-4, 4, (4, 6)) * (rng.random((4, 6)) < 0.6))
     w, d = ruiz(abs(E))
@@ -290,7 +290,7 @@ def test_best_responses_of_a_polytope():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [None, "auto", "anderson-condat-vu", "dippa", "lpd-gs"])
-def test_kuhn_poker(method):
+def test_kuhn_poker_is_solved(method):
     game = ExtensiveGame.load("kuhn")
     found = game.solve(tol=1e-6, method=method)
     assert found.solved, found
@@ -305,7 +305,7 @@ def test_kuhn_poker(method):
 
 
 @pytest.mark.slow
-def test_leduc_poker():
+def test_leduc_poker_is_solved():
     game = ExtensiveGame.load("leduc")
     found = game.solve(tol=1e-6)
     assert game.shape == (337, 337)

@@ -74,12 +74,12 @@ def test_what_cannot_be_computed_is_not_bounded():
         ("high", "accuracy of Smooth is 'high'; expected"),
     ],
 )
-def test_invalid_accuracies(accuracy, message):
+def test_invalid_accuracies_are_refused(accuracy, message):
     with pytest.raises(sp.ProblemError, match=message):
         black_box(accuracy)
 
 
-def test_invalid_bounds():
+def test_invalid_bounds_are_refused():
     with pytest.raises(sp.ProblemError, match=r"accuracy of Smooth returned 1\.0 for a point of shape \(3,\)"):
         black_box(lambda x: 1.0).gradient_error(X, X)
     with pytest.raises(sp.ProblemError, match="returned a negative bound"):
@@ -532,7 +532,7 @@ def test_which_functions_have_more_digits():
 
 @pytest.mark.parametrize("name", CAREFUL)
 @pytest.mark.parametrize("scale", [1.0, 1e-170, 1e-4, 30.0, 1e150])
-def test_careful_gradients(name, scale):
+def test_careful_gradients_have_smaller_bounds_that_hold(name, scale):
     f, x = FUNCTIONS[name], draw(scale, 2)
     careful = holds_carefully(f, x, truth(f, x))
     with np.errstate(all="ignore"):

@@ -767,7 +767,7 @@ def test_output_that_cannot_be_written(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-def test_closed_streams(folder, closed):
+def test_a_command_with_closed_streams_writes_its_result(folder, closed):
     line = f"exec {' '.join(map(json.dumps, PROGRAM))} solve p.toml --out r.npz {closed}"
     done = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -785,7 +785,7 @@ def test_streams_that_know_few_letters(folder):
 
 @pytest.mark.slow
 @needs_proc
-def test_little_memory(folder):
+def test_a_problem_that_does_not_fit_into_memory_ends_in_a_line(folder):
     """A problem that does not fit into memory ends with one line on stderr, too."""
     np.save(folder / "P.npy", np.zeros((2500, 2500)))
     (folder / "p.toml").write_text(document("[[1, 2]]").replace("P = 1", 'P = "P.npy"'))

@@ -166,7 +166,7 @@ DEGENERATE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_games(name):
+def test_degenerate_games_are_solved(name):
     A = np.asarray(DEGENERATE[name])
     half_range = 0.5 * A.max() - 0.5 * A.min()
     found = MatrixGame(A).solve()
@@ -348,7 +348,7 @@ def test_what_a_matrix_game_refuses(call, sentence):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 20))
-def test_simplex(seed, n):
+def test_the_simplex_answers_as_the_polytope_does(seed, n):
     """``Simplex`` answers as the polytope {v >= 0 : 1'v = 1} does, without linear programs."""
     rng = np.random.default_rng(seed)
     simplex, weights = Simplex(n), rng.standard_normal(n)

@@ -185,7 +185,7 @@ def test_an_error_of_one_rank_ends_the_job_and_is_printed_once(problem):
     assert "rank 1: A has a nan at index" in done.stderr
 
 
-def test_without_mpi4py(tmp_path):
+def test_the_command_says_that_mpi4py_is_missing(tmp_path):
     code = "import sys; sys.modules['mpi4py'] = None; from saddlepoint.commands import main; main()"
     (tmp_path / "p.toml").write_text("")
     done = subprocess.run(

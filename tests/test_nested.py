@@ -354,7 +354,7 @@ FEW = ["balanced", "mu_x > mu_y", "L_x << L_y", "kappa = 1", "A = 0", "1 x 1", "
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "problem"), [(2, p) for p in QUADRATIC] + [(k, p) for k in (1, 3) for p in FEW])
-def test_rhss_solves(k, problem):
+def test_rhss_solves_quadratic_problems(k, problem):
     f, xs, ys = case(problem)
     result = sp.solve(f, np.full(f.shape[0], 0.1), np.full(f.shape[1], -0.2), method=sp.RHSS(k), tol=1e-8)
     assert result.solved

@@ -121,7 +121,7 @@ def test_wrong_updates_are_refused_in_a_sentence():
 
 
 @pytest.mark.parametrize("rich", [True, False])
-def test_progress(rich, capsys, monkeypatch):
+def test_progress_is_shown_with_and_without_rich(rich, capsys, monkeypatch):
     if not rich:
         before = builtins.__import__
 
@@ -138,7 +138,7 @@ def test_progress(rich, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_plot(tmp_path):
+def test_a_path_is_drawn(tmp_path):
     figure = sp.path(ridge, np.geomspace(10.0, 0.1, 4)).plot(tmp_path / "family.png")
     assert (tmp_path / "family.png").exists()
     wide, distances, calls = figure.axes

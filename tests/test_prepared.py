@@ -313,7 +313,7 @@ def test_wrong_data_are_refused_and_replace_nothing(wrong, words):
         sp.prepare(f, tol=-1.0)
 
 
-def test_float32():
+def test_prepared_problems_stay_in_float32():
     g = sp.Quadratic(np.float32([1, 2]), np.float32([1, 1]))
     low = sp.Saddle(g, sp.Quadratic(1.0), np.eye(2, dtype=np.float32))
     result = sp.prepare(low, tol=1e-4).update(b=[1.0, 3.0]).solve()
@@ -323,7 +323,7 @@ def test_float32():
         sp.prepare(low).update(A=np.eye(2))
 
 
-def test_another_library():
+def test_prepared_problems_stay_in_their_library():
     xp = pytest.importorskip("array_api_strict")
     parts = sp.Quadratic(1.0, xp.asarray([1.0, 2.0])), sp.Quadratic(1.0), xp.asarray([[1.0, 0.0], [0.0, 1.0]])
     prepared = sp.prepare(sp.Saddle(*parts), tol=1e-8)

@@ -133,7 +133,7 @@ def transport(random: np.random.Generator, a: int, b: int, balanced: bool) -> Pr
 
 @pytest.mark.slow
 @pytest.mark.parametrize("balanced", [False, True])
-def test_transport(balanced):
+def test_transport_problems_are_solved(balanced):
     program = transport(np.random.default_rng(3), 6, 8, balanced)
     solver = QP(*program)
     found = solver.solve(rtol=1e-8)
@@ -255,12 +255,12 @@ def test_a_singular_matrix_without_bounds_says_what_to_do():
         ({"q": [np.inf]}, "must be finite"),
     ],
 )
-def test_invalid_programs(arguments, words):
+def test_invalid_programs_are_refused(arguments, words):
     with pytest.raises(sp.ProblemError, match=words):
         QP(**arguments)
 
 
-def test_invalid_requests():
+def test_invalid_requests_are_refused():
     solver = QP(q=[1.0], x_lower=0.0)
     for arguments, words in (
         ({"gap": 1e-6, "rtol": 1e-6}, "one of them"),

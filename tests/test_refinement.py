@@ -55,7 +55,7 @@ def test_a_budget_holds_across_rounds():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["torch", "jax"])
-def test_bfloat16(library):
+def test_a_copy_in_bfloat16_is_refined(library):
     xp = load_library(library)
     f, xs, ys = case("logistic")
     result = sp.solve(in_library(f, xp), method="lpd-gs", tol=1e-6, storage="bfloat16")
@@ -63,7 +63,7 @@ def test_bfloat16(library):
     assert distance(np.asarray(result.x), np.asarray(result.y), xs, ys) <= 1e-6
 
 
-def test_the_copy():
+def test_the_copy_has_rounded_entries_and_a_proven_norm():
     A = np.random.default_rng(0).standard_normal((9, 7))
     copy = low_precision(sp.as_coupling(A), "float32")
     S = A.astype(np.float32).astype(float)

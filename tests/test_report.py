@@ -116,7 +116,7 @@ def test_the_proof_tells_of_noise(results):
     assert f"noise, measured as up to {format_number(0.00123)} in the gradient of g." in " ".join(proof(noisy))
 
 
-def test_verdicts(results):
+def test_the_verdict_says_which_runs_are_solved(results):
     solved = {name: results[name] for name in ("auto", "dippa")}
     assert verdict(solved) == "All 2 runs are solved: every answer is proven to be within 1e-6 of the saddle point."
     assert "2 of 3 runs are solved" in verdict(results)

@@ -54,7 +54,7 @@ def test_slower_parts_make_longer_rounds(job, cluster, factor):
 
 
 @given(jobs, clusters, st.floats(0.1, 10.0))
-def test_units(job, cluster, unit):
+def test_units_of_time_and_size_can_be_changed(job, cluster, unit):
     """If seconds or bytes are measured in another unit, the answer changes by exactly that unit."""
     slow = replace(
         cluster,
@@ -84,7 +84,7 @@ def test_the_depth_of_a_tree(count, fan):
     assert depth == 1 or fan ** (depth - 1) < count
 
 
-def test_limits():
+def test_costs_have_the_right_limits():
     one = Cluster(1, 2e10, 2e9, 0.0, 1e300)
     assert scaling.round_seconds(TERABYTE, one).total == pytest.approx(50.0)
     many = replace(ORDINARY, workers=10**9)

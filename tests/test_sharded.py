@@ -268,7 +268,7 @@ def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
         (lambda: sp.Smooth(lambda x: x, mu=1.0, L=1.0, restrict=3), "restrict of Smooth is 3; expected a function"),
     ],
 )
-def test_refusals(broken, sentence):
+def test_what_shards_cannot_do_is_refused_in_a_sentence(broken, sentence):
     with pytest.raises(sp.ProblemError, match=sentence):
         broken()
 

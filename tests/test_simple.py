@@ -247,7 +247,7 @@ CONJUGATES = {  # pairs of functions of which each is the conjugate of the other
 
 @pytest.mark.parametrize("name", CONJUGATES)
 @given(seeds, steps)
-def test_moreaus_identity(name, seed, t):
+def test_moreaus_identity_holds(name, seed, t):
     """prox_{t p}(v) + t prox_{p*/t}(v/t) = v."""
     v = draw(seed)
     for p, conjugate in (CONJUGATES[name], CONJUGATES[name][::-1]):
@@ -562,7 +562,7 @@ def test_other_sums_say_why_not():
         1.0 + sp.L1()
 
 
-def test_diameters():
+def test_diameters_are_upper_bounds():
     assert sp.L1().diameter == sp.NonNegative().diameter == sp.Box(0.0, 1.0).diameter == math.inf
     assert math.sqrt(3.0) <= sp.Box(0.0, 1.0).diameter_in(3) <= 1.74
     assert 5.0 <= sp.Box(0.0, [3.0, 4.0]).diameter <= 5.0 + 1e-14

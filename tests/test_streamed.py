@@ -194,7 +194,7 @@ def test_a_solve_takes_one_pass_a_step(tmp_path, small_blocks):
 
 
 @pytest.mark.slow
-def test_every_method(tmp_path, small_blocks):
+def test_every_method_reads_from_disk(tmp_path, small_blocks):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "A.npy", rng.standard_normal((80, 20)))
     g, h = sp.Quadratic(2.0, np.ones(80)), sp.Quadratic(1.0, np.ones(20))
@@ -317,12 +317,12 @@ def test_memory_stays_within_the_limit(how, tmp_path):
 @pytest.mark.parametrize(
     ("text", "size"), [("2GB", 2 * 10**9), ("1.5 MiB", 1572864), ("64mb", 64 * 10**6), (1000, 1000), ("7", 7)]
 )
-def test_sizes(text, size):
+def test_texts_of_sizes_are_understood(text, size):
     assert as_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "2 apples", "-1GB", 0, -5, float("nan"), None, True, "1e3"])
-def test_no_sizes(text):
+def test_texts_that_are_no_sizes_are_refused(text):
     with pytest.raises(sp.ProblemError, match="memory_limit is"):
         as_bytes(text)
 
@@ -730,7 +730,7 @@ def test_the_matrices_that_methods_factorise(how, tmp_path, small_blocks):
     np.testing.assert_array_equal(whole.toarray() if sparse.issparse(whole) else whole, A)
 
 
-def test_the_page(tmp_path, monkeypatch):
+def test_the_page_runs(tmp_path, monkeypatch):
     page = Path(__file__).parent.parent / "docs/scaling/streamed.md"
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)

@@ -73,7 +73,7 @@ def test_a_game_without_strong_convexity(xp):
 
 
 @pytest.mark.parametrize("xp", libraries("jax"), indirect=True)
-def test_single_precision(xp):
+def test_terms_work_in_single_precision(xp):
     there = with_terms(in_library(plain(), xp, "float32"), "l1 and box")
     found, known = sp.solve(there, tol=1e-4), sp.solve(with_terms(plain(), "l1 and box"), tol=1e-9)
     assert found.solved

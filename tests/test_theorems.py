@@ -23,7 +23,7 @@ LONG = 500  # steps of AGD that leave rounding only: its gap falls by exp(-1/8) 
 
 
 @given(saddles(), st.integers(0, 99))
-def test_lemma_smooth(problem, seed):
+def test_the_lemma_on_smooth_functions_holds(problem, seed):
     f = problem[0]
     rng = np.random.default_rng(seed)
     for phi, n in ((f.g, f.shape[0]), (f.h, f.shape[1])):
@@ -58,7 +58,7 @@ def test_lemma_prox_lipschitz(problem, t, seed):
 
 
 @given(saddles(most=500.0))
-def test_theorem_agd(problem):
+def test_agd_stays_below_its_bound(problem):
     f, xs, ys = problem
     tilt = dense(f.A) @ ys
     phi = sp.Smooth(lambda x: f.g.grad(x) + tilt, mu=f.g.mu, L=f.g.L)  # its minimiser is x*
@@ -92,7 +92,7 @@ def test_minimise_stops_with_a_proof(problem, share):
 
 
 @given(saddles(prox=True))
-def test_theorem_apfb(problem):
+def test_apfb_stays_below_its_bound(problem):
     f, xs, ys = problem
     if not f.g.has_prox:
         return

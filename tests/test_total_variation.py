@@ -62,7 +62,7 @@ def test_denoising_is_the_solution_of_the_conic_program(isotropic):
     assert "rms error" in repr(found)
 
 
-def test_volumes():
+def test_volumes_are_denoised():
     b = RNG.standard_normal((4, 3, 5))
     exact = reference(b.shape, 0.2, denoising(b))
     assert_proven(TotalVariation(b, 0.2).solve(rms=1e-4), exact, 1e-4)
@@ -99,7 +99,7 @@ def test_a_long_signal_has_the_optimality_conditions():
     np.testing.assert_allclose(y[:-1][jump], 3.0 * np.sign(np.diff(x))[jump], atol=1e-8)
 
 
-def test_inpainting():
+def test_missing_pixels_are_filled_in():
     mask = RNG.random(NOISY.shape) < 0.7
     mean = NOISY[mask].mean()
     exact = reference(
@@ -113,7 +113,7 @@ def test_inpainting():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["array", "operator"])
-def test_deblurring(kind):
+def test_blurred_images_are_sharpened(kind):
     """The operator blurs the columns and leaves some of them out."""
     kernel, kept = np.array([0.25, 0.5, 0.25]), np.array([0, 1, 2, 4])
 

@@ -79,7 +79,7 @@ OTHER_RUNS = [
 
 
 @pytest.mark.parametrize(("violation", "run"), thinned(VIOLATIONS, OTHER_RUNS, every=2))
-def test_other_problems(violation, run):
+def test_violations_are_found_in_other_problems(violation, run):
     check_violation(violation, *run)
 
 
