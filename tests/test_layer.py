@@ -230,6 +230,37 @@ def test_a_layer_of_jax_refuses_in_sentences(jax):
         sp.layer(lambda w: 3, method="ogda")(one)
     with pytest.raises(sp.ProblemError, match="mu of g is not given"):
         sp.layer(lambda w: sp.Saddle(sp.Smooth(lambda x: w * x, mu=None, L=1.0), sp.Quadratic(1.0), eye))(one)
-    ball = sp.layer(lambda w: sp.Saddle(sp.Quadratic(w) + sp.Ball(0.5), sp.Quadratic(1.0), eye))
+    nuclear = sp.layer(lambda w: sp.Saddle(sp.Quadratic(w) + sp.Nuclear((1, 2)), sp.Quadratic(1.0), eye))
     with pytest.raises(sp.ProblemError, match="are not implemented"):
-        jax.grad(lambda w: ball(w)[0][0])(one)
+        jax.grad(lambda w: nuclear(w)[0][0])(one)
+
+
+CURVED = {
+    "balls": (sp.Ball(0.3, center=0.1), sp.Norm2(0.2)),
+    "groups": (sp.Groups([0, 0, 1, 1], 0.3), sp.GroupBalls([0, 0, 1], [0.2, np.inf])),
+    "sparse groups": (sp.Groups([0, 0, 1, 1], 0.1) + sp.L1(0.05), sp.Ball(0.3, 1)),
+    "blocks": (sp.Blocks({range(1, 3): sp.Ball(0.1)}), sp.Groups([[0, 1], [2]], [0.1, 0.0])),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CURVED)
+def test_the_adjoint_of_jax_is_that_of_solve(jax, name):
+    from saddlepoint.uses.layer.with_jax import adjoint
+
+    rng = np.random.default_rng(4)
+    A, D, b, vx, vy = (rng.standard_normal(shape) for shape in ((M, N), (6, M), M, M, N))
+    p, q = CURVED[name]
+
+    def problem(given):
+        g = sp.Quadratic(given(D.T @ D + np.eye(M)), given(b)) + p
+        return sp.Saddle(g, sp.Quadratic(given(np.ones(N)), given(b[:N])) + q, given(A))
+
+    result = sp.solve(problem(np.asarray), tol=1e-10)
+    u, xp = result.vjp(vx, vy), jax.numpy
+    assert u.undecided == 0
+    given = (xp.asarray(v) for v in (result.x, result.y, vx, vy))
+    with recording():
+        found = adjoint(problem(xp.asarray), *given)
+    assert np.asarray(found[0]) == pytest.approx(u.ux, abs=1e-7)
+    assert np.asarray(found[1]) == pytest.approx(u.uy, abs=1e-7)

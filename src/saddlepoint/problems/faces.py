@@ -1,12 +1,14 @@
 """The directions in which the solution of a problem with simple terms can move when its data change.
 
 A coordinate that is proven to be at a bound or at zero stays there, and sums that are fixed stay fixed: near the data,
-the solution moves in a linear subspace, in which the problem is smooth. A ``Face`` is such a subspace with an
-orthonormal basis: coordinates that are free, and in them the directions that are orthogonal to some normals.
+the solution moves in a linear subspace, in which the problem is smooth. On a sphere it is the tangent space, and
+``problems.curvature`` says how the sphere bends. A ``Face`` is such a subspace with an orthonormal basis: coordinates
+that are free, and in them the directions that are orthogonal to some normals.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,12 +18,16 @@ from scipy.sparse import issparse
 from saddlepoint.ground.arrays import Array, concat, dense, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.parts.simple.ball import Ball, L1Ball
 from saddlepoint.parts.simple.base import Simple, Support
 from saddlepoint.parts.simple.blocks import Blocks
+from saddlepoint.parts.simple.euclidean import GroupBalls, Groups, GroupsL1
 from saddlepoint.parts.simple.hyperplane import Hyperplane
 from saddlepoint.parts.simple.l1_box import L1Box
 from saddlepoint.parts.simple.rescaled import Rescaled
+from saddlepoint.parts.simple.shifted import Shifted
 from saddlepoint.parts.simple.simplex import Simplex
+from saddlepoint.problems.curvature import BY_ROUNDING, Bend, Curved, Near, of_balls, of_norms
 
 
 class Free(NamedTuple):
@@ -31,52 +37,99 @@ class Free(NamedTuple):
         free: a mask of coordinates.
         normals: vectors with disjoint sets of nonzero entries.
         undecided: how many coordinates are neither proven to be free nor proven to be fixed.
+        bend: the curvature of norms and spheres.
     """
 
     free: Array
     normals: list[Array]
     undecided: int
+    bend: Bend = Bend()
 
 
-def free_directions(p: Simple, x: Array, support: Array | None) -> Free:
+def free_directions(p: Simple, x: Array, support: Array | None, near: Near) -> Free:
     """The directions in which x can move. Where nothing is proven of a coordinate, the computed point decides.
 
     Args:
         p: the simple term.
         x: the computed point, as an array of NumPy.
         support: what is proven about its coordinates.
+        near: what is known of the solution near the point.
     """
     n = int(x.shape[0])
     found = np.zeros(n, dtype=np.int8) if support is None else support
     if isinstance(p, Rescaled):
-        return free_directions(p.p, p.scale * x, support)
+        return _rescaled(p, x, found, near)
     if isinstance(p, Blocks):
-        return _joined(p, x, found)
+        return _joined(p, x, found, near)
+    if isinstance(p, Ball):
+        return free_directions(p.ball, x, found, near)
+    if isinstance(p, Shifted):
+        return free_directions(p.p, x - p.center.everywhere(n), found, near)
     if isinstance(p, Hyperplane):
         return Free(np.ones(n, dtype=bool), [p.a.everywhere(n)], 0)
+    if isinstance(p, GroupBalls):
+        on = of_balls(p, x, found, near)
+        return Free(on.free, on.normals, on.undecided, on.bend)
+    if isinstance(p, L1Ball):
+        return _in_l1_ball(p, x, found, near)
+    undecided = int(np.count_nonzero(found == Support.UNDECIDED))
+    if isinstance(p, Groups | GroupsL1):
+        there = x != 0.0
+        if isinstance(p, Groups):
+            there = np.asarray(p.partition.on_coordinates(p.partition.norms(x) > 0.0, n))
+        free = np.where(found == Support.UNDECIDED, there, found == Support.OFF)
+        return Free(free, [], undecided, of_norms(p, x, free, near))
     if not isinstance(p, L1Box | Simplex):
         raise ProblemError(
             f"derivatives of solutions with the simple term {p!r} are not implemented; they are for L1, Box, "
-            "NonNegative, Simplex, Hyperplane, and Blocks of these"
+            "NonNegative, Simplex, Hyperplane, Ball, GroupBalls, Norm2, Groups, and Blocks of these"
         )
     at_kink = p.faces(x) != 0.0 if isinstance(p, L1Box) else x <= 0.0
     free = np.where(found == Support.UNDECIDED, ~at_kink, found == Support.OFF)
     normals = [1.0 * free] if isinstance(p, Simplex) and free.any() else []
-    return Free(free, normals, int(np.count_nonzero(found == Support.UNDECIDED)))
+    return Free(free, normals, undecided)
 
 
-def _joined(p: Blocks, x: Array, support: Array) -> Free:
+def _in_l1_ball(p: L1Ball, x: Array, support: Array, near: Near) -> Free:
+    """On the boundary, which w* != 0 proves, the signed sum of the entries that are not zero is fixed."""
+    size = float(np.abs(x).sum())
+    inside = size * (1.0 + 1e-9) + math.sqrt(len(x)) * near.reach_x < p.radius
+    active = float(np.abs(near.w).max()) > near.reach_w * (1.0 + 1e-9)
+    if inside and not active:
+        return Free(np.ones(len(x), dtype=bool), [], 0)
+    undecided = int(np.count_nonzero(support == Support.UNDECIDED)) if active else len(x)
+    if not active and size < p.radius * (1.0 - BY_ROUNDING):
+        return Free(np.ones(len(x), dtype=bool), [], undecided)
+    free = np.where(support == Support.UNDECIDED, x != 0.0, support == Support.OFF)
+    return Free(free, [np.sign(x) * free] if free.any() else [], undecided)
+
+
+def _rescaled(p: Rescaled, x: Array, support: Array, near: Near) -> Free:
+    """The directions of weight p(scale x): the Hessian of p is multiplied by weight scale^2."""
+    slope, c = p.scale * p.weight, p.weight * p.scale * p.scale
+    inner = Near(near.w / slope, abs(p.scale) * near.reach_x, near.reach_w / abs(slope))
+    found = free_directions(p.p, p.scale * x, support, inner)
+    bend = found.bend
+    parts = tuple(part._replace(c=c * part.c) for part in bend.parts)
+    return found._replace(bend=Bend(parts, bend.tilt, c * bend.change))
+
+
+def _joined(p: Blocks, x: Array, support: Array, near: Near) -> Free:
     """The directions of all blocks together."""
     n, masks, normals, undecided = int(x.shape[0]), [], [], 0
+    parts: list[Curved] = []
+    tilt = change = 0.0
     for rows, part in p._parts(n):
-        found = free_directions(part, x[rows], support[rows])
+        found = free_directions(part, x[rows], support[rows], near._replace(w=near.w[rows]))
         masks.append(found.free)
+        parts += [piece._replace(rows=piece.rows + rows.start) for piece in found.bend.parts]
+        tilt, change = max(tilt, found.bend.tilt), max(change, found.bend.change)
         undecided += found.undecided
         for normal in found.normals:
             whole = np.zeros(n)
             whole[rows] = normal
             normals.append(whole)
-    return Free(np.concatenate(masks), normals, undecided)
+    return Free(np.concatenate(masks), normals, undecided, Bend(tuple(parts), tilt, change))
 
 
 class Face:
@@ -107,6 +160,7 @@ class Face:
         self._back = _slots(self.kept, self.places.shape[0])
         self._out = _slots(self.places, self.n)
         self._like, self._space = like, space
+        self.bend = of.bend
 
     @property
     def is_whole(self) -> bool:
@@ -166,16 +220,16 @@ def _reflected(v: Array, mirror: Array) -> Array:
 
 
 def faces_of(
-    terms: Sequence[Simple | None], point: Sequence[Array], supports: Sequence[Array | None]
+    terms: Sequence[Simple | None], point: Sequence[Array], supports: Sequence[Array | None], nears: Sequence[Near]
 ) -> tuple[list[Face | None], int]:
     """The subspaces of x and of y, None where there is no simple term; and how many coordinates are undecided."""
     faces: list[Face | None] = []
     undecided = 0
-    for p, z, support in zip(terms, point, supports, strict=True):
+    for p, z, support, near in zip(terms, point, supports, nears, strict=True):
         if p is None:
             faces.append(None)
             continue
-        found = free_directions(p, np.asarray(to_host(z), dtype=np.float64), support)
+        found = free_directions(p, np.asarray(to_host(z), dtype=np.float64), support, near)
         faces.append(Face(found, z))
         undecided += found.undecided
     return faces, undecided

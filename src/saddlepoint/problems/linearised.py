@@ -22,6 +22,7 @@ from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.second_order import _constant_matrix, hessian_change, quadratic_model
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.curvature import curvature_function
 from saddlepoint.problems.faces import Face
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import Certificate
@@ -47,7 +48,11 @@ class Linearised:
             f._argument(f.g, x, wide.of_x.cast(x)),
             f._argument(f.h, y, wide.of_y.cast(y)),
         )
-        self.models = quadratic_model(f.g, self.at[0]), quadratic_model(f.h, self.at[1])
+        models = [quadratic_model(f.g, self.at[0]), quadratic_model(f.h, self.at[1])]
+        for k, (face, z) in enumerate(zip(faces, (x, y), strict=True)):
+            if face is not None and face.bend.parts:
+                models[k] = models[k] + curvature_function(face.bend.parts, face.n, z)
+        self.models = models[0], models[1]
 
     def problem(self, bx: Array, by: Array) -> Saddle:
         """The problem whose solution u satisfies J u = -(bx, by), without the faces."""
@@ -94,7 +99,7 @@ class Linearised:
         whole = self.problem(bx, by)
         query = whole._query(*u)
         rx, ry, error_x, error_y = whole._residuals(query)
-        off = [0.0, 0.0]
+        off, bent = [0.0, 0.0], [0.0, 0.0]
         residuals = [float(rx), float(ry)]
         with np.errstate(all="ignore"):
             parts = query.gx + query.Ay, query.hy - query.Atx
@@ -104,8 +109,13 @@ class Linearised:
                 # Vectors of the library may be rounded; what is orthogonal to the face is no part of the residual.
                 residuals[k] = UP * norm(face.onto(part)) if face.size else 0.0
                 off[k] = UP * face.off(vector) + 4.0 * float(np.finfo(np.float64).eps) * norm(vector)
-        steep = self.f.L_x + self.f.L_y + 2.0 * self.f.norm
-        slack = steep * sum(off)
+                # The tangent space at the solution is another one: see ``Bend``.
+                residuals[k] += _product(face.bend.tilt, norm(part))
+                off[k] += _product(face.bend.tilt, norm(vector))
+                bent[k] = UP * _product(face.bend.change, norm(vector))
+        steep = sum(model.L for model in self.models) + sum(face.bend.change for face in self.faces if face)
+        steep += 2.0 * self.f.norm
+        slack = _product(steep, sum(off))
         change_x = hessian_change(self.f.g, self.at[0], query.x, reach[0])
         change_y = hessian_change(self.f.h, self.at[1], query.y, reach[1])
         found = derivative_certificate(
@@ -113,8 +123,8 @@ class Linearised:
             self.f.mu_y,
             residuals[0],
             residuals[1],
-            float(error_x) + change_x + slack + more[0],
-            float(error_y) + change_y + slack + more[1],
+            float(error_x) + change_x + bent[0] + slack + more[0],
+            float(error_y) + change_y + bent[1] + slack + more[1],
         )
         if not sum(off):
             return found
@@ -174,6 +184,11 @@ def hessian_matrix(f: Smooth, n: int, space: Space) -> tuple[Array, Array]:
     base, H = (np.asarray(to_host(part), dtype=np.float64) for part in (b, rows))
     H = H - base
     return base, 0.5 * (H + H.T)
+
+
+def _product(a: float, b: float) -> float:
+    """The product, which is 0 if one of the two is, even if the other is infinite."""
+    return 0.0 if 0.0 in (a, b) else a * b
 
 
 def _affine_map(H: Array, b: Array, u: Array) -> Array:

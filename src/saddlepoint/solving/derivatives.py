@@ -12,13 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.sparse import csr_array
 
-from saddlepoint.ground.arrays import Array, detached, eps_of, is_array
+from saddlepoint.ground.arrays import Array, detached, eps_of, is_array, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import SparseCoupling, as_coupling
+from saddlepoint.problems.curvature import Near
 from saddlepoint.problems.faces import Face, faces_of
 from saddlepoint.problems.linearised import Linearised, on_host, relative_accuracy
 from saddlepoint.problems.saddle import Saddle
@@ -194,7 +196,8 @@ class Differentiable:
         faces: list[Face | None] = [None, None]
         undecided = 0
         if f.has_simple:
-            faces, undecided = faces_of((f.g.simple, f.h.simple), (x, y), (result.support_x, result.support_y))
+            supports = result.support_x, result.support_y
+            faces, undecided = faces_of((f.g.simple, f.h.simple), (x, y), supports, self._near(result))
         linear = Linearised(f, x, y, (faces[0], faces[1]))
         rest = [_length_on(face, b) for face, b in zip(faces, (bx, by), strict=True)]
         run = None
@@ -220,6 +223,20 @@ class Differentiable:
         if proof.noise_x + proof.noise_y > 0.0:
             assumes = (*assumes, "Products with the Hessians are as accurate as the gradients, which are noisy.")
         return u, bounds, {"why": why, "undecided": undecided, "assumes": assumes, "run": run}
+
+    def _near(self, result: Result) -> tuple[Near, Near]:
+        """What is known of the gradients w = grad g + A y and grad h - A' x at the solution."""
+        f, proof, query = self.f, result.certificate, self.f._query(result.x, result.y)
+        _, _, *errors = f._residuals(query)
+        size = min(f.A.norm_ceiling(), f.A.estimated_norm().upper)
+        e, fields = (proof.distance_x, proof.distance_y), (query.gx + query.Ay, query.hy - query.Atx)
+        levels, slopes = (proof.noise_x, proof.noise_y), [f.L_x, f.L_y]
+        nears = []
+        for k, name in enumerate("gh"):
+            slope = math.inf if name in f.estimated else slopes[k]
+            reach = (slope * e[k] if e[k] > 0.0 else 0.0) + size * e[1 - k] + float(errors[k]) + levels[k]
+            nears.append(Near(np.asarray(to_host(fields[k]), dtype=np.float64), e[k], reach * (1.0 + 1e-12)))
+        return nears[0], nears[1]
 
     def _accuracy(self, result: Result) -> float:
         return relative_accuracy(self.f, result.x, result.y, result.certificate.distance)

@@ -21,14 +21,9 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import recording
 from saddlepoint.ground.validation import as_count, positive
 from saddlepoint.parts.functions.constants import recorded_ends
-from saddlepoint.parts.simple.base import Simple
-from saddlepoint.parts.simple.blocks import Blocks
-from saddlepoint.parts.simple.hyperplane import Hyperplane
-from saddlepoint.parts.simple.l1_box import L1Box
-from saddlepoint.parts.simple.rescaled import Rescaled
-from saddlepoint.parts.simple.simplex import Simplex
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.lpd import MARGIN, SMALLEST
+from saddlepoint.uses.layer.jax_faces import tangent
 
 if TYPE_CHECKING:
     from saddlepoint.uses.layer.layer import Layer
@@ -206,30 +201,10 @@ def adjoint(f: Saddle, x: Any, y: Any, vx: Any, vy: Any) -> tuple[Any, Any]:
     m, v = f.shape[0], jnp.concatenate([vx, vy])
     K = jacobian(f, x, y).T
     if f.has_simple:
-        P = jax.scipy.linalg.block_diag(tangent(f.g.simple, x), tangent(f.h.simple, y))
-        K, v = P @ K @ P + (jnp.eye(v.shape[0], dtype=v.dtype) - P), P @ v
+        Fx, Fy = f.field(x, y)
+        (P, C), (Q, E) = tangent(f.g.simple, x, Fx), tangent(f.h.simple, y, Fy)
+        P = jax.scipy.linalg.block_diag(P, Q)
+        K = P @ (K + jax.scipy.linalg.block_diag(C, E)) @ P + (jnp.eye(v.shape[0], dtype=v.dtype) - P)
+        v = P @ v
     u = jnp.linalg.solve(K, v)
     return u[:m], u[m:]
-
-
-def tangent(p: Simple | None, x: Any) -> Any:
-    """The projection onto the directions in which x can move, as a matrix (see ``problems.faces``)."""
-    n = int(x.shape[0])
-    if p is None:
-        return jnp.eye(n, dtype=x.dtype)
-    if isinstance(p, Rescaled):
-        return tangent(p.p, p.scale * x)
-    if isinstance(p, Blocks):
-        return jax.scipy.linalg.block_diag(*(tangent(part, x[rows]) for rows, part in p._parts(n)))
-    if isinstance(p, L1Box):
-        return jnp.diag(jnp.where(p.faces(x) == 0.0, 1.0, 0.0).astype(x.dtype))
-    if isinstance(p, Simplex):
-        free = jnp.where(x > 0.0, 1.0, 0.0).astype(x.dtype)
-        return jnp.diag(free) - jnp.outer(free, free) / jnp.sum(free)
-    if isinstance(p, Hyperplane):
-        a = p.a.like(x)
-        return jnp.eye(n, dtype=x.dtype) - jnp.outer(a, a) / jnp.vdot(a, a)
-    raise ProblemError(
-        f"derivatives of solutions with the simple term {p!r} are not implemented; they are for L1, Box, NonNegative, "
-        "Simplex, Hyperplane, and Blocks of these"
-    )
