@@ -22,15 +22,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import log_expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from saddlepoint.apps.centred import Centred, centred
 from saddlepoint.apps.forming import EPS, UP, FormedCoupling, formed
-from saddlepoint.apps.linear_model import CHECKS, LinearModel
+from saddlepoint.apps.hypergradient import Hypergradient, hypergradient_of, refuse
+from saddlepoint.apps.linear_model import CHECKS, LinearModel, with_constant
 from saddlepoint.apps.structure import Structure, not_negative, positive
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
@@ -169,6 +171,32 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
         each = np.stack((-scores, scores), axis=1) if scores.ndim == 1 else scores
         return np.asarray(softmax(log_expit(each), axis=1))
 
+    def hypergradient(self, X: Any, y: Any) -> Hypergradient:
+        """The mean loss of held-out samples, and its derivatives with respect to l2 and l1, with proven bounds.
+
+        The derivatives are those of the loss of the fitted model, as a function of its penalties. With more than two
+        classes the losses of all problems are added up. They need a smooth
+        loss, no structure and no groups.
+
+        Example:
+            >>> from saddlepoint.apps.risk import RiskClassifier
+            >>> model = RiskClassifier(l2=0.1).fit([[0, 1], [1, 1], [3, 2], [4, 4]], [0, 0, 1, 1])
+            >>> slope = model.hypergradient([[2, 0], [2, 4]], [0, 1])
+            >>> slope.bound_l2 < 1e-4 * abs(slope.l2)
+            True
+        """
+        check_is_fitted(self)
+        refuse(self)
+        X, y = check_X_y(X, y, **CHECKS)
+        unknown = sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist()))
+        if unknown:
+            raise ProblemError(f"y has the label {unknown[0]!r}, which the model was not fitted to")
+        D = as_coupling(self._with_constant(X))
+        labels = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        losses = [self._risk(D, y == label) for label in labels]
+        return hypergradient_of(list(zip(results, losses, strict=True)), X.shape[1])
+
     def _problem(self, D: Coupling, positives: Array, n_features: int) -> Saddle:
         """The problem of the given samples against the others.
 
@@ -288,6 +316,7 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         self.certificate_ = self.result_.certificate
         self.n_iter_ = self.result_.iterations
         self.coef_ = self.result_.x[: X.shape[1]]
+        self._means = data.means[: X.shape[1]], data.t_mean
         correction = self.intercept_scaling * float(self.result_.x[-1]) if data.D.shape[1] > X.shape[1] else 0.0
         self.intercept_ = data.t_mean - inner(data.means, self.coef_) + correction if self.fit_intercept else 0.0
         return self
@@ -295,6 +324,29 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """x'w + b of every sample."""
         return self._scores(X)
+
+    def hypergradient(self, X: Any, y: Any) -> Hypergradient:
+        """The mean loss of held-out samples, and its derivatives with respect to l2 and l1, with proven bounds.
+
+        The derivatives are those of the loss of the fitted model, as a function of its penalties. They need a smooth
+        loss, no structure and no groups.
+
+        Example:
+            >>> from saddlepoint.apps.risk import RiskRegressor
+            >>> model = RiskRegressor(l2=0.1).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.5])
+            >>> slope = model.hypergradient([[3.0], [4.0]], [7.0, 9.0])
+            >>> slope.bound_l2 < 1e-4 * abs(slope.l2)
+            True
+        """
+        check_is_fitted(self)
+        refuse(self)
+        X, y = check_X_y(X, y, **CHECKS, y_numeric=True)
+        means, t_mean = self._means
+        D, t = X, y.astype(np.float64)
+        if self.fit_intercept:
+            D, t = np.asarray(X.toarray() if issparse(X) else X) - means, t - t_mean
+            D = D if self.loss == "squared" else with_constant(D, self.intercept_scaling)
+        return hypergradient_of([(self.result_, self._loss(as_coupling(D), t))], X.shape[1])
 
     def _data(self, X: Any, y: Array) -> Data:
         """The data as they enter the problem."""
