@@ -95,3 +95,35 @@ def test_constraints_that_are_not_of_the_class():
             sp.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(w)), [condition]))
     with pytest.raises(sp.ProblemError, match=r"expected a cvxpy\.Problem"):
         sp.from_cvxpy(3)
+
+
+def test_weights_and_the_smallest_entry():
+    _, z, w = variables()
+    c = np.array([0.5, 2.0, 3.0])
+    terms = (
+        c @ cp.square(w - 0.4) + cp.sum(cp.multiply(c, cp.abs(w - 0.2))) + cp.sum(cp.multiply(c, cp.maximum(w, 0.3)))
+    )
+    terms += cp.sum(cp.abs(w - 0.5) / c) - cp.min(w - c) - cp.sum(cp.multiply(-c, cp.pos(w - 0.1))) + cp.sum_squares(z)
+    check(cp.Problem(cp.Minimize(terms)))
+    with pytest.raises(sp.ProblemError, match=r"the term .*huber.* of the objective is not of the class"):
+        sp.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(cp.multiply(c, cp.huber(w))))))
+    with pytest.raises(sp.ProblemError, match=r"the term .*abs.* of the objective is not of the class"):
+        sp.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(cp.multiply([1.0, -1.0, 1.0], cp.abs(w))))))
+
+
+def test_a_number_divided_by_a_function_is_refused():
+    """It is not the function divided by the number."""
+    s = cp.Variable(name="s", bounds=[1, 3])
+    for quotient in (2 / s, 1 / cp.square(s)):
+        with pytest.raises(sp.ProblemError, match="is not of the class"):
+            sp.from_cvxpy(cp.Problem(cp.Minimize(quotient)))
+
+
+def test_a_parameter_without_a_value_is_named():
+    _, z, _ = variables()
+    weight = cp.Parameter(nonneg=True, name="weight")
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(z) + weight * cp.norm1(z)))
+    with pytest.raises(sp.ProblemError, match="the parameter weight has no value; give it one first"):
+        sp.from_cvxpy(problem)
+    weight.value = 0.5
+    check(problem)

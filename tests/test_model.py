@@ -188,6 +188,14 @@ def _refusals():
         (lambda: m.quad_form(x, np.eye(4)), r"P of quad_form has the shape \(4, 4\)"),
         (lambda: x[5], "x has the shape"),
         (lambda: x * np.nan, "finite numbers"),
+        (lambda: x < 1.0, "x was compared by < or >; expected <=, >= or =="),
+        (lambda: 2.0 * x > 1.0, r"2 \* x was compared by < or >"),
+        (lambda: abs(x - 1.0), r"write norm1\(x - 1\) for the sum"),
+        (lambda: x**2, r"\(x\) \*\* 2 is not affine; write sum_squares"),
+        (lambda: np.dot(np.ones((2, 3)), x), "numpy.dot was given x, an expression; write D @ x"),
+        (lambda: np.sum(x), r"numpy.sum was given x, .*x.sum\(\) for a sum"),
+        (lambda: m.Problem(m.sum_squares(x)).certify({}), "no values to certify"),
+        (lambda: m.Problem(m.sum_squares(x)).certify({"x": [1.0, np.nan, 0.0]}), "the value of x contains nan"),
         (lambda: m.minimiser(0, "x"), "the shape of x is 0"),
         (lambda: m.minimiser(3, ""), "the name of a variable"),
         (lambda: m.minimiser(3, "x", "simplex"), "within of x is 'simplex'"),
@@ -274,6 +282,14 @@ def test_programs_without_a_bound_on_multipliers_have_a_proven_interval():
     assert m.Problem(x.sum(), [x >= 0.0, E @ x <= -1.0]).solve().status == "infeasible"
     with pytest.raises(sp.ProblemError, match="tol cannot be asked of a program that has no bound"):
         m.Problem(x.sum(), [E @ x == 4.0]).solve(tol=1e-6)
+
+
+def test_values_of_programs_without_a_solution():
+    x = m.minimiser(2, "x")
+    none = m.Problem(x.sum() + 3.0, [x >= 0.0, x.sum() <= -1.0]).solve()
+    assert (none.status, none.lower, none.value, none.upper) == ("infeasible", np.inf, np.inf, np.inf)
+    endless = m.Problem(x.sum() + 3.0, [x <= 0.0, x[0] - x[1] <= 1.0]).solve()
+    assert (endless.status, endless.lower, endless.value, endless.upper) == ("unbounded", -np.inf, -np.inf, -np.inf)
 
 
 @pytest.mark.slow

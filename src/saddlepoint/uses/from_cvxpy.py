@@ -37,8 +37,8 @@ def from_cvxpy(problem: Any, *, multiplier_bound: float | None = None) -> Proble
 
     Args:
         problem: a ``cvxpy.Problem`` with an objective to be minimised or maximised. Its objective is a sum of multiples
-            of sum_squares, quad_form, logistic, huber, log_sum_exp, norms, max, sums of abs, square and pos, and affine
-            terms; its constraints are linear equations and inequalities and norms with bounds.
+            of sum_squares, quad_form, logistic, huber, log_sum_exp, norms, max, sums of abs, square and pos (also with
+            weights), and affine terms; its constraints are linear equations and inequalities and norms with bounds.
         multiplier_bound: as in ``sp.model.Problem``; constraints other than bounds, balls and simplices need it.
 
     Returns:
@@ -49,6 +49,9 @@ def from_cvxpy(problem: Any, *, multiplier_bound: float | None = None) -> Proble
     """
     if not type(problem).__module__.startswith("cvxpy") or not hasattr(problem, "objective"):
         raise ProblemError(f"from_cvxpy was given {short_repr(problem)}; expected a cvxpy.Problem")
+    for parameter in problem.parameters():
+        if parameter.value is None:
+            raise ProblemError(f"the parameter {parameter.name()} has no value; give it one first")
     reader = _Reader(problem.variables())
     try:
         objective = as_objective(reader.read(problem.objective.expr, "the objective"))
@@ -109,10 +112,12 @@ class _Reader:
         if kind == "NegExpression":
             return -self.read(args[0], where)
         if kind in ("multiply", "MulExpression", "DivExpression"):
-            factor, part = (args[0], args[1]) if args[0].is_constant() else (args[1], args[0])
-            if factor.is_constant() and factor.size == 1 and part.size == 1:
+            factor, part = _factor(e)
+            if factor is not None and factor.size == 1 and part.size == 1:
                 number = float(np.asarray(factor.value).ravel()[0])
                 return self.read(part, where) * (1.0 / number if kind == "DivExpression" else number)
+            if kind == "MulExpression" and factor is not None and factor.shape == part.shape:
+                return self._weighted(_flat(factor.value), part, where)
         if kind == "Sum" and args[0].is_affine() is False and e.get_data()[0] is None:
             return self._entrywise(args[0], where)
         found = self._scalar(kind, e)
@@ -132,6 +137,8 @@ class _Reader:
             return atoms.quad_form(self.affine(inside), 0.5 * (P + P.T))
         if kind == "Pnorm" and e.p == 2:
             return atoms.norm2(self.affine(inside))
+        if kind == "min":
+            return -atoms.max_entry(-self.affine(inside))
         if kind in SCALAR:
             return SCALAR[kind](self.affine(inside))
         return None
@@ -144,11 +151,10 @@ class _Reader:
         if kind == "NegExpression":
             return -self._sum_of(e.args[0], where)
         if kind in ("multiply", "DivExpression"):
-            factor, part = (e.args[0], e.args[1]) if e.args[0].is_constant() else (e.args[1], e.args[0])
-            numbers = np.unique(_flat(factor.value)) if factor.is_constant() else np.zeros(0)
-            if numbers.size == 1:
-                c = float(numbers[0])
-                return self._sum_of(part, where) * (1.0 / c if kind == "DivExpression" else c)
+            factor, part = _factor(e)
+            if factor is not None and part.shape == e.shape:
+                weights = np.broadcast_to(_flat(factor.value), part.size)
+                return self._weighted(1.0 / weights if kind == "DivExpression" else weights, part, where)
         inside = e.args[0] if e.args else None
         if inside is None or not inside.is_affine():
             return self._refuse(e, where)
@@ -158,13 +164,39 @@ class _Reader:
             return atoms.sum_squares(self.affine(inside))
         if kind == "huber":
             return 2.0 * atoms.huber(self.affine(inside), float(e.M.value))
-        if kind == "maximum" and len(e.args) == 2:
-            constants = [a for a in e.args if a.is_constant()]
-            others = [a for a in e.args if not a.is_constant()]
-            if len(constants) == 1 and others[0].is_affine() and others[0].shape == e.shape:
-                level = np.broadcast_to(np.asarray(constants[0].value), e.shape)
-                shift = _flat(level)
-                return atoms.positive_part(self.affine(others[0]) - shift) + float(shift.sum())
+        above = self._above(e)
+        if above is not None:
+            return atoms.positive_part(above[0]) + float(above[1].sum())
+        return self._refuse(e, where)
+
+    def _above(self, e: Any) -> tuple[Affine, Any] | None:
+        """The affine expression less a level, and the level, of which e is the maximum entry by entry."""
+        if type(e).__name__ != "maximum" or len(e.args) != 2:
+            return None
+        constants = [a for a in e.args if a.is_constant()]
+        others = [a for a in e.args if not a.is_constant()]
+        if len(constants) != 1 or not others[0].is_affine() or others[0].shape != e.shape:
+            return None
+        level = _flat(np.broadcast_to(np.asarray(constants[0].value), e.shape))
+        return self.affine(others[0]) - level, level
+
+    def _weighted(self, weights: Any, e: Any, where: str) -> Any:
+        """The sum over the entries of weights times a function of each entry."""
+        if e.is_affine():
+            return (self.affine(e) * weights).sum()
+        if (weights == weights[0]).all():
+            return self._sum_of(e, where) * float(weights[0])
+        if (weights <= 0.0).all():
+            return -self._weighted(-weights, e, where)
+        kind, inside = type(e).__name__.removesuffix("Approx"), e.args[0]
+        if (weights >= 0.0).all() and inside.is_affine():
+            above = self._above(e)
+            if kind == "abs":
+                return atoms.norm1(self.affine(inside) * weights)
+            if kind.lower() == "power" and float(getattr(e.p, "value", e.p)) == 2.0:
+                return atoms.sum_squares(self.affine(inside) * np.sqrt(weights))
+            if above is not None:
+                return atoms.positive_part(above[0] * weights) + float(weights @ above[1])
         return self._refuse(e, where)
 
     def _sum_of(self, e: Any, where: str) -> Any:
@@ -226,6 +258,14 @@ class _Reader:
             "quad_form, logistic, huber, log_sum_exp, norm1, norm2, norm_inf, max, and sums of abs, square and pos, of "
             "affine expressions"
         )
+
+
+def _factor(e: Any) -> tuple[Any, Any]:
+    """The constant factor of a product or a quotient, or None, and the other one."""
+    first, second = e.args
+    if first.is_constant() and type(e).__name__ != "DivExpression":
+        return first, second
+    return (second, first) if second.is_constant() else (None, first)
 
 
 def _flat(value: Any) -> Any:

@@ -208,6 +208,27 @@ class Affine:
 
     __hash__ = object.__hash__
 
+    # -- what is refused -----------------------------------------------------------------------------------------------
+
+    def __lt__(self, other: Any) -> Any:
+        raise ProblemError(
+            f"{self.text} was compared by < or >; expected <=, >= or ==, as strict inequalities have no end"
+        )
+
+    __gt__ = __lt__
+
+    def __abs__(self) -> Any:
+        raise ProblemError(f"abs({self.text}) is not affine; write norm1({self.text}) for the sum of absolute values")
+
+    def __pow__(self, power: Any) -> Any:
+        raise ProblemError(f"({self.text}) ** {short_repr(power)} is not affine; write sum_squares(...) for squares")
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        raise ProblemError(
+            f"numpy.{function.__name__} was given {self.text}, an expression; write D @ x for a product, x.sum() for a "
+            "sum, and the functions of sp.model for others"
+        )
+
     def __repr__(self) -> str:
         return f"{self.text} (affine, shape {self.shape})"
 

@@ -181,7 +181,7 @@ def _take_bounds(draft: Lifted, condition: Constraint) -> bool:
         i = int(np.argmax(lower > upper))
         raise ProblemError(
             f"the constraint {condition.text} leaves no value for entry {i} of {v.name}: it would have to be at least "
-            f"{lower[i]:g} and at most {upper[i]:g}"
+            f"{lower[i] + 0.0:g} and at most {upper[i] + 0.0:g}"
         )
     draft.within[v] = L1Box(weight, lower, upper)
     return True

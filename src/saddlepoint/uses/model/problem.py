@@ -145,6 +145,8 @@ class Problem:
         """
         draft, form = self._forms
         given = self._values(values, some=True)
+        if not given:
+            raise ProblemError("there are no values to certify; expected those of one variable at least")
         if len(given) == len(draft.variables):
             point = certify_point(form.saddle, *self._point(values))
             return CertifiedAnswer(self, given, _with(point.certificate, self.assumes), point, None)
@@ -176,6 +178,8 @@ class Problem:
             array = np.asarray(as_float_array(value, f"the value of {v.name}"), dtype=np.float64)
             if array.size != v.size or (array.shape != v.shape and array.ndim > 1):
                 raise ProblemError(f"the value of {v.name} has the shape {array.shape}; expected {v.shape}")
+            if not np.isfinite(array).all():
+                raise ProblemError(f"the value of {v.name} contains nan or infinity; expected finite numbers")
             found[v] = array.reshape(v.shape)
         missing = [v.name for v in self.variables if v not in found]
         if missing and not some:
@@ -286,18 +290,22 @@ class ProgramAnswer:
 
     @property
     def value(self) -> float:
-        """The objective at the answer."""
+        """The objective at the answer; inf if the program is proven infeasible, and -inf if it is proven unbounded."""
+        if self.result.lower == self.result.upper and math.isinf(self.result.lower):
+            return self.result.lower
         return value_of(self.problem.objective, self._found)
 
     @property
     def lower(self) -> float:
         """The value of the problem is at least this."""
-        return math.nextafter(self.result.lower + (self._program.offset - self._program.slack), -math.inf)
+        least = self.result.lower + (self._program.offset - self._program.slack)
+        return least if math.isinf(least) else math.nextafter(least, -math.inf)
 
     @property
     def upper(self) -> float:
         """The value of the problem is at most this."""
-        return math.nextafter(self.result.upper + (self._program.offset + self._program.slack), math.inf)
+        most = self.result.upper + (self._program.offset + self._program.slack)
+        return most if math.isinf(most) else math.nextafter(most, math.inf)
 
     @property
     def gap(self) -> float:
