@@ -323,6 +323,17 @@ def test_a_game_goes_on_from_its_checkpoint(run, tmp_path, monkeypatch):
     assert json.loads(out)["steps"] > 20
 
 
+@pytest.mark.parametrize("method", [None, "cfr", "interior-point", "anderson-condat-vu"])
+@pytest.mark.parametrize("most", [0, 1, 7, 40])
+def test_a_game_keeps_to_its_calls(run, method, most):
+    chosen = () if method is None else ("--method", method)
+    code, out, _ = run("game", "kuhn", "--tol", "1e-13", "--max-calls", most, "--json", *chosen)
+    found = json.loads(out)
+    assert code == (0 if found["solved"] else 1)
+    assert max(found["calls"].values(), default=0) <= most
+    assert found["solved"] or "raise the limits" in found["message"]
+
+
 def test_game_from_a_file_and_what_it_refuses(run, tmp_path):
     from saddlepoint.apps import ExtensiveGame
 
@@ -334,6 +345,8 @@ def test_game_from_a_file_and_what_it_refuses(run, tmp_path):
         (("bad.json",), "bad.json"),
         (("kuhn", "--method", "magic"), "unknown method 'magic'"),
         (("kuhn", "--tol", "-1"), "tol is -1.0; expected a positive number"),
+        (("kuhn", "--max-calls", "-1"), "max_calls is -1; expected a whole number from 0"),
+        (("kuhn", "--max-seconds", "-1"), "max_seconds is -1.0; expected seconds, 0 or more"),
     ):
         code, out, err = run("game", *words)
         assert code == 2

@@ -264,6 +264,7 @@ class ConstrainedGame:
         feasibility: float = 1e-6,
         method: str | Method | None = None,
         max_steps: int = 1000,
+        max_calls: int | None = None,
         max_seconds: float | None = None,
         callback: Callable[[Equilibrium], object] | None = None,
         progress: bool = False,
@@ -278,6 +279,7 @@ class ConstrainedGame:
                 method works; ``anderson-condat-vu`` is the fastest one on games. Probabilities with strongly convex
                 costs are solved without subproblems if ``method`` is None.
             max_steps: outer steps.
+            max_calls: calls of each oracle that the method makes at most, over all subproblems.
             max_seconds: wall-clock limit.
             callback: called with the ``Equilibrium`` so far after each step; raise StopIteration to end the run.
             progress: show a progress bar.
@@ -290,7 +292,7 @@ class ConstrainedGame:
                 raise ProblemError(f"{name} is {bound!r}; expected a positive number")
         began = time.monotonic()
         if method is None and self._is_strongly_convex_on_simplices():
-            found = self._solve_on_simplices(tol, feasibility, max_seconds, progress)
+            found = self._solve_on_simplices(tol, feasibility, max_calls, max_seconds, progress)
             left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
             if found.solved or (left is not None and left <= 0.0):
                 with contextlib.suppress(StopIteration):
@@ -298,16 +300,17 @@ class ConstrainedGame:
                         callback(found)
                 return found
             max_seconds = left
+            max_calls = None if max_calls is None else max(0, max_calls - max(found.calls.values()))
         run = _Run(self, tol, feasibility, self._method() if method is None else method)
         with make_progress(progress, tol, "exploitability") as bar:
-            return run.run(max_steps, max_seconds, callback, bar)
+            return run.run(max_steps, max_calls, max_seconds, callback, bar)
 
     def _is_strongly_convex_on_simplices(self) -> bool:
         both = ((self.strategies_x, self.cost_x), (self.strategies_y, self.cost_y))
         return all(isinstance(set_, Simplex) and cost is not None and cost.mu > 0.0 for set_, cost in both)
 
     def _solve_on_simplices(
-        self, tol: float, feasibility: float, max_seconds: float | None, progress: bool
+        self, tol: float, feasibility: float, max_calls: int | None, max_seconds: float | None, progress: bool
     ) -> Equilibrium:
         """The equilibrium of two players with probabilities and strongly convex costs, by one run of ``solve``.
 
@@ -318,7 +321,8 @@ class ConstrainedGame:
         f = Saddle(self.cost_x + simple.Simplex(), self.cost_y + simple.Simplex(), self.payoff)
         goal = math.sqrt(2.0 * tol) * math.hypot(1.0 / math.sqrt(f.mu_x), 1.0 / math.sqrt(f.mu_y))
         x, y = self.strategies_x.start, self.strategies_y.start
-        result = solve(f, x, y, tol=goal, max_seconds=max_seconds, progress=progress, history=False)
+        limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": max_seconds}
+        result = solve(f, x, y, tol=goal, progress=progress, history=False, **limits)
         x, y = result.x, result.y
         wx, wy = self._gradients(x, y)
         # The multiplier of the sum is the largest gradient; what the others lack is the multiplier of x >= 0.
@@ -396,6 +400,7 @@ class _Run:
     def run(
         self,
         max_steps: int,
+        max_calls: int | None,
         max_seconds: float | None,
         callback: Callable[[Equilibrium], object] | None,
         bar: Progress,
@@ -406,10 +411,12 @@ class _Run:
         best, ending, signal = self.evaluate(), "", ""
         for step in range(1, max_steps + 1):
             left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
-            if best.solved or ending or (left is not None and left <= 0.0):
+            calls = None if max_calls is None else max_calls - max(self.calls.values(), default=0)
+            if best.solved or ending or (left is not None and left <= 0.0) or (calls is not None and calls <= 0):
                 break
             f = self.subproblem(r, a)
-            result = solve(f, self.x.v, self.y.v, method=self.method, tol=accuracy, max_seconds=left, history=False)
+            limits: dict[str, Any] = {"max_calls": calls, "max_seconds": left}
+            result = solve(f, self.x.v, self.y.v, method=self.method, tol=accuracy, history=False, **limits)
             self.calls.update(result.calls)
             move = math.hypot(self.x.move(result.x, r), self.y.move(result.y, r))
             now = self.evaluate()
@@ -429,7 +436,7 @@ class _Run:
                 accuracy = min(accuracy, STEP_ACCURACY * move)
             if max(result.calls.values()) <= CHEAP_CALLS * max(self.A.shape):
                 r, a = r * GROWTH, a / GROWTH
-        short = "" if best.solved or ending else f"; {self.tol:.3g} was asked for, raise max_steps or max_seconds"
+        short = "" if best.solved or ending else f"; {self.tol:.3g} was asked for, raise the limits"
         reached = f"exploitability {best.exploitability:.3g}, infeasibility {best.infeasibility:.3g}"
         best.interrupted = signal
         best.message = f"{ending}{reached}, {best.steps} outer steps{short}"

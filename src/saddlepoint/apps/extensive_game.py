@@ -35,7 +35,7 @@ from saddlepoint.apps.sequences import Sequences
 from saddlepoint.apps.tree_solver import INTERIOR, REGRETS, TreeRun
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_vector, finite
+from saddlepoint.ground.validation import as_count, as_vector, finite
 from saddlepoint.methods import Method
 from saddlepoint.problems.files.efg_file import read_efg
 from saddlepoint.problems.files.game_file import read_game, write_game
@@ -178,6 +178,7 @@ class ExtensiveGame:
         tol: float = 1e-6,
         method: str | Method | None = None,
         max_steps: int | None = None,
+        max_calls: int | None = None,
         max_seconds: float | None = None,
         callback: Callable[[Equilibrium], object] | None = None,
         progress: bool = False,
@@ -197,6 +198,9 @@ class ExtensiveGame:
                 ``ConstrainedGame.solve``. None takes the first one for games of up to 20 000 sequences, then the second
                 one if that does not suffice.
             max_steps: steps of the method at most.
+            max_calls: products with A, and with A', that the methods make at most. A step of "cfr" makes one of each,
+                and one of "interior-point", with its factorisation, is counted as one of each. Those of best responses,
+                which prove the exploitability, are not counted.
             max_seconds: wall-clock limit.
             callback: called with the ``Equilibrium`` so far, again and again; raise StopIteration to end the run.
             progress: show a progress bar.
@@ -216,6 +220,12 @@ class ExtensiveGame:
             >>> kuhn.solve(tol=1e-3, method="cfr").solved
             True
         """
+        max_steps, max_calls = (
+            None if limit is None else as_count(limit, name, 0)
+            for name, limit in (("max_steps", max_steps), ("max_calls", max_calls))
+        )
+        if max_seconds is not None:
+            max_seconds = as_seconds(max_seconds, "max_seconds")
         game = ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y)
         if method is not None and method not in (REGRETS, INTERIOR):
             for name, given in (("start", start), ("checkpoint", checkpoint)):
@@ -224,7 +234,8 @@ class ExtensiveGame:
                         f"{name} is for the methods {REGRETS!r} and {INTERIOR!r}, but method is {method!r}; leave one "
                         "of them out"
                     )
-            limits: dict[str, Any] = {"max_seconds": max_seconds, "callback": callback, "progress": progress}
+            limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": max_seconds}
+            limits |= {"callback": callback, "progress": progress}
             if max_steps is not None:
                 limits["max_steps"] = max_steps
             return game.solve(tol=tol, feasibility=feasibility, method=method, **limits)
@@ -237,7 +248,7 @@ class ExtensiveGame:
             file = GameCheckpoint(as_path(checkpoint), every, self.payoff, self.sequences_x, self.sequences_y)
         with make_progress(progress, tol, "exploitability") as bar, sigterm_raises(file is not None):
             run = TreeRun(game, tol, callback, bar, max_seconds, file)
-            run.run(method, max_steps, begin)
+            run.run(method, max_steps, max_calls, begin)
             return run.result()
 
     # -- strategies --------------------------------------------------------------------------------------------------

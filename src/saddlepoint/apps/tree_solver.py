@@ -107,22 +107,33 @@ class TreeRun:
         """The best strategies, with a sentence."""
         found = self.best
         found.interrupted = self.signal
-        short = "" if found.solved or self.ending else f"; {self.tol:.3g} was asked for, raise max_steps or max_seconds"
+        short = "" if found.solved or self.ending else f"; {self.tol:.3g} was asked for, raise the limits"
         found.message = f"{self.ending}exploitability {found.exploitability:.3g}, {found.steps} steps{short}"
         return found
 
     # -- the methods ---------------------------------------------------------------------------------------------------
 
-    def run(self, method: str | None, max_steps: int | None, start: tuple[Array, Array] | None) -> None:
-        """Both methods or the one that was asked for, from the given strategies or from those of the file."""
+    def run(
+        self,
+        method: str | None,
+        max_steps: int | None,
+        max_calls: int | None,
+        start: tuple[Array, Array] | None,
+    ) -> None:
+        """Both methods or the one that was asked for, from the given strategies or from those of the file.
+
+        A step of either method is counted as one product with A and one with A'.
+        """
         if start is not None and self.saved is None and not self.is_over:
             self.judge(0, *start)
         matching = self.saved is not None and bool(self.saved.numbers)  # the run in the file was that far
         small = sum(self.game.payoff.shape) <= SMALL and not matching
         if not self.is_over and (method == INTERIOR or (method is None and small)):
-            self.by_interior_point(max_steps)
-        if not self.is_over and method != INTERIOR:
-            self.by_regrets(max_steps, (self.best.x, self.best.y) if self.history else None)
+            self.by_interior_point(_least(max_steps, max_calls))
+            if max_calls is not None:
+                max_calls -= self.history[-1].calls if self.history else 0
+        if not self.is_over and method != INTERIOR and max_calls != 0:
+            self.by_regrets(_least(max_steps, max_calls), (self.best.x, self.best.y) if self.history else None)
 
     def by_regrets(self, max_steps: int | None, start: tuple[Array, Array] | None) -> None:
         """Regret matching until the run is over; a run in the file goes on where it ended."""
@@ -169,7 +180,7 @@ class TreeRun:
 
     def by_interior_point(self, max_steps: int | None) -> None:
         """The interior-point method on the sequence form, until it ends or the run is over."""
-        if self.left is not None and self.left <= 0.0:
+        if max_steps == 0 or (self.left is not None and self.left <= 0.0):
             return
         x, y = self.sequences
         f = sequence_program(self.game.payoff, x, y)
@@ -199,3 +210,8 @@ class TreeRun:
         assert isinstance(x, Sequences)
         assert isinstance(y, Sequences)
         return x, y
+
+
+def _least(*limits: int | None) -> int | None:
+    """The smallest of the limits that there are."""
+    return min((limit for limit in limits if limit is not None), default=None)

@@ -283,6 +283,9 @@ def game(
         typer.Option(help="interior-point, cfr, or a method for the subproblems of an augmented Lagrangian."),
     ] = None,
     max_steps: Annotated[int | None, typer.Option(help="Limit on the steps of the method.")] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(help="Limit on the products with A, and on those with A', that the method makes.")
+    ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Write the state of the run to this file, to continue from it.")
@@ -309,6 +312,7 @@ def game(
         tol=tol,
         method=method,
         max_steps=max_steps,
+        max_calls=max_calls,
         max_seconds=max_seconds,
         progress=bar,
         checkpoint=checkpoint,
