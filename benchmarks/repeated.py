@@ -1,8 +1,9 @@
 """One problem solved again and again with other linear terms: `sp.prepare` against `sp.solve` and OSQP.
 
-`python benchmarks/repeated.py [SEED]` prints microseconds of wall-clock time for one update and solution. The problems
-are drawn afresh, with a seed from the clock unless one is given, and so are the linear terms. The contestants take
-turns in one process, in rounds of a few solutions each; the fastest round counts, because noise can only add time.
+`python benchmarks/repeated.py [SEED]` prints microseconds for one update and solution. They are CPU time on one thread,
+which is wall-clock time on an idle machine, so that other programs do not count. The problems are drawn afresh, with a
+seed from the clock unless one is given, and so are the linear terms. The contestants take turns in one process, in
+rounds of a few solutions each; the fastest round counts, because noise can only add time.
 
 The quadratic problems have dense matrices on both sides. OSQP (where it is installed) is given the equivalent problem
 min 1/2 x'Px + b'x + 1/2 y'Qy with the constraint Qy = A'x - c, prepared in the same way: it keeps its factorisation, is
@@ -14,11 +15,14 @@ thousand from one problem to the next.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is loaded; threads that wait would count as CPU time
 
 import numpy as np
 
@@ -124,10 +128,10 @@ def row(name: str, f: sp.Saddle, step: float, rng: np.random.Generator) -> Itera
     for _ in range(ROUNDS):
         for who, solver in solvers.items():
             vectors = b + step * rng.standard_normal((EACH[who], m))
-            began = time.perf_counter()
+            began = time.process_time()
             for vector in vectors:
                 solver(vector)
-            best[who] = min(best.get(who, np.inf), (time.perf_counter() - began) / EACH[who])
+            best[who] = min(best.get(who, np.inf), (time.process_time() - began) / EACH[who])
     prepared = sp.prepare(f).update(b=b)
     for who, solver in solvers.items():
         distance = prepared.problem.certificate(*solver(b)).distance
