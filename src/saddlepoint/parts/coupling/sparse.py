@@ -20,7 +20,7 @@ from saddlepoint.parts.coupling.dense import uses_kernels
 
 # When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
 FUSE_ENTRIES = 1 << 20  # least number of entries
-LOADING = 1 << 29  # entries that pairs of products read before Numba is loaded: what it saves of them takes as long
+LOADING = 1 << 30  # entries that pairs of products read before Numba is loaded: what it saves of them takes as long
 STRETCH = 1 << 16  # number of consecutive entries whose columns are compared
 FUSE_WINDOW = 1 << 18  # most columns that they span on average; then their parts of y and A' x stay in the cache
 SHORT_ROW = 6  # mean entries of a row up to which rows are handled one by one
