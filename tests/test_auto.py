@@ -45,6 +45,17 @@ def test_auto_chooses_by_problem_and_by_cost():
     assert choose(random_logistic(10, 8, 100, 50, 20)).methods[-1] == sp.LPDGS()
 
 
+def test_a_factorisation_that_is_a_small_share_of_the_rounds_comes_first():
+    """606 columns are more calls than a step of Newton's method may count, and take a few rounds of time."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((606, 606)))[0]
+    h = sp.Quadratic(Q * np.geomspace(1e-4, 1.0, 606) @ Q.T)
+    f = sp.Saddle(sp.Quadratic(np.geomspace(1e-2, 1.0, 414)), h, 0.01 * rng.standard_normal((414, 606)))
+    assert choose(f).methods[0] == sp.Direct()
+    easy = sp.Saddle(sp.Quadratic(np.geomspace(0.1, 1.0, 414)), h + sp.Quadratic(0.1), f.A)
+    assert choose(easy).methods[0] != sp.Direct()
+
+
 def test_newton_takes_turns_where_its_steps_take_little_time():
     """300 columns of a Hessian would be 300 calls; with data at hand they take a few milliseconds."""
     rng = np.random.default_rng(0)

@@ -538,6 +538,8 @@ def replaced(value, path, new):
     (("with", "schedule", "with", "notes"), "none"),
     (("with", "monitor", "with", "checks"), {"float": "nan"}),
     (("with", "monitor", "with", "next_check"), None),
+    (("with", "monitor", "with", "scale"), {"float": "nan"}),
+    (("with", "monitor", "with", "scale"), -1),
     (("with", "counts", "with", "calls"), {"dict": [["grad_g", 1]]}),
     (("with", "learned", "with", "corrections"), {"dict": [["g.mu", 3]]}),
     (("with", "best"), {"tuple": []}),

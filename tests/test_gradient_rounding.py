@@ -661,3 +661,27 @@ def test_the_sizes_of_rows_are_read_along_the_columns_where_these_are_contiguous
     AbsoluteArray(np.asfortranarray(D), NUMPY64)
     AbsoluteArray(D, NUMPY64, by_columns=True)
     AbsoluteArray(np.asfortranarray(D.astype(np.float32)), NUMPY64)
+
+
+# -- products that a gradient has made already -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda: sp.Logistic(D, LABELS, 0.1), lambda: sp.Quadratic(P, T[: len(P)])])
+def test_bounds_at_a_constant_point_use_the_products_of_the_gradient_there(make, monkeypatch):
+    f, count = make(), []
+    data = f.D if isinstance(f, sp.Logistic) else f.P
+    x = np.linspace(-1.0, 1.0, data.shape[1])
+    expected = f.rounding(x)
+    for name in ("mul", "tmul"):
+        old = getattr(type(data), name)
+        monkeypatch.setattr(type(data), name, lambda A, v, old=old: (count.append(1), old(A, v))[1])
+    constant = x.copy()
+    constant.setflags(write=False)
+    f.grad(constant)
+    made = len(count)
+    np.testing.assert_array_equal(f.rounding(constant), expected)
+    assert len(count) == made
+    f.grad(x)  # an array that can be written into may hold other numbers afterwards
+    x += 1.0
+    assert not np.array_equal(f.rounding(x), expected)
+    assert len(count) > 2 * made

@@ -14,7 +14,7 @@ from saddlepoint.solving import race
 from saddlepoint.solving.auto import Plan, choose, mixed_steps
 from saddlepoint.solving.checkpoint import file as store
 from saddlepoint.solving.schedule import Schedule, Standing, SwitchMethod, TurnOver
-from saddlepoint.solving.state import Racer, ScheduleState
+from saddlepoint.solving.state import Mark, Racer, ScheduleState
 
 TOL = 1e-6
 
@@ -63,9 +63,9 @@ def test_few_certificates_are_kept():
 
 def test_a_turn_goes_on_while_the_end_is_near():
     good, bad = after([math.exp(-k) for k in range(10)]), after([1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.95, 0.95, 0.95])
-    assert not race.turn_is_over([good, Racer(LPDGS())], 0, TOL)
-    assert race.turn_is_over([bad, Racer(LPDGS())], 0, TOL)
-    assert not race.turn_is_over([bad._replace(turn_end=1e3), Racer(LPDGS())], 0, TOL)
+    assert not race.race.turn_is_over([good, Racer(LPDGS())], 0, TOL)
+    assert race.race.turn_is_over([bad, Racer(LPDGS())], 0, TOL)
+    assert not race.race.turn_is_over([bad._replace(turn_end=1e3), Racer(LPDGS())], 0, TOL)
     assert race.next_turn([bad, Racer(LPDGS())], 0, TOL) == 1
 
 
@@ -109,9 +109,9 @@ def test_the_first_turn_of_another_method_is_not_put_off_for_long():
     # At its rate it needs 130 units of work more, after 70.
     slow = after([0.9**k for k in range(8)], each=10.0)._replace(turn_end=32.0)
     others = Racer(LPDGS(), turn_end=16.0)
-    assert race.turn_is_over([slow, others], 0, TOL)
+    assert race.race.turn_is_over([slow, others], 0, TOL)
     assert race.next_turn([slow, others], 0, TOL) == 1
-    assert not race.turn_is_over([slow, after([1.0] * 3)], 0, 0.4 * slow.marks[-1].distance)
+    assert not race.race.turn_is_over([slow, after([1.0] * 3)], 0, 0.4 * slow.marks[-1].distance)
 
 
 def test_work_is_weighted_by_what_calls_cost():
@@ -305,3 +305,11 @@ def test_a_step_that_takes_many_products_is_worth_a_longer_memory():
     plan = choose(sp.Saddle(*own, 50.0 * eye_array(10_000).tocsr()))
     windows = {method.label: method.window for method in plan.methods if isinstance(method, Anderson)}
     assert windows["anderson-imex"] > windows["anderson-condat-vu"]
+
+
+def test_a_turn_ends_where_another_method_is_predicted_to_end_much_sooner():
+    slow = Racer(sp.CondatVu(), work=300.0, turn_end=64.0, marks=(Mark(0.0, 1.0), Mark(150.0, 1e-2), Mark(300.0, 1e-4)))
+    quick = Racer(sp.Newton(), work=40.0, turn_end=32.0, marks=(Mark(0.0, 1.0), Mark(20.0, 1e-2), Mark(40.0, 1e-4)))
+    assert not race.turn_is_over([slow, slow], 0, 1e-8)  # 300 more is soon after 300
+    assert race.turn_is_over([slow, quick], 0, 1e-8)  # 40 more is much sooner
+    assert not race.turn_is_over([quick, slow], 0, 1e-8)

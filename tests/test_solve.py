@@ -254,7 +254,7 @@ def test_a_method_that_calls_nothing_still_ends():
             raise StopIteration
 
     assert sp.solve(case("balanced")[0], method=Idle(), callback=callback).status == "stopped by the callback"
-    assert seen == [0, 16, 32, 48]
+    assert seen == [0, 24, 48, 72]
 
 
 def test_a_wide_oracle_in_a_narrow_problem_is_certified_at_the_point_returned():
@@ -357,14 +357,29 @@ def ahead(records, tol):
 def test_certificates_come_where_the_distance_is_expected_to_be_below_tol():
     steady = records_of((1000, 1e-2), (1100, 1e-3))
     assert ahead(steady, 1e-3 / 0.7 / 10**0.8) == 1180  # a factor of 10 in 100 calls
-    assert ahead(steady, 1e-2) == 1116 == ahead(steady, 1.2e-3)  # a certificate is four calls
+    assert ahead(steady, 1e-2) == 1124 == ahead(steady, 1.2e-3)  # a certificate is four calls
     slow = records_of((1000, 1e-2), (1100, 0.5e-2))
-    assert ahead(slow, 1e-9) == 1260 == latest_check(1100)
-    fast = records_of((1090, 1e-2), (1100, 1e-3))  # 10 log 30/log 10 are fewer than 16
-    assert ahead(fast, 1e-30) == ahead(fast, 1e-9) == 1116
+    assert ahead(slow, 1e-9) == 1650 == latest_check(1100)
+    fast = records_of((1090, 1e-2), (1100, 1e-3))  # 10 log 100/log 10 are fewer than 24
+    assert ahead(fast, 1e-30) == ahead(fast, 1e-9) == 1124
     for records in (records_of((1000, 1.0), (1100, 2.0)), records_of((0, 1.0)), records_of((0, math.inf), (9, 1.0))):
         assert ahead(records, 1e-9) == 1155
     assert latest_check(100_000) == 105_000
+
+
+@pytest.mark.parametrize("name", ["newton", "anderson-condat-vu", "anderson-imex"])
+def test_the_residual_of_a_method_says_when_to_certify(name):
+    """A run ends about where the certified distance falls below tol, not at a multiple of some number of calls."""
+    f, tol = random_logistic(30, 20, 300, 200, 20), 1e-7
+    method, steps = sp.make_method(name), 0
+    view = method.normal_form(f)
+    state = method.init(view.problem, *view.to(np.zeros(30), np.zeros(20)))
+    while f.certificate(*view.back(state.x, state.y)).distance > tol:
+        state, steps = method.step(view.problem, state), steps + 1
+    result = sp.solve(f, method=name, tol=tol)
+    assert result.solved
+    assert steps <= result.iterations <= steps + 3
+    assert result.monitor_calls < 12
 
 
 @pytest.mark.slow

@@ -361,6 +361,11 @@ def frozen_copy(array: Array) -> Array:
     return copy
 
 
+def is_constant(array: Any) -> bool:
+    """Whether this is an array of NumPy that cannot be written into, by this name or by that of another array."""
+    return type(array) is np.ndarray and not array.flags.writeable and array.base is None
+
+
 def to_host(array: Any) -> Array:
     """An array of any library as one of NumPy's."""
     if isinstance(array, np.ndarray):

@@ -25,7 +25,7 @@ def inner(a: Array, b: Array) -> float:
 
 def norm(a: Array) -> float:
     """|a|, the Euclidean norm; it is right even if its square overflows or underflows."""
-    square = inner(a, a)
+    square = float(a.dot(a)) if type(a) is np.ndarray else inner(a, a)
     least = 1e-280 if getattr(a, "dtype", None) is FLOAT64 else 1e-30  # smaller squares may have lost digits
     return math.sqrt(square) if least < square < math.inf else _careful_norm(a, square)
 
@@ -210,6 +210,8 @@ class Rows:
 
         JAX would compile a program for each number of rows, so there the weights are filled up with zeros.
         """
+        if type(self.buffer) is np.ndarray and self.buffer.dtype is FLOAT64 and weights.dtype is FLOAT64:
+            return np.asarray(weights @ self.buffer[: self.count])
         jax = hasattr(self.buffer, "at")
         filled = np.concatenate([weights, np.zeros(self.most - self.count)]) if jax else weights
         total: Array = space_of(like).cast(filled) @ (self.buffer if jax else self.matrix)

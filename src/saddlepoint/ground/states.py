@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from saddlepoint.ground.arrays import Array, is_array
 
 
 def arrays(state: Any) -> Iterator[Array]:
     """All arrays of a state, including those of nested states."""
-    if is_array(state):
-        yield state
-    elif isinstance(state, tuple):
+    if isinstance(state, tuple):
         for field in state:
-            yield from arrays(field)
+            if type(field) is np.ndarray:  # by far the most frequent case
+                yield field
+            else:
+                yield from arrays(field)
+    elif is_array(state):
+        yield state
 
 
 def with_arrays(state: Any, new: Iterable[Array]) -> Any:
@@ -24,12 +29,10 @@ def with_arrays(state: Any, new: Iterable[Array]) -> Any:
 
 def _rebuilt(part: Any, supply: Iterator[Array]) -> Any:
     # A nested function that calls itself would keep the arrays until the garbage collector finds the cycle.
-    if is_array(part):
-        return next(supply)
     if isinstance(part, tuple):
-        fields = (_rebuilt(field, supply) for field in part)
+        fields = [next(supply) if type(field) is np.ndarray else _rebuilt(field, supply) for field in part]
         return type(part)(*fields) if hasattr(part, "_fields") else tuple(fields)
-    return part
+    return next(supply) if is_array(part) else part
 
 
 def static_part(state: Any) -> Any:

@@ -139,6 +139,10 @@ class Method(ABC):
         """A remark for the result about the state ``s`` in which the run ended; empty for most methods."""
         return ""
 
+    def state_residual(self, s: Any) -> float:
+        """A number in the state ``s`` that falls as its distance from the saddle point does; infinite without one."""
+        return math.inf
+
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The constants that theory chose for this problem (given in the method's normal form)."""
         return {}

@@ -77,6 +77,10 @@ class Newton(Method):
             b = max(4.0 * b, 1.0)
         return s
 
+    def state_residual(self, s: NewtonState) -> float:
+        """The length of the field, where mu_x = mu_y = 1."""
+        return length(s.Fx, s.Fy)
+
 
 def length(u: Array, v: Array) -> float:
     """The norm of (u, v)."""

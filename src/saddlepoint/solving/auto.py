@@ -5,7 +5,7 @@ case says, and on quadratic problems a Krylov method or a factorisation needs le
 depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
 turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
-little time; the sweep and Newton's method, or IMEX and LPD-GS, where it is weak. Where one oracle costs far more than
+little time; the sweep, IMEX, and Newton's method or LPD-GS, where it is weak. Where one oracle costs far more than
 another and the coupling is weak, `separated` comes first, which calls each oracle at its own rate. Without strong
 convexity the interior-point method comes first where it takes little time, and then Halpern's iteration of PDHG, with
 diagonal scaling, in turns with Anderson's mixing. None of these has a
@@ -44,6 +44,7 @@ from saddlepoint.solving.factoring import (
     newton_calls,
     newton_rate,
     newton_rounds,
+    rounds,
     worth_factorising,
     worth_interior_point,
     worth_newton,
@@ -59,6 +60,8 @@ STRONG_IF_DEAR = 0.2  # |A|/sqrt(L_x L_y) from which solving for the coupling pa
 DEAR = 5.0  # cost of a gradient, in products, from which gradients are expensive
 WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which `separated` is taken
 QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
+NEWTON_STEPS = 12  # steps of Newton's method in which it comes to the end, most often
+EASY = 0.05  # share of the calls that the condition numbers ask for which a mild problem takes at least, most often
 MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least
 FEW = 10  # the same where so many would not fit into half of MEMORY: to read them takes longer than the products do
@@ -128,6 +131,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     newton: tuple[Method, ...] = (Newton(),) if worth_newton(f, costs) else ()
     timed = bool(newton) and costs is None and has_ready_matrices(f)
     newton_is_quick = bool(newton) and (newton_rounds(f) if timed else 0.25 * newton_calls(f)) <= QUICK
+    newton_is_likely = bool(newton) and 0.25 * NEWTON_STEPS * newton_calls(f) <= EASY * rounds(f)
     if name == "separated" and not (quadratic and strength <= WEAK):
         methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
     elif quadratic:
@@ -143,12 +147,14 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
             methods = (first, *newton, second, LPDGS())
     elif name == imex.label:
         methods, turns = (imex, sweep, *newton, DIPPA(), LPDGS()), 1
-    elif room and not newton:
-        methods, turns = (sweep, imex, LPDGS()), 3
+    elif room:
+        methods, turns = (sweep, *newton, imex, LPDGS()), 3
     else:
         methods, turns = (sweep, *newton, LPDGS()), 2
     rates: dict[Method, float] = {Newton(): newton_rate(f)} if timed else {}
-    first_turn = 0.5 * FIRST_TURN if newton and newton_is_quick else FIRST_TURN
+    first_turn = FIRST_TURN
+    if newton and newton_is_quick:
+        first_turn *= 0.25 if newton_is_likely and name != imex.label else 0.5
     return Plan(methods, reason, turns, dict(costs or {}), rates, first_turn)
 
 

@@ -27,6 +27,7 @@ MATRICES = 600  # calls that may count for the matrices of a problem that is fac
 NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
 NEWTON_ROUNDS = 100.0  # rounds in the time of such a step up to which it takes turns, where that can be estimated
 DIRECT_ROUNDS = 12.0  # a factorisation of ready quadratic functions that takes no longer is worth it
+SHARE = 0.1  # the same as a share of the rounds of a good method, where these are not fewer than its calls
 AT_HAND = 2.5  # calls that may count for its matrices, in units of the rounds of a good method
 NEWTON_PYTHON = 2.0  # rounds that take as long as what a step of Newton's method does in Python
 DENSE_FLOPS = 16.0  # multiplications of dense matrices in the time in which one number is read
@@ -96,19 +97,24 @@ def has_ready_matrices(f: Saddle) -> bool:
 def newton_rounds(f: Saddle) -> float:
     """About the time of a step of Newton's method on ready functions, in rounds of gradients and products.
 
-    A round takes as long as reading A twice, the data twice, and what is done in Python.
+    A round takes as long as reading A twice, the data twice, given Hessians once, and what is done in Python.
     """
     (m, n), separable = f.shape, (is_separable(f.g), is_separable(f.h))
     data = [
         0 if not isinstance(function, Risk) or function.D is None else entries(function.D) for function in (f.g, f.h)
     ]
+    given = sum(
+        entries(function.P)
+        for function in (f.g, f.h)
+        if isinstance(function, Quadratic) and isinstance(function.P, Coupling)
+    )
     flops = float(data[0] * m + data[1] * n)
     if any(separable):
         kept = min(m, n) if all(separable) else n if separable[0] else m
         flops += entries(f.A) * kept + kept**3 / 3.0
     else:
         flops += m**3 / 3.0 + float(m) * n * (m + n) + n**3 / 3.0
-    return NEWTON_PYTHON + flops / DENSE_FLOPS / (STEP + 2.0 * (entries(f.A) + sum(data)))
+    return NEWTON_PYTHON + flops / DENSE_FLOPS / (STEP + 2.0 * (entries(f.A) + sum(data)) + given)
 
 
 def newton_rate(f: Saddle) -> float:
@@ -126,6 +132,8 @@ def worth_factorising(f: Saddle) -> bool:
     if not has_matrices(f):
         return False
     if has_ready_matrices(f) and newton_rounds(f) <= DIRECT_ROUNDS and columns(f) <= AT_HAND * rounds(f):
+        return True
+    if has_ready_matrices(f) and newton_rounds(f) <= SHARE * rounds(f) and columns(f) <= rounds(f):
         return True
     if columns(f) > min(rounds(f), MATRICES):
         return False

@@ -72,7 +72,7 @@ class Run:
         try:
             self.save(stepper)
             while status is None:
-                if self.state.work >= self.state.monitor.next_check:
+                if self.state.work >= self.state.monitor.next_check or self.seems_solved(stepper):
                     status = self.check(stepper)
                 else:
                     stepper.advance(self.monitor.certificate)
@@ -143,12 +143,17 @@ class Run:
     def check(self, stepper: Stepper) -> Status | None:
         """Certify the present point; the status if the run is over, SwitchMethod if the method should be replaced."""
         stepper.unchecked = False
-        status = self.monitor.check(*stepper.point())
+        status = self.monitor.check(*stepper.point(), stepper.residual)
         if status is None:
             counts, monitor = self.state.counts, self.state.monitor
             ahead = math.ceil(counts.busiest + monitor.next_check - self.state.work)
             self.schedule.check_progress(self.monitor.standing, counts, ahead)
         return status
+
+    def seems_solved(self, stepper: Stepper) -> bool:
+        """Whether the residual of the method says that a certificate of the present point is worth its calls."""
+        known = self.state.monitor.scale < math.inf and stepper.unchecked
+        return known and self.monitor.expects_success(stepper.residual)
 
     def last_check(self, stepper: Stepper, status: Status) -> Status:
         """Certify the last point if that was not done, and examine the problem if the run got nowhere."""
@@ -183,6 +188,7 @@ class Run:
         self.state.units, self.state.method_state = racer.units, racer.state
         if racer.state is None:
             self.state.start = self.state.best
+        self.state.monitor.scale = math.inf
         self.monitor.note_progress()
         self.bar.show_method(racer.method.label)
 

@@ -22,10 +22,10 @@ from saddlepoint.solving.state import Point, RunState
 from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import NO_CERTIFICATE, Certificate
 
-CHECK_LEAST = 16  # calls and steps between two certificates, at least: a certificate is four calls itself
+CHECK_LEAST = 24  # calls and steps between two certificates, at least: a certificate is four calls itself
 CHECK_GROWTH = 0.05  # calls and steps between two certificates, as a share of all of them, in a long run
-CHECK_EARLY = 0.4, 160  # the same in a short run: as a share, and at most
-FALL = 30.0  # factor by which the certified distance is to fall from one certificate to the next, at most
+CHECK_EARLY = 0.5, 640  # the same in a short run: as a share, and at most
+FALL = 100.0  # factor by which the certified distance is to fall from one certificate to the next, at most
 BELOW = 0.7  # share of tol that the certified distance is expected to have reached at the last certificate
 STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 AT_FLOOR = 10.0  # certified distance up to which the arithmetic allows no more, in units of its precision
@@ -130,11 +130,21 @@ class Monitor:
         distance = self.state.target.as_distance(self.f, *self.state.best)
         return Standing(self.certificate, self.reached.best, self.reached.estimate, distance)
 
-    def check(self, x: Array, y: Array) -> Status | None:
-        """Take a certificate, call the callback, and return the status of the run if it is over."""
+    def expects_success(self, residual: float) -> bool:
+        """Whether the target is likely to be reached, if what is certified falls as the residual of the method does."""
+        return self.state.monitor.scale * residual <= BELOW * self.state.tol
+
+    def check(self, x: Array, y: Array, residual: float = math.inf) -> Status | None:
+        """Take a certificate, call the callback, and return the status of the run if it is over.
+
+        The residual is that of the method's state, if it has one.
+        """
         certificate = self.certify(x, y)
         state, work = self.state.monitor, self.state.work
         state.next_check = next_check(work, state.records, self.state.target)
+        state.scale = math.inf
+        if self.state.target.argument != "gap" and 0.0 < residual < math.inf and self.reached.estimate < math.inf:
+            state.scale, state.next_check = self.reached.estimate / residual, latest_check(work)
         if self.callback is not None:
             try:
                 with self.clock:

@@ -1,9 +1,10 @@
 """Methods in turns: how long a turn is, and whose turn is next.
 
 Which of two good methods is faster shows only while they run. The likelier one begins. A turn goes on while the
-method is predicted to end soon, by the fall of its certified distance in the second half of its work. Otherwise the
-other one has a turn. From then on the method that is predicted to end first may do twice the work of the others, and
-turns grow with the work, so that changes are few and a wrong prediction costs no more than a constant factor.
+method is predicted to end soon, by the fall of its certified distance in the second half of its work, and no other one
+is predicted to end much sooner. Otherwise the other one has a turn. From then on the method that is predicted to end
+first may do twice the work of the others, and turns grow with the work, so that changes are few and a wrong prediction
+costs no more than a constant factor.
 
 Work is counted in calls, weighted by what they cost. The calls of Newton's method count for columns of matrices; where
 these are at hand, a step is counted as the rounds that take as long, by an estimate. Work is never measured in seconds,
@@ -77,14 +78,18 @@ def own_work(racer: Racer) -> float:
 
 
 def turn_is_over(race: Sequence[Racer], turn: int, tol: float) -> bool:
-    """Whether the method whose turn it is has done its work and is not predicted to end soon.
+    """Whether the method whose turn it is has done its work and is not predicted to end soon, or another one is.
 
     While another one has not had a turn yet, soon is measured by the length of the turn, and then by the work done.
     """
     racer = race[turn]
     done = own_work(racer)
+    if done < racer.turn_end:
+        return False
     known = max(racer.turn_end, 0.5 * FIRST_TURN) if any(other.work == 0.0 for other in race) else done
-    return done >= racer.turn_end and predicted(racer, tol) > SOON * known
+    left = predicted(racer, tol)
+    sooner = min((predicted(other, tol) for k, other in enumerate(race) if k != turn), default=math.inf)
+    return left > SOON * known or left > FAVOUR * sooner
 
 
 def next_turn(race: Sequence[Racer], turn: int, tol: float) -> int:

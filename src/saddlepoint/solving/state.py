@@ -6,6 +6,7 @@ they have seen, is known to one session only, and the next one examines the prob
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ class MonitorState:
 
     checks: int = 0  # certificates taken
     next_check: int = 0  # calls and steps after which the next one is taken
+    scale: float = math.inf  # what was certified last over the residual of the method there; infinite if not known
     improved: tuple[int, int] = (0, 0)  # checks and calls at the last progress
     seconds: float = 0.0  # spent on anything but steps: before them, and on certificates, callbacks and checkpoints
     records: list[Record] = field(default_factory=list)  # one for each certificate

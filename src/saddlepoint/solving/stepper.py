@@ -51,6 +51,12 @@ class Stepper:
         state = self.state.method_state
         return self.state.start if state is None else self.view.back(state.x, state.y)
 
+    @property
+    def residual(self) -> float:
+        """The residual of the present state, as far as the method computes one; else infinite."""
+        state = self.state.method_state
+        return math.inf if state is None else self.method.state_residual(state)
+
     def begin(self, certificate: Certificate) -> None:
         """Initialise the method at its start; the certificate there says in which units to compute."""
         x, y = self.state.start

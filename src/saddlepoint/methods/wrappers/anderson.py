@@ -230,6 +230,10 @@ class Anderson(Wrapper):
             at.x, at.y, z, s.weights, memory, best, last, smallest, halved, waited, max(s.plain - 1, 0), s.failures
         )
 
+    def state_residual(self, s: AndersonState) -> float:
+        """The smallest |r| so far."""
+        return s.smallest
+
     def combined(
         self, f: Saddle, s: AndersonState, after: Any, r: Array, size: int, seen: NewRow | float
     ) -> tuple[Any, Memory | Window]:
@@ -295,7 +299,7 @@ def _new_row(xp: Any, rows: Array, r: Array, before: Array, size: int) -> tuple[
 
 def on_host(short: Array) -> Array:
     """A short vector as a NumPy array in float64, for the small triangular system."""
-    return to_host(short).astype(np.float64)
+    return np.asarray(to_host(short), dtype=np.float64)
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import diags_array, issparse
 
-from saddlepoint.ground.arrays import Array, common_space, eps_of, namespace
+from saddlepoint.ground.arrays import Array, common_space, eps_of, is_constant, namespace
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.elementwise import cast_like
 from saddlepoint.ground.errors import ProblemError
@@ -53,6 +53,8 @@ class Quadratic(Smooth):
         >>> sp.Quadratic(np.array([1.0, 4.0]))
         Quadratic(n=2, mu=1, L=4)
     """
+
+    _kept: tuple[Array, Array] | None = None  # a point x and the product P x
 
     def __init__(self, P: Any, b: Any = None, *, mu: float | None = None, L: float | None = None) -> None:
         self.P = _as_hessian(P)
@@ -129,7 +131,16 @@ class Quadratic(Smooth):
 
     def _gradient(self, x: Array) -> Array:
         Px = self.hessian_times(x)
-        return Px if self.b is None else Px + self.b
+        if self.b is None:
+            return Px
+        if is_constant(x) and isinstance(self.P, Coupling):
+            self._kept = x, Px
+        return Px + self.b
+
+    def _product(self, x: Array) -> Array:
+        """The product P x, which ``_gradient`` may just have computed."""
+        kept, self._kept = self._kept, None
+        return kept[1] if kept is not None and kept[0] is x else self.hessian_times(x)
 
     def _rounding(self, x: Array) -> Array:
         """Bounds on the errors of the entries of P x + b: that of the product, and eps |P x + b| for the addition.
@@ -143,7 +154,7 @@ class Quadratic(Smooth):
         bound = absolute(self.P).errors(x)
         for skew in self._asymmetry():
             bound = bound + HALF * skew.times(xp.abs(x))
-        return bound if self.b is None else bound + eps * xp.abs(self._gradient(x)) + number_error(self.b, eps)
+        return bound if self.b is None else bound + eps * xp.abs(self._product(x) + self.b) + number_error(self.b, eps)
 
     def _careful(self, x: Array) -> Sum:
         """P x + b in about twice the digits; the ordinary gradient where there is no such product."""

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import diags_array, issparse
 
-from saddlepoint.ground.arrays import NUMPY64, Array, common_space, eps_of, is_array, namespace, space_of
+from saddlepoint.ground.arrays import (
+    NUMPY64,
+    Array,
+    common_space,
+    eps_of,
+    is_array,
+    is_constant,
+    namespace,
+    space_of,
+)
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.elementwise import cast_like, choose, clip, sigmoid, softplus, tanh
@@ -47,6 +56,7 @@ class Risk(Smooth):
 
     _separable_prox: Any = None
     _restrict: Any = None
+    _kept: tuple[Array, Array, Array] | None = None  # a point, its residuals, and D'slope/N
 
     def __init__(
         self,
@@ -157,10 +167,18 @@ class Risk(Smooth):
         return Dx if self.t is None else Dx - self.t
 
     def _gradient(self, x: Array) -> Array:
-        slope = self._slope(self._residual(x))
+        r = self._residual(x)
+        slope = self._slope(r)
         if self.D is not None:
             slope = self.D.tmul(slope) * (1.0 / self.D.shape[0])
+            if is_constant(x):
+                self._kept = x, r, slope
         return slope + self.l2 * x
+
+    def _products(self, x: Array) -> tuple[Array, Array | None]:
+        """The residuals at x, and the gradient without the term l2 x if ``_gradient`` has just computed it there."""
+        kept, self._kept = self._kept, None
+        return kept[1:] if kept is not None and kept[0] is x else (self._residual(x), None)
 
     def _bounds_slopes(self) -> bool:
         return type(self)._slope_error is not Risk._slope_error
@@ -175,7 +193,8 @@ class Risk(Smooth):
         it into an error d of the slopes s. Then D's has the error of that product and |D|'d. The factor 1/N, l2 and
         the two products with them are rounded, and the sum.
         """
-        xp, eps, r, D = namespace(x), eps_of(x), self._residual(x), self.D
+        xp, eps, D = namespace(x), eps_of(x), self.D
+        r, product = self._products(x)
         e = 0.0 * xp.abs(r) if D is None else absolute(D).errors(x)
         if self.t is not None:
             e = e + eps * xp.abs(r) + flushed(r) + number_error(self.t, eps)
@@ -183,7 +202,7 @@ class Risk(Smooth):
         if D is not None:
             scale, transpose = 1.0 / D.shape[0], absolute(D.T)
             bound = scale * transpose.errors(slope, bound)
-            slope = D.tmul(slope) * scale
+            slope = D.tmul(slope) * scale if product is None else product
             bound = bound + 2.0 * eps * xp.abs(slope) + underflow(slope)
         return bound if self.l2 == 0.0 else bound + ridge_rounding(slope, self.l2, x)
 

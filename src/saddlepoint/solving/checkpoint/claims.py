@@ -73,6 +73,8 @@ def _check_counts(run: RunState, fresh: RunState) -> None:
         raise ValueError("it has made progress after more calls than it has made")
     if monitor.next_check > latest_check(run.work):
         raise ValueError(f"its next certificate would be after {monitor.next_check} calls and steps, now {run.work}")
+    if not (isinstance(monitor.scale, float) and monitor.scale >= 0.0):
+        raise ValueError("it has a scale of residuals that is negative or no number")
     if not all(type(record) is Record for record in monitor.records):
         raise ValueError("its history has rows that are no records")
 
