@@ -6,9 +6,9 @@
 
 The seed is the time unless one is given, so that every run has its own problems. The accuracy is a certified distance
 of 1e-6 times that of the start. Each run gets a new object of the problem, and its seconds are those of the whole call:
-examination of the problem, estimate of |A|, steps and certificates. Calls are those of the busiest oracle; a matrix
-that is handed over is counted as the calls that would compute it. The named methods and the peers are stopped when they
-have taken half a second and half as long again as `auto`.
+examination of the problem, estimate of |A|, steps and certificates, of the quicker of two runs where they are short.
+Calls are those of the busiest oracle; a matrix that is handed over is counted as the calls that would compute it. The
+named methods and the peers are stopped when they have taken half a second and half as long again as `auto`.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ PEERS = ("newton_krylov", "extragradient by hand")
 ACCURACY = 1e-6  # certified distance, relative to that of the start
 FACTOR = 3.0  # what is wanted: `auto` takes at most this many times the best
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+SHORT = 0.1  # seconds up to which a run is repeated
 WORST = 12  # problems that are listed
 SUMMARY = (
     "| problems | number | unsolved | calls | worst | above 3 | seconds | worst | above 3 "
@@ -147,13 +148,24 @@ def peer(problem: Problem, name: str, limit: float, clock: str) -> Outcome:
     return Outcome(calls, seconds, "solved", name) if reached else Outcome(math.inf, math.inf, "out_of_time", name)
 
 
+def quickest(problem: Problem, method: str, limit: float, clock: str) -> Outcome:
+    """A method of this library; where it takes little time, the quicker one of two runs."""
+    first = ours(problem, method, limit, clock)
+    return first if not first.seconds < SHORT else min(first, ours(problem, method, limit, clock), key=seconds_of)
+
+
+def seconds_of(outcome: Outcome) -> float:
+    """The seconds of an outcome."""
+    return outcome.seconds
+
+
 def measured(problem: Problem, limit: float, clock: str) -> Row | None:
     """All contestants on one problem; None if no named method has solved it."""
     began = time.perf_counter()
-    auto = ours(problem, "auto", limit, clock)
+    auto = quickest(problem, "auto", limit, clock)
     wall = time.perf_counter() - began
     allowed = limit if math.isinf(auto.seconds) else min(limit, 0.5 + 1.5 * wall)
-    named = {name: ours(problem, name, allowed, clock) for name in NAMED}
+    named = {name: quickest(problem, name, allowed, clock) for name in NAMED}
     solved = {name: outcome for name, outcome in named.items() if outcome.status == "solved"}
     if not solved and math.isinf(auto.seconds):
         return None
@@ -229,6 +241,15 @@ def page(rows: list[Row], skipped: list[Problem], command: str, title: str = "# 
     return "\n".join(lines)
 
 
+def warm_up() -> None:
+    """Load what is loaded once, whichever method is measured first."""
+    f = sp.Saddle(sp.LogCosh(t=np.ones(3), l2=0.1), sp.LogCosh(t=np.ones(2), l2=0.1), np.ones((3, 2)))
+    q = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), np.ones((3, 2)))
+    for name in NAMED:
+        problem = q if missing(sp.make_method(name), f) else f
+        sp.solve(problem, method=name)
+
+
 def main() -> None:
     """Draw, measure, print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -242,7 +263,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     first = int(time.time()) if arguments.seed is None else arguments.seed
-    sp.solve(sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), np.ones((3, 2))))  # loads what is loaded once
+    warm_up()
     rows, skipped, end = list[Row](), list[Problem](), time.time() + arguments.seconds
     for number in range(arguments.problems):
         if time.time() > end:

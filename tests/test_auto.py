@@ -69,6 +69,15 @@ def test_newton_takes_turns_where_its_steps_take_little_time():
     assert sp.Newton() not in choose(own).methods
 
 
+def test_newton_is_second_where_its_steps_take_few_calls_beside_those_that_the_condition_numbers_ask_for():
+    rng = np.random.default_rng(0)
+    A, g = rng.standard_normal((31, 145)), sp.LogCosh(t=rng.standard_normal(31), l2=1e-2)
+    f = sp.Saddle(g, sp.Quadratic(np.geomspace(1e-4, 1.0, 145)), aslinearoperator(10.0 * A))
+    plan = choose(f)
+    assert [method.label for method in plan.racing] == ["anderson-imex", "newton", "anderson-condat-vu"]
+    assert plan.first_turn == 32.0
+
+
 def test_imex_has_a_turn_where_the_coupling_is_weak():
     g = sp.Smooth(lambda x: np.tanh(x) + 1e-3 * x, mu=1e-3, L=1.001)
     plan = choose(sp.Saddle(g, g, 0.05 * np.eye(10)))

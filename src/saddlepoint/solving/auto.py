@@ -143,7 +143,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         methods, turns = (first, second, DIPPA(), LPDGS()), 2
         if newton or strength < STRONG_ALONE:
             methods, turns = (first, second, *newton, LPDGS()), 3
-        if newton and newton_is_quick:
+        if newton and (newton_is_quick or newton_is_likely):
             methods = (first, *newton, second, LPDGS())
     elif name == imex.label:
         methods, turns = (imex, sweep, *newton, DIPPA(), LPDGS()), 1
@@ -153,8 +153,8 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         methods, turns = (sweep, *newton, LPDGS()), 2
     rates: dict[Method, float] = {Newton(): newton_rate(f)} if timed else {}
     first_turn = FIRST_TURN
-    if newton and newton_is_quick:
-        first_turn *= 0.25 if newton_is_likely and name != imex.label else 0.5
+    if newton and (newton_is_quick or newton_is_likely):
+        first_turn *= 0.25 if newton_is_quick and newton_is_likely and name != imex.label else 0.5
     return Plan(methods, reason, turns, dict(costs or {}), rates, first_turn)
 
 
