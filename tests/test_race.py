@@ -63,9 +63,9 @@ def test_few_certificates_are_kept():
 
 def test_a_turn_goes_on_while_the_end_is_near():
     good, bad = after([math.exp(-k) for k in range(10)]), after([1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.95, 0.95, 0.95])
-    assert not race.race.turn_is_over([good, Racer(LPDGS())], 0, TOL)
-    assert race.race.turn_is_over([bad, Racer(LPDGS())], 0, TOL)
-    assert not race.race.turn_is_over([bad._replace(turn_end=1e3), Racer(LPDGS())], 0, TOL)
+    assert not race.turn_is_over([good, Racer(LPDGS())], 0, TOL)
+    assert race.turn_is_over([bad, Racer(LPDGS())], 0, TOL)
+    assert not race.turn_is_over([bad._replace(turn_end=1e3), Racer(LPDGS())], 0, TOL)
     assert race.next_turn([bad, Racer(LPDGS())], 0, TOL) == 1
 
 
@@ -109,9 +109,9 @@ def test_the_first_turn_of_another_method_is_not_put_off_for_long():
     # At its rate it needs 130 units of work more, after 70.
     slow = after([0.9**k for k in range(8)], each=10.0)._replace(turn_end=32.0)
     others = Racer(LPDGS(), turn_end=16.0)
-    assert race.race.turn_is_over([slow, others], 0, TOL)
+    assert race.turn_is_over([slow, others], 0, TOL)
     assert race.next_turn([slow, others], 0, TOL) == 1
-    assert not race.race.turn_is_over([slow, after([1.0] * 3)], 0, 0.4 * slow.marks[-1].distance)
+    assert not race.turn_is_over([slow, after([1.0] * 3)], 0, 0.4 * slow.marks[-1].distance)
 
 
 def test_work_is_weighted_by_what_calls_cost():
