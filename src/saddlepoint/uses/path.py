@@ -17,6 +17,7 @@ from saddlepoint.ground.validation import as_vector, short_repr
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result, Status
+from saddlepoint.solving.target import Target
 from saddlepoint.uses.prepared import Prepared, prepare
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def path(
     *,
     update: Callable[[float], Mapping[str, Any]] | None = None,
     method: str | Method = "auto",
-    tol: float = 1e-6,
+    tol: float | None = None,
+    rtol: float | None = None,
+    gap: float | None = None,
     costs: Mapping[str, float] | None = None,
     max_calls: int | Mapping[str, int] | None = None,
     max_seconds: float | None = None,
@@ -51,7 +54,8 @@ def path(
         parameters: the parameters, in the order in which they are solved.
         x0, y0: where the first run starts; zero if left out.
         update: a function parameter -> arguments of ``Prepared.update``, such as ``lambda t: {"b": t * b}``.
-        method, tol, costs, max_calls, max_seconds, history, on_violation: as in ``solve``, for every parameter.
+        method, tol, rtol, gap, costs, max_calls, max_seconds, history, on_violation: as in ``solve``, for every
+            parameter.
         progress: show a progress bar.
 
     Returns:
@@ -66,11 +70,12 @@ def path(
     """
     values = as_vector(parameters, "parameters")
     make = _maker(f, update)
-    options = {"method": method, "tol": tol, "costs": costs, "max_calls": max_calls, "max_seconds": max_seconds}
-    options |= {"history": history, "on_violation": on_violation}
+    target = Target.checked(tol, rtol, gap)
+    options = {"method": method, target.argument: target.most, "costs": costs, "max_calls": max_calls}
+    options |= {"max_seconds": max_seconds, "history": history, "on_violation": on_violation}
     began, results = time.perf_counter(), list[Result]()
     prepared: Prepared | None = None
-    with _make_bar(progress, len(values)) as bar, suppress(KeyboardInterrupt):
+    with _make_bar(progress, len(values), target) as bar, suppress(KeyboardInterrupt):
         for value in map(float, values):
             try:
                 problem, changes = make(value)
@@ -85,7 +90,7 @@ def path(
             bar.show(len(results), value, results[-1])
             if results[-1].status is Status.INTERRUPTED:
                 break
-    return SolutionPath(values[: len(results)], results, time.perf_counter() - began, tol)
+    return SolutionPath(values[: len(results)], results, time.perf_counter() - began, target)
 
 
 def _maker(f: Any, update: Any) -> Callable[[float], tuple[Saddle, dict[str, Any]]]:
@@ -126,11 +131,12 @@ class SolutionPath(Sequence[Result]):
         parameters: the parameters, as an array.
         results: one result for each of them.
         seconds: wall-clock time of the whole path.
-        tol: the tolerance of every result.
+        target: what every result was to prove: ``target.argument`` is "tol", "rtol" or "gap", and ``target.most`` the
+            number that was asked for.
     """
 
-    def __init__(self, parameters: Array, results: Sequence[Result], seconds: float, tol: float) -> None:
-        self.parameters, self.results, self.seconds, self.tol = parameters, list(results), seconds, tol
+    def __init__(self, parameters: Array, results: Sequence[Result], seconds: float, target: Target) -> None:
+        self.parameters, self.results, self.seconds, self.target = parameters, list(results), seconds, target
 
     @property
     def solved(self) -> bool:
@@ -153,12 +159,22 @@ class SolutionPath(Sequence[Result]):
         return np.array([result.certificate.distance for result in self.results])
 
     @property
+    def gaps(self) -> Array:
+        """The certified duality gap of each result."""
+        return np.array([result.certificate.gap for result in self.results])
+
+    @property
+    def proven(self) -> Array:
+        """What is proven of each result: the distance, the relative distance or the gap, as it was asked for."""
+        return np.array([self.target.reached(result.certificate, result.x, result.y) for result in self.results])
+
+    @property
     def calls(self) -> Array:
         """The calls of all oracles that each result took."""
         return np.array([sum(result.calls.values()) for result in self.results])
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Coordinates of x, certified distances and calls against the parameter (needs matplotlib)."""
+        """Coordinates of x, certified distances (or gaps) and calls against the parameter (needs matplotlib)."""
         from saddlepoint.uses.plots.path import plot_path
 
         return plot_path(self, path)
@@ -178,8 +194,8 @@ class SolutionPath(Sequence[Result]):
         ends = f"{self.parameters[0]:.6g} to {self.parameters[-1]:.6g}"
         solved = sum(result.solved for result in self.results)
         return (
-            f"SolutionPath({len(self)} parameters from {ends}; {solved} solved, largest certified distance "
-            f"{self.distances.max():.3g}, {self.calls.sum()} calls, {self.seconds:.3g} s)"
+            f"SolutionPath({len(self)} parameters from {ends}; {solved} solved, largest certified {self.target.what} "
+            f"{self.proven.max():.3g}, {self.calls.sum()} calls, {self.seconds:.3g} s)"
         )
 
 
@@ -202,8 +218,8 @@ class _Bar:
 class _Lines(_Bar):
     """A line on stderr every second, where Rich is not installed."""
 
-    def __init__(self, count: int) -> None:
-        self.count, self.told = count, 0.0
+    def __init__(self, count: int, target: Target) -> None:
+        self.count, self.target, self.told = count, target, 0.0
 
     def show(self, done: int, value: float, result: Result) -> None:
         """Print a line if the last one is a second old, or if all is done."""
@@ -211,28 +227,29 @@ class _Lines(_Bar):
         if now - self.told > SECONDS or done == self.count:
             self.told = now
             with suppress(OSError):
-                print(
-                    f"path: {done} of {self.count}, parameter {value:.6g}, certified {result.certificate.distance:.2e}",
-                    file=sys.stderr,
-                )
+                proven = self.target.reached(result.certificate, result.x, result.y)
+                text = f"path: {done} of {self.count}, parameter {value:.6g}, certified {proven:.2e}"
+                print(text, file=sys.stderr)
 
 
 class _RichBar(_Bar):
     """A bar on the terminal."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, target: Target) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        said = TextColumn("parameter {task.fields[value]:.4g}, certified {task.fields[distance]:.1e}")
+        said = TextColumn("parameter {task.fields[value]:.4g}, certified {task.fields[proven]:.1e}")
         columns = (TextColumn("path"), BarColumn(), MofNCompleteColumn(), said, TimeElapsedColumn())
+        self.target = target
         self.bar = Progress(*columns, console=Console(stderr=True))
-        self.task = self.bar.add_task("path", total=count, value=float("nan"), distance=float("inf"))
+        self.task = self.bar.add_task("path", total=count, value=float("nan"), proven=float("inf"))
 
     def show(self, done: int, value: float, result: Result) -> None:
         """Move the bar."""
         with suppress(OSError):  # a terminal that is gone is no reason to lose a path
-            self.bar.update(self.task, completed=done, value=value, distance=result.certificate.distance)
+            proven = self.target.reached(result.certificate, result.x, result.y)
+            self.bar.update(self.task, completed=done, value=value, proven=proven)
 
     def __enter__(self) -> Self:
         with suppress(OSError):
@@ -244,11 +261,11 @@ class _RichBar(_Bar):
             self.bar.stop()
 
 
-def _make_bar(wanted: bool, count: int) -> _Bar:
+def _make_bar(wanted: bool, count: int, target: Target) -> _Bar:
     """The best bar that is installed, or none if none is wanted."""
     if not wanted:
         return _Bar()
     try:
-        return _RichBar(count)
+        return _RichBar(count, target)
     except ImportError:
-        return _Lines(count)
+        return _Lines(count, target)

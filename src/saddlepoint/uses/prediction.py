@@ -11,7 +11,6 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
 from saddlepoint.methods.registry import make_method, method_names, promised_rows
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.strength import require_strongly_convex
 from saddlepoint.solving.auto import choose, recommend
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
 from saddlepoint.theory.dippa import dippa_calls
@@ -104,7 +103,12 @@ def predict(
     if not (f is None or isinstance(f, Saddle)):
         raise ProblemError(f"f is {short_repr(f)}; expected a Saddle(g, h, A), or kx, ky and coupling by name")
     if f is not None:
-        require_strongly_convex(f)
+        for name, mu in (("g", f.mu_x), ("h", f.mu_y)):
+            if mu == 0.0:
+                raise ProblemError(
+                    f"{name} is not strongly convex (mu = 0), and the theorems behind predictions are about strongly "
+                    "convex functions; a run of solve with gap=1e-6 shows what the methods for mu = 0 take"
+                )
         kx, ky, coupling = f.kappa_x, f.kappa_y, f.coupling
         if math.isnan(kx + ky):
             raise ProblemError("mu of g or h is unknown, and without it there is nothing to predict; give mu to Smooth")

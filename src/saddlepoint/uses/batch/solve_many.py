@@ -14,10 +14,10 @@ from saddlepoint.methods.direct import Direct
 from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import make_method
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.strength import require_strongly_convex
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve
+from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.batch import direct
 from saddlepoint.uses.batch.batch import Batch
@@ -28,7 +28,9 @@ SOON = 1e-9  # time limit in seconds of a problem that comes after the time is u
 def solve_many(
     problems: Sequence[Saddle] | Batch,
     *,
-    tol: float = 1e-6,
+    tol: float | None = None,
+    rtol: float | None = None,
+    gap: float | None = None,
     method: str | Method = "auto",
     costs: Mapping[str, float] | None = None,
     max_calls: int | Mapping[str, int] | None = None,
@@ -48,7 +50,10 @@ def solve_many(
 
     Args:
         problems: a list of ``Saddle``, or a ``Batch``.
-        tol: every problem is solved when its own certified |x-x*| + |y-y*| is at most this.
+        tol: every problem is solved when its own certified |x-x*| + |y-y*| is at most this; 1e-6 if nothing is asked
+            for.
+        rtol, gap: ask for a relative distance, or for a duality gap, of every problem instead, as in ``solve``.
+            Problems with mu = 0 need ``gap``.
         method, costs, max_calls, progress, history: as in ``solve``.
         max_seconds: wall-clock limit for all problems together.
 
@@ -65,21 +70,31 @@ def solve_many(
         >>> [(result.solved, result.x.round(3).tolist()) for result in solve_many(problems)]
         [(True, [-0.5, -0.5]), (True, [-0.25, -0.25])]
     """
+    target = Target.checked(tol, rtol, gap)
     options: dict[str, Any] = {"costs": costs, "max_calls": max_calls, "progress": progress, "history": history}
     if isinstance(problems, Batch):
-        return _solve_batch(problems, tol, method=method, max_seconds=max_seconds, **options)
-    problems = _checked(problems)
-    if len(problems) > 1 and max_calls is None and _factorises(method, costs) and direct.fits(problems):
-        tol, limit = positive(tol, "tol"), None if max_seconds is None else positive(max_seconds, "max_seconds")
+        if rtol is not None:
+            raise ProblemError("rtol was given with a Batch, whose problems have one certificate; give tol or gap")
+        return _solve_batch(problems, target, method=method, max_seconds=max_seconds, **options)
+    problems = _checked(problems, target)
+    asked = {target.argument: target.most}
+    if (
+        target.argument == "tol"
+        and len(problems) > 1
+        and max_calls is None
+        and _factorises(method, costs)
+        and direct.fits(problems)
+    ):
+        limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
         together = Batch.of(problems)
-        found = None if together is None else direct.solve_directly(together, problems, tol, history, limit)
-        return _one_by_one(problems, found, tol=tol, method=method, max_seconds=max_seconds, **options)
+        found = None if together is None else direct.solve_directly(together, problems, target.most, history, limit)
+        return _one_by_one(problems, found, **asked, method=method, max_seconds=max_seconds, **options)
     made = _made(method, problems[0], costs)
-    alone = len(problems) == 1 or not isinstance(made, Method) or made.needs.matrix
+    alone = len(problems) == 1 or target.argument == "rtol" or not isinstance(made, Method) or made.needs.matrix
     batch = None if alone else Batch.of(problems)
     if batch is not None and not missing(made, batch.problem):
-        return _solve_batch(batch, tol, method=method, max_seconds=max_seconds, **options)
-    return _one_by_one(problems, tol=tol, method=method, max_seconds=max_seconds, **options)
+        return _solve_batch(batch, target, method=method, max_seconds=max_seconds, **options)
+    return _one_by_one(problems, **asked, method=method, max_seconds=max_seconds, **options)
 
 
 def _one_by_one(
@@ -98,26 +113,27 @@ def _one_by_one(
     return results
 
 
-def _solve_batch(batch: Batch, tol: float, **options: Any) -> list[Result]:
-    run = solve(batch.problem, tol=tol, **options)
+def _solve_batch(batch: Batch, target: Target, **options: Any) -> list[Result]:
+    run = solve(batch.problem, **{target.argument: target.most}, **options)
     x, y = batch.back(run.x, run.y)
     noise, assumes = (run.certificate.noise_x, run.certificate.noise_y), run.certificate.assumes
+    tol = target.most if target.argument == "tol" else None
     certificates = [proof._replace(assumes=assumes) for proof in batch.certificates(x, y, noise, tol)]
     f = batch.problem
     # A run examines gradients that the caller gave just before it reports "solved", so it may have ended before that.
     examined = run.solved or (f.g.trusted and f.h.trusted)
     return [
-        _part(run, batch.size, tol, examined, *part)
+        _part(run, batch.size, target, examined, *part)
         for part in zip(batch.split(x), batch.split(y), certificates, strict=True)
     ]
 
 
-def _part(run: Result, blocks: int, tol: float, examined: bool, x: Any, y: Any, certificate: Certificate) -> Result:
+def _part(run: Result, blocks: int, target: Target, examined: bool, x: Any, y: Any, certificate: Certificate) -> Result:
     """The result of one block."""
-    distance = certificate.distance
-    near = distance <= tol
+    proven, what = target.reached(certificate, x, y), target.what
+    near = proven <= target.most
     status = Status.SOLVED if near and examined else run.status
-    words = f"certified distance {distance:.3g} <= tol {tol:.3g}" if near else f"distance {distance:.3g}"
+    words = f"certified {what} {proven:.3g} <= {target.argument} {target.most:.3g}" if near else f"{what} {proven:.3g}"
     if near and not examined:
         words += ", but the gradients have not been examined"
     message = f"{words}; the worst of {blocks} solved together: {run.message}"
@@ -138,7 +154,7 @@ def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None
     return make_method(method) if isinstance(method, str) else method
 
 
-def _checked(problems: Any) -> list[Saddle]:
+def _checked(problems: Any, target: Target) -> list[Saddle]:
     try:
         found = list(problems)
     except TypeError:
@@ -148,5 +164,5 @@ def _checked(problems: Any) -> list[Saddle]:
     for i, f in enumerate(found):
         if not isinstance(f, Saddle):
             raise ProblemError(f"problem {i} is a {type(f).__name__}; expected a Saddle(g, h, A)")
-        require_strongly_convex(f)
+        target.check(f)
     return found

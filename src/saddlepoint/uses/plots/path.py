@@ -39,13 +39,13 @@ def plot_path(family: SolutionPath, path: str | Path | None = None) -> Figure:
         wide.set_ylabel(many if x.shape[1] > MOST else "coordinates of x")
         wide.legend(ncols=2, fontsize=9)
         solved = np.array([result.solved for result in family])
-        distances = np.maximum(family.distances, LEAST * family.tol)
-        upper.semilogy(values, distances, color=COLOURS[0], linewidth=1.2)
+        proven = np.maximum(family.proven, LEAST * family.target.most)
+        upper.semilogy(values, proven, color=COLOURS[0], linewidth=1.2)
         for marks, colour, label in ((solved, COLOURS[0], "solved"), (~solved, COLOURS[1], "not solved")):
             if marks.any():
-                upper.plot(values[marks], distances[marks], ".", color=colour, markersize=5, label=label)
-        upper.axhline(family.tol, color=COLOURS[6], linestyle=":", linewidth=1.2, label="tol")
-        upper.set_ylabel("certified distance")
+                upper.plot(values[marks], proven[marks], ".", color=colour, markersize=5, label=label)
+        upper.axhline(family.target.most, color=COLOURS[6], linestyle=":", linewidth=1.2, label=family.target.argument)
+        upper.set_ylabel(f"certified {family.target.what}")
         upper.legend(fontsize=9)
         lower.plot(values, family.calls, ".-", color=COLOURS[2], linewidth=1.2, markersize=5)
         lower.set_ylabel("calls of all oracles")

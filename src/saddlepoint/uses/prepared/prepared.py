@@ -20,12 +20,11 @@ from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.examined import Examined
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.strength import require_strongly_convex
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.options import SolveOptions, starting_point
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
-from saddlepoint.solving.target import Target
+from saddlepoint.solving.target import NAMES, Target
 from saddlepoint.uses.direct_result import direct_result, matrix_calls
 from saddlepoint.uses.prepared.kept_factors import KeptFactors
 
@@ -38,7 +37,9 @@ def prepare(
     y0: Any = None,
     *,
     method: str | Method = "auto",
-    tol: float = 1e-6,
+    tol: float | None = None,
+    rtol: float | None = None,
+    gap: float | None = None,
     costs: Mapping[str, float] | None = None,
     max_calls: int | Mapping[str, int] | None = None,
     max_seconds: float | None = None,
@@ -53,7 +54,8 @@ def prepare(
     Args:
         f: the problem.
         x0, y0: where the first ``solve`` starts; zero if left out.
-        method, tol, costs, max_calls, max_seconds, history, on_violation: as in ``solve``, for every ``solve``.
+        method, tol, rtol, gap, costs, max_calls, max_seconds, history, on_violation: as in ``solve``, for every
+            ``solve``. A game, or another problem with mu = 0, is prepared with ``gap``.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -71,6 +73,8 @@ def prepare(
         y0,
         method=method,
         tol=tol,
+        rtol=rtol,
+        gap=gap,
         costs=costs,
         max_calls=max_calls,
         max_seconds=max_seconds,
@@ -91,11 +95,13 @@ class Prepared:
 
     def __init__(self, f: Saddle, x0: Any, y0: Any, **options: Any) -> None:
         unused = {"callback": None, "progress": False, "storage": None, "checkpoint": None, "checkpoint_every": 60.0}
-        others = {name: value for name, value in options.items() if name != "tol"}
-        checked = SolveOptions.checked(f, target=Target.checked(options["tol"]), **others, **unused)
+        asked = {name: options[name] for name in NAMES}
+        others = {name: value for name, value in options.items() if name not in NAMES}
+        checked = SolveOptions.checked(f, target=Target.checked(**asked), **others, **unused)
         checked.target.check(f)
-        self._options, self._tol = options, checked.target.most
-        self._unlimited = options["max_calls"] is None and options["max_seconds"] is None
+        self._options, self._target = options, checked.target
+        limited = options["max_calls"] is not None or options["max_seconds"] is not None
+        self._by_distance = checked.target.argument == "tol" and not limited  # the runs that kept factors serve
         self._method, self._costs = checked.method, checked.costs
         self._start = starting_point(f, x0, y0)
         self.result: Result | None = None
@@ -159,7 +165,7 @@ class Prepared:
             base = self._base
             coupling = base.A if A is None else self._coupling(A)
             problem = Saddle(base.g if g is None else g, base.h if h is None else h, coupling)
-            require_strongly_convex(problem)
+            self._target.check(problem)
             self._take(problem, new)
         for name, vector in linear.items():
             self._linear["g" if name == "b" else "h"] = vector
@@ -175,7 +181,7 @@ class Prepared:
             raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
         if f.shape != self.shape:
             raise ProblemError(f"f is {f.shape[0]} x {f.shape[1]}; expected {self.shape}, as before")
-        require_strongly_convex(f)
+        self._target.check(f)
         self._check_space(f)
         if self._linear:  # f has its own
             self._linear, self._problem, self._kept = {}, None, None
@@ -226,7 +232,7 @@ class Prepared:
         self._linear = {name: vector for name, vector in self._linear.items() if name not in new}
         self._problem = self._kept = None
         # A new A does not change the method: to choose it again would take an estimate of |A|.
-        self._may_keep = self._unlimited and KeptFactors.fits(self._base) and (self._may_keep or self._is_direct())
+        self._may_keep = self._by_distance and KeptFactors.fits(self._base) and (self._may_keep or self._is_direct())
 
     def _is_direct(self) -> bool:
         """Whether the problem is to be solved by a factorisation."""
@@ -273,7 +279,7 @@ class Prepared:
             kept = self._kept = self._factorised()
         elif not kept.factors.is_regular:
             return None
-        found = kept.factors.solve(kept.z, kept.q, self._tol) if kept.factors.is_regular else None
+        found = kept.factors.solve(kept.z, kept.q, self._target.most) if kept.factors.is_regular else None
         if found is None:
             return None
         z, certificate, steps, seconds = found
@@ -291,7 +297,7 @@ class Prepared:
             factorised=uncounted,
             began=began,
             method_seconds=seconds,
-            tol=self._tol,
+            tol=self._target.most,
             history=self._options["history"],
             note=NOTE,
         )
@@ -308,7 +314,7 @@ class Prepared:
 
     def __repr__(self) -> str:
         how = "the factors of its matrix are kept" if self._may_keep else "each run starts from the last answer"
-        return f"Prepared({self._base!r}, tol={self._tol:g}; {how})"
+        return f"Prepared({self._base!r}, {self._target.argument}={self._target.most:g}; {how})"
 
 
 def _product(A: Coupling) -> Array | None:
