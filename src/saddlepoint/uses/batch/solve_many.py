@@ -77,7 +77,7 @@ def solve_many(
             raise ProblemError("rtol was given with a Batch, whose problems have one certificate; give tol or gap")
         return _solve_batch(problems, target, method=method, max_seconds=max_seconds, **options)
     problems = _checked(problems, target)
-    asked = {target.argument: target.most}
+    asked: dict[str, Any] = {target.argument: target.most}
     if (
         target.argument == "tol"
         and len(problems) > 1
@@ -114,7 +114,7 @@ def _one_by_one(
 
 
 def _solve_batch(batch: Batch, target: Target, **options: Any) -> list[Result]:
-    run = solve(batch.problem, **{target.argument: target.most}, **options)
+    run = solve(batch.problem, **options | {target.argument: target.most})
     x, y = batch.back(run.x, run.y)
     noise, assumes = (run.certificate.noise_x, run.certificate.noise_y), run.certificate.assumes
     tol = target.most if target.argument == "tol" else None
