@@ -1,10 +1,14 @@
 """Exact games drawn afresh, and game trees: time to a proven exploitability, beside HiGHS and OpenSpiel.
 
     python benchmarks/games.py [--seed N] [--quick] [--write]
+    python benchmarks/games.py --tree "Leduc, 26 cards" [--seconds N]
+    python benchmarks/games.py --highs "Leduc, 26 cards" [--highs-method highs-ipm] [--seconds N]
 
 Matrix games of five kinds are drawn with the seed, which is taken from the clock unless it is given. The goal is an
 exploitability of 1e-6 times the largest payoff. Trees are Leduc poker and liar's dice of OpenSpiel; regret matching and
 OpenSpiel's solvers, which are compiled, have the same time, and the exploitability is that of exact best responses.
+The second command prints the rows of one larger game, and the third one those of HiGHS on its linear program; both
+stop after so many seconds of CPU time.
 """
 
 from __future__ import annotations
@@ -32,6 +36,16 @@ PAGE = Path(__file__).parent / "results" / "games.md"
 GOAL = 1e-6  # exploitability, relative to the largest payoff
 LIMIT = 600.0  # seconds for HiGHS
 READ = 5.0  # seconds in which the answer of a process that has ended is read
+LEDUC = (
+    "universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=1 1,raiseSize=2 4,firstPlayer=1 1,maxRaises=2 2,"
+    "numSuits={suits},numRanks={ranks},numHoleCards=1,numBoardCards=0 1)"
+)  # the bets of Leduc poker with a larger deck
+LARGER = {  # games that the page names, and their names in OpenSpiel
+    "Leduc, 12 cards": LEDUC.format(suits=2, ranks=6),
+    "Leduc, 16 cards": LEDUC.format(suits=2, ranks=8),
+    "Leduc, 26 cards": LEDUC.format(suits=2, ranks=13),
+    "Leduc, 52 cards": LEDUC.format(suits=4, ranks=13),
+}
 DRAWS: dict[str, Callable[[Any, int], Array]] = {
     "uniform": lambda rng, n: rng.uniform(-1.0, 1.0, (n, n)),
     "normal": lambda rng, n: rng.standard_normal((n, n)),
@@ -75,9 +89,9 @@ def by_highs(A: Array) -> Any:
     )
 
 
-def tree_by_highs(title: str) -> None:
+def tree_by_highs(title: str, method: str = "highs", seconds: float | None = None) -> None:
     """The linear program of the second player, printed with its time; run in a process of its own."""
-    game = ExtensiveGame.from_openspiel(title)
+    game = ExtensiveGame.from_openspiel(LARGER.get(title, title))
     (B, b), (C, c) = game.constraints_x, game.constraints_y
     m = game.shape[0]
     began, cpu = time.perf_counter(), time.process_time()
@@ -88,9 +102,11 @@ def tree_by_highs(title: str) -> None:
         A_eq=block_array([[B, csr_array((B.shape[0], C.shape[0]))]], format="csr"),
         b_eq=b,
         bounds=[(0, None)] * m + [(None, None)] * C.shape[0],
+        method=method,
+        options={} if seconds is None else {"time_limit": seconds},
     )
     spent = f"{time.perf_counter() - began:.1f} | {time.process_time() - cpu:.1f}"
-    print(f"{spent} | value {found.fun:.7f}")
+    print(f"{spent} | value {found.fun:.7f}" if found.status == 0 else f"{spent} | not solved: {found.message}")
 
 
 class Highs:
@@ -119,14 +135,15 @@ class Highs:
 def tree_rows(title: str, seconds: float, payoff: float, factorise: bool) -> Iterator[str]:
     """Rows of one game tree: this library, and OpenSpiel with the CPU time of its regret matching."""
     pyspiel: Any = import_module("pyspiel")
-    game = ExtensiveGame.from_openspiel(title, max_nodes=10_000_000)
+    game = ExtensiveGame.from_openspiel(LARGER.get(title, title), max_nodes=20_000_000)
     name = f"{title}, {sum(game.shape)} sequences"
     if factorise:
         wall, cpu, found = timed(partial(game.solve, tol=GOAL * payoff, method="interior-point", max_seconds=seconds))
         yield f"| {name} | interior-point | {wall:.1f} | {cpu:.1f} | {found.steps} | {found.exploitability:.1e} |"
-    wall, allowed, found = timed(partial(game.solve, tol=GOAL * payoff, method="cfr", max_seconds=seconds))
+    stop = until(seconds)
+    wall, allowed, found = timed(partial(game.solve, tol=GOAL * payoff, method="cfr", callback=stop))
     yield f"| {name} | cfr | {wall:.1f} | {allowed:.1f} | {found.steps} | {found.exploitability:.1e} |"
-    played = pyspiel.load_game(title)
+    played = pyspiel.load_game(LARGER.get(title, title))
     for label, solver in (
         ("OpenSpiel's CFR+ (C++)", pyspiel.CFRPlusSolver(played)),
         ("OpenSpiel's discounted CFR (Python)", discounted(played)),
@@ -138,6 +155,17 @@ def tree_rows(title: str, seconds: float, payoff: float, factorise: bool) -> Ite
         spent = time.perf_counter() - began, time.process_time() - cpu
         gap = pyspiel.nash_conv(played, as_tabular(solver.average_policy()))
         yield f"| {name} | {label} | {spent[0]:.1f} | {spent[1]:.1f} | {steps} | {gap:.1e} |"
+
+
+def until(seconds: float) -> Callable[[Any], None]:
+    """A callback that ends a run after so many seconds of CPU time from now on."""
+    end = time.process_time() + seconds
+
+    def stop(found: Any) -> None:
+        if time.process_time() >= end:
+            raise StopIteration
+
+    return stop
 
 
 def discounted(game: Any) -> Any:
@@ -195,10 +223,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--highs", help=argparse.SUPPRESS)
+    parser.add_argument("--tree", choices=LARGER, help="print the rows of this game alone")
+    parser.add_argument("--highs", help="solve the linear program of this game by HiGHS")
+    parser.add_argument("--highs-method", default="highs", help="a method of scipy.optimize.linprog")
+    parser.add_argument("--seconds", type=float, help="the limit of --tree (CPU time) and of --highs")
     given = parser.parse_args()
     if given.highs:
-        tree_by_highs(given.highs)
+        tree_by_highs(given.highs, given.highs_method, given.seconds)
+        return
+    if given.tree:
+        for row in tree_rows(given.tree, given.seconds or LIMIT, 13.0, factorise=False):
+            print(row, flush=True)
         return
     text = page(given.seed, given.quick)
     print(text)

@@ -15,7 +15,9 @@ from scipy.sparse import csr_array, eye_array, kron, vstack
 import saddlepoint as sp
 from saddlepoint.apps.programs.certificate import feasible_box, lower_bound
 from saddlepoint.apps.programs.curvature import curvature
+from saddlepoint.apps.programs.evidence import Evidence
 from saddlepoint.apps.programs.exact import Exact
+from saddlepoint.apps.programs.first_order import first_order
 from saddlepoint.apps.programs.implied_bounds import implied_bounds
 from saddlepoint.ground.enclosure import solution_enclosure
 from saddlepoint.ground.intervals import Interval, exactly, minus, plus, product, times, total
@@ -357,3 +359,31 @@ def test_bounds_by_rational_arithmetic_and_by_intervals_agree():
     assert lower == pytest.approx(float(point.value), rel=1e-12)
     assert lower_bound(data, found.x, found.y, found.upper).value <= point.value
     assert feasible_box(data, found.x).value >= point.value
+
+
+# -- limits of time ----------------------------------------------------------------------------------------------------
+
+
+def test_the_first_order_method_proposes_its_point_when_time_is_over() -> None:
+    program = QP(None, [1.0, 2.0, -1.0], [[1.0, 1.0, 1.0]], [1.0], [1.0], np.zeros(3), np.full(3, 5.0))
+    hurried, calm = next(first_order(program._data, late=lambda: True)), next(first_order(program._data))
+    assert np.abs(hurried.x - calm.x).max() > 1e-3  # one step, and two hundred
+    assert calm.x == pytest.approx([0.0, 0.0, 1.0], abs=1e-2)
+
+
+def test_no_exact_elimination_begins_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    add, add_exactly = Evidence.add, Evidence.add_exactly
+    monkeypatch.setattr(Evidence, "add", lambda *given: (asked.append("point"), add(*given))[1])
+    monkeypatch.setattr(Evidence, "add_exactly", lambda *given: (asked.append("exact"), add_exactly(*given))[1])
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4, 9))
+    b = A @ rng.random(9)
+    program = QP(None, A.T @ np.ones(4) + rng.random(9), A, b, b, np.zeros(9), np.full(9, INF))
+    for method in ("first-order", "interior"):
+        asked.clear()
+        program.solve(method=method, rtol=1e-300, max_seconds=1e-9)
+        assert asked == ["point"], method
+    asked.clear()
+    program.solve(method="interior", rtol=1e-300)
+    assert "exact" in asked

@@ -9,7 +9,7 @@ Reference:  D. Applegate et al., Practical large-scale linear programming using 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -27,8 +27,10 @@ FIRST = 200  # steps before the first proposal
 GROWTH = 1.5  # growth of the number of steps between proposals
 
 
-def first_order(given: Data, x: Array | None = None, y: Array | None = None) -> Iterator[Proposal]:
-    """Better and better points, without end."""
+def first_order(
+    given: Data, x: Array | None = None, y: Array | None = None, late: Callable[[], bool] = lambda: False
+) -> Iterator[Proposal]:
+    """Better and better points, without end; the present one is proposed at once when it is ``late``."""
     form = scaled(given)
     data = form.data
     m, n = data.shape
@@ -42,8 +44,8 @@ def first_order(given: Data, x: Array | None = None, y: Array | None = None) -> 
     while True:
         state = method.step(f, state)
         steps += 1
-        if steps >= until:
-            until = int(GROWTH * until)
+        if steps >= until or late():
+            until = max(until, int(GROWTH * steps))
             yield Proposal(*form.back(state.x, state.y), _gap(data, state.x, state.y) / form.objective)
 
 

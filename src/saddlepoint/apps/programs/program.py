@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -263,6 +263,7 @@ class _Run:
         self.began, self.limit = time.monotonic(), limit
         self.evidence = Evidence(data, given)
         self.last = Proposal(np.zeros(given.q.size), np.zeros(given.lower.size), math.inf)
+        self.is_added = False  # whether the last proposal is among the evidence
         self.steps = self.useless = 0
 
     @property
@@ -272,9 +273,9 @@ class _Run:
     def solve(self) -> ProgramResult:
         with np.errstate(all="ignore"):
             self._examine(self.given, self._improve)
-            if not self.proven and np.isfinite(self.last.x).all():
+            if not self.proven and not self.is_added and np.isfinite(self.last.x).all():
                 self.evidence.add(self.last.x, self.last.y)
-            if not self.proven and np.isfinite(self.last.x).all():
+            if not self.proven and not self.late and np.isfinite(self.last.x).all():
                 self.evidence.add_exactly(self.last.x, self.last.y)
             if self.proven:
                 return self._result(ProgramStatus.OPTIMAL, f"proven gap {self.evidence.width:.3g} <= {self.target:.3g}")
@@ -302,7 +303,8 @@ class _Run:
         """Take a proposal into account; True if the interval is short enough."""
         self.last = found
         before = self.evidence.width
-        if found.gap <= 10.0 * self.target or self.method == "first-order":
+        self.is_added = found.gap <= 10.0 * self.target or self.method == "first-order"
+        if self.is_added:
             self.evidence.add(found.x, found.y)
             self.useless = 0 if self.evidence.width < before else self.useless + 1
         return self.proven or self.useless > TRIES
@@ -311,13 +313,16 @@ class _Run:
         """Let the method propose points until one is accepted, time is over, or it gets no further."""
         self.useless = 0
         limit = self.limit if self.method == "interior" else min(self.limit, SECONDS)
-        began = time.monotonic()
-        proposals: Iterator[Proposal] = interior_point(data) if self.method == "interior" else first_order(data)
-        if data.shape[0] == 0:
-            proposals = interior_point(data)
+        end = min(time.monotonic() + limit, self.began + self.limit)
+
+        def late() -> bool:
+            return time.monotonic() > end
+
+        by_factors = self.method == "interior" or data.shape[0] == 0
+        proposals = interior_point(data) if by_factors else first_order(data, late=late)
         for found in proposals:
             self.steps += 1
-            if accept(found) or self.late or time.monotonic() - began > limit:
+            if accept(found) or late():
                 return
 
     def _without_solution(self) -> ProgramResult | None:
