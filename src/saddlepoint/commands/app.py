@@ -336,6 +336,44 @@ def game(
 
 
 @app.command()
+def program(
+    file: Annotated[Path, typer.Argument(help='A file with kind = "program" (docs/problem-file.md).', metavar="FILE")],
+    gap: Annotated[float | None, typer.Option(help="Length of the interval to prove.")] = None,
+    rtol: Annotated[float | None, typer.Option(help="The same, relative to the size of the objective.")] = None,
+    method: Annotated[str | None, typer.Option(help="interior, first-order or auto.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write x, y and the interval to this .npz file.")] = None,
+    memory_limit: Annotated[
+        str, typer.Option(help="Limit on the memory for FILE and its arrays, such as 8GB.")
+    ] = "4GiB",
+    as_json: Json = False,
+) -> None:
+    """Solve a linear or quadratic program, with a proven interval for its optimal value.
+
+    The exit code is 0 only if it is proven to be optimal, infeasible or unbounded.
+    """
+    from saddlepoint.apps import QuadraticProgram
+    from saddlepoint.problems.files.program_file import load_program
+
+    if out is not None and out.suffix.lower() != ".npz":
+        raise ProblemError(f"{out} has an unknown ending; expected .npz")
+    check_target(out)
+    data, settings = load_program(file, as_bytes(memory_limit, "--memory-limit"))
+    targets = {name: value for name, value in (("gap", gap), ("rtol", rtol)) if value is not None}
+    if targets:  # they take the place of what the file asks for
+        settings = {name: value for name, value in settings.items() if name not in ("gap", "rtol")} | targets
+    settings |= {name: value for name, value in (("method", method), ("max_seconds", max_seconds)) if value is not None}
+    try:
+        found = QuadraticProgram(**data).solve(**settings)
+    except ProblemError as error:
+        raise ProblemError(f"{file}: {error}") from None
+    if out is not None:
+        found.save(out)
+    typer.echo(json_text(found.to_dict()) if as_json else repr(found))
+    raise typer.Exit(0 if found.solved else 1)
+
+
+@app.command()
 def predict(
     file: Annotated[
         Path | None, typer.Argument(help="A problem file; or give the three numbers.", metavar="[FILE]")

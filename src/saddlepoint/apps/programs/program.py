@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from saddlepoint.apps.programs.rays import (
 )
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.file_writing import replacing
 from saddlepoint.ground.fill_in import factor_work
 from saddlepoint.ground.validation import as_number, as_vector, positive
 
@@ -120,6 +122,22 @@ class ProgramResult:
     def solved(self) -> bool:
         """Whether the program is proven to be optimal, infeasible or unbounded."""
         return self.status != ProgramStatus.UNPROVEN
+
+    def to_dict(self) -> dict[str, Any]:
+        """All in plain Python values."""
+        names = ("lower", "upper", "violation", "message", "steps", "seconds")
+        arrays = {name: getattr(self, name) for name in ("x", "y", "ray")}
+        return (
+            {"status": str(self.status), "solved": self.solved}
+            | {name: getattr(self, name) for name in names}
+            | {name: None if array is None else array.tolist() for name, array in arrays.items()}
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write x, y, the interval and, if there is one, the ray to a .npz file."""
+        rays = {} if self.ray is None else {"ray": self.ray}
+        with replacing(path) as file:
+            np.savez(file, x=self.x, y=self.y, lower=self.lower, upper=self.upper, status=str(self.status), **rays)
 
     def __repr__(self) -> str:
         lines = [f"{self.status}: {self.message}"]
