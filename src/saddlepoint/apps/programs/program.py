@@ -135,7 +135,7 @@ class ProgramResult:
 
     def save(self, path: str | Path) -> None:
         """Write x, y, the interval and, if there is one, the ray to a .npz file."""
-        rays = {} if self.ray is None else {"ray": self.ray}
+        rays: dict[str, Any] = {} if self.ray is None else {"ray": self.ray}
         with replacing(path) as file:
             np.savez(file, x=self.x, y=self.y, lower=self.lower, upper=self.upper, status=str(self.status), **rays)
 
