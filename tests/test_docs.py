@@ -69,7 +69,9 @@ def test_console_lines_print_what_the_page_shows(page, monkeypatch, tmp_path, ca
     for block in blocks(page, "python") if page != "README.md" else []:
         exec(compile(block, page, "exec"), {})
     for name, block in zip(
-        ("problem.toml", "terms.toml", "blocks.toml"), blocks(page, "toml"), strict=page != "README.md"
+        ("problem.toml", "terms.toml", "blocks.toml", "transport.toml"),
+        blocks(page, "toml"),
+        strict=page != "README.md",
     ):
         (tmp_path / name).write_text(block)
     lines = [line[2:].partition("#")[0] for block in blocks(page, "console") for line in block.splitlines()]
