@@ -1,6 +1,7 @@
 """Lower bounds of the smallest eigenvalue are compared with exact arithmetic: elimination in fractions."""
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -236,6 +237,11 @@ def test_sums_and_products_are_rounded_down():
         assert Fraction(mul_down(a, b)) >= Fraction(math.nextafter(a * b, -math.inf))
         assert Fraction(div_down(a, abs(b))) <= Fraction(a) / abs(Fraction(b))
         assert Fraction(div_down(a, abs(b))) >= Fraction(math.nextafter(a / abs(b), -math.inf))
+    most = sys.float_info.max  # a sum, product or quotient beyond it is not infinite
+    assert add_down(most, most) == mul_down(most, 2.0) == div_down(most, 0.5) == most
+    assert add_down(-most, -most) == mul_down(-most, 2.0) == div_down(-most, 0.5) == -math.inf
+    assert add_down(math.inf, 1.0) == math.inf
+    assert add_down(most, -1e290) < most
     assert math.isnan(add_down(math.nan, 1.0))
     assert math.isnan(mul_down(math.nan, 1.0))
 

@@ -294,3 +294,47 @@ def test_a_correction_from_a_point_without_residual_goes_on_with_A_itself():
     start = method.init(f, SOLUTION, np.zeros(1))
     assert start.start == 0.0
     assert method.correct(f, start).exact
+
+
+# -- differences of values ---------------------------------------------------------------------------------------------
+
+
+def differences(value, x, step):
+    """Forward differences, with steps that are relative to the entries of x."""
+    steps = step * np.maximum(1.0, np.abs(x))
+    return np.array([(value(x + h * e) - value(x)) / h for h, e in zip(steps, np.eye(x.size), strict=True)])
+
+
+def quadratic_value(x):
+    return 0.5 * x @ (P * x) + B @ x
+
+
+@pytest.mark.parametrize("step", [1e-5, 1e-6])
+def test_slightly_smaller_curvatures_of_differences_are_no_reason_for_an_error(step):
+    """Where x < 0 the steps shrink with x, so that differences show a mu that is too small by half a step."""
+    grads = lambda x: differences(quadratic_value, x, step)  # noqa: E731
+    found = sp.solve(problem(grads), [-20.0, -20.0, -20.0], [0.0], method="extragradient", tol=1e-2)
+    assert found.solved
+    assert np.linalg.norm(found.x - SOLUTION) <= found.certificate.distance + 30.0 * step
+    point = sp.certify(problem(grads), [-30.0, 5.0, -3.0], [0.0])
+    assert point.distance >= np.linalg.norm(point.x - SOLUTION)
+
+
+def test_a_mu_that_is_too_large_by_more_than_that_is_an_error():
+    wrong = sp.Saddle(sp.Smooth(lambda x: P * x + B, mu=0.1002, L=1.0), sp.Quadratic(1.0), np.zeros((3, 1)))
+    with pytest.raises(sp.AssumptionError, match="mu of g is too large"):
+        sp.solve(wrong, tol=1e-6)
+    slight = sp.Saddle(sp.Smooth(lambda x: P * x + B, mu=0.100002, L=1.0), sp.Quadratic(1.0), np.zeros((3, 1)))
+    found = sp.solve(slight, tol=1e-6)
+    assert found.solved
+    assert np.linalg.norm(found.x - SOLUTION) <= found.certificate.distance
+
+
+def test_what_all_gradients_have_in_common_is_assumed_unless_values_show_it():
+    """Forward differences of a quadratic function are the exact gradient of another one."""
+    grad = lambda x: P * (x + 0.5e-4) + B  # noqa: E731
+    alone = sp.solve(problem(grad), tol=1e-8)
+    assert any("An error that gradients at all points have in common" in said for said in alone.certificate.assumes)
+    beside = sp.solve(problem(grad, value=quadratic_value), tol=1e-3)
+    assert np.linalg.norm(beside.x - SOLUTION) <= beside.certificate.distance
+    assert not any("have in common" in said for said in beside.certificate.assumes)

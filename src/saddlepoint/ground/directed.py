@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 from saddlepoint.ground.recording import is_recording
@@ -16,14 +17,13 @@ def add_down(a: float, b: float) -> float:
         >>> add_down(1.0, 2.0), add_down(1.0, -1e-30) < 1.0
         (3.0, True)
     """
-    s = a + b
     if is_recording():  # the numbers may be symbols
-        return s
+        return a + b
+    a, b = float(a), float(b)
+    s = a + b
     if not math.isfinite(s):
-        return s
-    t = s - a
-    lost = (a - (s - t)) + (b - t)  # a + b = s + lost, exactly
-    return math.nextafter(s, -math.inf) if lost < 0.0 else s
+        return _finite(s, a, b)
+    return math.nextafter(s, -math.inf) if Fraction(a) + Fraction(b) < Fraction(s) else s
 
 
 def mul_down(a: float, b: float) -> float:
@@ -39,7 +39,7 @@ def mul_down(a: float, b: float) -> float:
     a, b = float(a), float(b)
     p = a * b
     if not math.isfinite(p):
-        return p
+        return _finite(p, a, b)
     return math.nextafter(p, -math.inf) if Fraction(a) * Fraction(b) < Fraction(p) else p
 
 
@@ -51,7 +51,16 @@ def div_down(a: float, b: float) -> float:
         >>> div_down(1.0, 4.0), div_down(1.0, 10.0) < 0.1
         (0.25, True)
     """
-    q = a / b
     if is_recording():
-        return q
-    return math.nextafter(q, -math.inf) if math.isfinite(q) and Fraction(q) * Fraction(b) > Fraction(a) else q
+        return a / b
+    a, b = float(a), float(b)
+    q = a / b
+    if not (math.isfinite(q) and math.isfinite(b)):
+        return _finite(q, a, b)
+    return math.nextafter(q, -math.inf) if Fraction(q) * Fraction(b) > Fraction(a) else q
+
+
+def _finite(result: float, a: float, b: float) -> float:
+    """The result, or the largest number if two finite numbers have led beyond it."""
+    overflowed = result == math.inf and math.isfinite(a) and math.isfinite(b)
+    return sys.float_info.max if overflowed else result

@@ -37,6 +37,9 @@ class Terminated(BaseException):
     """SIGTERM was sent to this process or to another one that runs the same solve."""
 
 
+SLIGHT = 1e-4  # relative error of a constant that is corrected and no reason for an error
+
+
 class AssumptionError(RuntimeError):
     """The run proved that something the caller said about the problem is wrong.
 
@@ -67,6 +70,15 @@ class AssumptionError(RuntimeError):
         self.observed = observed
         self.suggested = suggested
         self.result: Result | None = None
+
+    @property
+    def is_slight(self) -> bool:
+        """Whether the constant is wrong by so little that runs go on with a safe one.
+
+        Curvatures of gradients by finite differences, whose steps depend on the point, differ so from the true ones.
+        """
+        near = abs(self.given - self.observed) <= SLIGHT * min(abs(self.given), abs(self.observed))
+        return near and self.suggested is not None and self.constant in ("mu", "L")
 
     def __reduce__(self) -> Any:
         parts = self.function, self.constant, self.given, self.observed, str(self), self.suggested

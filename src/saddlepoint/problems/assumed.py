@@ -9,6 +9,12 @@ from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.accuracy import StatedBounds
 from saddlepoint.parts.functions.smooth import Smooth
 
+# Such gradients can be the exact ones of another function, so that gradients alone show nothing.
+SHARED = (
+    " An error that gradients at all points have in common, as with forward differences of values (half a step times "
+    "the curvature), is not seen in them: it is taken to be 0, and is measured where value= is given."
+)
+
 
 def given_mu(name: str, f: Smooth) -> str:
     """The beginning of a sentence about the mu of a function whose constants are claims of the caller."""
@@ -23,6 +29,7 @@ def assumed_of_arithmetic(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
             found.append(
                 f"The gradient of {name} is computed to within two units of rounding of its length plus L times the "
                 "length of the point, apart from the noise that is found in it."
+                + ("" if f.trusted or f.value is not None else SHARED)
             )
         elif f.accuracy > 0.0 or isinstance(f.rounding, StatedBounds):
             found.append(f"The gradient of {name} is as accurate as was stated.")

@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.corrections import corrected
 from saddlepoint.problems.oracle import Meter
 from saddlepoint.problems.prox_check import check_first_prox
 from saddlepoint.problems.prox_step import Point, certificate_after, prox_step
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.support import proven_support
 from saddlepoint.theory.certificate import Certificate
+
+CORRECTIONS = 4  # how often a constant that is wrong by very little is corrected
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,18 @@ def certify_point(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
         >>> sp.certify(sp.Saddle(sp.Quadratic(1.0) + sp.Box(0, 1), sp.Quadratic(1.0), [[1.0]]), [-1.0], [0.0])
         CertifiedPoint(|x-x*| + |y-y*| <= 0, duality gap <= 0; x was 1 outside of its domain, and was projected)
     """
+    for _ in range(CORRECTIONS):
+        try:
+            return _certified(f, x, y)
+        except AssumptionError as error:
+            if not error.is_slight or error.suggested is None:
+                raise
+            f = corrected(f, error.function, error.constant, error.suggested)
+    return _certified(f, x, y)
+
+
+def _certified(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
+    """The same with the constants as they are given."""
     wide = f.space.wide
     (m, n), audit = f.shape, Audit(f, Meter())
     x, outside_x = _inside(f.g, wide.of_x.cast(f._point(x, "x", m)), "x")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saddlepoint.ground.errors import AssumptionError
+from saddlepoint.ground.errors import SLIGHT, AssumptionError
 from saddlepoint.theory.smoothness import observed_L, observed_mu
 
 
@@ -21,7 +21,7 @@ def mu_too_large(name: str, mu: float, seen: float, low: float) -> AssumptionErr
         seen,
         f"mu of {name} is too large: mu = {mu:.6g} was given, but two gradients show mu <= {seen:.6g}; give a smaller "
         f"one: the smallest curvature found so far is {least:.6g}, and the true mu may be smaller still",
-        0.5 * least,
+        (0.999 if least >= (1.0 - SLIGHT) * mu else 0.5) * least,
     )
 
 
@@ -36,7 +36,7 @@ def L_too_small(name: str, L: float, seen: float, high: float) -> AssumptionErro
         f"L of {name} is too small: L = {L:.6g} was given, but two gradients show L >= {seen:.6g}; give a larger one "
         f"(the largest curvature found so far is {most:.6g}, and the true L may be larger), "
         "or leave L out to have it estimated",
-        2.0 * most,
+        (1.001 if most <= (1.0 + SLIGHT) * L else 2.0) * most,
     )
 
 
@@ -50,7 +50,7 @@ def not_both(name: str, mu: float, L: float, cross: float, dx2: float, dp2: floa
         seen,
         f"mu = {mu:.6g} and L = {L:.6g} of {name} cannot both hold: two gradients show L >= {seen:.6g}, "
         f"or else mu <= {largest:.6g}; give a larger L or a smaller mu, or check the gradient of {name}",
-        2.0 * seen,
+        (1.001 if seen <= (1.0 + SLIGHT) * L else 2.0) * seen,
     )
 
 

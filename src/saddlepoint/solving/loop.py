@@ -200,13 +200,16 @@ class Run:
     # -- constants that prove wrong ------------------------------------------------------------------------------------
 
     def correct(self, error: AssumptionError) -> None:
-        """Go on with another constant in the place of a refuted one, if that is wished or it was only estimated."""
+        """Go on with another constant in the place of a refuted one.
+
+        That is done where it is wished, and where the constant was only estimated or is wrong by very little.
+        """
         estimated = error.constant == "L" and error.function in self.f.estimated
         estimated = estimated or (error.constant == "norm" and self.f.A.norm_estimate.is_quick)
         value = error.suggested
         own_proof = type(self.f).certificate is not Saddle.certificate  # which knows its own mu
         of_another_run = error.result is not None  # a callback or a gradient that solves a problem itself
-        wanted = (estimated or self.options.adapt) and not of_another_run
+        wanted = (estimated or self.options.adapt or error.is_slight) and not of_another_run
         if value is None or not wanted or (error.constant == "mu" and own_proof):
             raise error
         key = f"{error.function}.{error.constant}"
