@@ -296,6 +296,22 @@ def test_a_correction_from_a_point_without_residual_goes_on_with_A_itself():
     assert method.correct(f, start).exact
 
 
+@pytest.mark.parametrize("phase", range(13))
+def test_errors_that_drift_slowly_with_the_calls_are_measured(phase):
+    """Differences along a line take a slow drift for a part of the function; gradients at one point show it."""
+    calls = [phase]
+
+    def drifting(x):
+        calls[0] += 1
+        return P * x + B + 1e-8 * np.sin(0.5 * calls[0]) * np.ones(3)
+
+    audit = Audit(problem(drifting), Meter())
+    audit.certificate(SOLUTION, np.zeros(1))
+    audit.keep(another=True)
+    audit.noise.measure(SOLUTION, np.zeros(1))
+    assert audit.noise.gradients["g"] > math.sqrt(3.0) * 1e-8
+
+
 # -- differences of values ---------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from itertools import combinations
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from saddlepoint.problems.oracle import Meter
 from saddlepoint.problems.saddle import Saddle
 
 UNEXAMINED = "the gradient is not finite around the point, or raises an exception there"
+AGAIN = 6  # further gradients at a point where two of them differ: errors may depend on the number of calls
 SPLITS = 0.5637, 0.8719  # shares of a vector that is split to measure the errors of products
 NEARBY = 1.0, 1.0 / 32.0, 1.0 / 1024.0  # distances at which coarse rounding is looked for, in units of ASIDE
 
@@ -157,6 +159,10 @@ class MeasuredNoise:
         kept = self.kept.get(name, p)
         self.stale = self.stale or again is None or differ(again, kept)
         pairs = [(again, p), (again, kept), first or (None, None)]
+        if any(a is not None and b is not None and differ(a, b) for a, b in pairs):
+            answers = [gradient_or_none(f.grad, copied(x)) for _ in range(AGAIN)]
+            self.meter.note(f"grad_{name}", AGAIN)
+            pairs += [*combinations(answers, 2), *((answer, kept) for answer in answers)]
         apart = [size / math.sqrt(2.0) for size in sizes([a - b for a, b in pairs if a is not None and b is not None])]
         level = np.maximum.reduce([noise.level, *apart])
         return noise._replace(level=level if np.ndim(level) else float(level))
