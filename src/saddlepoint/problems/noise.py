@@ -158,7 +158,7 @@ class MeasuredNoise:
             check.refuse_two_answers(*first)
         kept = self.kept.get(name, p)
         self.stale = self.stale or again is None or differ(again, kept)
-        pairs = [(again, p), (again, kept), first or (None, None)]
+        pairs: list[tuple[Array | None, Array | None]] = [(again, p), (again, kept), first or (None, None)]
         if any(a is not None and b is not None and differ(a, b) for a, b in pairs):
             answers = [gradient_or_none(f.grad, copied(x)) for _ in range(AGAIN)]
             self.meter.note(f"grad_{name}", AGAIN)
