@@ -165,6 +165,15 @@ def test_a_projection_by_iterations_is_no_lie():
     assert "prox is too inexact for a proof, or" in wrong_prox(sp.Quadratic(1.0) + crude, result.x, b)
 
 
+def test_an_unsolved_run_says_that_ones_own_prox_was_not_examined():
+    """Its bound is false if the prox is; before a run is called solved, the prox is examined."""
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
+    own = with_terms(f, OWN_L1["prox"]())
+    stopped, solved = sp.solve(own, tol=1e-9, max_calls=5), sp.solve(own, tol=1e-9)
+    assert any("were not examined" in said for said in stopped.certificate.assumes)
+    assert not any("not examined" in said for said in solved.certificate.assumes)
+
+
 WRONG = {
     "scaled threshold": (lambda v, t: soft(v, 4.0 * t), l1_value, "value do not belong to one convex function"),
     "half a threshold": (lambda v, t: soft(v, 1.0 * t), l1_value, "value do not belong to one convex function"),

@@ -54,6 +54,7 @@ class Audit:
     Attributes:
         noise: the errors of gradients and products that were measured.
         outcome: for each function that was examined, why that could not be done; empty if it could.
+        terms_examined: whether the prox of simple terms that the caller wrote was examined.
         asked: how many gradients of g and h certificates have evaluated.
         queried: the gradients that the last certificate was made from, of functions that are not trusted.
     """
@@ -69,7 +70,7 @@ class Audit:
     def of(self, f: Saddle) -> None:
         """Use the problem ``f`` from now on, whose constants may have been corrected."""
         self.f = f
-        self.outcome = {}
+        self.outcome, self.terms_examined = {}, False
         self.gradient_checks = {
             name: GradientCheck(name, function.mu, function.L, function.grad, self.meter.note, stated_error(function))
             for name, function in (("g", f.g), ("h", f.h))
@@ -114,6 +115,8 @@ class Audit:
             said += self.noise.sentences(name)
         if self.products is not None:
             said.append("A.T is the transpose of A, as far as products with random vectors show.")
+        if self.has_own_terms and not self.terms_examined:
+            said.append("The prox and the value of simple terms that the caller wrote were not examined.")
         doubts = (f"{doubt[:1].upper()}{doubt[1:]}." for doubt in self.doubts)
         return (*said, *assumed_of_arithmetic(self.f.g, self.f.h, self.f.A), *doubts)
 
@@ -196,6 +199,7 @@ class Audit:
                 self.meter.note(f"grad_{name}", 1)
                 worse = examine_prox(name, f, copied(point), f.grad(copied(point)) + product)
                 self.noise.stale = self.noise.stale or worse
+        self.terms_examined = True
 
     def _function(self, name: str, kept: Array, product: Array, thoroughly: bool) -> str:
         """Examine one function at a point, where its field is the gradient plus ``product``.
