@@ -23,7 +23,7 @@ from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
 
 SWITCH_AFTER = 500, 20_000  # oracle calls without progress: least, most
-MUCH_BETTER = 10.0  # a method whose last certified distance is this many times the best one begins anew from there
+MUCH_BETTER = 3.0  # a method whose last certified distance is this many times the best one begins anew from there
 
 
 class SwitchMethod(Exception):  # noqa: N818 - a signal within the run, not an error

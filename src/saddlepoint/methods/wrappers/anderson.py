@@ -6,8 +6,9 @@ Recursion:  r_k = T(z_k) - z_k,   z_{k+1} = T(z_k) - sum_i c_i (T(z_{i+1}) - T(z
             column. When there are ``window`` of them, all are dropped. For an affine T these are the steps of
             restarted GMRES. Lengths are those of the method's ``weights``.
 Safeguard:  When |r_k| is twice the smallest so far, or has not halved for long, the run goes back to its best state,
-            drops all columns, and takes plain steps: 1 the first time, then 2, 4, 8, ... So it converges wherever
-            the wrapped method does, from every start, at a linear rate.
+            drops all columns, and takes plain steps: 1 the first time, then 2, 4, 8, ..., and half as many again for
+            each time that |r_k| has halved since. So it converges wherever the wrapped method does, from every start,
+            at a linear rate: the plain steps grow until they suffice to halve |r_k|, and no further than that.
 Terms:      With simple terms the mixed point is projected onto their domains. T is another map on each of their faces,
             so that the oldest columns are dropped a quarter at a time, and c is computed from all that are kept
             (``wrappers.window``). The differences of T are kept as well: moves to projected points are no combinations
@@ -217,17 +218,19 @@ class Anderson(Wrapper):
         seen = s.memory.look(r, size)
         length = seen if isinstance(seen, float) else seen.length
         best, smallest = (after, length) if length < s.smallest else (s.best, s.smallest)
-        halved, waited = (length, 0) if length <= 0.5 * s.halved else (s.halved, s.waited + 1)
-        failed = s.plain == 0 and (length > 2.0 * smallest or waited > (4 * self.window + 40) * 2**s.failures)
+        halves = length <= 0.5 * s.halved
+        halved, waited = (length, 0) if halves else (s.halved, s.waited + 1)
+        failures = max(s.failures - 1, 0) if halves else s.failures
+        failed = s.plain == 0 and (length > 2.0 * smallest or waited > (4 * self.window + 40) * 2**failures)
         if failed or not math.isfinite(length):
             empty = s.memory.emptied(r)
             return AndersonState(
-                best.x, best.y, best, s.weights, empty, best, best, smallest, smallest, 0, 2**s.failures, s.failures + 1
+                best.x, best.y, best, s.weights, empty, best, best, smallest, smallest, 0, 2**failures, failures + 1
             )
         z, memory = self.combined(f, s, after, r, size, seen)
         at, last = (after, after) if f.has_simple else (z, best)  # a step ends on faces, a mixed point may be off them
         return AndersonState(
-            at.x, at.y, z, s.weights, memory, best, last, smallest, halved, waited, max(s.plain - 1, 0), s.failures
+            at.x, at.y, z, s.weights, memory, best, last, smallest, halved, waited, max(s.plain - 1, 0), failures
         )
 
     def state_residual(self, s: AndersonState) -> float:
