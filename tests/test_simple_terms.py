@@ -544,3 +544,19 @@ def test_targets_that_underflow_end_in_a_sentence():
     for target in ({"rtol": 1e-300}, {"gap": 5e-324}):
         result = sp.solve(f, max_calls=100, **target)
         assert result.status in ("stalled", "out_of_calls", "solved")
+
+
+@pytest.mark.parametrize(
+    "ball", [sp.GroupBalls([0, 0, 1, 1, 2, 2], 5.0), sp.Ball(math.sqrt(75.0))], ids=["groups", "one"]
+)
+def test_a_point_on_a_sphere_that_nothing_pushes_outwards_is_certified_to_rounding(ball):
+    """The multiplier is zero, and rounding decides on the direction of the computed one."""
+    rng = np.random.default_rng(0)
+    ys = np.array([3.0, 4.0, 4.0, -3.0, -5.0, 0.0])
+    A = rng.integers(-3, 4, (4, 6)) / 7.0
+    xs = rng.standard_normal(4)
+    g, h = sp.Quadratic(3.0, -(3.0 * xs + A @ ys)), sp.Quadratic(7.0, A.T @ xs - 7.0 * ys)
+    f = sp.Saddle(g, h + ball, A)
+    for _ in range(20):
+        x, y = f.project(xs, ys * (1.0 + 4e-16 * rng.standard_normal(6)))
+        assert f.certificate(x, y).distance <= 1e-11

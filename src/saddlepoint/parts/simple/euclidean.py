@@ -309,10 +309,19 @@ class GroupBalls(Structured):
         return choose(self.partition.spread(free, s), 0.0 * s, s)
 
     def subgradient(self, xh: Array, s: Array) -> Array:
-        """The vector s, with zeros for groups in whose interior xh is."""
+        """Zeros for groups in whose interior xh is, and for the others the outward part of s.
+
+        On a sphere, s is a multiple of xh up to rounding. Where the multiple is about 0, rounding decides on the
+        direction of s, and the Fenchel gap of x and s would be of the order eps.
+        """
         sizes = self.partition.sizes(xh)
-        inside = sizes < self.balls.radii.like(sizes) * (1.0 - 1e-12)
-        return choose(self.partition.spread(inside, s) & (s == s), 0.0 * s, s)
+        radii = self.balls.radii.like(sizes)
+        inside = sizes < radii * (1.0 - 1e-12)
+        usual = (sizes >= LEAST) & (sizes < math.inf)
+        outward = limited(self.partition.products(xh, s), 0.0, None) / choose(usual, sizes * sizes, 0.0 * sizes + 1.0)
+        found = wide(xh) * self.partition.spread(choose(inside, 0.0 * outward, outward), xh)
+        replaced = self.partition.spread(inside | usual, s) & (s == s) & (found == found)
+        return space_of(s).cast(choose(replaced, found, wide(s)))
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
         """sum_G radius |s_G| - <x_G, s_G>."""
