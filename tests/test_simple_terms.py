@@ -10,6 +10,7 @@ import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.methods.agd import minimise
 from saddlepoint.methods.needs import missing
+from saddlepoint.methods.wrappers.window import STEADY
 from saddlepoint.parts.functions.smooth import anchored
 from saddlepoint.problems.oracle import Meter, metered
 from saddlepoint.problems.transforms import rescaled
@@ -560,3 +561,23 @@ def test_a_point_on_a_sphere_that_nothing_pushes_outwards_is_certified_to_roundi
     for _ in range(20):
         x, y = f.project(xs, ys * (1.0 + 4e-16 * rng.standard_normal(6)))
         assert f.certificate(x, y).distance <= 1e-11
+
+
+def test_anderson_drops_the_steps_from_earlier_faces():
+    """On each face a step is another map; once a few have ended on one face, only these are combined."""
+    method = sp.Anderson(sp.CondatVu(), window=100)
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((20, 20))
+    f = sp.Saddle(sp.Quadratic(0.5) + sp.Simplex(), sp.Quadratic(0.5) + sp.Simplex(), A)
+    problem = method.normal_form(f).problem
+    state = method.init(problem, *f.project(rng.standard_normal(20), rng.standard_normal(20)))
+    changed, longest = False, 0
+    for _ in range(60):
+        before, state = state, method.step(problem, state)
+        assert not len(state.memory.products) or state.memory.changes.count == len(state.memory.products) - 1
+        changed |= state.memory.steady < before.memory.steady
+        longest = max(longest, state.memory.steady)
+        if state.memory.steady >= STEADY:
+            assert state.memory.changes.count <= state.memory.steady + 1
+    assert changed
+    assert longest > STEADY

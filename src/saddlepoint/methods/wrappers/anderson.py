@@ -10,9 +10,9 @@ Safeguard:  When |r_k| is twice the smallest so far, or has not halved for long,
             each time that |r_k| has halved since. So it converges wherever the wrapped method does, from every start,
             at a linear rate: the plain steps grow until they suffice to halve |r_k|, and no further than that.
 Terms:      With simple terms the mixed point is projected onto their domains. T is another map on each of their faces,
-            so that the oldest columns are dropped a quarter at a time, and c is computed from all that are kept
-            (``wrappers.window``). The differences of T are kept as well: moves to projected points are no combinations
-            of residuals.
+            so that the oldest columns are dropped a quarter at a time, or once a few steps have ended on one face, and
+            c is computed from all that are kept (``wrappers.window``). The differences of T are kept as well: moves to
+            projected points are no combinations of residuals.
 Memory:     The columns q_i of Q are all that is kept. The moves z_{i+1} - z_i are combinations of them and of
             p_k = r_k - Q Q'r_k, the part of the residual that they do not reach; only the coefficients are kept.
             So the memory is ``window`` states, and a step reads it three times.
@@ -259,13 +259,23 @@ class Anderson(Wrapper):
     ) -> tuple[Any, Window]:
         """The same with simple terms; the mixed point is projected onto their domains."""
         assert isinstance(s.memory, Window)
-        memory = s.memory.with_residual(r, size, length, difference(after, s.last, s.weights)[0])
+        memory = s.memory.on_face(are_on_one_face(f, after, s.last))
+        memory = memory.with_residual(r, size, length, difference(after, s.last, s.weights)[0])
         step = None if s.plain > 0 else memory.mixed()
         if step is None:
             return after, memory
         z = added(after, step, s.weights)
         x, y = f.project(z.x, z.y)
         return z._replace(x=x, y=y), memory
+
+
+def are_on_one_face(f: Saddle, new: Any, old: Any) -> bool:
+    """Whether x and y are at the same kinks and bounds in two states; True for shards, whose entries are not read."""
+    pairs = ((f.g.simple, new.x, old.x), (f.h.simple, new.y, old.y))
+    return all(
+        term is None or space_of(a).is_sharded or bool(namespace(a).all(term.faces(a) == term.faces(b)))
+        for term, a, b in pairs
+    )
 
 
 MIXED = "; on everyday problems far less"

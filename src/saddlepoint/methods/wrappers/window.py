@@ -1,10 +1,11 @@
 """The memory of Anderson's mixing where a step has kinks: the latest steps, and least squares over all of them.
 
 The map T of a method with simple terms is another one on each face of their domains. The oldest differences of
-residuals are therefore dropped one quarter at a time and never all at once, and nothing is computed from a
-factorisation that would have to be begun anew. The coefficients c minimise |r - dR c| over all differences that are
-kept, by their products with each other; a tiny multiple of the identity makes them unique and short where the
-differences are nearly dependent, as they soon are on a face of few dimensions.
+residuals are therefore dropped one quarter at a time, and nothing is computed from a factorisation that would have to
+be begun anew. Once a few steps have ended on one face, those from earlier faces are dropped. The coefficients c
+minimise |r - dR c| over all differences that are kept, by their products with each other; a tiny multiple of the
+identity makes them unique and short where the differences are nearly dependent, as they soon are on a face of few
+dimensions.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from saddlepoint.ground.arrays import Array, to_host
 from saddlepoint.ground.linalg import Rows, norm
 
 RIDGE = 1e-14  # the multiple of the identity, relative to the sum of the squares of differences of length 1
+STEADY = 5  # steps on one face after which the differences from earlier faces are dropped
 DROPPED = 4  # one part in so many is dropped when the memory is full
 
 
@@ -31,12 +33,14 @@ class Window(NamedTuple):
         outputs: the differences of T that belong to them.
         products: the products of the differences of residuals and of r, which is the last, with each other; without a
             residual it has no rows.
+        steady: number of steps since a step has last ended on another face than the one before.
     """
 
     r: Array
     changes: Rows
     outputs: Rows
     products: Array
+    steady: int = 0
 
     @classmethod
     def empty(cls, window: int, r: Array) -> Window:
@@ -67,13 +71,25 @@ class Window(NamedTuple):
         for i, own in enumerate((_on_host(rows @ change[:size]), _on_host(rows @ r[:size]))):
             products[: k + 1, k + i] = products[k + i, : k + 1] = own
         products[-1, -1] = length * length
-        return Window(r, changes, kept.outputs.append(output), products)
+        return Window(r, changes, kept.outputs.append(output), products, self.steady)
 
     def shortened(self) -> Window:
         """The memory without its oldest quarter."""
-        count = self.changes.count - max(1, self.changes.count // DROPPED)
+        return self.latest(self.changes.count - max(1, self.changes.count // DROPPED))
+
+    def on_face(self, is_same: bool) -> Window:
+        """The memory after a step that has ended on the face of the one before, or on another one.
+
+        After a few steps on one face, the differences from earlier faces are dropped, because they belong to another T.
+        """
+        steady = self.steady + 1 if is_same else 0
+        kept = self.latest(STEADY) if steady == STEADY and self.changes.count > STEADY else self
+        return kept._replace(steady=steady)
+
+    def latest(self, count: int) -> Window:
+        """The memory of the latest differences."""
         changes, outputs = self.changes.latest(count, self.r), self.outputs.latest(count, self.r)
-        return Window(self.r, changes, outputs, self.products[-count - 1 :, -count - 1 :])
+        return Window(self.r, changes, outputs, self.products[-count - 1 :, -count - 1 :], self.steady)
 
     def mixed(self) -> Array | None:
         """The step -dT c, where c minimises |r - dR c|; None if there are no differences, or none that are numbers."""
