@@ -356,6 +356,9 @@ def robust(N: int, n: int, goal: float = 1e-5) -> Iterator[Row]:
         "Wasserstein DRO, logistic": (
             partial(apps.WassersteinClassifier, 0.1, l2=0.01), (), logistic_risk + ridge + 0.1 * cp.norm(w), []
         ),
+        "Wasserstein DRO, hinge": (
+            partial(apps.WassersteinClassifier, 0.1, "hinge", l2=0.01), (), hinge_risk + ridge + 0.1 * cp.norm(w), []
+        ),
         "group lasso, logistic, 5 groups": (
             partial(apps.RiskClassifier, groups=np.arange(n) % 5, group_weight=0.02), (),
             logistic_risk + ridge + 0.02 * sum(cp.norm(w[k::5]) for k in range(5)), []
