@@ -220,6 +220,18 @@ def test_a_vector_that_is_orthogonal_to_the_face():
     assert result.vjp(rng.standard_normal(7)).run is not None
 
 
+def test_several_maximisers():
+    _, D, E, labels, t, A = data(9)
+    parts = [sp.LogCosh(E, t, 0.2), sp.LogSumExp(l2=0.3)]
+    result = sp.solve(sp.Saddle(sp.Logistic(D, labels, 0.1), parts, [A, A]), tol=1e-9)
+    u = result.vjp(np.ones(7))
+    nothing = np.zeros((5, 10))
+    J = np.block([[sp.Logistic(D, labels, 0.1).hessian(result.x), A, A], [-A.T, nothing], [-A.T, nothing]])
+    J[7:12, 7:12], J[12:, 12:] = (f.hessian(y) for f, y in zip(parts, np.split(result.y, 2), strict=True))
+    assert u.ux == pytest.approx(np.linalg.solve(J.T, np.append(np.ones(7), np.zeros(10)))[:7], abs=1e-7)
+    assert 0.0 < u.bound < 1e-4
+
+
 def test_undecided_coordinates_are_flagged():
     f = sp.Saddle(sp.Quadratic(1.0, [1.0, 3.0]) + sp.L1(1.0), sp.Quadratic(1.0), np.zeros((2, 2)))  # x* = (0, -2)
     u = sp.solve(f).vjp(vx=[1.0, 1.0])

@@ -148,6 +148,75 @@ def test_a_layer_of_pytorch_refuses_in_sentences(torch):
         sp.layer(lambda w: 3)(weight)
 
 
+def test_tensors_that_are_no_arguments_are_refused(torch):
+    eye, (W, b) = torch.eye(3), tensors(torch, (np.ones(3), np.ones(3)))
+    layer = sp.layer(lambda b: sp.Saddle(sp.Quadratic(1.0, b + W), sp.Quadratic(1.0), eye))
+    with pytest.raises(sp.ProblemError, match=r"shape \(3,\) that requires gradients and is no argument"):
+        layer(b)[0].sum().backward()
+    with pytest.raises(sp.ProblemError, match="is no argument"):
+        layer(b.detach())
+    with pytest.raises(sp.ProblemError, match="is no argument"):
+        sp.layer(layer.build, in_dims=0)(b.detach()[None])
+    with torch.no_grad():
+        assert not layer(b)[0].requires_grad
+    value = sp.layer(
+        lambda b: sp.Saddle(sp.Smooth.from_value(lambda x: x @ x + b @ x, mu=2.0, L=2.0), sp.Quadratic(1.0), eye)
+    )
+    value(b)[0].sum().backward()
+    assert b.grad.tolist() == pytest.approx([-1.0 / 3.0] * 3)
+
+
+def test_second_derivatives_and_functorch_are_refused(torch):
+    eye, (b,) = torch.eye(3), tensors(torch, (np.ones(3),))
+    layer = sp.layer(lambda b: sp.Saddle(sp.Quadratic(1.0, b), sp.Quadratic(1.0), eye))
+    with pytest.raises(sp.ProblemError, match="second derivatives"):
+        torch.autograd.grad(layer(b)[0].sum(), b, create_graph=True)
+    with pytest.raises(sp.ProblemError, match=r"within torch\.func"):
+        torch.func.vmap(lambda b: layer(b)[0])(torch.ones(2, 3))
+    with pytest.raises(sp.ProblemError, match="batch of a layer is empty"):
+        sp.layer(layer.build, in_dims=0)(torch.ones(0, 3))
+
+
+BATCHES = {
+    "box": lambda torch: (
+        lambda P, b: sp.Saddle(sp.Quadratic(P, b) + sp.Box(-0.1, 0.1), sp.Quadratic(1.0), torch.eye(3))
+    ),
+    "numbers": lambda torch: lambda P, b: sp.Saddle(sp.Quadratic(1.0 + P[0, 0], b), sp.Quadratic(torch.diag(P), b), P),
+    "smooth": lambda torch: lambda P, b: sp.Saddle(sp.LogCosh(P, b, 0.3), sp.LogSumExp(P, l2=0.5) + sp.Simplex(), P),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_batch_is_solved_together(torch, name):
+    rng = np.random.default_rng(5)
+    P = np.stack([np.eye(3) + 0.1 * (M + M.T) for M in rng.uniform(size=(5, 3, 3))])
+    given = tensors(torch, (P, rng.standard_normal((5, 3))))
+    build = BATCHES[name](torch)
+    together, single = sp.layer(build, in_dims=0, tol=1e-10), sp.layer(build, tol=1e-10)
+    x, y = together(*given)
+    assert together.result.x.shape == (15,)  # one run for all of them
+    (x.sin().sum() + (y * y).sum()).backward()
+    found = [tensor.grad.clone() for tensor in given]
+    assert together.derivative.bound < 1e-6
+    for k in range(5):
+        own = tensors(torch, [tensor[k].detach() for tensor in given])
+        xk, yk = single(*own)
+        assert x[k].tolist() == pytest.approx(xk.tolist(), abs=1e-9)
+        (xk.sin().sum() + (yk * yk).sum()).backward()
+        for whole, part in zip(found, own, strict=True):
+            assert whole[k].numpy() == pytest.approx(part.grad.numpy(), abs=1e-7)
+
+
+def test_a_batch_of_problems_that_differ_is_solved_one_by_one(torch):
+    s, b = tensors(torch, (np.array([1.0, 1e4]), np.ones((2, 3))))
+    layer = sp.layer(lambda s, b: sp.Saddle(sp.Quadratic(s, b), sp.Quadratic(1.0), torch.eye(3)), in_dims=0, tol=1e-9)
+    x, _ = layer(s, b)
+    assert layer.result.x.shape == (3,)
+    x.sum().backward()
+    assert s.grad.tolist() == pytest.approx([3.0 / 4.0, 3.0 / 10001.0**2])
+
+
 def test_solve_itself_still_returns_detached_results(torch):
     (A,) = tensors(torch, (np.eye(3),))
     assert not sp.solve(sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), A)).x.requires_grad

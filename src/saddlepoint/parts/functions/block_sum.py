@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.functions.careful import carefully
+from saddlepoint.parts.functions.second_order import hessian_change, quadratic_model
 from saddlepoint.parts.functions.smooth import Smooth, known
 from saddlepoint.parts.functions.zero import Zero
 from saddlepoint.parts.simple.base import Simple
@@ -75,6 +77,8 @@ class BlockSum(Smooth):
             space=common_space({f"part {i}": f for i, f in enumerate(parts)}),
             quadratic=all(f.quadratic for f in parts),
             hessian=self._hessian if all(f.hessian is not None or isinstance(f, Zero) for f in parts) else None,
+            hessian_lipschitz=self._change,
+            second_order=self._model,
             trusted=all(f.trusted for f in parts),
             accuracy=accuracy,
             rounding=self._rounding if accuracy is not None else None,
@@ -101,6 +105,15 @@ class BlockSum(Smooth):
         """The gradients of the parts in about twice the digits."""
         found = [carefully(f, part) for f, part in self._on(x)]
         return Sum(concat(s.hi for s in found), concat(s.lo for s in found), concat(s.error for s in found))
+
+    def _model(self, x: Array) -> BlockSum:
+        """The quadratic models of the parts."""
+        return BlockSum([quadratic_model(f, part) for f, part in self._on(x)], [r.stop - r.start for r in self.rows])
+
+    def _change(self, x: Array, u: Array, reach: float) -> float:
+        """The length of the vector of the changes of all parts, each of which may move by the whole distance."""
+        changes = [hessian_change(f, part, u[r], reach) for (f, part), r in zip(self._on(x), self.rows, strict=True)]
+        return math.hypot(*changes) * (1.0 + 1e-12)
 
     def _hessian(self, x: Array) -> Any:
         blocks = [

@@ -52,7 +52,8 @@ class Layer:
     """A layer, made by ``layer``.
 
     Attributes:
-        result: the last ``Result``, with PyTorch: its certificate is about the last solution.
+        result: the last ``Result``, with PyTorch: its certificate is about the last solution. The problems of a batch
+            are solved together where that is possible; then it is about all of them, with all x and all y joined.
         derivative: the last ``VJP``, with PyTorch: its bound is about the last gradient.
     """
 
