@@ -177,6 +177,21 @@ def tables():
     return module
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("sqrt(c max(c, sqrt(kx ky))) + 2 c", r"$\sqrt{c \max(c, \sqrt{\kappa_x \kappa_y})} + 2 c$"),
+        ("gradients k, products k (1 + |A|/L)", r"gradients $k$, products $k (1 + \lVert A\rVert/L)$"),
+        ("grad g sqrt(kx), products c^(1/4)", r"$\nabla g$: $\sqrt{\kappa_x}$, products $c^{1/4}$"),
+        ("1/gap; linear on sharp problems", r"$1/\mathrm{gap}$; linear on sharp problems"),
+        ("a few factorisations", "a few factorisations"),
+        ("N; on everyday problems far less", "$N$; on everyday problems far less"),
+    ],
+)
+def test_formulas_of_the_table_are_mathematics(text, shown):
+    assert tables().as_mathematics(text) == shown
+
+
 def test_tables_in_pages_are_fresh():
     assert not tables().stale(), "run python tools/tables.py"
 

@@ -8,6 +8,7 @@ A table is between two comments, `<!-- methods: begin -->` and `<!-- methods: en
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,10 +39,50 @@ def docs_table() -> str:
 
     def row(info: MethodInfo) -> str:
         terms = "no" if sp.make_method(info.name).needs.smooth else "yes"
-        return f"| {_code(info.name)} | {info.oracle} | {terms} | {_code(info.complexity)} | {info.reference} |"
+        return (
+            f"| {_code(info.name)} | {info.oracle} | {terms} | {as_mathematics(info.complexity)} | {info.reference} |"
+        )
 
     head = ["| name | oracle | simple terms | calls | reference |", "|---|---|---|---|---|"]
     return "\n".join([*head, *map(row, sp.methods()), ""])
+
+
+NAMES = r"(?!(?:sqrt|min|max|kx|ky|gap)\b)"  # what are no words
+WORDS = re.compile(rf"[,;]? ?\b{NAMES}(?:[a-zA-Z]{{2,}}|a)\b(?:,? {NAMES}[a-zA-Z]{{2,}}\b)*,? ?")
+SYMBOLS = {
+    "kx": r"\kappa_x",
+    "ky": r"\kappa_y",
+    "|A|": r"\lVert A\rVert",
+    "<=": r"\le",
+    "max": r"\max",
+    "min": r"\min",
+    "gap": r"\mathrm{gap}",
+}
+
+
+def as_mathematics(text: str) -> str:
+    """The text with its formulas in LaTeX between dollar signs: ``sqrt(kx) + c`` is $\\sqrt{\\kappa_x} + c$."""
+    found, place = [], 0
+    for words in WORDS.finditer(text):
+        found += [_formula(text[place : words.start()]), words[0]]
+        place = words.end()
+    return re.sub(r"grad \$([gh]) ", r"$\\nabla \1$: $", "".join([*found, _formula(text[place:])]).strip())
+
+
+def _formula(text: str) -> str:
+    if not text.strip(" ,;0123456789"):
+        return text
+    while "sqrt(" in text:
+        start = text.index("sqrt(")
+        depth, end = 1, start + 5
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        text = f"{text[:start]}\\sqrt{{{text[start + 5 : end - 1]}}}{text[end:]}"
+    text = re.sub(r"\^\(([^()]*)\)", r"^{\1}", text)
+    for plain, latex in SYMBOLS.items():
+        text = text.replace(plain, latex)
+    return f"${text.strip()}$"
 
 
 def reference_list() -> str:
