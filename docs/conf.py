@@ -32,6 +32,7 @@ extensions = [
     "mathml",
     "method_pages",
     "source_links",
+    "table_heads",
     "theory_functions",
 ]
 exclude_patterns = ["_ext", "_templates"]

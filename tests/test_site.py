@@ -194,6 +194,7 @@ def test_pages_have_no_barriers(site, page, scheme, width):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 844})
     kinds = ("index", "my-problem", "methods", "theory/certificate", "api/apps", "api/generated/saddlepoint.LPDGS")
+    kinds += ("applications/regression", "applications/programs", "api/generators")
     for name in (*kinds, "gallery/index", "gallery/ideas/certificate", "explorer-page", "measured", "command-line"):
         page.goto((site / f"{name}.html").as_uri())
         assert page.evaluate("document.documentElement.dataset.theme") in (scheme, None), name

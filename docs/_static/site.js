@@ -1,6 +1,17 @@
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
   for (const arrow of document.querySelectorAll("nav summary")) arrow.setAttribute("aria-label", "show the pages below");
+  // Sphinx makes lists of long signatures that are no lists of definitions.
+  for (const list of document.querySelectorAll("dt.sig > dl")) {
+    const box = document.createElement("div");
+    box.className = "sig-parameters";
+    for (const part of list.children) {
+      const line = document.createElement("div");
+      line.append(...part.childNodes);
+      box.append(line);
+    }
+    list.replaceWith(box);
+  }
   if (navigator.clipboard) addCopyButtons();
   addScrollHints();
   letKeysScroll();
