@@ -160,6 +160,16 @@ def test_formulas_are_drawn_by_the_browser(site, pages):
             assert not re.search(r"\\[lr]Vert|\\frac|\$\$", one.text), name
 
 
+def test_bars_keep_the_height_of_a_letter(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs/_ext"))
+    from mathml import corrected
+
+    for formula in (r"\lvert w\rvert", "|w|", r"\lVert w\rVert"):
+        bars = re.findall(r"<mo([^>]*)>[|‖]</mo>", corrected(formula))
+        assert len(bars) == 2
+        assert all('stretchy="false"' in bar for bar in bars), formula
+
+
 def test_formulas_fit_a_phone(site, page):
     page.set_viewport_size({"width": 390, "height": 844})
     for name in (

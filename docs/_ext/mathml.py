@@ -14,6 +14,9 @@ from sphinx.application import Sphinx
 CORRECTIONS = [
     (r'<mo class="mathopen">‖</mo>', '<mo form="prefix" stretchy="false">‖</mo>'),
     (r"<mo>‖</mo>", '<mo form="postfix" stretchy="false">‖</mo>'),
+    (r'<mo class="mathopen">\|</mo>', '<mo form="prefix" stretchy="false">|</mo>'),
+    (r"<mo>\|</mo>", '<mo form="postfix" stretchy="false">|</mo>'),
+    (r'<mo stretchy="false">\|</mo>', '<mo stretchy="false" lspace="0" rspace="0">|</mo>'),
     (r"<mo>([⟨⟩])</mo>", r'<mo stretchy="false">\1</mo>'),
     (r"(<mi>\w</mi>)\s*<mo>'</mo>", r"<msup>\1<mo>′</mo></msup>"),
     (r'<mtable class="ams-align">', '<mtable class="ams-align" displaystyle="true">'),
