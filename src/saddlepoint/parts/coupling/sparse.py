@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +18,7 @@ from saddlepoint.parts.coupling.base import Coupling, raised_lengths
 from saddlepoint.parts.coupling.dense import uses_kernels
 
 # When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
-FUSE_ENTRIES = 1 << 20  # least number of entries
-LOADING = 1 << 30  # entries that pairs of products read before Numba is loaded: what it saves of them takes as long
+FUSE_ENTRIES = 1 << 24  # least number of entries; for fewer, loading Numba takes longer than a run saves
 STRETCH = 1 << 16  # number of consecutive entries whose columns are compared
 FUSE_WINDOW = 1 << 18  # most columns that they span on average; then their parts of y and A' x stay in the cache
 SHORT_ROW = 6  # mean entries of a row up to which rows are handled one by one
@@ -32,8 +30,7 @@ class SparseCoupling(Coupling):
     """A sparse m x n matrix in compressed rows. Its transpose is in compressed columns and shares the data.
 
     With Numba, ``both`` and ``through`` read a large matrix in compressed rows once, unless the columns of neighbouring
-    entries are far apart. For compressed columns, only ``both`` does. To load Numba takes about a second, so the first
-    of many products are SciPy's, unless Numba is loaded already when the coupling is made.
+    entries are far apart. For compressed columns, only ``both`` does.
     """
 
     trusted = True
@@ -44,28 +41,11 @@ class SparseCoupling(Coupling):
         self.A = A if A.format in ("csr", "csc") else A.tocsr()
         self.shape = (A.shape[0], A.shape[1])
         self.dtype = A.dtype
-        self._streamed = self._short = False
-        self._paired = -1  # entries that pairs of products have read until Numba is loaded; -1 if it is not to be
-        if self.A.format == "csr" and self.A.nnz >= FUSE_ENTRIES:
-            self._paired = 0
-            if "numba" in sys.modules:
-                self._choose_pass()
-        self._products: int | None = None  # that determine the entries
-        self._parts: dict[int, Any] = {}  # by the number of threads that share them
-
-    def _choose_pass(self) -> None:
-        """Decide whether pairs of products read A once from now on. This imports Numba."""
-        window, self._paired = _window(self.A), -1
+        window = _window(self.A) if self.A.format == "csr" and self.A.nnz >= FUSE_ENTRIES else math.inf
         self._streamed = self.fused = window <= FUSE_WINDOW
         self._short = self.A.nnz <= (SHORT_NEAR_ROW if window <= NEAR else SHORT_ROW) * self.shape[0]
-
-    def _reads_once(self) -> bool:
-        """Whether the next pair of products reads A once."""
-        if self._paired >= 0:
-            self._paired += int(self.A.nnz)
-            if self._paired > LOADING:
-                self._choose_pass()
-        return self._streamed
+        self._products: int | None = None  # that determine the entries
+        self._parts: dict[int, Any] = {}  # by the number of threads that share them
 
     def mul(self, y: Array) -> Array:
         """A y."""
@@ -89,7 +69,7 @@ class SparseCoupling(Coupling):
         if self.A.format == "csc":
             Atx, Ay = self.T.both(y, x)
             return Ay, Atx
-        if self._reads_once():
+        if self._streamed:
             from saddlepoint.parts.coupling import cpu_kernels as kernels
 
             vectors = kernels.matching_vectors(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
@@ -99,7 +79,7 @@ class SparseCoupling(Coupling):
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
         """(t, A'(s t + e)) with t = A y."""
-        if self._reads_once():
+        if self._streamed:
             from saddlepoint.parts.coupling import cpu_kernels as kernels
 
             vectors = kernels.matching_vectors(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
