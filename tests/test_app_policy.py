@@ -12,6 +12,7 @@ from scipy import sparse
 import saddlepoint as sp
 from saddlepoint.apps import PolicyEvaluation, policy
 from saddlepoint.apps.gtd2 import gtd2
+from saddlepoint.ground.arrays import dense
 
 pytestmark = pytest.mark.slow  # `make check` runs the examples in the docstrings of the applications
 ENVIRONMENTS = {
@@ -117,7 +118,7 @@ def test_the_constants_hold(name):
 @pytest.mark.parametrize("name", ["LSTD", "LSTD with ridge_w", "model, LSTD"])
 def test_the_constants_of_lstd_are_sharp(name):
     task = TASKS[name]()
-    f, M, C = task.problem, policy._dense(task.M), policy._dense(task.C)
+    f, M, C = task.problem, dense(task.M), dense(task.C)
     c, s = np.linalg.eigvalsh(C), np.linalg.svd(M, compute_uv=False)
     tau = 0.5 / c[-1]
     found = [f.mu_x, f.L_x, f.mu_y, f.L_y]
@@ -127,7 +128,7 @@ def test_the_constants_of_lstd_are_sharp(name):
 @pytest.mark.parametrize("name", TASKS)
 def test_the_saddle_point_minimises_the_projected_bellman_error(name):
     task = TASKS[name]()
-    M, C = policy._dense(task.M), policy._dense(task.C)
+    M, C = dense(task.M), dense(task.C)
     theta = minimiser(M, C, task.b, task.ridge)
     w = np.linalg.solve(C, task.b - M @ theta)
     Fx, Fy = task.problem.field(theta, w)
@@ -293,7 +294,7 @@ def test_fewer_features_than_states(name, make, ridge):
     )
     found = task.solve(tol=1e-6)
     assert found.solved, found.message
-    expected = minimiser(policy._dense(task.M), policy._dense(task.C), task.b, ridge)
+    expected = minimiser(dense(task.M), dense(task.C), task.b, ridge)
     np.testing.assert_allclose(found.theta, expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.theta, task.closed_form(), rtol=0, atol=1e-6)
 
@@ -418,7 +419,7 @@ def test_the_proximal_point_method_with_products_only():
         _ = task.problem
     found = task.solve(tol=1e-8)
     assert found.solved
-    M, C = policy._dense(task.M), policy._dense(task.C)
+    M, C = dense(task.M), dense(task.C)
     assert np.linalg.norm(M.T @ np.linalg.solve(C, M @ found.theta - task.b)) <= 1e-6
 
 

@@ -45,7 +45,7 @@ def test_a_large_side_with_a_diagonal_hessian_is_never_a_full_matrix():
     g, h = sp.Quadratic(rng.uniform(0.01, 1.0, m), rng.standard_normal(m)), sp.Quadratic(rng.uniform(0.01, 1.0, n))
     result = sp.solve(sp.Saddle(g, h, rng.standard_normal((m, n))), method="direct", tol=1e-6)
     assert result.solved
-    assert max(result.calls.values()) <= n + 3
+    assert max(result.calls.values()) <= n + 4  # the columns of A, and a product for each of the four steps
 
 
 def test_hessians_and_a_count_as_the_calls_that_would_compute_them():

@@ -250,8 +250,8 @@ def test_noise_that_was_measured_stays_in_the_certificates():
 
     f = sp.Saddle(sp.Smooth(noisy, mu=0.5, L=1.5), sp.Quadratic(1.0, np.ones(2)), np.eye(2))
     prepared = sp.prepare(f, tol=1e-4)
-    first = prepared.update(b=[1.0, 1.0]).solve()
-    second = prepared.update(b=[1.001, 1.0]).solve()
+    first = prepared.update(b=[3.0, 1.0]).solve()
+    second = prepared.update(b=[3.001, 1.0]).solve()
     assert second.setup_calls["grad_g"] == 1
     assert second.certificate.noise_x >= first.certificate.noise_x > 1e-9
 

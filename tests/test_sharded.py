@@ -89,7 +89,7 @@ def test_every_method_finds_the_same_point(name):
     assert isinstance(found.x, np.ndarray)
     assert np.abs(found.x - plain.x).max() <= 2e-7
     if not isinstance(make_method(name), sp.Preconditioned):  # it reads entries, which shards do not show
-        assert abs(found.iterations - plain.iterations) <= 1
+        assert abs(found.iterations - plain.iterations) <= 1 + plain.iterations // 20  # rounding moves certificates
         assert found.calls == plain.calls or found.iterations != plain.iterations
 
 

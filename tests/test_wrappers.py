@@ -288,7 +288,8 @@ def test_a_window_with_dependent_steps_takes_the_shortest_combination():
     memory, changes, outputs = windowed(rng.standard_normal((12, 2)) @ few, 20)
     lengths = np.linalg.norm(changes[:, :7], axis=1)
     c = np.linalg.lstsq(changes[:, :7].T / lengths, memory.r[:7], rcond=1e-6)[0] / lengths
-    assert np.linalg.norm(memory.mixed() + c @ outputs) <= 1e-2 * np.linalg.norm(c @ outputs)
+    # The rounding of the products of nine numbers is up to a tenth of RIDGE, and so is the error of the combination.
+    assert np.linalg.norm(memory.mixed() + c @ outputs) <= 0.1 * np.linalg.norm(c @ outputs)
 
 
 def test_an_older_window_keeps_its_steps():

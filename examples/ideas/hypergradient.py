@@ -63,8 +63,7 @@ def hypergradient(theta):
 
 
 loss, slope, error = hypergradient(np.full(60, -2.0))
-moved = np.full(60, -2.0)
-moved[0] += 1e-4
+moved = np.r_[-2.0 + 1e-4, np.full(59, -2.0)]
 print(f"slope {slope[0]:.6e}, by differences {(hypergradient(moved)[0] - loss) / 1e-4:.6e}, proven error {error:.1e}")
 assert error < 1e-2 * np.linalg.norm(slope)
 
@@ -98,16 +97,14 @@ right.legend()
 # For one common penalty, ``RiskClassifier`` and ``RiskRegressor`` have the derivative ready, with its bound: the sign
 # of the slope is proven where the bound is smaller than the slope, and bisection by this sign finds the best l2.
 
-low, high = np.log(1e-3), np.log(1.0)
-slopes = []
+low, high, slopes = np.log(1e-3), np.log(1.0), []
 while high - low > 0.01:
     middle = 0.5 * (low + high)
     model = RiskClassifier(l2=float(np.exp(middle)), tol=1e-9).fit(X[train], t[train])
-    slope_l2 = model.hypergradient(X[held], t[held])
-    slopes.append(slope_l2)
-    if abs(slope_l2.l2) <= slope_l2.bound_l2:
+    slopes.append(model.hypergradient(X[held], t[held]))
+    if abs(slopes[-1].l2) <= slopes[-1].bound_l2:
         break
-    low, high = (low, middle) if slope_l2.l2 > 0.0 else (middle, high)
+    low, high = (low, middle) if slopes[-1].l2 > 0.0 else (middle, high)
 print(f"l2 = {model.l2:.4f} after {len(slopes)} fits: {slopes[-1]}")
 assert all(abs(s.l2) > s.bound_l2 for s in slopes[:-1])
 

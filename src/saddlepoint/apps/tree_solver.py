@@ -21,6 +21,7 @@ from saddlepoint.solving.result import Record, Result, Status
 from saddlepoint.solving.solve import solve
 
 REGRETS, INTERIOR = "cfr", "interior-point"  # names of the two methods
+EVERY = 2  # steps of the interior-point method from one look at its strategies to the next, at most
 SMALL = 20_000  # sequences of both players up to which factorisations take less time than regret matching
 PROGRESS = 0.99  # factor of the exploitability that counts as progress of regret matching
 PATIENCE, STALL = 100_000, 8.0  # steps without progress after which it ends: least, and relative to those before
@@ -180,7 +181,7 @@ class TreeRun:
 
     def by_interior_point(self, max_steps: int | None) -> None:
         """The interior-point method on the sequence form, until it ends or the run is over."""
-        if max_steps == 0 or (self.left is not None and self.left <= 0.0):
+        if (max_steps is not None and max_steps < EVERY) or (self.left is not None and self.left <= 0.0):
             return
         x, y = self.sequences
         f = sequence_program(self.game.payoff, x, y)
@@ -192,7 +193,7 @@ class TreeRun:
                 raise StopIteration
             if self.file is not None:
                 self.file.note(self._snapshot(({}, [])))
-            if max_steps is not None and result.iterations >= max_steps:
+            if max_steps is not None and result.iterations + EVERY > max_steps:
                 raise StopIteration
 
         start = (np.r_[x.start, np.zeros(f.shape[0] - x.size)], np.r_[y.start, np.zeros(f.shape[1] - y.size)])

@@ -107,7 +107,10 @@ class Run:
         try:
             with self.f.space.exact_products():
                 with self.monitor.clock:
-                    self.restore()
+                    try:
+                        self.restore()
+                    except AssumptionError as error:  # of a file that leaves out what was corrected
+                        self.correct(error)
                 return self.result(self.run_methods())
         except (KeyboardInterrupt, Terminated) as signal:  # between two methods
             status = self.ended_by(signal)
@@ -270,12 +273,12 @@ class Run:
         for name, memory in in_space(state.learned.audit_checks, self.f.space.wide).items():
             if name in audit.checks:
                 audit.checks[name].restore(memory)
-        if state.monitor.checks:
-            self.monitor.certify_best()
         for k, racer in enumerate(state.schedule.race):
             if isinstance(racer.state, Packed):
                 unpacked = self.unpacked(racer.method, racer.units, racer.state)
                 state.schedule.race[k] = racer._replace(state=unpacked)
+        if state.monitor.checks:
+            self.monitor.certify_best()
 
     def unpacked(self, method: Method, units: Units, packed: Packed) -> Any:
         """The state of a method that a file holds."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, namespace, to_host
+from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_array, space_of, to_host
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.bounds import wide
@@ -62,7 +62,7 @@ def refuted_prox(p: Simple, points: Sequence[Array], steps: Sequence[float] = (0
         >>> refuted_prox(sp.L1(1.0), points) is None
         True
         >>> print(refuted_prox(sp.Simple(lambda v, t: 2.0 * v), points))
-        prox is not the prox of a convex function: two of its results are 8.54 apart, ...
+        prox is not the prox of a convex function: (v - x)/t is a subgradient at x = prox(v, t) for t = 0.1, but ...
     """
     seen: list[ProxStep] = []
     pairs = [(v, t) for v in points for t in steps]
@@ -98,11 +98,8 @@ def _refuted_step(p: Simple, v: Array, t: float, seen: list[ProxStep]) -> str | 
 
 def _has_constant_entry(seen: Sequence[ProxStep]) -> bool:
     """Whether an entry is the same in all results, as with steps so long that a norm brings every point to zero."""
-    first, xp = seen[0].x, namespace(seen[0].x)
-    same = first == first
-    for step in seen[1:]:
-        same = same & (step.x == first)
-    return bool(xp.any(same))
+    first, *others = (to_host(space_of(step.x).collected(step.x)) for step in seen)
+    return bool(np.logical_and.reduce([other == first for other in others]).any())
 
 
 def _refuted_by_another_t(p: Simple, step: ProxStep, factor: float) -> str | None:
