@@ -231,7 +231,7 @@ def test_a_race_goes_on_from_every_checkpoint(tmp_path):
         assert resumed.x.tobytes() == whole.x.tobytes()
         assert (resumed.calls, resumed.method, resumed.message) == (whole.calls, whole.method, whole.message)
         assert [record.distance for record in resumed.history] == [record.distance for record in whole.history]
-    assert waiting > 2
+    assert waiting > 1
 
 
 @pytest.mark.slow
