@@ -1,4 +1,5 @@
 import os
+import signal
 
 import pytest
 from browser import chromium, page  # noqa: F401 - fixtures for all tests, as are the next two
@@ -6,6 +7,9 @@ from command_line import run  # noqa: F401
 from hypothesis import HealthCheck, settings
 from libraries import xp  # noqa: F401
 from scheduling import in_parts
+
+# A shell that starts the tests in the background makes them ignore Ctrl-C, and the processes that they start as well.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "saddlepoint",
