@@ -89,7 +89,8 @@ def test_every_method_finds_the_same_point(name):
     assert isinstance(found.x, np.ndarray)
     assert np.abs(found.x - plain.x).max() <= 2e-7
     if not isinstance(make_method(name), sp.Preconditioned):  # it reads entries, which shards do not show
-        assert abs(found.iterations - plain.iterations) <= 1 + plain.iterations // 20  # rounding moves certificates
+        # The steps of agraal are as long as its last gradients say, so that rounding moves the certificate of its end.
+        assert abs(found.iterations - plain.iterations) <= (10 if name == "agraal" else 1)
         assert found.calls == plain.calls or found.iterations != plain.iterations
 
 
