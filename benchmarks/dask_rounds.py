@@ -18,7 +18,8 @@ import saddlepoint as sp
 from saddlepoint.methods.registry import make_method
 from saddlepoint.parts.coupling import Norm
 from saddlepoint.parts.sharded.coupling import ShardedCoupling
-from saddlepoint.parts.sharded.dask import DaskEngine, ShardActor
+from saddlepoint.parts.sharded.dask import DaskEngine
+from saddlepoint.parts.sharded.dask_actor import ShardActor
 from saddlepoint.parts.sharded.dask_array import rows_from
 from saddlepoint.parts.sharded.dask_cluster import Cluster
 from saddlepoint.parts.sharded.local import even_bounds
@@ -28,6 +29,7 @@ SHARDS = 16
 
 
 def read(start: int, stop: int) -> Any:
+    """Some rows of A."""
     return np.random.default_rng(start).standard_normal((stop - start, COLUMNS))
 
 
@@ -37,6 +39,7 @@ def busy(dask_worker: Any) -> float:
 
 
 def seconds(call: Callable[[], Any], times: int, warm: bool = True) -> list[float]:
+    """The seconds of some calls, after one that is not timed if ``warm``."""
     if warm:
         call()
     found = []
@@ -48,10 +51,12 @@ def seconds(call: Callable[[], Any], times: int, warm: bool = True) -> list[floa
 
 
 def shard_task(block: Any, y: Any) -> Any:
+    """The product of one shard, as a task."""
     return block.T @ (block @ y)
 
 
 def worker_task(y: Any, *blocks: Any) -> Any:
+    """The sum of the products of the shards of one worker, as a task."""
     return sum(shard_task(block, y) for block in blocks)
 
 
@@ -72,12 +77,14 @@ def by_tasks(client: Any, engine: DaskEngine, y: Any, each_shard: bool) -> Calla
     return call
 
 
-def ms(values: list[float]) -> float:
+def median_ms(values: list[float]) -> float:
+    """The median of some seconds, in milliseconds."""
     return 1e3 * float(np.median(values))
 
 
-def shown(values: list[float]) -> str:
-    return f"{ms(values):.1f} ms ({1e3 * min(values):.1f})"
+def as_text(values: list[float]) -> str:
+    """The median and, in brackets, the least of some seconds."""
+    return f"{median_ms(values):.1f} ms ({1e3 * min(values):.1f})"
 
 
 class Measured:
@@ -147,6 +154,7 @@ def wire() -> float:
 
 
 def main(gigabytes: float = 1.0, rounds: int = 60) -> None:
+    """Print the page."""
     rows = int(gigabytes * 2**30 / 8 / COLUMNS)
     two, one = Measured(2, rows, rounds, tasks=True), Measured(1, rows, rounds)
     half = Measured(1, rows // 2, rounds)
@@ -159,13 +167,13 @@ def main(gigabytes: float = 1.0, rounds: int = 60) -> None:
     print("| workers | a round | the shards alone | overhead | ratio |\n|---|---|---|---|---|")
     for workers, found in ((2, two), (1, one)):
         ratio = float(np.median(np.divide(found.rounds, found.alone)))
-        print(f"| {workers} | {shown(found.rounds)} | {shown(found.alone)} | {shown(found.more)} | {ratio:.3f} |")
+        print(f"| {workers} | {as_text(found.rounds)} | {as_text(found.alone)} | {as_text(found.more)} | {ratio:.3f} |")
     print("\n## One message a worker\n\n| on 2 workers | a round |\n|---|---|")
-    print(f"| one call of an actor for each worker | {shown(two.rounds)} |")
-    print(f"| one task for each worker (two plain products) | {shown(two.tasks[0])} |")
-    print(f"| one task for each shard (two plain products) | {shown(two.tasks[1])} |")
-    print(f"| actors, a matrix of {SHARDS} rows: the messages alone | {shown(two.straight)} |")
-    print(f"| the same by the scheduler (`direct_to_workers` not set) | {shown(two.proxied)} |")
+    print(f"| one call of an actor for each worker | {as_text(two.rounds)} |")
+    print(f"| one task for each worker (two plain products) | {as_text(two.tasks[0])} |")
+    print(f"| one task for each shard (two plain products) | {as_text(two.tasks[1])} |")
+    print(f"| actors, a matrix of {SHARDS} rows: the messages alone | {as_text(two.straight)} |")
+    print(f"| the same by the scheduler (`direct_to_workers` not set) | {as_text(two.proxied)} |")
     print("\n## What an iteration of Condat-Vu moves\n")
     print("| workers | rounds | bytes out | by theory | bytes back | by theory | copies | on the wire in all |")
     print("|---|---|---|---|---|---|---|---|")
@@ -181,8 +189,8 @@ def main(gigabytes: float = 1.0, rounds: int = 60) -> None:
         for name in ("rounds", "alone", "steps"):
             a, b = (getattr(found, name) for found in (single, two))
             what = {"rounds": "a round", "alone": "the shards alone", "steps": "an iteration"}[name]
-            gain = f"{ms(a) / ms(b):.2f} ({min(a) / min(b):.2f})"
-            print(f"| {kind}: {what} | {shown(a)} | {shown(b)} | {gain} |")
+            gain = f"{median_ms(a) / median_ms(b):.2f} ({min(a) / min(b):.2f})"
+            print(f"| {kind}: {what} | {as_text(a)} | {as_text(b)} | {gain} |")
 
 
 if __name__ == "__main__":

@@ -74,14 +74,16 @@ def elementwise(name: str, slope: Callable[[Array], Array], bend: float) -> Call
 
 
 def own_diagonal(rng: Rng, size: int, mu: float) -> Function:
+    """A quadratic function with a diagonal Hessian."""
     d = mu * 10.0 ** rng.uniform(0.0, rng.uniform(0.5, 5.0), size)
     d[0], t = mu, rng.standard_normal(size)
-    L, told = float(d.max()), bool(rng.random() < 0.5)  # some people say that their function is quadratic
-    make = lambda: sp.Smooth(lambda v: d * v - t, mu=mu, L=L, quadratic=told)  # noqa: E731
-    return Function(make, mu, L, "own diagonal quadratic", quadratic=told)
+    L, declared = float(d.max()), bool(rng.random() < 0.5)  # some users declare that their function is quadratic
+    make = lambda: sp.Smooth(lambda v: d * v - t, mu=mu, L=L, quadratic=declared)  # noqa: E731
+    return Function(make, mu, L, "own diagonal quadratic", quadratic=declared)
 
 
 def own_quadratic(rng: Rng, size: int, mu: float) -> Function:
+    """Least squares with a ridge."""
     D, top = data(rng, size)
     rows, b = D.shape[0], rng.standard_normal(size)
     make = lambda: sp.Smooth(lambda v: D.T @ (D @ v) / rows + mu * v - b, mu=mu, L=top + mu)  # noqa: E731
@@ -89,6 +91,7 @@ def own_quadratic(rng: Rng, size: int, mu: float) -> Function:
 
 
 def own_logistic(rng: Rng, size: int, mu: float) -> Function:
+    """Logistic regression with a ridge."""
     D, top = data(rng, size)
     D *= np.sign(rng.standard_normal(D.shape[0]))[:, None]
     rows, L = D.shape[0], 0.25 * top + mu
@@ -114,6 +117,7 @@ def own_neighbours(rng: Rng, size: int, mu: float) -> Function:
 
 
 def ready_quadratic(rng: Rng, size: int, mu: float) -> Function:
+    """A quadratic function with a number, a diagonal or a dense matrix."""
     b = rng.standard_normal(size)
     form = rng.choice(["number", "diagonal", "dense"])
     if form == "number":
@@ -129,6 +133,7 @@ def ready_quadratic(rng: Rng, size: int, mu: float) -> Function:
 
 
 def ready_risk(rng: Rng, size: int, mu: float) -> Function:
+    """A risk with one of the ready-made losses."""
     D, top = data(rng, size)
     t, labels = (
         D @ rng.standard_normal(size) + rng.standard_normal(D.shape[0]),

@@ -23,7 +23,7 @@ from scipy import sparse as scipy_sparse
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import Array
-from saddlepoint.parts.coupling import Coupling, cpu_kernels, dense, sparse
+from saddlepoint.parts.coupling import Coupling, compiled_loops, dense, sparse
 
 DENSE = [  # rows, columns, type of A, type of the vectors, order
     (20_000, 5_000, "f8", "f8", "C"),
@@ -126,7 +126,7 @@ def fastest(tasks: dict[str, Callable[[], object]], seconds: float) -> dict[str,
     best = dict.fromkeys(tasks, float("inf"))
     for task in tasks.values():
         task()  # the first call compiles
-    clock = time.process_time if cpu_kernels.threads() == 1 else time.perf_counter
+    clock = time.process_time if compiled_loops.threads() == 1 else time.perf_counter
     end, rounds = time.perf_counter() + seconds, 0
     while rounds < 3 or time.perf_counter() < end:
         for name, task in tasks.items():
@@ -149,12 +149,13 @@ def products(one: Coupling, two: Coupling, x: Array, y: Array) -> dict[str, Call
 
 def reading(A: Array) -> Callable[[], object]:
     """A task that reads A once, on all threads."""
-    parts = np.array_split(A.reshape(-1, order="A"), cpu_kernels.threads())
+    parts = np.array_split(A.reshape(-1, order="A"), compiled_loops.threads())
     pool = ThreadPoolExecutor(len(parts))
     return lambda: list(pool.map(np.max, parts)) if len(parts) > 1 else np.max(A)
 
 
 def dense_rows(quick: bool) -> Iterator[str]:
+    """The table of dense matrices."""
     yield "| A | product | two products (ms) | one pass (ms) | ratio | of read bandwidth | taken |"
     yield "|---|---|---|---|---|---|---|"
     rng = np.random.default_rng(0)
@@ -178,6 +179,7 @@ def dense_rows(quick: bool) -> Iterator[str]:
 
 
 def sparse_rows(quick: bool) -> Iterator[str]:
+    """The table of sparse matrices."""
     yield "| A | entries | product | two products (ms) | one pass (ms) | ratio | taken |"
     yield "|---|---|---|---|---|---|---|"
     rng = np.random.default_rng(0)
@@ -197,6 +199,7 @@ def sparse_rows(quick: bool) -> Iterator[str]:
 
 
 def solve_rows(quick: bool) -> Iterator[str]:
+    """The table of whole solves."""
     yield "| whole solve | method | steps | passes, two products | one | s, two products | one | ratio | apart |"
     yield "|---|---|---|---|---|---|---|---|---|"
     m, n = (2_500, 2_000) if quick else (8_000, 4_000)
@@ -229,7 +232,7 @@ WALL_HEAD = (
 def wall_rows(repetitions: int = 25) -> Iterator[str]:
     """Two products and one pass in turn, as NumPy and the library compute them, by the wall clock."""
     rng, timeout = np.random.default_rng(0), os.environ.get("OPENBLAS_THREAD_TIMEOUT")
-    threads = f"{cpu_kernels.threads()}" + ("" if timeout is None else f", timeout {timeout}")
+    threads = f"{compiled_loops.threads()}" + ("" if timeout is None else f", timeout {timeout}")
     for m, n, kind in WALL:
         A = rng.standard_normal((m, n), dtype=np.float32).astype(kind)
         C, x, y = sp.as_coupling(A), rng.standard_normal(m).astype(kind), rng.standard_normal(n).astype(kind)
@@ -274,7 +277,7 @@ def main(quick: bool = False) -> str:
     """The tables, as Markdown."""
     A = np.ones(10**8 // (8 if quick else 1))
     best = fastest({"read": reading(A)}, 2.0)
-    lines = [f"threads: {cpu_kernels.threads()}; read bandwidth: {A.nbytes / best['read'] / 1e9:.0f} GB/s", ""]
+    lines = [f"threads: {compiled_loops.threads()}; read bandwidth: {A.nbytes / best['read'] / 1e9:.0f} GB/s", ""]
     del A
     for table in (dense_rows, sparse_rows, solve_rows):
         for line in table(quick):

@@ -6,10 +6,9 @@ Each line compares `both` or `through` with torch.mv(A, y) and torch.mv(A.T, x),
 - loop: wall-clock time of a call in a loop that never waits, so the launches by the host count;
 - graph: the same calls captured in a CUDA graph and replayed.
 
-`FUSE_BYTES` in saddlepoint/parts/coupling/triton_kernels.py is set so that no chosen line loses more than 5 %
-in the loop.
-For A in bfloat16 the library is given vectors in bfloat16, and one pass vectors in float32: the library has no such
-product, so size is no reason there to choose two.
+`FUSE_BYTES` in saddlepoint/parts/coupling/triton_plans.py is set so that no chosen line loses more than 5 % in the
+loop. For A in bfloat16 the library is given vectors in bfloat16, and one pass vectors in float32: the library has no
+such product, so size is no reason there to choose two.
 """
 
 from __future__ import annotations

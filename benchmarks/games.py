@@ -8,18 +8,20 @@ Matrix games of five kinds are drawn with the seed, which is taken from the cloc
 exploitability of 1e-6 times the largest payoff. Trees are Leduc poker and liar's dice of OpenSpiel; regret matching and
 OpenSpiel's solvers, which are compiled, have the same time, and the exploitability is that of exact best responses.
 The second command prints the rows of one larger game, and the third one those of HiGHS on its linear program; both
-stop after so many seconds of CPU time.
+are ended after so many seconds of CPU time, in which building the game does not count.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +37,7 @@ from saddlepoint.ground.arrays import Array
 PAGE = Path(__file__).parent / "results" / "games.md"
 GOAL = 1e-6  # exploitability, relative to the largest payoff
 LIMIT = 600.0  # seconds for HiGHS
+PATIENCE = 3.0  # times its CPU time after which a solver of OpenSpiel is interrupted, if it is written in Python
 READ = 5.0  # seconds in which the answer of a process that has ended is read
 LEDUC = (
     "universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=1 1,raiseSize=2 4,firstPlayer=1 1,maxRaises=2 2,"
@@ -89,11 +92,27 @@ def by_highs(A: Array) -> Any:
     )
 
 
-def tree_by_highs(title: str, method: str = "highs", seconds: float | None = None) -> None:
+def end_after(seconds: int) -> None:
+    """Carry on in a child process, and say so if it has no answer after so many seconds of CPU time."""
+    began, child = time.perf_counter(), os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        return
+    status = os.waitpid(child, 0)[1]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if os.WIFSIGNALED(status):
+        spent = f"{time.perf_counter() - began:.1f} | {used.ru_utime + used.ru_stime:.1f}"
+        print(f"{spent} | no answer, ended by signal {os.WTERMSIG(status)}; {used.ru_maxrss / 2**20:.1f} GiB of memory")
+    raise SystemExit(status != 0)
+
+
+def tree_by_highs(title: str, method: str = "highs", seconds: int | None = None) -> None:
     """The linear program of the second player, printed with its time; run in a process of its own."""
     game = ExtensiveGame.from_openspiel(LARGER.get(title, title))
     (B, b), (C, c) = game.constraints_x, game.constraints_y
     m = game.shape[0]
+    if seconds is not None:
+        end_after(seconds)
     began, cpu = time.perf_counter(), time.process_time()
     found = linprog(
         np.r_[np.zeros(m), c],
@@ -103,7 +122,6 @@ def tree_by_highs(title: str, method: str = "highs", seconds: float | None = Non
         b_eq=b,
         bounds=[(0, None)] * m + [(None, None)] * C.shape[0],
         method=method,
-        options={} if seconds is None else {"time_limit": seconds},
     )
     spent = f"{time.perf_counter() - began:.1f} | {time.process_time() - cpu:.1f}"
     print(f"{spent} | value {found.fun:.7f}" if found.status == 0 else f"{spent} | not solved: {found.message}")
@@ -144,17 +162,44 @@ def tree_rows(title: str, seconds: float, payoff: float, factorise: bool) -> Ite
     wall, allowed, found = timed(partial(game.solve, tol=GOAL * payoff, method="cfr", callback=stop))
     yield f"| {name} | cfr | {wall:.1f} | {allowed:.1f} | {found.steps} | {found.exploitability:.1e} |"
     played = pyspiel.load_game(LARGER.get(title, title))
-    for label, solver in (
-        ("OpenSpiel's CFR+ (C++)", pyspiel.CFRPlusSolver(played)),
-        ("OpenSpiel's discounted CFR (Python)", discounted(played)),
+    for label, make in (
+        ("OpenSpiel's CFR+ (C++)", pyspiel.CFRPlusSolver),
+        ("OpenSpiel's discounted CFR (Python)", discounted),
     ):
         steps, began, cpu = 0, time.perf_counter(), time.process_time()
-        while time.process_time() - cpu < allowed:
-            solver.evaluate_and_update_policy()
-            steps += 1
-        spent = time.perf_counter() - began, time.process_time() - cpu
+        with interrupted(PATIENCE * allowed + 1.0):
+            solver = make(played)
+            began, cpu = time.perf_counter(), time.process_time()  # making it does not count
+            while time.process_time() - cpu < allowed:
+                solver.evaluate_and_update_policy()
+                steps += 1
+        spent = f"{time.perf_counter() - began:.1f} | {time.process_time() - cpu:.1f}"
+        if steps == 0:
+            yield f"| {name} | {label} | {spent} | 0 | ended before the first step was done |"
+            continue
         gap = pyspiel.nash_conv(played, as_tabular(solver.average_policy()))
-        yield f"| {name} | {label} | {spent[0]:.1f} | {spent[1]:.1f} | {steps} | {gap:.1e} |"
+        yield f"| {name} | {label} | {spent} | {steps} | {gap:.1e} |"
+
+
+class TimeOver(Exception):  # noqa: N818
+    """A solver has taken too much CPU time."""
+
+
+@contextmanager
+def interrupted(seconds: float) -> Iterator[None]:
+    """End what is done within, if it is written in Python, after so many seconds of CPU time."""
+
+    def stop(*_: Any) -> None:
+        raise TimeOver
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        with suppress(TimeOver):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def until(seconds: float) -> Callable[[Any], None]:
@@ -226,7 +271,7 @@ def main() -> None:
     parser.add_argument("--tree", choices=LARGER, help="print the rows of this game alone")
     parser.add_argument("--highs", help="solve the linear program of this game by HiGHS")
     parser.add_argument("--highs-method", default="highs", help="a method of scipy.optimize.linprog")
-    parser.add_argument("--seconds", type=float, help="the limit of --tree (CPU time) and of --highs")
+    parser.add_argument("--seconds", type=int, help="CPU seconds after which --tree and --highs are ended")
     given = parser.parse_args()
     if given.highs:
         tree_by_highs(given.highs, given.highs_method, given.seconds)

@@ -66,8 +66,8 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
 def row(kind: str, shape: str, who: str, seconds: float, ours: float, steps: int, reached: float, note: str) -> str:
     """A row of the table."""
     ratio = f"{seconds / ours:.1f}" if math.isfinite(seconds) else ""
-    told = f"{seconds:.3f}" if math.isfinite(seconds) else "never"
-    return f"| {shape} {kind} | {who} | {steps} | {reached:.2f} | {told} | {ratio} | {note} |"
+    spent = f"{seconds:.3f}" if math.isfinite(seconds) else "never"
+    return f"| {shape} {kind} | {who} | {steps} | {reached:.2f} | {spent} | {ratio} | {note} |"
 
 
 def peers(kind: str, f: sp.Saddle, g: sp.Saddle) -> Iterator[tuple[str, sp.Saddle, Run]]:
@@ -152,8 +152,8 @@ def rows(kind: str, m: int, n: int) -> Iterator[str]:
         try:
             yield peer(kind, shape, who, h, run, tol, first)
         except Exception as error:  # a peer may not be able to solve this kind of problem
-            told = " ".join(str(error).split())[:90]
-            yield f"| {shape} {kind} | {who} | | | fails | | {type(error).__name__}: {told} |"
+            message = " ".join(str(error).split())[:90]
+            yield f"| {shape} {kind} | {who} | | | fails | | {type(error).__name__}: {message} |"
 
 
 def peer(kind: str, shape: str, who: str, f: sp.Saddle, run: Run, tol: float, ours: float) -> str:

@@ -13,7 +13,8 @@ solutions are known in decimal arithmetic of 60 digits. Every bound that is retu
 
 The seed is the date unless one is given, so that every day has its own problems. Counts are added up in F.json. Several
 processes, also on several machines, each take a seed of their own; ``--merge`` makes one table of their files.
-``--without`` leaves out kinds, and formats of files (zarr, h5, parquet) whose package is not installed.
+``--without`` leaves out kinds, and formats of files (npy, zarr, h5, ...). Kinds and formats whose package is not
+installed are left out as well.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,7 @@ from honest.exact import NoSolutionError
 from honest.false_claims import FALSE_CLAIMS
 from honest.judge import ACCUSING, judge
 from honest.nonsmooth import NONSMOOTH
+from honest.on_jax import DEVICES
 from honest.planted import FALSE_TERMS, PLANTED
 from honest.problems import TRUE, ordinary, own
 from honest.table import Tally, is_false_claim, report
@@ -77,6 +80,7 @@ SLOW = {  # kinds that take long: one case of them for ten of others
     "application: constrained game",
     "application: robust",
 }
+ON_JAX = {"JAX", "JAX mesh"}  # JAX compiles for ten seconds or more: one case of them for a hundred of others
 GAPS = 0.2  # share of the answers whose duality gap is computed
 
 
@@ -174,7 +178,7 @@ def tasks(kinds: list[str], seed: int, tally: Tally) -> Iterator[tuple[str, int,
     turn = 0
     while True:
         for kind in kinds:
-            rarely = 100 if kind == "JAX" else 10 if kind in SLOW else 1
+            rarely = 100 if kind in ON_JAX else 10 if kind in SLOW else 1
             if turn % rarely and len(kinds) > 1:
                 continue
             number = tally.next.get(kind, 0)
@@ -203,6 +207,12 @@ def finished(cases: Iterator[tuple[str, int, int]], workers: int, until: float) 
             yield rows
 
 
+def installed() -> list[str]:
+    """The kinds whose packages are installed."""
+    has_jax = all(map(find_spec, ("jax", "array_api_compat")))
+    return [kind for kind in KINDS if has_jax or kind not in ON_JAX]
+
+
 def main() -> None:
     """Read the arguments, and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -221,8 +231,11 @@ def main() -> None:
     )
     parser.add_argument("--merge", type=Path, nargs="+", help="add up the counts in these files, and run nothing")
     given = parser.parse_args()
-    formats[:] = [form for form in FORMATS if form not in given.without]
-    kinds = [kind for kind in given.kind or KINDS if kind not in given.without]
+    formats[:] = [form for form in formats if form not in given.without]
+    kinds = [kind for kind in given.kind or installed() if kind not in given.without]
+    flags = os.environ.get("XLA_FLAGS", "")  # read when JAX starts, in a worker process
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={DEVICES}"
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if given.merge:
         conclude(merged(given.merge), given.out, given.report)
         return

@@ -59,14 +59,14 @@ def own_problem(ready: sp.Saddle, ratio: float) -> sp.Saddle:
     return sp.Saddle(sp.Smooth(grad_g, mu=mu, L=ready.L_x), sp.Smooth(grad_h, mu=mu, L=mu + d), ready.A)
 
 
-def by_newton_krylov(f: sp.Saddle, done: Callable[[Any], float], tol: float) -> tuple[Time, float]:
+def by_newton_krylov(f: sp.Saddle, distance: Callable[[Any], float], tol: float) -> tuple[Time, float]:
     """The time until the certified distance is at most tol, and that distance; certificates are off the clock."""
     m, n = f.shape
     began, aside, reached = now(), [Time(0.0, 0.0)], [np.inf]
 
-    def look(z: Any, _: Any) -> None:
+    def certify(z: Any, _: Any) -> None:
         start = now()
-        reached[0] = min(reached[0], done(z))
+        reached[0] = min(reached[0], distance(z))
         end = now()
         aside[0] = Time(aside[0].wall + end.wall - start.wall, aside[0].cpu + end.cpu - start.cpu)
         if reached[0] <= tol or end.wall - began.wall > LIMIT:
@@ -76,7 +76,7 @@ def by_newton_krylov(f: sp.Saddle, done: Callable[[Any], float], tol: float) -> 
         return np.concatenate(f.field(z[:m], z[m:]))
 
     try:
-        newton_krylov(field, np.zeros(m + n), f_tol=1e-300, maxiter=10**6, callback=look)
+        newton_krylov(field, np.zeros(m + n), f_tol=1e-300, maxiter=10**6, callback=certify)
     except StopIteration:
         pass
     except Exception as error:

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from saddlepoint.uses.pages.formulas import latex, segments
+
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 saddle_programs, quadratic_programs, worst_cases = (
@@ -48,6 +50,11 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+def mathematics(text: str) -> str:
+    """The text with its formulas in LaTeX."""
+    return "".join(f"${latex(part)}$" if formula else part for formula, part in segments(text))
+
+
 def case_rows(cases: list[Any]) -> list[str]:
     """The rows of the table."""
     lines = [
@@ -57,8 +64,8 @@ def case_rows(cases: list[Any]) -> list[str]:
     for case in cases:
         found, value = case.ours(), case.theirs()
         ours = f"{found.value + 0.0:.9g}" + ("" if found.solved else " (not solved)")
-        words = (case.source, case.problem, case.through, case.change, ours, f"{value:.9g}",
-                 f"{abs(found.value - value):.1e}", case.origin)  # fmt: skip
+        words = (case.source, mathematics(case.problem), case.through, mathematics(case.change), ours, f"{value:.9g}",
+                 f"{abs(found.value - value):.1e}", mathematics(case.origin))  # fmt: skip
         lines.append("| " + " | ".join(map(cell, words)) + " |")
         print(lines[-1], file=sys.stderr, flush=True)
     return lines
@@ -69,7 +76,13 @@ def rate_rows() -> list[str]:
     lines = ["| source | method | instance | our run | PEPit quotes |", "|---|---|---|---|---|"]
     for rate in worst_cases.RATES:
         relation = "" if rate.attained else "at most "
-        words = (rate.source, rate.method, rate.instance, f"{rate.ours():.6g}", f"{relation}{rate.quoted:.6g}")
+        words = (
+            rate.source,
+            rate.method,
+            mathematics(rate.instance),
+            f"{rate.ours():.6g}",
+            f"{relation}{rate.quoted:.6g}",
+        )
         lines.append("| " + " | ".join(map(cell, words)) + " |")
     return lines
 
@@ -77,7 +90,9 @@ def rate_rows() -> list[str]:
 def outside_rows(entries: tuple[Any, ...]) -> list[str]:
     """The rows of the table."""
     lines = ["| source | problem | why not |", "|---|---|---|"]
-    return lines + ["| " + " | ".join(map(cell, entry)) + " |" for entry in entries]
+    return lines + [
+        f"| {cell(source)} | {' | '.join(map(cell, map(mathematics, rest)))} |" for source, *rest in entries
+    ]
 
 
 def main() -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import signal
 import sys
 import time
 import warnings
@@ -26,6 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from program_peers import SECONDS, Answer, peers
 from program_problems import Program, programs, without_solution
+from time_limit import TooLongError, time_limit
 
 import saddlepoint as sp
 
@@ -53,28 +53,11 @@ proven, and the result said so. **False claims: {false}.**
 Row = list[str]
 
 
-class Late(Exception):  # noqa: N818
-    """A peer took too long."""
-
-
-def limited(function: Callable[[], Any], seconds: float) -> Any:
-    """The answer of a function, or ``Late`` after some seconds."""
-
-    def stop(*_: Any) -> None:
-        raise Late
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        return function()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    """The wall-clock seconds of a call, and its answer; TooLongError where it takes too long."""
     began = time.perf_counter()
-    found = limited(function, 1.5 * SECONDS)
+    with time_limit(1.5 * SECONDS):
+        found = function()
     return time.perf_counter() - began, found
 
 
@@ -93,14 +76,14 @@ def table(given: Iterator[Program]) -> Iterator[Row]:
                 seconds, other = timed(first)
                 answer = Answer(other.x, other.y, other.status)
                 yield row(program, solver, "saddlepoint, first-order", seconds, answer, scale)
-            except Late:
+            except TooLongError:
                 yield [program.name, "saddlepoint, first-order", f"> {1.5 * SECONDS:g}", "", "", ""]
         for name, peer, quadratic in peers():
             if program.P is not None and not quadratic:
                 continue
             try:
                 yield row(program, solver, name, *timed(partial(peer, program)), scale)
-            except Late:
+            except TooLongError:
                 yield [program.name, name, f"> {1.5 * SECONDS:g}", "", "", ""]
             except ValueError:
                 continue
@@ -109,6 +92,7 @@ def table(given: Iterator[Program]) -> Iterator[Row]:
 
 
 def row(program: Program, solver: Any, name: str, seconds: float, answer: Answer, scale: float) -> Row:
+    """The row of one solver on one program."""
     start = [program.name, name, f"{seconds:.2g}", str(answer.says)]
     if answer.x is None or not np.isfinite(answer.x).all() or not np.isfinite(answer.y).all():
         return [*start, "—", "—"]

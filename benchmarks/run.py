@@ -19,16 +19,16 @@ import scipy
 HERE = Path(__file__).parent
 # One BLAS thread where time is measured; all threads where calls are counted.
 SECTIONS = {
-    "overhead": ("Meter and driver", "1"),
+    "overhead": ("A call of solve beside its steps", "1"),
     "certificate_cost": ("What a certificate costs", "1"),
     "table1": ("Table 1, measured", "1"),
     "applications": ("Applications", "1"),
     "fused_cpu": ("One pass over A on a CPU", str(os.cpu_count())),
-    "streamed": ("A larger than memory", "1"),
+    "streamed": ("A matrix larger than memory", "1"),
     "batch": ("Many problems in one call", str(os.cpu_count())),
     "inner_rules": ("DIPPA's inner rules", str(os.cpu_count())),
     "dask_rounds": ("A round on Dask", "1"),
-    "scaling": ("A on many machines: predicted times", "1"),
+    "scaling": ("The matrix on many machines: predicted times", "1"),
 }
 
 

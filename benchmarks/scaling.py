@@ -72,7 +72,7 @@ def here(quick: bool) -> Iterator[str]:
     """The tables of the first part, rounds on this machine."""
     reference = (4000, 4000) if quick else (16_000, 2000)
     sizes = [(20_000, 500), (2000, 10_000)] if quick else [(64_000, 500), (8000, 8000), (1000, 50_000)]
-    head = "| workers | link | A | y | read | talk | predicted | measured | off by |"
+    head = "| workers | link | A | y | read | send | predicted | measured | off by |"
     yield from ("Milliseconds of a round:", "", head, "|" + "---|" * 9)
     errors = []
     for name, places in _places(quick):
@@ -380,7 +380,7 @@ def draw(counts: dict[str, dict[float, Counts]]) -> None:
                 left.loglog(many, total, dash, color=colour)
                 if dash == "-":
                     left.text(9.3, total[0], name, color=colour, ha="right", va="center")
-        left.set(xlabel="workers", ylabel="seconds of a round", title="A round: read, then talk")
+        left.set(xlabel="workers", ylabel="seconds of a round", title="A round: reading A, then messages")
         left.text(0.97, 0.97, "solid: InfiniBand, MPI\ndashed: Ethernet, Dask\nsteps: A comes into memory", ha="right",
                   va="top", transform=left.transAxes, fontsize=9)  # fmt: skip
         left.set_xlim(4, 12_000)

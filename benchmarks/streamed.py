@@ -28,6 +28,7 @@ BLOCK = 1 << 22
 
 
 def main() -> None:
+    """Print the tables."""
     quick = "--quick" in sys.argv
     with tempfile.TemporaryDirectory() as folder:
         for rows in (raw(Path(folder), quick), formats(Path(folder), quick), solves(Path(folder), quick)):
@@ -37,6 +38,7 @@ def main() -> None:
 
 
 def write(path: Path, m: int, n: int, kind: str) -> None:
+    """Write a random m x n matrix to a .npy file."""
     A = np.lib.format.open_memmap(path, "w+", np.dtype(kind), (m, n))
     rng = np.random.default_rng(0)
     for i in range(0, m, 1000):
@@ -54,6 +56,7 @@ def drop(path: Path) -> None:
 
 
 def plain_read(path: Path) -> None:
+    """Read a file in blocks, and do nothing with them."""
     buffer = bytearray(BLOCK)
     with open(path, "rb", buffering=0) as file:
         while file.readinto(buffer):
@@ -61,6 +64,7 @@ def plain_read(path: Path) -> None:
 
 
 def best(task: Callable[[], object], times: int, before: Callable[[], object] | None = None) -> float:
+    """The least seconds of a task, which is repeated; ``before`` is called before each time, off the clock."""
     seconds = float("inf")
     for _ in range(times):
         if before is not None:
@@ -80,6 +84,7 @@ def on_disk(source: Any) -> StreamedCoupling:
 
 
 def raw(folder: Path, quick: bool) -> Iterator[str]:
+    """The table of .npy files: cold, warm and in memory."""
     yield "| .npy | | plain read (GB/s) | mul | tmul | both | through | both / read | two products / both |"
     yield "|---|---|---|---|---|---|---|---|---|"
     path = folder / "A.npy"
@@ -113,6 +118,7 @@ def timed(C: sp.Coupling, path: Path, state: str) -> dict[str, float]:
 
 
 def formats(folder: Path, quick: bool) -> Iterator[str]:
+    """The table of formats."""
     yield "| store, 250k x 100 float64 | on disk (MB) | block (MB) | both, cold (MB/s) | warm |"
     yield "|---|---|---|---|---|"
     m, n = (50_000, 100) if quick else (250_000, 100)
@@ -135,6 +141,7 @@ def product_times(C: sp.Coupling, path: Path) -> tuple[float, float]:
 
 
 def stores(folder: Path, A: Array) -> Iterator[tuple[str, Any]]:
+    """A in every format, one after the other: its name, and what `sp.stream` takes."""
     h5py, zarr, pa, pq = map(import_module, ("h5py", "zarr", "pyarrow", "pyarrow.parquet"))
     np.save(folder / "B.npy", A)
     yield ".npy", folder / "B.npy"
@@ -160,6 +167,7 @@ def stores(folder: Path, A: Array) -> Iterator[tuple[str, Any]]:
 
 
 def solves(folder: Path, quick: bool) -> Iterator[str]:
+    """The table of whole solves."""
     yield "| whole solve, lpd-gs | A | steps | passes | certificates | s | s a pass | read (GB) |"
     yield "|---|---|---|---|---|---|---|---|"
     m, n = (8_000, 2_500) if quick else (40_000, 5_000)

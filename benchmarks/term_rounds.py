@@ -1,4 +1,6 @@
-"""Rounds that problems with simple terms take to a certified relative distance of 1e-8, method by method.
+"""Rounds with simple terms, method by method
+
+Rounds that problems with simple terms take to a certified relative distance of 1e-8.
 
     python benchmarks/term_rounds.py [--draws 3] [--seed N] [--out FILE.md]
     python benchmarks/term_rounds.py --support FILE.svg     # a picture of the proven support, for one elastic net
@@ -92,7 +94,7 @@ def main() -> None:
         return
     first = int(time.time()) if arguments.seed is None else arguments.seed
     about = (__doc__ or "").split("\n\n")
-    lines = [f"# {about[0]}", "", " ".join(about[2].split()), ""]
+    lines = [f"# {about[0]}", "", about[1], "", " ".join(about[3].split()), ""]
     lines += [f"The numbers are medians of {arguments.draws} draws.", ""]
     lines += [f"| problem | {' | '.join(METHODS)} |", "|" + "---|" * (1 + len(METHODS))]
     for family in FAMILIES:

@@ -13,16 +13,16 @@ class TooLongError(BaseException):
 
 
 @contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise TooLongError in code that takes longer, such as one that waits for a pipe."""
 
     def late(number: int, frame: Any) -> None:
-        raise TooLongError(f"it took more than {seconds} seconds")
+        raise TooLongError(f"it took more than {seconds:g} seconds")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)

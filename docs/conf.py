@@ -34,6 +34,7 @@ extensions = [
     "source_links",
     "table_heads",
     "theory_functions",
+    "unbroken",
 ]
 exclude_patterns = ["_ext", "_templates"]
 templates_path = ["_templates"]
@@ -62,6 +63,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_memory": False,
     "show_signature": False,
+    "capture_repr": (),  # outputs are what the examples print
     "remove_config_comments": True,
     "download_all_examples": True,
     "thumbnail_size": (800, 560),  # sharp where a thumbnail fills a phone

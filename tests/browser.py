@@ -23,7 +23,7 @@ def chromium():
 def page(chromium):
     """A page. The test fails if it logs an error or a warning, or loads anything but files."""
     context = chromium.new_context(offline=True, viewport={"width": 1100, "height": 900})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     complaints = []
     page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)

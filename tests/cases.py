@@ -102,3 +102,9 @@ def prox_methods() -> dict[str, sp.Method]:
     made = {info.name: sp.make_method(info.name) for info in sp.methods()}
     registered = {name: method for name, method in made.items() if method.needs.prox_g or method.needs.prox_h}
     return registered | {f"condat-vu-{side}": sp.CondatVu(side) for side in ("x", "y", "both")}
+
+
+def stuck(self, problem, s):
+    """A step of a method that calls the oracles and stays where it is."""
+    problem.field(s.x, s.y)
+    return s

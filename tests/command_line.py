@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from saddlepoint.commands import app as cli
+from saddlepoint.commands import run as cli
 
 PROBLEM = """
 A = [[1.0, 2.0], [0.0, 1.0]]

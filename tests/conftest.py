@@ -2,8 +2,11 @@ import os
 import signal
 
 import pytest
-from browser import chromium, page  # noqa: F401 - fixtures for all tests, as are the next two
+from browser import chromium, page  # noqa: F401 - fixtures for all tests, as are the next ones
+from clocks import clock  # noqa: F401
 from command_line import run  # noqa: F401
+from differentiation import jax, torch  # noqa: F401
+from draws import SEED
 from hypothesis import HealthCheck, settings
 from libraries import xp  # noqa: F401
 from scheduling import in_parts
@@ -19,6 +22,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("saddlepoint")
+
+
+def pytest_report_header():
+    """Say with which seed the problems are drawn."""
+    return f"SEED={SEED}"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from exact import solved
 
 INF = np.inf
 
@@ -187,9 +188,8 @@ def quadratic_value(program: Program) -> Fraction | str | None:
 def _stationary(P: list, q: list, active: list, normals: list, ends: list) -> list[Fraction] | None:
     """The point of Karush, Kuhn and Tucker for a set of active constraints; None if there is none."""
     n, k = len(q), len(active)
-    matrix = [[*P[i], *(a[i] for a, *_ in active), -q[i]] for i in range(n)]
-    matrix += [[*a, *([Fraction(0)] * k), e] for a, e, _ in active]
-    z = _solved(matrix)
+    matrix = [[*P[i], *(a[i] for a, *_ in active)] for i in range(n)] + [[*a, *[Fraction(0)] * k] for a, *_ in active]
+    z = solved(matrix, [*(-v for v in q), *(e for _, e, _ in active)])
     if z is None:
         return None
     for (_, e, (low, high)), multiplier in zip(active, z[n:], strict=True):
@@ -199,19 +199,3 @@ def _stationary(P: list, q: list, active: list, normals: list, ends: list) -> li
         if not low <= sum((v * w for v, w in zip(a, z[:n], strict=True)), Fraction(0)) <= high:
             return None
     return z[:n]
-
-
-def _solved(rows: list) -> list[Fraction] | None:
-    size = len(rows)
-    for k in range(size):
-        pivot = next((i for i in range(k, size) if rows[i][k] != 0), None)
-        if pivot is None:
-            return None
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        scale = rows[k][k]
-        rows[k] = [v / scale for v in rows[k]]
-        for i in range(size):
-            factor = rows[i][k]
-            if i != k and factor != 0:
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[-1] for row in rows]

@@ -177,7 +177,7 @@ class Case:
     def outcome(self):
         """How a run ends: reported as wrong, false, solved, doubted, or its status, with what was said."""
         try:
-            r = sp.solve(self.f, *self.start, method=self.method, tol=self.tol, max_calls=10000, max_seconds=20)
+            r = sp.solve(self.f, *self.start, method=self.method, tol=self.tol, max_calls=10000)
         except sp.AssumptionError as error:
             return "reported", str(error)
         except (sp.ProblemError, ValueError) as error:

@@ -51,8 +51,8 @@ def lifetime(file, method, seconds):
     process = os.fork()
     if process == 0:
         result = sp.solve(problem(), method=method, tol=TOL, checkpoint=file, checkpoint_every=0.002)
-        told = json.dumps(answer(result) | {"resumed": result.provenance["resumed"]})
-        Path(f"{file}.answer").write_text(told)
+        text = json.dumps(answer(result) | {"resumed": result.provenance["resumed"]})
+        Path(f"{file}.answer").write_text(text)
         os._exit(0)
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -155,6 +155,16 @@ def careful_products(split):
     return found
 
 
+def careful_data():
+    """The rounding of certificates without and with careful products, where g has data on one device."""
+    f, rng = problem("rows"), np.random.default_rng(6)
+    D, t = rng.standard_normal((12, M)), rng.standard_normal(12)
+    here = sp.Saddle(sp.LeastSquares(D, t, 1.0), functions(DATA["b"], DATA["c"])[1], DATA["A"])
+    point = sp.solve(here, method="newton", tol=1e-13)
+    split = sp.Saddle(sp.LeastSquares(jnp.asarray(D), jnp.asarray(t), 1.0), f.h, f.A)
+    return [split.certificate(point.x, point.y, tol=tol).rounding for tol in (np.inf, None)]
+
+
 def refusal(call):
     """The message of the ProblemError that a call raises; None if it raises none."""
     try:
@@ -232,7 +242,8 @@ def main():
             split: {name: collectives(problem(split), name) for name in names} for split, names in SINGLE_LOOPS.items()
         },
         "products": {split: products(split) for split in SPLITS if "explicit" not in split},
-        "careful products": careful_products("a grid"),
+        "careful products": {split: careful_products(split) for split in SPLITS},
+        "careful data": careful_data(),
         "refused": {call.__name__: refusal(call) for call in (on_fewer, in_a_mesh, without_a_name)},
     }
     json.dump(report, sys.stdout)

@@ -15,7 +15,8 @@ from test_functions import FUNCTIONS, SUMS
 
 import saddlepoint as sp
 from saddlepoint.parts.functions.affine import affine
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
+from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.corrections import corrected
 from saddlepoint.problems.oracle import Meter, metered
@@ -192,11 +193,7 @@ def test_a_weight_outside_the_range_of_the_numbers():
 # -- replace ---------------------------------------------------------------------------------------------------------
 
 
-def known(constant):
-    return None if math.isnan(constant) else constant
-
-
-def told(f):
+def arguments_of(f):
     """The arguments of the constructor that make f."""
     found = {name: getattr(f, name) for name in ARGUMENTS}
     found["rounding"] = getattr(f.rounding, "function", f.rounding)  # without the programs of JAX around it
@@ -241,22 +238,23 @@ CHANGED = {
 
 def test_every_argument_of_smooth_is_in_the_tests():
     assert sorted(CHANGED) == sorted(ARGUMENTS)
-    assert None not in told(everything()).values()
+    assert None not in arguments_of(everything()).values()
 
 
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("f", [everything(), *ALL.values(), sp.Smooth(np.sin, mu=None, L=None)])
 def test_replace_changes_one_thing_and_keeps_the_rest(f, argument):
     change = {argument: 0.5 * f.mu if argument == "mu" and f.mu >= 0.0 else CHANGED[argument]}
-    before, g = told(f), f.replace(**change)
+    before, g = arguments_of(f), f.replace(**change)
     lost = {} if argument not in ("grad", "mu", "L") else {"trusted": False}
     if argument == "grad":
         lost |= {"accuracy": None, "rounding": None, "careful": None}
     if argument == "simple":  # what is known of the function alone is not known of the sum
         lost |= {"restrict": None, "prox_of_sum": None}
-    assert told(g) == before | lost | change
-    assert told(f) == before
+    assert arguments_of(g) == before | lost | change
+    assert arguments_of(f) == before
     functions = ("grad", "value", "prox", "hessian", "hvp", "second_order", "restrict", "simple", "prox_of_sum")
+    functions += ("rounding", "careful")
     assert type(g) is (sp.Smooth if argument in functions else type(f))
     assert f.replace(**(change | {"trusted": True})).trusted
 
@@ -310,7 +308,7 @@ TRANSFORMS = {
 def test_transforms_keep_what_they_can(name, trusted):
     f = problem(trusted)
     g = TRANSFORMS[name](f)
-    missing = {argument for argument, value in told(g).items() if value is None} - {"careful", "hvp"}
+    missing = {argument for argument, value in arguments_of(g).items() if value is None} - {"careful", "hvp"}
     assert g.hvp is not None or g.second_order is not None
     lost = {"prox", "prox_of_sum", "restrict"} if name == "a sum" else set()  # no sum of two such has a cheap prox
     assert missing == lost

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 
 import saddlepoint as sp
-from saddlepoint.apps import AUCClassifier, auc
+from saddlepoint.apps import AUCClassifier, auc_pairs
 
 pytestmark = pytest.mark.slow  # `make check` runs the examples in the docstrings of the applications
 
@@ -53,7 +53,7 @@ def matrix_of(g):
 @pytest.fixture
 def streamed(monkeypatch):
     """Every problem counts as large, so that gradients are passes over the rows."""
-    monkeypatch.setattr(auc, "SMALL", 0)
+    monkeypatch.setattr(auc_pairs, "SMALL", 0)
 
 
 # -- the saddle form -------------------------------------------------------------------------------------------------
@@ -62,10 +62,10 @@ def streamed(monkeypatch):
 @pytest.mark.parametrize("small", [0, 1000], ids=["streamed", "matrix"])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_the_problem_is_the_mean_of_F(make, small, monkeypatch):
-    monkeypatch.setattr(auc, "SMALL", small)
+    monkeypatch.setattr(auc_pairs, "SMALL", small)
     X, positive = data(offset=2.0)
     f = AUCClassifier(l2=0.3).problem(make(X), positive)
-    pairs = auc.Pairs(X, positive, 0.3, 7)
+    pairs = auc_pairs.Pairs(X, positive, 0.3, 7)
     rng = np.random.default_rng(1)
     for _ in range(5):
         w, a, b, alpha = rng.standard_normal(5), *rng.standard_normal(3)
@@ -103,7 +103,7 @@ def test_mu_and_L_bound_the_eigenvalues(small, case):
     l2 = 10.0**exponent
     X, positive = data(N, d, share, offset, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auc, "SMALL", small)
+        patch.setattr(auc_pairs, "SMALL", small)
         f = AUCClassifier(l2).problem(X, positive)
     values = np.linalg.eigvalsh(matrix_of(f.g))
     slack = 1e-12 * f.L_x + 1e-10 * f.mu_x
@@ -190,7 +190,7 @@ def test_a_is_the_mean_score_and_the_threshold_lies_half_way():
 
 @pytest.mark.parametrize("small", [0, 1000], ids=["streamed", "matrix"])
 def test_moving_the_features_changes_nothing(small, monkeypatch):
-    monkeypatch.setattr(auc, "SMALL", small)
+    monkeypatch.setattr(auc_pairs, "SMALL", small)
     X, positive = data(200)
     here, there = (AUCClassifier(0.1, tol=1e-7).fit(X + c, positive) for c in (0.0, 1e4))
     np.testing.assert_allclose(here.coef_, there.coef_, atol=1e-7)
@@ -204,7 +204,7 @@ def test_moving_the_features_changes_nothing(small, monkeypatch):
 @pytest.mark.parametrize("small", [0, 1000], ids=["streamed", "matrix"])
 @pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array, np.float32])
 def test_storage_and_blocks_do_not_matter(make, small, block_rows, monkeypatch):
-    monkeypatch.setattr(auc, "SMALL", small)
+    monkeypatch.setattr(auc_pairs, "SMALL", small)
     X, positive = data(60, 4, offset=1.0)
     X = np.float32(X).astype(np.float64)  # so that float32 holds the same numbers
     model = AUCClassifier(0.1, tol=1e-9, block_rows=block_rows).fit(make(X), positive)
@@ -281,12 +281,12 @@ BAD = [
     ({}, None, np.arange(60) % 3, "Only binary classification is supported. The type of the target is multiclass"),
     ({}, None, np.linspace(0, 1, 60), "Unknown label type"),
     ({"l2": 0.0}, None, None, "l2 of AUCClassifier is 0.0; expected a positive number"),
-    ({"l2": -1}, None, None, "l2 of AUCClassifier is -1; expected a positive number"),
+    ({"l2": -1}, None, None, "l2 of AUCClassifier is -1.0; expected a positive number"),
     ({"l2": np.inf}, None, None, "l2 of AUCClassifier is inf; expected a positive number"),
     ({"l2": "small"}, None, None, "l2 of AUCClassifier is 'small'; expected a positive number"),
-    ({"block_rows": 0}, None, None, "block_rows of AUCClassifier is 0; expected a whole number >= 1"),
-    ({"block_rows": 2.5}, None, None, "block_rows of AUCClassifier is 2.5; expected a whole number >= 1"),
-    ({"block_rows": True}, None, None, "block_rows of AUCClassifier is True; expected a whole number >= 1"),
+    ({"block_rows": 0}, None, None, "block_rows of AUCClassifier is 0; expected a whole number from 1"),
+    ({"block_rows": 2.5}, None, None, "block_rows of AUCClassifier is 2.5; expected a whole number from 1"),
+    ({"block_rows": True}, None, None, "block_rows of AUCClassifier is True; expected a whole number from 1"),
     ({"tol": 0.0}, None, None, "tol is 0.0; expected a positive number"),
     ({"max_seconds": -1.0}, None, None, "max_seconds is -1.0; expected a positive number"),
     ({"method": "magic"}, None, None, "magic"),

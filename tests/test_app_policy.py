@@ -193,14 +193,14 @@ def test_mspbe_is_its_definition():
 def test_sparse_features_give_the_same(ridge):
     features, after, rewards = transitions()
     features, after = (np.where(np.abs(array) > 0.7, array, 0.0) for array in (features, after))
-    dense = PolicyEvaluation(features, after, rewards, 0.9, ridge=ridge)
+    expected = PolicyEvaluation(features, after, rewards, 0.9, ridge=ridge).closed_form()
     for now, then in (
         (sparse.csr_array, sparse.coo_array),
         (sparse.csc_array, np.asarray),
         (np.asarray, sparse.csr_array),
     ):
         task = PolicyEvaluation(now(features), then(after), rewards, 0.9, ridge=ridge)
-        np.testing.assert_allclose(task.solve(tol=1e-9).theta, dense.closed_form(), atol=1e-8)
+        np.testing.assert_allclose(task.solve(tol=1e-9).theta, expected, atol=1e-8)
 
 
 def test_products_only_and_formed_matrices_give_the_same(monkeypatch):
@@ -427,7 +427,7 @@ def test_the_proximal_point_method_with_products_only():
 
 
 @pytest.mark.parametrize("sparsely", [False, True])
-def test_gtd2_hovers_around_the_closed_form(sparsely):
+def test_averages_of_gtd2_are_near_the_closed_form(sparsely):
     features, after, rewards = transitions()
     kind = sparse.csr_array if sparsely else np.asarray
     weights = np.linspace(0.5, 1.5, 60)
@@ -518,6 +518,7 @@ REFUSED = {
     ),
     "theta of another size": (lambda: PolicyEvaluation(F, G, R, 0.9).mspbe([1.0]), "theta has 1 entries; expected 2"),
     "negative tol": (lambda: PolicyEvaluation(F, G, R, 0.9).solve(tol=-1.0), "tol is -1.0; expected a positive"),
+    "no number of seconds": (lambda: PolicyEvaluation(F, G, R, 0.9).solve(max_seconds="soon"), "max_seconds is 'soon'"),
     "no such method": (lambda: PolicyEvaluation(F, G, R, 0.9).solve(method="td"), "td"),
 }  # fmt: skip
 

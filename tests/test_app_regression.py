@@ -24,12 +24,11 @@ from sklearn.linear_model import LinearRegression, Ridge  # noqa: E402
 
 from saddlepoint.apps.constrained_huber import (  # noqa: E402
     ConstrainedHuber,
-    Objective,
-    balance,
     certify,
     read_equations,
     whitened_problem,
 )
+from saddlepoint.apps.huber_objective import Objective, balance  # noqa: E402
 from saddlepoint.apps.robust_least_squares import (  # noqa: E402
     THETA,
     Data,
@@ -519,7 +518,7 @@ def test_robust_problem_by_any_method(method):
 BAD_ROBUST = {
     "radius": (
         {"radius": 0.0},
-        "radius of RobustLeastSquares is 0.0; expected a positive number; for radius 0 use Linear",
+        "radius of RobustLeastSquares is 0; expected a positive number: for 0 use LinearRegression",
     ),
     "negative radius": ({"radius": -0.1}, "radius"),
     "NaN": ({"radius": np.nan}, "radius"),

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import saddlepoint as sp
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.structure import Graph, Groups, Norms, Squares
+from saddlepoint.parts.functions.risk import gram_bounds
 
 pytestmark = pytest.mark.slow  # `make check` runs the examples in the docstrings of the applications
 RNG = np.random.default_rng(0)
@@ -462,12 +463,14 @@ ASYMMETRIC = sparse.csr_array(([1.0], ([0], [1])), shape=(3, 3))
     [
         (RiskClassifier("square"), "loss of RiskClassifier is 'square'; expected 'logistic', 'hinge' or"),
         (RiskRegressor("hinge"), "loss of RiskRegressor is 'hinge'; expected one of 'squared', 'huber', 'absolute'"),
-        (RiskClassifier(l2=-1.0), "l2 is -1; expected a positive number"),
-        (RiskClassifier(l2=0.0), "l2 is 0; expected a positive number"),
+        (RiskClassifier(l2=-1.0), "l2 is -1.0; expected a positive number"),
+        (RiskClassifier(l2=0.0), "l2 is 0.0; expected a positive number"),
         (RiskRegressor(l2="much"), "l2 is 'much'; expected a positive number"),
+        (RiskRegressor(l2="0.1"), "l2 is '0.1'; expected a positive number"),
+        (RiskClassifier(l2=True), "l2 is True; expected a positive number"),
         (RiskRegressor(l2=np.nan), "l2 is nan; expected a positive number"),
-        (RiskClassifier(tol=0.0), "tol is 0; expected a positive number"),
-        (RiskClassifier(intercept_scaling=-2.0), "intercept_scaling is -2; expected a positive number"),
+        (RiskClassifier(tol=0.0), "tol is 0.0; expected a positive number"),
+        (RiskClassifier(intercept_scaling=-2.0), "intercept_scaling is -2.0; expected a positive number"),
         (RiskClassifier("smoothed_hinge", width=0.0), "width of SmoothedHinge is 0; expected a positive number"),
         (RiskRegressor("huber", delta=-1.0), "delta of Huber is -1; expected"),
         (RiskRegressor(max_seconds=-1.0), "max_seconds is -1.0; expected a positive number"),
@@ -483,7 +486,7 @@ ASYMMETRIC = sparse.csr_array(([1.0], ([0], [1])), shape=(3, 3))
         (RiskRegressor(structure=Graph(sparse.eye_array(4))), "adjacency .* shape .4, 4.; expected .* 3 features"),
         (RiskRegressor(structure=Graph(ASYMMETRIC)), "edges of Graph is not symmetric; use edges.maximum.edges.T."),
         (RiskRegressor(structure=Graph(-1 * (ASYMMETRIC + ASYMMETRIC.T))), "holds a weight that is negative"),
-        (RiskRegressor(structure=Graph([(0, 1)], 0.0)), "strength is 0; expected a positive number"),
+        (RiskRegressor(structure=Graph([(0, 1)], 0.0)), "strength is 0.0; expected a positive number"),
         (RiskRegressor(structure=Groups([])), "groups of Groups is empty; expected one list of features at least"),
         (RiskRegressor(structure=Groups(3)), "groups of Groups is 3; expected lists of features"),
         (RiskRegressor(structure=Groups([0, 0, 1])), "group 0 of Groups is 0; expected a list of one feature or more"),
@@ -491,7 +494,7 @@ ASYMMETRIC = sparse.csr_array(([1.0], ([0], [1])), shape=(3, 3))
         (RiskRegressor(structure=Groups([[0], [1, 3]])), "group 1 of Groups holds 3; expected features from 0 to 2"),
         (RiskRegressor(structure=Groups([[1, 1]])), "group 0 of Groups names a feature twice; expected each once"),
         (RiskRegressor(structure=Groups([["a"]])), "group 0 of Groups holds <U1; expected the numbers of features"),
-        (RiskRegressor(structure=Groups([[0]], strength=-1)), "strength is -1; expected a positive number"),
+        (RiskRegressor(structure=Groups([[0]], strength=-1)), "strength is -1.0; expected a positive number"),
         (RiskRegressor(structure=Squares(np.eye(2))), "K of the structure has 2 columns; expected .* feature, 3"),
         (RiskRegressor(structure=Squares([[np.nan, 0, 0]])), "K of the structure has a nan"),
         (RiskRegressor(structure=Norms(np.zeros((2, 3)))), "K of the structure is zero; expected a nonzero matrix"),
@@ -531,3 +534,17 @@ def test_few_features_are_one_working_set_and_take_no_further_constants(monkeypa
     model = RiskRegressor(l1=0.05, l2=0.01, fit_intercept=False).fit(X, X[:, 0] + 0.1 * rng.standard_normal(40))
     assert model.result_.solved
     assert len(built) == 1
+
+
+def test_many_features_take_no_further_constants(monkeypatch):
+    computed = []
+    monkeypatch.setattr(
+        "saddlepoint.parts.functions.risk.gram_bounds", lambda D: computed.append(D.shape) or gram_bounds(D)
+    )
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 400))
+    labels = X[:, :3].sum(axis=1) > 0.0
+    model = RiskClassifier(l1=0.02, l2=0.002, fit_intercept=False).fit(X, labels)
+    assert model.result_.solved
+    assert model.result_.calls["grad_g"] < 10  # it starts from weights that Newton's method found on few features
+    assert computed == [(80, 400)]

@@ -127,7 +127,7 @@ ALONE = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ALONE)
-def test_nothing_but_numbers_travels_to_the_host(method):
+def test_only_single_numbers_are_copied_to_the_host(method):
     xp = OnOtherDevice()
     with pytest.raises(RuntimeError, match="device to a NumPy array"):
         np.asarray(xp.asarray([1.0, 2.0]))
@@ -149,6 +149,13 @@ def test_results_are_saved_as_numpy(xp, tmp_path):
     assert result.to_dict(arrays=True)["y"] == to_host(result.y).tolist()
 
 
+def test_group_huber_asks_for_arrays_of_numpy(xp):
+    A = xp.asarray([[1.0, 2.0], [0.0, 1.0], [3.0, 0.0]], dtype=xp.float64)
+    for g in (sp.GroupHuber([0, 0, 1], l2=1.0), sp.GroupHuber(l2=1.0).conjugate()):
+        with pytest.raises(sp.ProblemError, match=r"GroupHuber was given a .*; expected a NumPy array"):
+            sp.solve(sp.Saddle(g, sp.Quadratic(1.0), A))
+
+
 def test_spaces_are_compared_widened_and_named():
     numpy32, numpy64 = Space(np, np.dtype(np.float32)), Space(np, np.dtype(np.float64))
     assert common_space({"a": None, "b": numpy32, "c": np.zeros(1)}) == numpy64
@@ -158,7 +165,7 @@ def test_spaces_are_compared_widened_and_named():
     assert numpy32.on_host
 
 
-def test_the_cases_here_are_cases():
+def test_the_lists_of_cases_and_methods_are_not_empty():
     assert set(EVERYDAY) <= set(CASES)
     assert gradient_methods()
 

@@ -1,5 +1,7 @@
 """Many problems in one call: each of them is solved and has its own certificate."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from saddlepoint.ground.arrays import is_foreign, to_host
 from saddlepoint.problems.generators import random_quadratic
 from saddlepoint.solving import stepper
 from saddlepoint.uses.batch import Batch, direct, solve_many
+from saddlepoint.uses.batch import groups as grouping
 from saddlepoint.uses.batch.coupling import BatchedCoupling
 
 M, N, ROWS = 6, 4, 9
@@ -125,7 +128,8 @@ def test_the_whole_certifies_the_worst_block(seed):
     rng = np.random.default_rng(seed)
     u, v = (rng.standard_normal(size) for size in batch.problem.shape)
     x, y = batch.back(u, v)
-    own = [f.certificate(*point) for f, *point in zip(fs, batch.split(x), batch.split(y), strict=True)]
+    with mock.patch("saddlepoint.problems.residuals.ROUGH", 0.0):  # a batch has no rough bounds
+        own = [f.certificate(*point) for f, *point in zip(fs, batch.split(x), batch.split(y), strict=True)]
     for found, expected in zip(batch.certificates(x, y), own, strict=True):
         assert found.rounding == pytest.approx(expected.rounding, rel=0.1)  # the functions of a batch bound it by block
         np.testing.assert_allclose(found._replace(rounding=0.0)[:-1], expected._replace(rounding=0.0)[:-1], rtol=1e-9)
@@ -200,17 +204,49 @@ def test_functions_of_one_kind_that_differ_are_not_stacked(first, second):
 DIRECT = ["number", "no b", "number or diagonal", "matrix"]
 
 
-def turned(f):
+def swapped(f):
     """The same problem with the roles of x and y exchanged, so that y has more variables than x."""
     return sp.Saddle(f.h, f.g, -f.A.matrix().T)
 
 
+@pytest.mark.parametrize("kind", ["logistic", "separable huber"])
+def test_groups_of_similar_problems_are_solved_together(kind, monkeypatch):
+    monkeypatch.setattr(grouping, "CACHE", 0)
+    monkeypatch.setattr(grouping, "LEAST", 4)
+    fs = problems(kind, count=11)
+    found = grouping.groups(fs)
+    assert sorted(k for group in found for k in group) == list(range(11))
+    assert [len(group) for group in found] == [4, 4, 3]
+    hard = [[grouping.hardness(fs[k]) for k in group] for group in found]
+    assert max(hard[0]) <= min(hard[1])
+    assert max(hard[1]) <= min(hard[2])
+    results = solve_many(fs, tol=1e-8, method="lpd-gs")
+    check(fs, results, 1e-8)
+    assert "worst of 4 solved together" in results[found[0][0]].message
+    assert results[found[0][0]].iterations < results[found[2][0]].iterations
+
+
+def test_problems_that_fit_the_cache_are_one_group(monkeypatch):
+    fs = problems("logistic", count=40)
+    assert grouping.matrix_bytes(fs[0]) == 8 * (M * N + ROWS * M)
+    assert grouping.groups(fs) == [list(range(40))]
+    monkeypatch.setattr(grouping, "CACHE", 39 * grouping.matrix_bytes(fs[0]))
+    assert [len(group) for group in grouping.groups(fs)] == [20, 20]
+
+
+def test_a_time_limit_holds_for_all_groups_together(monkeypatch):
+    monkeypatch.setattr(grouping, "CACHE", 0)
+    monkeypatch.setattr(grouping, "LEAST", 2)
+    results = solve_many(problems("logistic"), tol=1e-8, method="lpd-gs", max_seconds=1e-9)
+    assert {result.status for result in results} == {sp.Status.OUT_OF_TIME}
+
+
 @pytest.mark.parametrize("kind", DIRECT)
 @pytest.mark.parametrize("method", ["auto", "direct"])
-@pytest.mark.parametrize("turn", [False, True])
-def test_small_quadratic_problems_are_factorised_together(kind, method, turn, monkeypatch):
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_small_quadratic_problems_are_factorised_together(kind, method, is_swapped, monkeypatch):
     monkeypatch.setattr(direct, "CHUNK", 2 * M * N)
-    fs = [turned(f) if turn else f for f in problems(kind)]
+    fs = [swapped(f) if is_swapped else f for f in problems(kind)]
     results = solve_many(fs, tol=1e-8, method=method)
     check(fs, results, 1e-8)
     fresh = sp.solve(fs[0], tol=1e-8, method="direct")

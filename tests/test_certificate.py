@@ -7,14 +7,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sps
+from exact import exact as fractions_of
+from exact import solved
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64, space_of, to_host
-from saddlepoint.ground.linalg import matrix_norms, norm, norms
+from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.parts.coupling import DenseCoupling
+from saddlepoint.problems import residuals
 from saddlepoint.theory import (
     certificate_from_residuals,
     certificates_from_residuals,
@@ -170,6 +173,17 @@ def test_a_positive_bound_is_never_zero():
     assert certificate_from_residuals(1e300, 1e-300, 1e-200, 0.0).distance_y == pytest.approx(1e-200)
 
 
+@pytest.mark.parametrize(
+    ("mu_y", "terms"), [(0.0, {"diameters": (math.inf, 1.0)}), (1.0, {"outside": (SMALLEST, 0.0)})]
+)
+@pytest.mark.parametrize("Rx", [SMALLEST, 1e-200, 1e-170, 1e-162])
+def test_distances_whose_squares_underflow_are_certified_with_terms(mu_y, terms, Rx):
+    """For g(x) = x^2/2 - Rx x and h = 0, the point x = 0 is Rx away from x*; it was certified as 0.0 away."""
+    found = certificate_from_residuals(1.0, mu_y, Rx, 0.0, **terms)
+    assert Rx <= found.distance_x <= max(2.0 * Rx, 1e-160)
+    assert found.gap > 0.0
+
+
 def test_the_worst_of_blocks_holds_for_all():
     blocks = certificates_from_residuals(
         np.array([1.0, 1e-4]), np.array([1e-4, 1.0]), np.array([1.0, 1e-3]), np.array([0.0, 2e-3]), *np.zeros((4, 2))
@@ -252,24 +266,10 @@ def test_norm_sum_bounds_meet_at_a_solution():
 # -- problems with exact solutions -------------------------------------------------------------------------------------
 
 
-def exact_solution(matrix, right):
-    """The solution of a linear system in rational numbers."""
-    size = len(right)
-    rows = [[Fraction(value) for value in row] + [Fraction(b)] for row, b in zip(matrix, right, strict=True)]
-    for k in range(size):
-        pivot = next(i for i in range(k, size) if rows[i][k] != 0)
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        rows[k] = [value / rows[k][k] for value in rows[k]]
-        for i in range(size):
-            if i != k and rows[i][k] != 0:
-                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[-1] for row in rows]
-
-
 def exact_saddle_point(p, b, q, c, A):
     """The saddle point of p x^2/2 + b x + x A y - q y^2/2 - c y, with p and q for every variable."""
     system = np.block([[np.diag(p), A], [-A.T, np.diag(q)]])
-    solution = exact_solution(system.tolist(), [-value for value in (*b.tolist(), *c.tolist())])
+    solution = solved(fractions_of(system), [-value for value in fractions_of((*b, *c))])
     return solution[: len(p)], solution[len(p) :]
 
 
@@ -316,8 +316,9 @@ def test_the_solution_is_never_further_away_than_certified(seed, exponent, sprea
 
 
 @pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-170, 1e-155, 1.0, 1e155, 1e300])
-def test_blocks_of_any_scale_are_certified_as_single_problems_are(scale):
+def test_blocks_of_any_scale_are_certified_as_single_problems_are(scale, monkeypatch):
     """Values near 1e-170, whose squares underflow, were certified as 0.0."""
+    monkeypatch.setattr(residuals, "ROUGH", 0.0)  # a batch has no rough bounds
     rng = np.random.default_rng(1)
     data = [random_data(rng, scale if b % 2 else 1.0) for b in range(4)]
     problems = [quadratic_of(*numbers) for numbers in data]
@@ -350,8 +351,9 @@ def test_tiny_problems_are_solved_together(scale):
 
 
 @pytest.mark.parametrize("entries", [1e-170, 1e170])
-def test_the_rounding_of_products_of_any_scale_is_allowed_for(entries):
+def test_the_rounding_of_products_of_any_scale_is_allowed_for(entries, monkeypatch):
     """A y cancels, so that its rounding error is far above |A y|; squares of the entries of A leave float64."""
+    monkeypatch.setattr(residuals, "ROUGH", 0.0)  # a batch has no rough bounds
     A = entries * np.array([[[1.0, 1.0]], [[3.0, 1.0]]])
     batch = Batch(sp.Quadratic(1.0), sp.Quadratic(1.0), A)
     x, y = np.zeros(2), np.array([1.0, -1.0 + 2.0**-40, 1.0, -3.0])
@@ -409,8 +411,9 @@ def test_a_batch_is_not_solved_below_its_noise(seed, tol):
         assert holds(result.certificate, result.x, result.y, solution)
 
 
-def test_noise_counts_by_block_and_in_the_units_of_each():
+def test_noise_counts_by_block_and_in_the_units_of_each(monkeypatch):
     """Blocks of very different mu: each allows for the noise of its own gradient, whatever the scaling of the run."""
+    monkeypatch.setattr(residuals, "ROUGH", 0.0)  # a batch has no rough bounds
     rng = np.random.default_rng(0)
     mu = 10.0 ** np.array([-2.0, 0.0, 1.0])
     problems = [sp.Saddle(sp.Quadratic(m, rng.standard_normal(3)), sp.Quadratic(2.0), np.eye(3)) for m in mu]
@@ -455,9 +458,9 @@ def test_norms_of_blocks_in_every_library(xp, scale):
     for axis in (0, 1):
         with np.errstate(over="ignore"):
             expected = [norm(np.ascontiguousarray(row)) for row in (a if axis else a.T)]
-        for found in (norms(array, axis), matrix_norms(array, axis)):
-            assert space_of(found) == space_of(array)
-            np.testing.assert_allclose(to_host(found), expected, rtol=1e-14)
+        found = norms(array, axis)
+        assert space_of(found) == space_of(array)
+        np.testing.assert_allclose(to_host(found), expected, rtol=1e-14)
 
 
 @given(st.integers(-320, 300), st.integers(0, 10**6))
@@ -506,9 +509,9 @@ def test_saved_results_and_json_carry_all_fields(tmp_path):
     data = random_data(np.random.default_rng(5))
     result = sp.solve(quadratic_of(*data), tol=1e-8)
     assert 0.0 < result.certificate.distance_x <= result.certificate.distance
-    told = json.loads(json.dumps(result.to_dict()))["certificate"]
+    found = json.loads(json.dumps(result.to_dict()))["certificate"]
     more = {"residual": result.certificate.residual, "assumes": list(result.certificate.assumes)}
-    assert told == result.certificate._asdict() | more
+    assert found == result.certificate._asdict() | more
     result.save(tmp_path / "result.npz")
     assert sp.load_result(tmp_path / "result.npz").certificate == result.certificate
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from tiers import slow_except
 
 import saddlepoint as sp
-from saddlepoint.apps import AUCClassifier, PolicyEvaluation, auc
+from saddlepoint.apps import AUCClassifier, PolicyEvaluation, auc, auc_pairs
 from saddlepoint.apps.constrained_huber import ConstrainedHuber
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.robust_least_squares import RobustLeastSquares
@@ -64,12 +64,12 @@ def auc_truth(X, positive, l2, c, s):
 @pytest.mark.parametrize("centre", slow_except(MEANS, MEANS[-1]))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_certificate_of_auc_holds_for_the_given_data(centre, kind, small, monkeypatch):
-    monkeypatch.setattr(auc, "SMALL", small)
+    monkeypatch.setattr(auc_pairs, "SMALL", small)
     for scale, l2 in ((1e-8, 1e-2), (1.0, 1e-2), (1e8, 1e14)):
         X, given, positive = samples(kind, centre, scale)
         l2 = l2 * max(1.0, float(np.abs(X - X.mean(axis=0)).max()) / scale) ** 2  # so that l2 is not lost in rounding
         model = AUCClassifier(l2, tol=1e-9 if kind != "sparse" and scale >= 1.0 else 1e-6).fit(given, positive)
-        pairs = auc.Pairs(given, positive, l2, auc._block_rows(given, None))
+        pairs = auc_pairs.Pairs(given, positive, l2, auc._block_rows(given, None))
         truth = auc_truth(X, positive, l2, pairs.centre, pairs.unit)
         x, y = model.result_.x, model.result_.y
         true = distance(x, truth[:-1]) + distance(y, truth[-1:])
@@ -112,11 +112,31 @@ def test_the_certificate_of_the_squared_loss_holds_for_the_given_data(centre, ki
         l2 = 1e-3 * float(np.var(X, axis=0).max())
         strength = 0.3 * l2
         structure = Graph([(0, 1), (1, 2)], strength)
-        model = RiskRegressor(l2=l2, structure=structure, max_seconds=0.3).fit(given, y)
+        easy = X.std() <= 1e3  # elsewhere z is far larger than w, and the run may be slow
+        model = RiskRegressor(l2=l2, structure=structure, max_seconds=None if easy else 0.3).fit(given, y)
         truth = graph_truth(X, y, l2, strength)
         true = distance(model.result_.x, truth[:3]) + distance(model.result_.y, truth[3:])
         assert true <= model.certificate_.distance
-        assert model.result_.solved or X.std() > 1e3  # there z is far larger than w, and the run may be slow
+        assert model.result_.solved or not easy
+
+
+@pytest.mark.parametrize(("loss", "draws"), [("squared", 30), ("huber", 3)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_certificate_without_a_structure_contains_what_centring_has_rounded(loss, draws):
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        X = (rng.standard_normal((12, 2)) + 2.0**20 * rng.random()) * (rng.random((12, 2)) < 0.7)
+        y = rng.standard_normal(12)
+        model = RiskRegressor(loss, 0.01, delta=100.0, tol=1e-9, max_seconds=0.3)  # no residual is larger than delta
+        model.fit(X, y)
+        D, t = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)]
+        P = weighted_gram(D, [Fraction(1, 12)] * 12)
+        for j in range(2):
+            P[j][j] += Fraction(0.01)
+        w = solved(P, [v / 12 for v in times(transposed(D), t)])
+        if loss == "huber":
+            w = [*w, Fraction(0)]  # with centred data the constant has no weight
+        assert distance(model.result_.x, w) <= model.certificate_.distance_x
 
 
 def root(value):
@@ -131,7 +151,7 @@ def test_weights_of_a_graph():
     weights = [0.1, 0.7]
     edges = sparse.coo_array((weights, ([0, 1], [1, 2])), shape=(3, 3))
     l2, strength = 1e-3, 3.0
-    model = RiskRegressor(l2=l2, structure=Graph(edges + edges.T, strength), tol=1e-12, max_seconds=0.3)
+    model = RiskRegressor(l2=l2, structure=Graph(edges + edges.T, strength), tol=1e-12)
     result = model.fit(given, y).result_
     D, t = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)]
     roots = [root(v) for v in weights]
@@ -152,7 +172,7 @@ def test_norms_of_differences():
     K = np.array([[0.1, -0.1, 0.0], [0.0, 0.3, -0.3]])
     l2, strength, width = 1e-3, 1e-3, 0.05
     f = RiskRegressor(l2=l2, structure=Norms(K, strength, width)).problem(given, y)
-    result = sp.solve(f, tol=1e-11, max_seconds=0.5)
+    result = sp.solve(f, tol=1e-11, max_calls=100_000)
     D, t, N = centred_columns(exact(X)), [v - mean(exact(y)) for v in exact(y)], Fraction(1, len(X))
     slope, moved = Fraction(strength) / Fraction(width), Fraction(f.h.of.l2)  # moved: the part of l2 that is in h
     near = times(exact(K), exact(result.x))
@@ -218,10 +238,11 @@ def huber_truth(X, y, l2, delta, near):
 def test_the_certificate_of_the_huber_loss_holds_for_the_given_data(centre, kind):
     X, given, y = regression(kind, centre, 1.0)
     l2 = 1e-2 * max(1.0, float(np.var(X, axis=0).max()))
-    model = RiskRegressor("huber", l2, delta=1.0, max_seconds=0.5).fit(given, y)
+    easy = X.std() <= 1e3
+    model = RiskRegressor("huber", l2, delta=1.0, max_seconds=None if easy else 0.5).fit(given, y)
     truth = huber_truth(X, y, l2, 1.0, model.result_.x)
     assert distance(model.result_.x, truth) <= model.certificate_.distance
-    assert model.result_.solved or X.std() > 1e3
+    assert model.result_.solved or not easy
 
 
 def slope_and_bend(loss, margin):
@@ -371,15 +392,16 @@ def test_the_certificate_of_policy_evaluation_holds_for_the_given_data(make, cen
     weights = rng.uniform(0.1, 3.0, 12)
     task = PolicyEvaluation(make(p), make(q), r, 0.5, weights=weights, ridge=ridge, ridge_w=ridge_w)
     assert task.formed is formed
-    value = task.solve(tol=1e-6, max_seconds=0.3)
+    easy = centre <= 1e3
+    value = task.solve(tol=1e-6, max_seconds=None if easy else 0.3)
     shares = [v / sum(exact(weights)) for v in exact(weights)]
     truth = policy_truth(exact(p), exact(q), exact(r), shares, Fraction(1, 2), Fraction(ridge), Fraction(ridge_w))
     if value.certificate is None:  # rounding could make M singular
-        assert centre > 1e3
+        assert not easy
     else:
         assert policy_distance(value, truth) <= value.certificate.distance
         assert value.certificate.assumes == ()
-        assert value.solved or centre > 1e3
+        assert value.solved or not easy
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-3])
@@ -390,7 +412,7 @@ def test_policy_of_a_model(features, ridge):
     P /= P.sum(axis=1, keepdims=True)
     F = rng.standard_normal((6, 3)) + 30.0 if features else None
     task = PolicyEvaluation.from_model(P, r, 0.875, F, weights, terminal=[5], ridge=ridge)
-    value = task.solve(tol=1e-3, max_seconds=1.0)
+    value = task.solve(tol=1e-3)
     states = [*(exact(F)[:5] if features else exact(np.eye(5))), [Fraction(0)] * (3 if features else 5)]
     after = [times(transposed(states), row) for row in exact(P)[:5]]
     shares = [v / sum(exact(weights)[:5]) for v in exact(weights)[:5]]

@@ -33,7 +33,7 @@ CLASSIFIERS = [
 
 
 @pytest.mark.parametrize("model", [*REGRESSIONS, *CLASSIFIERS], ids=str)
-def test_coefficients_that_are_off_are_told_how_far(model):
+def test_how_far_coefficients_are_off_is_bounded(model):
     """The bound of the fitted model is small, and that of coefficients that are moved is the move, or a little more."""
     t = LABELS if model in CLASSIFIERS else T
     model.fit(X, t)

@@ -11,7 +11,7 @@ from reference import dense
 from wrong_assumptions import VIOLATIONS, problem
 
 import saddlepoint as sp
-from saddlepoint.commands import app as cli
+from saddlepoint.commands import run as cli
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -216,7 +216,8 @@ def with_memory(change):
 
 REMEMBERING = {
     "after one call": lambda k: 1e-3 * (k > 1),
-    "after fifty calls": lambda k: 1e-3 * (k > 50),
+    "after sixty calls": lambda k: 1e-3 * (k > 60),
+    "between two gradients that are compared": lambda k: 1e-3 * (k > 78),
     "grows": lambda k: 1e-9 * k,
     "drifts": lambda k: 1e-4 * np.sin(k / 3000.0),
 }

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saddlepoint.ground.compensated import Accumulator, Sum, dense_product, sparse_product, two_sum
-from saddlepoint.parts.coupling import as_coupling, cpu_kernels, dot2_kernels
+from saddlepoint.parts.coupling import as_coupling, compiled_loops, dot2_kernels
 
 KINDS = {
     "dense": dense_product,
@@ -48,7 +48,7 @@ def shares(A, y, found):
     seed=st.integers(0, 2**32), n=st.sampled_from([1, 2, 33, 300]), spread=st.integers(0, 12), e=st.integers(-240, 240)
 )
 def test_the_error_is_within_its_bound(kind, seed, n, spread, e):
-    if kind.startswith("loop") and not cpu_kernels.AVAILABLE:
+    if kind.startswith("loop") and not compiled_loops.AVAILABLE:
         pytest.skip("the loops need Numba")
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((3, n)) * 10.0 ** rng.integers(-spread, spread + 1, (3, n))
@@ -64,7 +64,7 @@ def test_the_error_is_within_its_bound(kind, seed, n, spread, e):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_long_row_of_equal_entries_is_added_up_almost_exactly(kind):
-    if kind.startswith("loop") and not cpu_kernels.AVAILABLE:
+    if kind.startswith("loop") and not compiled_loops.AVAILABLE:
         pytest.skip("the loops need Numba")
     n = 20_000
     A, y = np.full((2, n), 0.1), np.ones(n)

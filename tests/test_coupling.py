@@ -10,11 +10,13 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddlepoint as sp
+from saddlepoint.ground.errors import SingularError
+from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.spectrum import lanczos_steps, largest_eigenvalue
 from saddlepoint.parts.coupling import kinds, register_coupling
 from saddlepoint.parts.coupling.adjoint import wrong_transpose
 from saddlepoint.parts.coupling.dense import BLOCK
-from saddlepoint.problems.assumptions import AdjointCheck
+from saddlepoint.problems.adjoint_check import AdjointCheck
 from saddlepoint.problems.transforms import scaled_coupling
 
 
@@ -282,14 +284,14 @@ def test_integers_become_floats_before_they_overflow():
     assert C.dtype == np.float64
 
 
-def centred_operator(mean: float, lie: float = 0.0) -> LinearOperator:
+def centred_operator(mean: float, error: float = 0.0) -> LinearOperator:
     """Data minus their means by a subtraction of products, which rounds in units of the means."""
     X = sparse.csr_array(np.random.default_rng(0).standard_normal((200, 30)) + mean)
     c = np.asarray(X.mean(axis=0)).ravel()
     return LinearOperator(
         X.shape,
         matvec=lambda w: X @ w - c @ w,
-        rmatvec=lambda u: (1.0 + lie) * (X.T @ u - u.sum() * c),
+        rmatvec=lambda u: (1.0 + error) * (X.T @ u - u.sum() * c),
         dtype=np.float64,
     )
 
@@ -304,10 +306,10 @@ def test_an_operator_that_subtracts_large_terms_is_accepted(mean):
         assert not wrong_transpose(f.A.mul, f.A.tmul, *products, f.A.norm)
 
 
-@pytest.mark.parametrize(("mean", "lie"), [(0.0, 1e-11), (1e4, 1e-4), (1e6, 1e-2)])
-def test_a_wrong_transpose_is_told_from_rounding_of_large_terms(mean, lie):
+@pytest.mark.parametrize(("mean", "error"), [(0.0, 1e-11), (1e4, 1e-4), (1e6, 1e-2)])
+def test_a_wrong_transpose_is_distinguished_from_rounding_of_large_terms(mean, error):
     with pytest.raises(sp.ProblemError, match=r"A' is not the transpose of A: .* differ by"):
-        sp.as_coupling(centred_operator(mean, lie))
+        sp.as_coupling(centred_operator(mean, error))
 
 
 def test_products_that_are_nothing_but_rounding_are_refused_for_what_they_are():
@@ -343,3 +345,27 @@ def test_a_sparse_matrix_in_order_is_not_copied():
     A = sp.as_coupling(M)
     assert np.shares_memory(A.matrix().data, M.data)
     np.testing.assert_array_equal(A.mul(np.arange(3.0)), np.arange(3.0))
+
+
+def test_an_operator_may_write_all_its_products_into_one_array():
+    """SciPy hands out a view of that array, which the next product changes."""
+    A, b = np.random.default_rng(0).standard_normal((4, 3)), np.array([1.0, -2.0, 0.5, 3.0])
+    product, transposed = np.empty(4), np.empty(3)
+    reused = LinearOperator(
+        A.shape,
+        matvec=lambda y: np.dot(A, np.ravel(y), out=product),
+        rmatvec=lambda x: np.dot(A.T, np.ravel(x), out=transposed),
+        dtype=float,
+    )
+    for method in ("auto", "ogda"):
+        result = sp.solve(sp.Saddle(sp.Quadratic(1.0, b), sp.Quadratic(2.0), reused), tol=1e-9, method=method)
+        x = np.linalg.solve(np.eye(4) + 0.5 * A @ A.T, -b)
+        assert result.solved
+        assert np.linalg.norm(result.x - x) <= result.certificate.distance + 1e-14
+
+
+def test_a_sparse_matrix_that_is_singular_to_working_precision_ends_a_method_and_not_the_run():
+    M = sparse.csr_array(np.full((2, 2), 1e20))
+    with pytest.raises(SingularError, match="singular to working precision"):
+        shifted_solver(M, 1.0)
+    assert shifted_solver(sparse.csr_array(np.eye(2)), 1.0)(np.array([2.0, 4.0])).tolist() == [1.0, 2.0]

@@ -9,18 +9,12 @@ import pytest
 from scipy import sparse
 
 import saddlepoint as sp
-from saddlepoint.ground import definite
-from saddlepoint.ground.definite import (
-    IndefiniteError,
-    TooLargeError,
-    eigenvalue_ends,
-    gershgorin,
-    largest_eigenvalue_bound,
-    smallest_singular_value,
-    symmetric_part,
-)
+from saddlepoint.ground import definite, definite_factors
+from saddlepoint.ground.definite import eigenvalue_ends, largest_eigenvalue_bound, smallest_singular_value
+from saddlepoint.ground.definite_factors import IndefiniteError, TooLargeError
 from saddlepoint.ground.directed import add_down, div_down, mul_down
 from saddlepoint.ground.fill_in import factor_work
+from saddlepoint.ground.gershgorin import gershgorin, symmetric_part
 from saddlepoint.parts.functions.constants import eigenvalue_bounds, gram_bounds
 
 SCALES = [1e-300, 1e-9, 1.0, 1e9, 1e290]
@@ -93,7 +87,7 @@ def test_the_bound_of_a_large_matrix_holds_exactly_and_is_close(monkeypatch, sca
 
 def test_a_sparse_factorisation_with_fill_in_is_a_proof(monkeypatch):
     monkeypatch.setattr(definite, "ALL_EIGENVALUES", 1)
-    monkeypatch.setattr(definite, "SMOOTHING", 0)  # Gershgorin's theorem alone proves little here
+    monkeypatch.setattr(definite_factors, "SMOOTHING", 0)  # Gershgorin's theorem alone proves little here
     for seed in range(3):
         P = banded(24, seed) + 1e-6 * np.eye(24)
         low, _ = eigenvalue_ends(sparse.csr_array(P))
@@ -114,7 +108,7 @@ def orthogonal_to(starts, n):
 def test_an_eigenvector_that_the_starts_of_the_estimate_miss(form):
     # lambda_min is 1e-3, and all estimates are 1.
     n = 1510
-    starts = [np.random.default_rng(seed).standard_normal(n) for seed in range(definite.SEEDS)]
+    starts = [np.random.default_rng(seed).standard_normal(n) for seed in range(definite_factors.SEEDS)]
     v = orthogonal_to([np.ones(n), *starts], n)
     P = np.eye(n) - 0.999 * np.outer(v, v)
     assert 1e-4 < sp.Quadratic(form(P)).mu <= 1e-3 * (1.0 + 1e-12)
@@ -123,7 +117,7 @@ def test_an_eigenvector_that_the_starts_of_the_estimate_miss(form):
 def test_a_false_estimate_is_not_believed(monkeypatch):
     P = np.array([[2.0, 1.0], [1.0, 2.0]])
     monkeypatch.setattr(definite, "ALL_EIGENVALUES", 1)
-    for prover, form in ((definite._DenseProver, np.asarray), (definite._SparseProver, sparse.csr_array)):
+    for prover, form in ((definite_factors.DenseProver, np.asarray), (definite_factors.SparseProver, sparse.csr_array)):
         monkeypatch.setattr(prover, "smoothed", lambda self: (2.0, np.array([1.0, 5.0])))
         monkeypatch.setattr(prover, "estimate", lambda self, seed: 2.0)
         assert 0.1 < eigenvalue_ends(form(P)).low <= 1.0

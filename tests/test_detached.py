@@ -122,6 +122,34 @@ def test_a_black_box_that_requires_gradients(torch, tensor, method, more):
     assert not sp.solve(combined).x.requires_grad
 
 
+def own_norm(torch, weight):
+    """The weighted l1 norm, whose oracles answer with tensors that require gradients."""
+    return sp.Simple(
+        lambda v, t: torch.sign(v) * torch.relu(abs(v) - t * weight), value=lambda x: (weight * abs(x)).sum()
+    )
+
+
+TERMS = {
+    "term": lambda g, p, whole: g + p,
+    "block": lambda g, p, whole: g + sp.Blocks({range(0, 5): p}),
+    "multiple": lambda g, p, whole: 2.0 * (0.5 * g + 0.5 * (sp.Quadratic(0.0) + p)),
+    "prox of the sum": lambda g, p, whole: g.replace(simple=sp.L1(0.3), prox_of_sum=whole),
+}
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_a_term_that_requires_gradients(torch, tensor, name):
+    weight = tensor(np.full(5, 0.3))
+    p, g = own_norm(torch, weight), sp.Smooth(lambda x: x + 1.0, mu=1.0, L=1.0)
+    own = TERMS[name](g, p, lambda v, t: p.prox(v - t, t) / (1.0 + t))
+    f = sp.Saddle(own, sp.Quadratic(2.0), torch.tensor(A))
+    plain = sp.Saddle(sp.Quadratic(1.0, np.ones(5)) + sp.L1(0.3), sp.Quadratic(2.0), A)
+    method = "apfb" if name == "prox of the sum" else "lpd-gs"
+    check_result(torch, f, sp.solve(plain, tol=1e-9), method=method)
+    answer = f.g.simple_prox(torch.ones(5, dtype=torch.float64), 1.0)
+    assert not answer.requires_grad
+
+
 def test_a_value_that_requires_gradients(torch, tensor):
     weight = tensor(np.diag(P))
     g = sp.Smooth.from_value(lambda x: 0.5 * (weight * x * x).sum() + x.sum(), mu=1.0, L=3.0)

@@ -3,8 +3,10 @@
 P. Schiele, E. Luxenberg and S. Boyd, Disciplined Saddle Programming, Transactions on Machine Learning Research 2024,
 and the README and tests of its package. The data are drawn here; the truth is known, or computed by CVXPY after the
 maximum has been taken by hand. Not bilinear, and so not of the class, are those in which a convex function of x is
-multiplied by a variable of the maximiser: the bond portfolio (exponentials of yields times holdings) and the fit with
-squared losses times weights. Weighted hinge losses are bilinear after one step by hand, as the test of them says.
+multiplied by a variable of the maximiser: the bond portfolio (exponentials of yields times holdings), the fit with
+squared losses times weights, the weighted norm and the weighted log-sum-exp, and quadratic forms with an uncertain
+matrix, exp and log, which are not smooth, and cones of matrices. Weighted hinge losses, and the quadratic form of the
+portfolio, are bilinear after one step by hand, as the tests of them say.
 """
 
 import numpy as np
@@ -45,6 +47,74 @@ def test_a_constant_inside_or_beside_the_product(shape):
     answer = m.Problem(objective).solve(gap=1e-10)
     assert abs(answer.value) <= 1e-10
     assert np.allclose(answer["y"], -1.0, atol=1e-6)
+
+
+def test_a_number_of_each_player():
+    x, y = m.minimiser((), "x"), m.maximiser((), "y")
+    for product in (m.inner(x, y), x @ y):
+        answer = m.Problem(product, [x >= -1, x <= 1, y >= -1, y <= 1]).solve(gap=1e-10)
+        assert abs(answer.value) <= 1e-10
+        assert answer["x"].shape == ()
+    with pytest.raises(sp.ProblemError, match="write x @ A @ y for a bilinear term"):
+        m.Problem(x * y)
+
+
+@pytest.mark.parametrize("shape", ["a maximum inside a minimum", "a minimum inside a maximum"])
+def test_an_extremum_over_the_variables_of_the_other_player(shape):
+    """The value of max_y <x, C y> at its best x, and of min_x <x, C y> at its best y, is that of the game."""
+    C = np.array([[1.0, 2.0], [3.0, 1.0]])
+    if shape.startswith("a maximum"):
+        x = m.minimiser(2, "x", sp.Simplex())
+        answer = m.Problem(m.max_entry(C.T @ x)).solve(gap=GAP)
+        assert np.allclose(answer["x"], [2 / 3, 1 / 3], atol=1e-6)
+    else:
+        y = m.maximiser(2, "y", sp.Simplex())
+        answer = m.Problem(-m.max_entry(-(C @ y))).solve(gap=GAP)
+        assert np.allclose(answer["y"], [1 / 3, 2 / 3], atol=1e-6)
+    assert abs(answer.value - 5.0 / 3.0) <= GAP
+
+
+def test_squares_without_constraints():
+    x, y = m.minimiser(1, "x"), m.maximiser(1, "y")
+    answer = m.Problem(m.sum_squares(x) - m.sum_squares(y)).solve(tol=1e-9)
+    assert abs(answer["x"][0]) + abs(answer["y"][0]) <= 1e-9
+
+
+@pytest.mark.parametrize(("player", "sign"), [(m.minimiser, 1.0), (m.maximiser, -1.0)])
+def test_one_square_alone(player, sign):
+    v = player((), "v")
+    assert abs(m.Problem(sign * m.sum_squares(v)).solve(tol=1e-9)["v"]) <= 1e-9
+
+
+def test_variables_that_are_given_by_equations():
+    x, y1, y2 = m.minimiser(2, "x"), m.maximiser(2, "y1"), m.maximiser(1, "y2")
+    answer = m.Problem(m.inner(x, y1) - m.sum_squares(y2), [x == 1.0, y1 == 1.0]).solve(gap=GAP)
+    assert abs(answer.value - 2.0) <= GAP
+
+
+def test_a_hinge_that_is_almost_nothing():
+    for player, sign in ((m.minimiser, 1.0), (m.maximiser, -1.0)):
+        k = boxed((), "k", -10, 10, player)
+        assert abs(m.Problem(k + sign * 1e-10 * m.positive_part(k)).solve(gap=GAP).value + sign * 10.0) <= 2 * GAP
+
+
+def test_a_quasidefinite_quadratic_form():
+    """x'Px + 2 x'Sy + y'Qy with P = S = I, Q = -I over x, y >= 0 with sums of at most 1: the saddle point is zero."""
+    x, y = m.minimiser(2, "x", sp.NonNegative()), m.maximiser(2, "y", sp.NonNegative())
+    form = m.quad_form(x, np.eye(2)) + 2.0 * m.inner(x, np.eye(2) @ y) - m.quad_form(y, np.eye(2))
+    answer = m.Problem(form, [x.sum() <= 1.0, y.sum() <= 1.0], multiplier_bound=10.0).solve(gap=1e-10)
+    assert abs(answer.value) <= 1e-10
+    assert np.linalg.norm(answer["x"]) + np.linalg.norm(answer["y"]) <= answer.distance("x") + answer.distance("y")
+
+
+def test_the_lagrangian_of_an_equation():
+    """min_x max_nu f(x) + nu (x - 1) is f(1), for the square and for a smooth function of one's own."""
+    x, nu = m.minimiser((), "x", sp.Box(-10.0, 10.0)), m.maximiser((), "nu", sp.Box(-50.0, 50.0))
+    grow = sp.Smooth(np.sinh, mu=1.0, L=np.cosh(10.0), value=lambda v: float(np.sum(np.cosh(v))))
+    for term, value in ((m.sum_squares(x), 1.0), (m.function(grow, x), np.cosh(1.0))):
+        answer = m.Problem(term + m.inner(x - 1.0, nu)).solve(gap=GAP)
+        assert abs(answer.value - value) <= GAP
+        assert abs(answer["x"] - 1.0) <= answer.distance("x")
 
 
 def test_players_without_a_common_term():

@@ -233,8 +233,8 @@ FEW = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 2.0, 0.0], [3.0, 1.0, 1.
     [
         (RiskClassifier("hinge", structure=Graph([(0, 1)])), "the loss 'hinge' is not smooth; expected structure=None"),
         (RiskRegressor("quantile", quantile=1.0), "quantile is 1; expected a number between 0 and 1"),
-        (RiskRegressor("quantile", quantile=0.0), "quantile is 0; expected a positive number"),
-        (RiskRegressor("epsilon_insensitive", epsilon=-1.0), "epsilon is -1; expected a number that is not negative"),
+        (RiskRegressor("quantile", quantile=0.0), "quantile is 0.0; expected a positive number"),
+        (RiskRegressor("epsilon_insensitive", epsilon=-1.0), "epsilon is -1; expected a finite number that"),
         (RiskRegressor(groups=3), "groups is 3; expected a label for each feature, or lists of features"),
         (RiskRegressor(groups=[0, 1]), "groups has 2 labels; expected one for each of the 3 features"),
         (RiskRegressor(groups=[[0, 1], [1, 2]]), "a feature is in groups 0 and 1; expected groups without common"),
@@ -244,10 +244,10 @@ FEW = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 2.0, 0.0], [3.0, 1.0, 1.
         (RiskRegressor(groups=[[0]], positive=True), "positive=True with groups; expected one of the two"),
         (RiskRegressor(groups=[[0]], group_weight=-1.0), "group_weight is -1.0; expected a number that is not"),
         (RiskRegressor(groups=[[0]], group_weight=[1.0, 2.0]), "group_weight is .*; expected .* one for each of the 1"),
-        (RiskRegressor(structure=Fused(0.0)), "strength is 0; expected a positive number"),
+        (RiskRegressor(structure=Fused(0.0)), "strength is 0.0; expected a positive number"),
         (RiskRegressor(structure=Fused(1.0, [])), "Fused has no edges; expected at least one pair of features"),
-        (RiskRegressor(structure=Fused(1.0, [(0, 3)])), "edges of Graph holds 3; expected features from 0 to 2"),
-        (RiskRegressor(structure=Groups([[0]], width=-1.0)), "width of the structure is -1; expected a number that is"),
+        (RiskRegressor(structure=Fused(1.0, [(0, 3)])), "edges of Fused holds 3; expected features from 0 to 2"),
+        (RiskRegressor(structure=Groups([[0]], width=-1.0)), "width of the structure is -1; expected a finite number"),
     ],
 )  # fmt: skip
 def test_parameters_that_make_no_sense(model, message):

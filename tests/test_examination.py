@@ -10,9 +10,11 @@ from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint.parts.functions.circulation import circulation
-from saddlepoint.parts.functions.probes import Unexaminable, curvature, noise_level
-from saddlepoint.problems.assumptions import GradientCheck
+from saddlepoint.parts.functions.curvature_estimate import curvature
+from saddlepoint.parts.functions.gradient_noise import LINE, noise_level, seen_noise
+from saddlepoint.parts.functions.probes import Unexaminable
 from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.gradient_check import GradientCheck
 from saddlepoint.problems.oracle import Meter
 from saddlepoint.solving.monitor import NEAR_CHECKS, STALL_CHECKS, Monitor
 from saddlepoint.theory.smoothness import circulation_bound, least_error, smooth_lemma
@@ -114,6 +116,57 @@ def test_noise_below_the_threshold_enters_the_certificate():
     assert "noisy" not in result.message
 
 
+def gradients(kind, level=0.0, n=40):
+    """A strongly convex function with mu = 1 and errors of its gradients of this length, and a point."""
+    rng = np.random.default_rng(3)
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    P = (Q * np.linspace(1.0, 9.0, n)) @ Q.T
+
+    def grad(v):
+        p = P @ v if kind == "quadratic" else v + 8.0 * np.tanh(v)
+        error = rng.standard_normal(n)
+        return p + (level / np.linalg.norm(error)) * error
+
+    return sp.Smooth(grad, mu=1.0, L=9.0 + 1e-6), rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "log-cosh"])
+@pytest.mark.parametrize("level", [1e-12, 1e-11, 1e-9])
+def test_the_search_for_curvatures_sees_how_wrong_gradients_are(kind, level):
+    """Errors make the differences of gradients asymmetric: no further gradients are needed to see them."""
+    f, x = gradients(kind, level)
+    p, length = f.grad(x), np.linalg.norm(x)
+    local = curvature(f.grad, x, length, 10, p=p)
+    line = noise_level(f.grad, x, p, length, f.L)
+    assert 0.5 * level <= local.wrong <= 2.0 * level
+    assert 0.25 * line.total <= local.wrong <= 4.0 * line.total
+    assert curvature(f.grad, x, length, 5, p=p).wrong == np.inf  # five directions are too few to tell
+    assert seen_noise(local, x, p, length, 1.0, f) is None  # this is more than rounding, and is to be measured
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "log-cosh"])
+def test_gradients_without_noise_are_not_measured_again(kind):
+    f, x = gradients(kind)
+    p, length = f.grad(x), np.linalg.norm(x)
+    local = curvature(f.grad, x, length, 10, p=p)
+    seen = seen_noise(local, x, p, length, 1.0, f)
+    assert seen.calls == 0
+    assert not seen.is_loud
+    assert seen_noise(local, x, p.astype(np.float32).astype(float), length, 1.0, f) is None
+    assert seen_noise(local, x, p, length, 1.0, f.replace(mu=3.0 * local.low)) is None
+    rounding = 8.0 * seen.rounding
+    assert seen_noise(local._replace(wrong=rounding), x, p, length, 1.0, f).level == rounding
+    assert seen_noise(local._replace(wrong=rounding), x, p, length, rounding, f) is None  # the residual is as small
+
+
+def test_one_line_measures_noise_of_a_few_units_of_rounding():
+    f, x = gradients("quadratic", level=2e-14)
+    noise = noise_level(f.grad, x, f.grad(x), np.linalg.norm(x), f.L)
+    assert noise.calls == LINE
+    assert 0.5e-14 <= noise.total <= 4e-14
+    assert not noise.is_loud
+
+
 # -- what is found -----------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +261,16 @@ def test_a_prox_that_is_right_near_zero_only():
     assert wrong.what == "prox of g"
 
 
+@pytest.mark.parametrize("where", [1.0, 30.0, 1000.0, -5.0, -0.1])
+def test_a_prox_that_is_wrong_in_one_region_only(where):
+    def prox(v, t):
+        return v / np.where(np.abs(v / where - (1.0 + t)) < 0.5, 1.0 + 2.0 * t, 1.0 + t)
+
+    g = sp.Smooth(lambda x: x, mu=1.0, L=1.0, prox=prox)
+    (wrong,) = sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.eye(3))).problems
+    assert wrong.what == "prox of g"
+
+
 def test_a_prox_that_is_right_for_one_step_only():
     g = sp.Smooth(lambda x: 2.0 * x, mu=2.0, L=2.0, prox=lambda v, t: v / 2.0)  # t = 1/L
     (wrong,) = sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.eye(2))).problems
@@ -254,7 +317,7 @@ def test_a_corrected_mu_is_examined_again():
         (300.0, NEAR_CHECKS, False, False),
     ],
 )
-def test_the_precision_is_blamed_only_where_it_is_reached(floors, waited, stalled, at_floor):
+def test_the_precision_is_the_reason_only_where_it_is_reached(floors, waited, stalled, at_floor):
     """The precision is reached up to thirty times the rounding level; above it, another method may continue."""
     run = SimpleNamespace(
         state=SimpleNamespace(
@@ -331,3 +394,18 @@ def test_two_points_around_zero_are_examined_in_finite_time():
     check = GradientCheck("g", 1.0, 10.0, grad, lambda oracle, calls: None)
     with pytest.raises(sp.AssumptionError, match="g is not convex"):
         check.compare(b, grad(b), -b, grad(-b))
+
+
+def test_a_run_that_ends_early_says_that_its_claims_were_not_examined():
+    g = sp.Smooth(lambda x: 2.0 * x + np.tanh(x) - 1.0, mu=2.0, L=3.0)
+    f = sp.Saddle(g, sp.Quadratic(1.0), np.ones((2, 1)))
+    early, solved = sp.solve(f, [5.0, 1.0], max_calls=3), sp.solve(f, [5.0, 1.0])
+    assert not early.certificate.is_examined
+    assert "if the claims in certificate.assumes are true, which were not examined" in early.message
+    assert "its claims were not examined" in repr(early)
+    assert "at a certified" not in early.message
+    assert solved.certificate.is_examined
+    assert "not examined" not in repr(solved)
+    assert repr(f.certificate(solved.x, solved.y)).endswith("; claims not examined)")
+    ready = sp.Saddle(sp.Quadratic(1.0, [1.0, 2.0]), sp.Quadratic(1.0), np.ones((2, 1)))
+    assert "at a certified distance" in sp.solve(ready, [5.0, 1.0], max_calls=2, method="ogda").message

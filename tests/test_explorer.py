@@ -18,6 +18,7 @@ from saddlepoint.solving.auto import recommend
 from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, regime
 from saddlepoint.uses.pages import explorer
 from saddlepoint.uses.pages.explorer import explorer_page
+from saddlepoint.uses.pages.formulas import as_html
 from saddlepoint.uses.pages.javascript import TranslationError, as_function, javascript
 
 # -- the translator ----------------------------------------------------------------------------------------------------
@@ -373,7 +374,9 @@ def test_nothing_of_the_table_is_missing(opened):
     ids = opened.evaluate("DATA.rows.map((row) => row.id)")
     assert len(ids) == len(set(ids)) == len(explorer.explorer_rows())
     marked = opened.evaluate("DATA.rows.filter((row) => row.source === 'Table 1').map((row) => row.formula)")
-    assert marked == [row.formula for row in TABLE1]
+    assert marked == [as_html(row.formula) for row in TABLE1]
+    assert all(formula.startswith("<math>") for formula in marked)
+    assert opened.locator("#table td.formula math").count() >= len(ids) - 5  # a few are words
 
 
 def test_theorems_have_the_numbers_of_the_paper(opened):
@@ -428,7 +431,7 @@ def settle(page):
 
 def until(page, condition):
     """Playwright's own way to wait needs `eval`, which the page's policy forbids."""
-    for _ in range(200):
+    for _ in range(3000):
         if page.evaluate(condition):
             return
         page.wait_for_timeout(20)

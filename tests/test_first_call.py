@@ -6,9 +6,9 @@ from libraries import xp  # noqa: F401 - a fixture
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64
-from saddlepoint.problems.assumptions import GradientCheck
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.first_call import check_gradient
+from saddlepoint.problems.gradient_check import GradientCheck
 from saddlepoint.problems.oracle import Meter
 
 MESSAGE = "the gradient of {} changed the array it was given; it must leave its argument alone: work on a copy"

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.optimize import check_grad
 
 import saddlepoint as sp
-from saddlepoint.ground.arrays import NUMPY64
+from saddlepoint.ground.arrays import NUMPY64, dense
 from saddlepoint.parts.functions.constants import DENSE, eigenvalue_bounds, estimate_smoothness
 
 rng = np.random.default_rng(0)
@@ -269,3 +269,21 @@ def test_a_risk_with_another_l2_is_the_one_made_with_it(make, monkeypatch):
         assert (found.prox(x, 0.7) == twin.prox(x, 0.7)).all()
     assert (first.grad(x) == same.grad(x)).all()  # the first one stays as it is
     assert first.l2 == 0.0
+
+
+@pytest.mark.parametrize("form", [np.asfortranarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("make", [sp.LeastSquares, sp.Huber, sp.Logistic, sp.SmoothedHinge])
+def test_a_risk_of_some_columns_is_that_of_all_where_the_other_weights_are_zero(make, form, monkeypatch):
+    D = np.random.default_rng(0).standard_normal((9, 6))
+    whole, columns = make(form(D), np.where(np.arange(9) % 2, 1.0, -1.0), 0.3), np.array([1, 2, 5])
+    twin = make(form(D[:, columns]), np.where(np.arange(9) % 2, 1.0, -1.0), 0.3)
+    monkeypatch.setattr("saddlepoint.parts.functions.risk.gram_bounds", lambda D: pytest.fail("computed again"))
+    part, w = whole.with_columns(columns), np.array([0.5, -1.0, 2.0])
+    x = np.zeros(6)
+    x[columns] = w
+    assert part.mu <= twin.mu * (1.0 + 1e-12)
+    assert part.L >= twin.L * (1.0 - 1e-12)
+    assert part(w) == pytest.approx(whole(x), rel=1e-14)
+    assert part.grad(w) == pytest.approx(whole.grad(x)[columns], abs=1e-14)
+    assert whole.gradient_from(D @ x, x) == pytest.approx(whole.grad(x), abs=1e-14)
+    assert dense(part.hessian(w)) == pytest.approx(dense(whole.hessian(x))[np.ix_(columns, columns)], abs=1e-14)

@@ -6,8 +6,8 @@ import pytest
 import saddlepoint as sp
 from saddlepoint.ground.states import arrays, static_part
 from saddlepoint.methods.registry import method_names
-from saddlepoint.parts.coupling import triton_kernels as kernels
-from saddlepoint.solving import fused_steps as combinations
+from saddlepoint.parts.coupling.triton_launch import available
+from saddlepoint.solving import fused_steps
 from saddlepoint.solving.compiled import _step_of_few_kernels, compiled
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
@@ -69,9 +69,9 @@ def started(method, terms="none"):
 @pytest.fixture
 def twin(monkeypatch):
     twin = Twin()
-    monkeypatch.setattr(combinations, "_combine", twin)
-    monkeypatch.setattr(combinations, "AVAILABLE", True)
-    monkeypatch.setattr(combinations, "torch", torch)
+    monkeypatch.setattr(fused_steps, "_combine", twin)
+    monkeypatch.setattr(fused_steps, "AVAILABLE", True)
+    monkeypatch.setattr(fused_steps, "torch", torch)
     return twin
 
 
@@ -89,7 +89,7 @@ def test_steps_are_the_methods_own(twin, name, terms):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not kernels.available(), reason="needs PyTorch, Triton and a CUDA GPU")
+@pytest.mark.skipif(not available(), reason="needs PyTorch, Triton and a CUDA GPU")
 @pytest.mark.parametrize("name", alike())
 @pytest.mark.parametrize("shape", [(700, 500), (600, 600)])
 def test_graphs_make_the_same_steps(name, shape):
@@ -111,7 +111,7 @@ def test_graphs_make_the_same_steps(name, shape):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not kernels.available(), reason="needs PyTorch, Triton and a CUDA GPU")
+@pytest.mark.skipif(not available(), reason="needs PyTorch, Triton and a CUDA GPU")
 @pytest.mark.parametrize("terms", [terms for terms in TERMS if terms != "none"])
 @pytest.mark.parametrize("name", ["condat-vu", "lpd", "lpd-gs", "ogda", "pdhg"])
 def test_graphs_make_the_same_steps_with_simple_terms(name, terms):
@@ -142,7 +142,7 @@ def test_a_step_launches_few_kernels(twin):
 
 
 def test_what_is_no_combination_is_refused():
-    v = combinations.term(torch.ones(3))
+    v = fused_steps.term(torch.ones(3))
     for wrong in (lambda: v * v, lambda: v + 1.0, lambda: v - torch.ones(3), lambda: v @ v):
         with pytest.raises(TypeError):
             wrong()

@@ -192,6 +192,11 @@ BAD = [
     (lambda: ConstrainedGame(np.eye(3), SIMPLEX, SIMPLEX, cost_y=sp.Quadratic(np.ones(2))), "cost_y has 2 variables"),
     (lambda: ConstrainedGame.mixed(np.eye(3), sp.Smooth(np.sin, mu=None, L=1)), "cost_x has an unknown mu or L"),
     (lambda: ConstrainedGame.mixed(np.eye(3)).solve(tol=0.0), "tol is 0.0; expected a positive number"),
+    (lambda: ConstrainedGame.mixed(np.eye(3)).solve(tol="small"), "tol is 'small'; expected a positive number"),
+    (lambda: ConstrainedGame.mixed(np.eye(3)).solve(max_steps=-1), "max_steps is -1; expected a whole number from 0"),
+    (lambda: ConstrainedGame.mixed(np.eye(3)).solve(max_calls=0.5), "max_calls is 0.5; expected a whole number from 0"),
+    (lambda: ConstrainedGame.mixed(np.eye(3)).solve(max_seconds="soon"), "max_seconds is 'soon'; expected seconds"),
+    (lambda: ConstrainedGame.mixed(np.eye(3)).exploitability([1.0], [1, 0, 0]), r"x has shape \(1,\); expected 3"),
     (lambda: ConstrainedGame.mixed(np.eye(3)).solve(method="newtn"), "unknown method 'newtn'"),
     (lambda: ConstrainedGame(sp.as_coupling(np.eye(3)).T, SIMPLEX, ExtensiveGame.load("kuhn").sequences_x), "expected"),
 ]  # fmt: skip
@@ -222,6 +227,22 @@ def test_a_run_can_be_watched_and_stopped():
         short = game.solve(tol=1e-12, method=method, max_steps=2)
         assert "1e-12 was asked for" in short.message
         assert game.solve(tol=1e-12, method=method, max_seconds=1e-9).steps == 0
+
+
+def test_ctrl_c_ends_a_game_with_costs():
+    """It does not end one method only, so that the next one begins."""
+    calls = []
+
+    def interrupted(x):
+        calls.append(x)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return x
+
+    found = ConstrainedGame.mixed(PAYOFF, sp.Smooth(interrupted, mu=1, L=1), sp.Quadratic(1.0)).solve(tol=1e-12)
+    assert len(calls) <= 10  # those after the fifth one evaluate the best strategies
+    assert not found.solved
+    assert found.interrupted == found.to_dict()["interrupted"] == "SIGINT"
 
 
 # -- the subproblems --------------------------------------------------------------------------------------------------

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 import saddlepoint as sp
 from saddlepoint.parts.coupling import jax_kernels
 from saddlepoint.parts.coupling import triton_kernels as kernels
+from saddlepoint.parts.coupling.triton_launch import as_torch, available, like, torch
+from saddlepoint.parts.coupling.triton_plans import REGISTERS, TILE, tile_plan
 
 
 def gpu(test):
     """Mark a test that runs the kernels, and skip it where they cannot run."""
     reason = "needs PyTorch, Triton and a CUDA GPU"
-    return pytest.mark.gpu(pytest.mark.skipif(not kernels.available(), reason=reason)(test))
+    return pytest.mark.gpu(pytest.mark.skipif(not available(), reason=reason)(test))
 
 
-torch = kernels.torch
 NAN = float("nan")
 
 TYPES = {  # A, and the vectors
@@ -277,10 +278,10 @@ def test_cupy_arrays_come_and_go_without_a_copy():
         for _ in range(20):  # keeps CuPy's stream busy: torch's has to wait
             A = A * 1.0
         y, e = rng.standard_normal(3000), rng.standard_normal(2000)
-        tensors = [kernels.as_torch(v) for v in (A, y, e)]
+        tensors = [as_torch(v) for v in (A, y, e)]
         assert [v.data_ptr() for v in tensors] == [v.data.ptr for v in (A, y, e)]
         found = kernels.through(tensors[0], tensors[1], 0.5, tensors[2], fuse=True)
-        t, u = (kernels.like(v, y) for v in found)
+        t, u = (like(v, y) for v in found)
         assert [v.data.ptr for v in (t, u)] == [v.data_ptr() for v in found]
         error = cupy.linalg.norm(A.T @ (0.5 * (A @ y) + e) - u)
         assert isinstance(u, cupy.ndarray)
@@ -293,10 +294,10 @@ def test_jax_arrays_come_and_go_without_a_copy():
     jax = pytest.importorskip("jax")
     keys = jax.random.split(jax.random.key(0), 3)
     A, y, e = (jax.random.normal(k, shape) for k, shape in zip(keys, ((2000, 3000), (3000,), (2000,)), strict=True))
-    tensors = [kernels.as_torch(v) for v in (A, y, e)]
+    tensors = [as_torch(v) for v in (A, y, e)]
     assert [v.data_ptr() for v in tensors] == [v.unsafe_buffer_pointer() for v in (A, y, e)]
     found = kernels.through(tensors[0], tensors[1], 0.5, tensors[2], fuse=True)
-    t, u = (kernels.like(v, y) for v in found)
+    t, u = (like(v, y) for v in found)
     assert [v.unsafe_buffer_pointer() for v in (t, u)] == [v.data_ptr() for v in found]
     assert isinstance(u, jax.Array)
     check_through(tensors[0], tensors[1], 0.5, tensors[2], (torch.from_dlpack(t), torch.from_dlpack(u)))
@@ -305,8 +306,8 @@ def test_jax_arrays_come_and_go_without_a_copy():
 @gpu
 def test_torch_stays_torch():
     v = torch.ones(3, device="cuda")
-    assert kernels.as_torch(v) is v
-    assert kernels.like(v, v) is v
+    assert as_torch(v) is v
+    assert like(v, v) is v
 
 
 sizes = st.one_of(st.integers(1, 300), st.integers(1, 1 << 21))
@@ -322,7 +323,7 @@ sizes = st.one_of(st.integers(1, 300), st.integers(1, 1 << 21))
 )
 def test_plans_cover_a_and_fit_the_processor(kind, m, n, bytes_, by_rows, device):
     processors, shared = device
-    plan = kernels._plan(kind, m, n, *bytes_, by_rows or kind == "both", processors, shared)
+    plan = tile_plan(kind, m, n, *bytes_, by_rows or kind == "both", processors, shared)
     if plan is None:  # teams of more members than run at the same time
         assert kind == "through"
         assert n > 500 * processors
@@ -334,9 +335,9 @@ def test_plans_cover_a_and_fit_the_processor(kind, m, n, bytes_, by_rows, device
     assert not plan.waits or plan.members * plan.teams <= processors
     assert plan.teams <= -(-m // plan.rows)  # every team has a tile
     tile = plan.rows * plan.span * bytes_[0]
-    assert tile <= kernels.TILE
+    assert tile <= TILE
     assert plan.stages == 1 or (plan.stages - 1) * tile <= shared
-    assert (plan.rows + 2) * plan.span * bytes_[1] <= kernels.REGISTERS
+    assert (plan.rows + 2) * plan.span * bytes_[1] <= REGISTERS
     assert not plan.waits or kind == "through"
     assert plan.waits == (plan.members > 1) or kind == "both"
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from draws import SEED
 
 from saddlepoint.methods.resolvent import Start, by_cg
 from saddlepoint.parts.coupling import as_coupling, triton_norms
-from saddlepoint.parts.coupling import triton_kernels as kernels
 from saddlepoint.parts.coupling.array import ArrayCoupling
+from saddlepoint.parts.coupling.triton_launch import available, torch
 
-torch = kernels.torch
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not kernels.available(), reason="needs PyTorch, Triton and a CUDA GPU"),
+    pytest.mark.skipif(not available(), reason="needs PyTorch, Triton and a CUDA GPU"),
 ]
 
 
@@ -37,7 +37,7 @@ def solved(asarray, A, start, a, accuracy):
 @pytest.mark.parametrize("shape", [(1, 1), (70, 30), (30, 70), (3000, 1500), (5, 200_000)])
 @pytest.mark.parametrize(("dtype", "error"), [("float64", 1e-9), ("float32", 1e-3)])
 def test_conjugate_gradients_are_those_of_numpy(shape, dtype, error):
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(SEED)
     m, n = shape
     A = rng.standard_normal(shape) / np.sqrt(m + n)
     start = [rng.standard_normal(k) for k in (m, n, m, n)]
@@ -49,7 +49,7 @@ def test_conjugate_gradients_are_those_of_numpy(shape, dtype, error):
 
 
 def test_conjugate_gradients_leave_their_arguments_alone_and_are_the_same_twice():
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(SEED)
     A = torch.asarray(rng.standard_normal((400, 300)), device="cuda")
     p, q, x, y = (torch.asarray(rng.standard_normal(k), device="cuda") for k in (400, 300, 400, 300))
     given = [v.clone() for v in (p, q, x, y)]
@@ -73,7 +73,7 @@ def test_conjugate_gradients_at_the_solution_and_with_nan_end_at_once():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
 @pytest.mark.parametrize("shape", [(1, 1), (257, 1031), (3, 30_000), (30_000, 3)])
 def test_norms_of_rows_and_columns(shape, dtype):
-    A = torch.randn(*shape, dtype=torch.float64, device="cuda").to(getattr(torch, dtype))
+    A = torch.asarray(np.random.default_rng(SEED).standard_normal(shape), device="cuda").to(getattr(torch, dtype))
     exact = np.linalg.norm(A.double().cpu().numpy(), axis=1)
     for stored in (A, A.T.contiguous().T):
         assert np.allclose(triton_norms.row_norms(stored).cpu().numpy(), exact, rtol=1e-13)
@@ -81,7 +81,7 @@ def test_norms_of_rows_and_columns(shape, dtype):
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 0.0])
 def test_norms_whose_squares_overflow_or_underflow(scale):
-    A = scale * torch.randn(30, 20, dtype=torch.float64, device="cuda")
+    A = scale * torch.asarray(np.random.default_rng(SEED).standard_normal((30, 20)), device="cuda")
     assert triton_norms.row_norms(A) is None
     exact = scale * np.linalg.norm((A / scale if scale else A).cpu().numpy(), axis=0)
     assert np.allclose(as_coupling(A)._column_norms.cpu().numpy(), exact, rtol=1e-13)

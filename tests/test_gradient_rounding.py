@@ -15,10 +15,13 @@ from tiers import slow_except
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64, to_host
+from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.affine import affine
+from saddlepoint.parts.functions.anchored import anchored
+from saddlepoint.parts.functions.block_sum import block_sum
 from saddlepoint.parts.functions.group import GroupHuberConjugate
-from saddlepoint.parts.functions.products import AbsoluteArray, AbsoluteSmall
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.product_rounding import AbsoluteArray, AbsoluteByNorms, AbsoluteSmall, absolute
+from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.sharded import LocalEngine, ShardedCoupling
 from saddlepoint.uses.batch.functions import stacked, stretched_blocks
 
@@ -129,6 +132,49 @@ def test_copies_inherit_a_stated_accuracy(name, c):
     assert f.accuracy == 0.0
     assert error - 1e-13 <= f.gradient_error(X, found) * (1.0 + 1e-12)
     assert (np.abs(found - truth) <= f.rounding(X) * (1.0 + 1e-12) + 1e-13).all()
+
+
+def shifted_wrongly(c):
+    """x -> x - X, computed with a constant error, which is at most c (|grad| + L |x|) everywhere."""
+    return sp.Smooth(lambda x: x - X + c * 5.0 * DIRECTION, mu=1.0, L=1.0, accuracy=c)
+
+
+JOINED = {
+    "sum": lambda f, g: f + g,
+    "sum, from the right": lambda f, g: g + f,
+    "blocks": lambda f, g: block_sum([f, g], [3, 3]),
+}
+
+
+@pytest.mark.parametrize("c", [1e-12, 1e-3, 0.1])
+@pytest.mark.parametrize("name", JOINED)
+def test_a_stated_accuracy_is_not_lost_beside_a_function_of_which_nothing_is_said(name, c):
+    """The computed gradient of the wrong function is small, and its error is in the term L |x|."""
+    f = JOINED[name](shifted_wrongly(c), sp.Smooth(lambda x: x - X, mu=1.0, L=1.0))
+    x = np.concatenate([X, X]) if name == "blocks" else X
+    assert math.isnan(f.accuracy)
+    error = np.linalg.norm(f.grad(x))  # the true gradient is zero
+    assert 0.0 < error <= f.gradient_error(x, f.grad(x)) <= 4.0 * error
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_an_accuracy_without_L_is_refused_beside_a_function_of_which_nothing_is_said(name):
+    f = black_box(1e-3).replace(L=None)
+    with pytest.raises(sp.ProblemError, match=r"accuracy of Smooth is 0\.001, .* but L is not known; expected L"):
+        JOINED[name](f, black_box())
+    assert JOINED[name](f, black_box(1e-3)).accuracy > 0.0  # the accuracy of the sum needs no L of a part
+
+
+def test_a_certificate_allows_for_what_is_stated_of_a_part():
+    """The gradient as computed is zero at a point that is not the solution."""
+    c = 1e-3
+    g = shifted_wrongly(c) + sp.Smooth(lambda x: x - X, mu=1.0, L=1.0)
+    f = sp.Saddle(g, sp.Quadratic(1.0), np.zeros((3, 1)))
+    r = sp.solve(f, tol=1e-6, max_calls=200)
+    assert np.linalg.norm(r.x - X) == pytest.approx(2.5 * c, rel=1e-3)
+    assert r.status != sp.Status.SOLVED
+    assert 2.5 * c <= r.certificate.distance <= 20.0 * c
+    assert any("stated or proven of its parts" in sentence for sentence in r.certificate.assumes)
 
 
 def test_black_boxes_stay_black_boxes():
@@ -646,6 +692,9 @@ def test_bounds_on_products_with_small_and_with_large_matrices(seed, shape, expo
     for other in columns:  # the same sizes, whatever the order of the entries in memory
         for name in ("columns", "one", "two", "most"):
             assert getattr(other, name) == pytest.approx(getattr(large, name), rel=1e-14)
+    if D.ndim == 2:
+        norms = [np.array([np.linalg.norm(v / np.abs(D).max()) for v in M]) * np.abs(D).max() for M in (D, D.T)]
+        columns.append(AbsoluteByNorms(*((1.0 + 1e-14) * sizes for sizes in norms)))
     for matrix in (small, large, *columns):
         bound = matrix.times(np.abs(x))
         assert all(Decimal(float(b)) * Decimal(1 + 1e-15) >= t for b, t in zip(bound, true, strict=True))
@@ -661,6 +710,19 @@ def test_the_sizes_of_rows_are_read_along_the_columns_where_these_are_contiguous
     AbsoluteArray(np.asfortranarray(D), NUMPY64)
     AbsoluteArray(D, NUMPY64, by_columns=True)
     AbsoluteArray(np.asfortranarray(D.astype(np.float32)), NUMPY64)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_large_array_is_bounded_by_the_norms_of_its_rows_and_columns(order, monkeypatch):
+    monkeypatch.setattr("saddlepoint.parts.functions.product_rounding.LARGE", 1)
+    monkeypatch.setattr("saddlepoint.parts.functions.product_rounding.SMALL", 0)
+    rng = np.random.default_rng(1)
+    D, labels = np.asarray(rng.standard_normal((30, 20)), order=order), np.where(np.arange(30) % 2, 1.0, -1.0)
+    f, x = sp.Logistic(D, labels, 0.1), rng.standard_normal(20)
+    assert isinstance(absolute(f.D), AbsoluteByNorms)
+    assert (absolute(f.D).times(np.abs(x)) >= np.abs(D) @ np.abs(x)).all()
+    assert (absolute(f.D.T).times(np.ones(30)) >= np.abs(D).T @ np.ones(30)).all()
+    holds(f, x, truth(sp.Logistic(D, labels, 0.1), x))
 
 
 # -- products that a gradient has made already -------------------------------------------------------------------------
@@ -685,3 +747,77 @@ def test_bounds_at_a_constant_point_use_the_products_of_the_gradient_there(make,
     x += 1.0
     assert not np.array_equal(f.rounding(x), expected)
     assert len(count) > 2 * made
+
+
+# -- rough bounds, from the lengths of vectors alone -------------------------------------------------------------------
+
+ROUGH = [name for name, f in FUNCTIONS.items() if isinstance(f, sp.Quadratic | Risk)]
+
+
+def rough_at(f, x):
+    with np.errstate(all="ignore"):
+        return f.rounding.rough(norm(x), norm(f.grad(x)), len(x)), norm(f.rounding(x))
+
+
+@pytest.mark.parametrize("name", ROUGH)
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e-170, 1e-4, 30.0, 1e150])
+def test_rough_bounds_are_not_below_those_of_the_entries(name, scale):
+    for seed in range(20):
+        rough, fine = rough_at(FUNCTIONS[name], draw(scale, seed))
+        assert rough >= fine
+        if scale == 1.0:
+            assert rough <= 200.0 * fine
+
+
+@pytest.mark.parametrize("name", [name for name, (f, _) in HARD.items() if isinstance(f, sp.Quadratic | Risk)])
+def test_rough_bounds_for_hard_data_are_not_below_those_of_the_entries(name):
+    rough, fine = rough_at(*HARD[name])
+    assert rough >= fine
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**6), st.sampled_from([sp.LeastSquares, sp.Logistic, sp.Huber, sp.LogCosh, sp.SmoothedHinge]))
+def test_rough_bounds_of_risks_of_any_scale(seed, kind):
+    rng = np.random.default_rng(seed)
+    rows, n = rng.integers(1, 40, 2)
+    D = rng.standard_normal((rows, n)) * 10.0 ** rng.uniform(-9, 9, n)
+    labels, t = np.where(rng.random(rows) < 0.5, -1.0, 1.0), rng.standard_normal(rows) * 10.0 ** rng.uniform(-9, 9)
+    f = kind(D, labels if kind in (sp.Logistic, sp.SmoothedHinge) else t, 10.0 ** rng.uniform(-9, 9))
+    rough, fine = rough_at(f, rng.standard_normal(n) * 10.0 ** rng.uniform(-9, 9))
+    assert rough >= fine
+
+
+def test_a_loss_of_which_nothing_is_known_has_no_rough_bound():
+    class Cubed(sp.LogCosh):
+        slope_units = None
+
+    assert Cubed(D, T).rounding.rough is None
+    assert FUNCTIONS["log-cosh"].rounding.rough is not None
+
+
+@pytest.mark.parametrize("name", ["logistic", "quadratic, dense", "huber, separable"])
+def test_certificates_take_rough_bounds_unless_they_are_a_noticeable_share(name, monkeypatch):
+    g, taken = FUNCTIONS[name], []
+    entries = g.rounding.function
+    monkeypatch.setattr(g.rounding, "function", lambda x: taken.append(1) or entries(x))
+    f = sp.Saddle(g, sp.Smooth(lambda y: y, mu=1.0, L=1.0, accuracy=0.0), np.eye(6))
+    far, x = f.certificate(draw(1.0, 3), np.zeros(6)), np.zeros(6)
+    assert not taken
+    result = sp.solve(f, tol=1e-12)
+    near = f.certificate(result.x, result.y)
+    assert taken  # close to the precision of the arithmetic
+    monkeypatch.setattr("saddlepoint.problems.residuals.ROUGH", 0.0)
+    assert f.certificate(draw(1.0, 3), x).distance <= far.distance <= 1.01 * f.certificate(draw(1.0, 3), x).distance
+    assert f.certificate(result.x, result.y) == near
+
+
+def test_a_function_with_another_offset_or_ridge_has_its_own_rough_bound():
+    x = draw(1.0, 0)
+    f = sp.Quadratic(P, 1.0)
+    f.rounding.rough(norm(x), 1.0, 6)
+    moved, risk = f.with_linear(np.ones(6)), sp.LogCosh(D, T, 0.0)
+    risk.rounding.rough(norm(x), 1.0, 6)
+    assert moved.rounding.rough(0.0, 0.0, 6) < f.rounding.rough(0.0, 0.0, 6)
+    assert risk.with_l2(1e6).rounding.rough(1.0, 1.0, 6) > 2.0 * risk.rounding.rough(1.0, 1.0, 6)
+    copy = pickle.loads(pickle.dumps(risk))
+    assert copy.rounding.rough(1.0, 1.0, 6) == risk.rounding.rough(1.0, 1.0, 6)

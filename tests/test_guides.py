@@ -90,7 +90,7 @@ def test_the_table_of_ready_functions_has_them_all():
 
 
 def test_the_table_of_simple_functions_has_them_all():
-    table = (DOCS / "simple-functions.md").read_text().partition("## The ready ones")[2].partition("## Sums")[0]
+    table = (DOCS / "simple-functions.md").read_text().partition("## Ready-made functions")[2].partition("## Sums")[0]
     for name, thing in vars(simple).items():
         ready = isinstance(thing, type) and issubclass(thing, sp.Simple) and name not in ("Simple", "L1Box")
         assert not ready or f"`sp.{name}(" in table, name

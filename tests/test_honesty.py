@@ -15,11 +15,12 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import honesty  # noqa: E402
+from honest import ways_in  # noqa: E402
 from honest.table import Tally, is_false_claim  # noqa: E402
 from honest.ways_in import storage  # noqa: E402
 
 SEED = 16
-KINDS = [kind for kind in honesty.KINDS if kind != "JAX"]  # JAX compiles for a minute
+KINDS = [kind for kind in honesty.KINDS if kind not in honesty.ON_JAX]  # JAX compiles for a minute
 
 
 def check(kind, cases):
@@ -69,10 +70,14 @@ def test_wrong_claims_are_told_apart_by_their_names():
     row = {"kind": "false claim: mu", "seed": 0, "way": "solve", "case": 0, "words": ""}
     tally.add(row | {"outcome": "false", "solved": True})
     tally.add(row | {"outcome": "false", "solved": False})
+    tally.add(row | {"outcome": "unexamined", "solved": False})
     tally.add(row | {"outcome": "accused"})
     tally.add(row | {"outcome": "true", "solved": True})
-    assert [tally.total(name) for name in ("false solved", "found", "harmless")] == [1, 2, 1]
-    assert len(tally.failures) == 1
+    names = ("false solved", "found", "harmless", "false", "unexamined")
+    assert [tally.total(name) for name in names] == [1, 3, 1, 1, 1]
+    assert len(tally.failures) == 2
+    tally.add(row | {"kind": "false claim: noise", "outcome": "unexamined", "solved": False})  # noise is measured
+    assert (tally.total("false"), len(tally.failures)) == (2, 3)
 
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX warns of it, and the worker does not use JAX
@@ -135,3 +140,20 @@ def test_the_counts_of_several_processes_are_added_up(tmp_path):
         honesty.conclude(total, tmp_path / "all.json", tmp_path / "page.md")
     assert Tally(tmp_path / "all.json").runs == total.runs
     assert "By `python benchmarks/honesty.py --seed N`" in (tmp_path / "page.md").read_text()
+
+
+def test_kinds_whose_packages_are_missing_are_left_out(monkeypatch):
+    assert set(honesty.ON_JAX) <= set(honesty.KINDS)
+    monkeypatch.setattr(honesty, "find_spec", lambda name: None if name == "jax" else object())
+    assert honesty.installed() == KINDS
+
+
+@pytest.mark.parametrize("form", ["zarr", "h5"])
+def test_A_in_a_store_has_true_answers(form, monkeypatch):
+    pytest.importorskip({"zarr": "zarr", "h5": "h5py"}[form])
+    monkeypatch.setattr(ways_in, "formats", [form])
+    rng = honesty.generator("ordinary", SEED, 3)
+    problem = honesty.KINDS["ordinary"](rng)
+    answers = list(ways_in.streams(problem, rng))
+    assert [answer.way for answer in answers] == [f"stream, {form}"]
+    assert [honesty.judge(problem, answer, True).outcome for answer in answers] == ["true"]

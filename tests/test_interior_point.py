@@ -83,12 +83,12 @@ def test_it_ends_at_the_rounding_floor_and_auto_says_so() -> None:
 
 
 def test_auto_takes_it_where_factorisations_take_little() -> None:
-    labels = ["interior-point", "preconditioned-halpern-pdhg", "anderson-pdhg"]
+    labels = ["interior-point", "preconditioned-halpern-pdhg", "anderson-pdhg", "proximal-anderson-condat-vu"]
     f = sp.Saddle(sp.Simplex(), sp.Simplex(), DRAWS["uniform"])
     assert [method.label for method in choose(f).methods] == labels
     l1 = sp.Saddle(sp.L1(0.1) + sp.Box(-1.0, 1.0), sp.Simplex(), DRAWS["uniform"])
     assert [method.label for method in choose(l1).methods] == labels[1:]
-    assert choose(l1).turns == 2
+    assert choose(l1).turns == 3
     large = sp.Saddle(sp.Simplex(), sp.Simplex(), csr_array((60_000, 50_000)))
     assert [method.label for method in choose(large).methods] == labels[1:]
     dear = choose(f, {"grad_g": 100.0, "grad_h": 100.0, "A": 1.0, "At": 1.0})

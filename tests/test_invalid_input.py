@@ -26,7 +26,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddlepoint as sp
 from saddlepoint.apps import ExtensiveGame
-from saddlepoint.commands import app as cli
+from saddlepoint.commands import app as commands
+from saddlepoint.commands import run as cli
 from saddlepoint.problems.files import load_problem
 from saddlepoint.problems.files.arrays import read_array
 from saddlepoint.problems.generators import chain, random_quadratic
@@ -432,9 +433,9 @@ def test_game_files_are_refused(tmp_path, text, sentence):
     assert "game.json" in str(refused.value)
 
 
-def test_the_tables_hold_at_least_100_distinct_inputs():
+def test_the_tables_hold_more_than_250_distinct_inputs():
     assert len({name for name, *_ in API}) + len({name for name, *_ in ARRAYS}) == len(API) + len(ARRAYS)
-    assert len(API) + len(ARRAYS) + len(TEXTS) + len(GAMES) + len(LINES) >= 100
+    assert len(API) + len(ARRAYS) + len(TEXTS) + len(GAMES) + len(LINES) > 250
 
 
 def test_links_are_followed_and_circles_refused(tmp_path):
@@ -528,7 +529,7 @@ for name in names:
 def measured(folder, limit, room, *names):
     """The outcome of reading files in a process that may use ``room`` more bytes than it does."""
     words = [sys.executable, "-c", MEASURE, str(limit), str(room), *names]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return dict(zip(names, done.stdout.splitlines(), strict=True))
 
@@ -717,7 +718,7 @@ def test_no_error_ends_in_a_traceback(folder, monkeypatch, capsys, error, code, 
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(cli, "load_problem", fail)
+    monkeypatch.setattr(commands, "load_problem", fail)
     monkeypatch.setattr(cli, "_discard_output", lambda: None)  # the test's own output
     found, out, err = run(monkeypatch, capsys, "solve", "p.toml")
     assert (found, out) == (code, "")
@@ -728,7 +729,7 @@ def test_an_interruption_is_no_traceback(folder, monkeypatch, capsys):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load_problem", interrupt)
+    monkeypatch.setattr(commands, "load_problem", interrupt)
     code, out, err = run(monkeypatch, capsys, "solve", "p.toml")
     assert (code, out) == (130, "")
     assert err in ("", "error: interrupted\n")  # which one depends on the version of typer
@@ -749,7 +750,7 @@ def test_readers_that_leave_early(folder):
         process = started(folder, *words, stdout=writing, stderr=subprocess.PIPE, text=True)
         os.close(writing)
         os.close(reading)
-        assert process.communicate(timeout=60)[1] == ""
+        assert process.communicate(timeout=300)[1] == ""
         assert process.returncode == 1
 
 
@@ -759,17 +760,17 @@ def test_output_that_cannot_be_written(folder):
     for words in (["methods", "--json"], ["solve", "p.toml"]):
         with open("/dev/full", "w") as full:
             process = started(folder, *words, stdout=full, stderr=subprocess.PIPE, text=True)
-            assert process.communicate(timeout=60)[1] == "error: the output: No space left on device\n"
+            assert process.communicate(timeout=300)[1] == "error: the output: No space left on device\n"
             assert process.returncode == 2
     process = started(folder, "solve", "p.toml", "--out", "/dev/full", stderr=subprocess.PIPE, text=True)
-    assert re.fullmatch("error: .*No space left on device\n", process.communicate(timeout=60)[1])
+    assert re.fullmatch("error: .*No space left on device\n", process.communicate(timeout=300)[1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_command_with_closed_streams_writes_its_result(folder, closed):
     line = f"exec {' '.join(map(json.dumps, PROGRAM))} solve p.toml --out r.npz {closed}"
-    done = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert sp.load_result(folder / "r.npz").solved
 
@@ -778,7 +779,7 @@ def test_a_command_with_closed_streams_writes_its_result(folder, closed):
 def test_streams_that_know_few_letters(folder):
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     process = started(folder, "methods", stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, b"")
     assert b"catalyst-dippa" in out
 
@@ -792,13 +793,13 @@ def test_a_problem_that_does_not_fit_into_memory_ends_in_a_line(folder):
     code = """
 import resource, sys
 from pathlib import Path
-from saddlepoint.commands.app import run
+from saddlepoint.commands.run import run
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 80 * 2**20, -1))
 sys.exit(run())
 """
     words = [sys.executable, "-c", code, "solve", "p.toml"]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 2, done.stderr
     assert re.fullmatch("error: there is not enough memory for this.*\n", done.stderr), done.stderr
 
@@ -809,7 +810,7 @@ def test_interrupted_in_the_middle(folder):
         'A = [[1, 2], [0, 1]]\ng = {kind = "quadratic", P = 1e-9, b = [1, 1]}\nh = {kind = "quadratic", P = 2}\n'
         '[solve]\nmethod = "extragradient"\ntol = 1e-300\n'
     )
-    code = "import sys; from saddlepoint.commands.app import run; print('ready', flush=True); sys.exit(run())"
+    code = "import sys; from saddlepoint.commands.run import run; print('ready', flush=True); sys.exit(run())"
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     for wait in (0.05, 1.0):
         process = subprocess.Popen([sys.executable, "-c", code, "solve", "slow.toml"], cwd=folder, **streams)
@@ -817,6 +818,6 @@ def test_interrupted_in_the_middle(folder):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(wait)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         assert "Traceback" not in err
         assert process.returncode in (1, 130)

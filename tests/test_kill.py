@@ -31,13 +31,13 @@ def test_twenty_kills_change_nothing(tmp_path):
         folder = tmp_path / str(seed)
         folder.mkdir()
         command = [sys.executable, str(HERE / "killed.py"), str(folder), method, str(seed)]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=3000, check=False)
         assert run.returncode == 0, run.stderr
-        told = json.loads(run.stdout)
-        assert told["solved"]
-        assert told["same"]
-        assert told["broken"] == 0  # after every kill the file was complete
-        kills += told["kills"]
+        found = json.loads(run.stdout)
+        assert found["solved"]
+        assert found["same"]
+        assert found["broken"] == 0  # after every kill the file was complete
+        kills += found["kills"]
         tried.add(method)
         if kills >= KILLS and tried == set(METHODS):
             break
@@ -81,24 +81,24 @@ def test_the_command_line_is_stopped_and_goes_on(number, tmp_path):
     while not (tmp_path / "run.ckpt.old").exists() and run.poll() is None:
         time.sleep(0.01)
     run.send_signal(number)
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 128 + number, err
     assert json.loads(out)["status"] == "interrupted"
     assert err == "the run is in run.ckpt; the same command with --resume goes on from there\n"
-    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert again.returncode == 2
     assert again.stderr == "error: run.ckpt exists already; add --resume to go on from it, or delete it to begin anew\n"
     more = [*command, "--resume", "--max-calls", str(json.loads(out)["calls"]["A"] + 100)]
-    last = subprocess.run(more, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    told = json.loads(last.stdout)
+    last = subprocess.run(more, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    found = json.loads(last.stdout)
     assert last.returncode == 1
-    assert told["status"] == "out of calls"
-    assert told["provenance"]["resumed"] == 1
-    assert told["iterations"] > json.loads(out)["iterations"]
+    assert found["status"] == "out of calls"
+    assert found["provenance"]["resumed"] == 1
+    assert found["iterations"] > json.loads(out)["iterations"]
 
 
 def test_resume_needs_a_file(tmp_path):
-    run = subprocess.run([*COMMAND, "--resume"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run([*COMMAND, "--resume"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 2
     assert run.stderr == "error: --resume needs a file to go on from; add --checkpoint FILE\n"
 
@@ -110,7 +110,7 @@ def test_the_command_line_adapts_a_wrong_constant(tmp_path):
         '[h]\nkind = "quadratic"\nP = 1.0\n[solve]\nx0 = [5.0, 5.0, 5.0]\nmethod = "dippa"\n'
     )
     runs = [
-        subprocess.run([*COMMAND, *more], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        subprocess.run([*COMMAND, *more], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
         for more in ([], ["--on-violation", "adapt"], ["--on-violation", "ignore"])
     ]
     assert [run.returncode for run in runs] == [2, 0, 2]
@@ -151,7 +151,7 @@ def test_a_full_disk_loses_the_new_checkpoint_and_never_the_old(tmp_path):
             print(error)
     """)
     run = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert run.returncode == 0, run.stderr
     assert "new cannot be written: File too large; name another" in run.stdout

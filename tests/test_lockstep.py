@@ -10,7 +10,7 @@ from tiers import slow_except
 import saddlepoint as sp
 from saddlepoint.methods.agd import minimise
 from saddlepoint.methods.resolvent import Start, by_apfb, by_cg, by_factor
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
 from saddlepoint.problems.transforms import (
     balanced,
     equal_smoothness,

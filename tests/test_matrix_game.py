@@ -1,5 +1,6 @@
 """Matrix games: the row player maximises, values against HiGHS, exploitability against rational arithmetic."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -14,6 +15,7 @@ from scipy.sparse.linalg import aslinearoperator
 import saddlepoint as sp
 from saddlepoint.apps import MatrixGame, matrix_game
 from saddlepoint.apps.simplex import Simplex
+from saddlepoint.solving.result import Status
 from saddlepoint.theory.exploitability import product_error
 
 ROCK_PAPER_SCISSORS = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
@@ -281,6 +283,23 @@ def test_the_exploitability_with_costs_is_not_below_what_best_responses_gain(see
     assert found.exploitability <= game.exploitability(x, y) + 1e-13
 
 
+@pytest.mark.parametrize("kind", [int, np.int64, np.float32])
+def test_numbers_of_any_kind_are_costs(kind):
+    found = MatrixGame(RANDOM, cost_row=kind(1), cost_column=kind(2)).solve(tol=1e-8)
+    np.testing.assert_array_equal(found.row, MatrixGame(RANDOM, 1.0, 2.0).solve(tol=1e-8).row)
+
+
+def test_ctrl_c_ends_a_small_game(monkeypatch):
+    """The augmented Lagrangian, which takes over where the first run was too short, is not tried."""
+    solve = matrix_game.solve
+    monkeypatch.setattr(matrix_game, "CALLS", 10)
+    monkeypatch.setattr(matrix_game, "solve", lambda *a, **k: replace(solve(*a, **k), status=Status.INTERRUPTED))
+    monkeypatch.setattr(matrix_game.ConstrainedGame, "solve", None)
+    found = MatrixGame(RANDOM).solve(tol=1e-9)
+    assert found.interrupted == "SIGINT"
+    assert found.message == f"interrupted at exploitability {found.exploitability:.3g} > tol 1e-09"
+
+
 # -- kinds of matrices ------------------------------------------------------------------------------------------------
 
 
@@ -330,11 +349,14 @@ BAD = [
     (lambda: MatrixGame([1.0, 2.0]), r"payoff has shape \(2,\); expected a matrix"),
     (lambda: MatrixGame(np.zeros((0, 3))), "expected a matrix with at least one row and one column"),
     (lambda: MatrixGame(1j * RANDOM), "payoff has dtype complex128; expected real numbers"),
-    (lambda: MatrixGame(RANDOM, cost_row=-1.0), "cost_row is -1.0; expected a convex Smooth function, a positive"),
+    (lambda: MatrixGame(RANDOM, cost_row=-1.0), "cost_row is -1.0; expected a convex Smooth function, or a positive"),
     (lambda: MatrixGame(RANDOM, cost_column=sp.Quadratic(np.ones(8))), "cost_column has 8 variables; expected 5"),
     (lambda: MatrixGame(RANDOM, 1.0).problem, "problem needs costs of both players"),
     (lambda: MatrixGame(RANDOM).solve(tol=0.0), "tol is 0.0; expected a positive number"),
     (lambda: MatrixGame(RANDOM).solve(max_seconds=-1), "max_seconds is -1.0; expected a positive number"),
+    (lambda: MatrixGame(RANDOM).solve(start=3), "start is 3; expected a pair"),
+    (lambda: MatrixGame(RANDOM, sp.Quadratic(1.0) + sp.Box(0, 1)), r"cost_row has the simple term Box\(0, 1\)"),
+    (lambda: MatrixGame(RANDOM, 1, sp.Smooth(np.sin, mu=None, L=1)), "cost_column has an unknown mu or L; give both"),
     (lambda: MatrixGame(RANDOM).exploitability(np.ones(8), np.full(5, 0.2)), "row sums to 8; expected probabilities"),
     (lambda: MatrixGame(RANDOM).exploitability(np.full(8, 1 / 8), [1, 1, -1, 0, 0]), "column has a negative entry, -1"),
     (lambda: MatrixGame(RANDOM).value(np.full(5, 0.2), np.full(5, 0.2)), "row has 5 entries; expected 8"),
@@ -360,3 +382,27 @@ def test_the_simplex_answers_as_the_polytope_does(seed, n):
         assert simplex.violation(near) <= n * 2.0**-52
     assert simplex.violation(simplex.start) <= n * 2.0**-52
     assert simplex.violation(np.full(n, 2.0 / n)) == pytest.approx(1.0)
+
+
+def test_a_game_goes_on_from_strategies_and_from_a_checkpoint(tmp_path):
+    A = np.random.default_rng(5).standard_normal((30, 20))
+    game = MatrixGame(A)
+    first = game.solve(tol=1e-6)
+    assert first.solved
+    again = game.solve(tol=first.exploitability, start=(first.row, first.column))
+    assert again.solved
+    assert again.row.tolist() == first.row.tolist()  # which suffices, so that nothing is solved again
+    cut = game.solve(tol=1e-9, max_seconds=1e-3, checkpoint=tmp_path / "game")
+    assert not cut.solved
+    done = game.solve(tol=1e-9, checkpoint=tmp_path / "game")
+    assert done.solved
+    assert done.value == pytest.approx(first.value, abs=1e-6)
+
+
+def test_starts_of_games_are_checked():
+    game = MatrixGame(ROCK_PAPER_SCISSORS)
+    with pytest.raises(sp.ProblemError, match=r"start\[0\] sums to 1.5; expected probabilities"):
+        game.solve(start=([0.5, 0.5, 0.5], [1.0, 0.0, 0.0]))
+    with_costs = MatrixGame(ROCK_PAPER_SCISSORS, cost_row=sp.Quadratic(1.0), cost_column=sp.Quadratic(1.0))
+    with pytest.raises(sp.ProblemError, match="are for games without costs"):
+        with_costs.solve(checkpoint="game")

@@ -113,6 +113,24 @@ def test_a_function_of_ones_own_is_composed_with_a_map():
     assert abs(one.value - two.value) <= one.gap + two.gap + 1e-12
 
 
+INSIDE = {"x": lambda x: x, "x - t": lambda x: x - T[:3], "D x - t": lambda x: D @ x - T}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_the_accuracy_that_is_stated_of_a_function_is_kept(name):
+    """The gradient has a constant error, which is at most 1e-3 (|grad| + L |x|) everywhere."""
+    x, y = players()
+    answers = []
+    for error in (5e-4, 0.0):
+        f = sp.Smooth(lambda r, error=error: 2.0 * (r - 1.0) + error, mu=2.0, L=2.0, accuracy=2.0 * error)
+        problem = m.Problem(m.function(f, INSIDE[name](x)) + m.sum_squares(x) + x @ A @ y - m.sum_squares(y))
+        answers.append(problem.solve(tol=1e-9, max_calls=5000))
+    wrong, right = answers
+    away = np.linalg.norm(wrong["x"] - right["x"])
+    assert 1e-5 < away <= wrong.distance("x") + right.distance("x")
+    assert wrong.distance("x") < 0.1
+
+
 def test_bounds_that_are_added_hold_at_the_solution():
     """x has curvature and no bounds, z has bounds and no curvature; the bounds of x must not move the solution."""
     x, z, y = m.minimiser(3, "x"), m.minimiser(2, "z", sp.Box(-1.0, 1.0)), m.maximiser(2, "y", sp.Simplex())
@@ -136,6 +154,35 @@ def test_simple_constraints_become_simple_functions():
     assert box.weight.everywhere(3).tolist() == [1.0] * 3
     assert box.lower.everywhere(3).tolist() == [-0.5] * 3
     assert box.upper.everywhere(3).tolist() == [4.0] * 3
+
+
+def test_conditions_on_entries_become_bounds():
+    x, y = players()
+    conditions = [x[1:] >= [1.0, -2.0], 2.0 * x[0] == 3.0, x[[2, 2]] <= [5.0, 4.0], y[0] == -1.0, y[1] <= 3.0]
+    form = m.Problem(m.sum_squares(x) + x @ A @ y - m.sum_squares(y), conditions).form
+    of_x, of_y = form.minimiser.within[x], form.maximiser.within[y]
+    assert of_x.lower.everywhere(3).tolist() == [1.5, 1.0, -2.0]
+    assert of_x.upper.everywhere(3).tolist() == [1.5, np.inf, 4.0]
+    assert of_y.lower.everywhere(2).tolist() == [-1.0, -np.inf]
+    assert of_y.upper.everywhere(2).tolist() == [-1.0, 3.0]
+    answer = m.Problem(m.sum_squares(x - 5.0), [x[0] == 1.0, x[1] <= 2.0]).solve(tol=1e-9)
+    assert answer["x"] == pytest.approx([1.0, 2.0, 5.0], abs=1e-9)
+    with pytest.raises(sp.ProblemError, match="leaves no value for entry 1 of x: it would have to be at least 2"):
+        m.Problem(m.sum_squares(x), [x[1] == 2.0, x <= 1.0]).solve()
+
+
+@pytest.mark.parametrize(("norm", "order"), [(m.norm1, 1), (m.norm2, 2), (m.norm_inf, np.inf)])
+def test_a_norm_around_a_point_is_a_ball(norm, order):
+    x = m.minimiser(3, "x")
+    centre = np.array([3.0, 0.0, -1.0])
+    problem = m.Problem(m.sum_squares(x), [norm(x - centre) <= 2.0])
+    assert problem.saddle.shape == (3, 1)  # no multiplier
+    found = problem.solve(tol=1e-9)["x"]
+    nearest = {1: [1.5, 0.0, -0.5], 2: centre * (1.0 - 2.0 / np.sqrt(10.0)), np.inf: [1.0, 0.0, 0.0]}[order]
+    assert np.linalg.norm(found - centre, order) <= 2.0 + 1e-9
+    if order != 1:
+        assert found == pytest.approx(nearest, abs=1e-8)
+    assert found @ found <= np.asarray(nearest) @ nearest + 1e-8
 
 
 def test_constraints_of_the_maximiser_have_multipliers_too():
@@ -184,7 +231,10 @@ def _refusals():
         (lambda: A @ x, "a 3 x 2 matrix cannot be multiplied by x"),
         (lambda: x + np.ones(4), "have the shapes"),
         (lambda: x @ np.ones(4), "expected vectors of one size"),
-        (lambda: m.inner(X, x), "expected expressions of one size"),
+        (lambda: m.inner(X, x), "expected expressions of one shape"),
+        (lambda: m.inner(X, m.maximiser((3, 2), "Y")), r"\(2, 3\) and \(3, 2\); expected expressions of one shape"),
+        (lambda: X @ m.maximiser((3, 2), "Y"), r"write inner\(X, Y\) for the sum of the products"),
+        (lambda: x @ m.maximiser((3, 1), "Y"), "two matrices of variables is a matrix of bilinear terms"),
         (lambda: m.quad_form(x, np.eye(4)), r"P of quad_form has the shape \(4, 4\)"),
         (lambda: x[5], "x has the shape"),
         (lambda: x * np.nan, "finite numbers"),
@@ -282,6 +332,24 @@ def test_programs_without_a_bound_on_multipliers_have_a_proven_interval():
     assert m.Problem(x.sum(), [x >= 0.0, E @ x <= -1.0]).solve().status == "infeasible"
     with pytest.raises(sp.ProblemError, match="tol cannot be asked of a program that has no bound"):
         m.Problem(x.sum(), [E @ x == 4.0]).solve(tol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("constant", "value"),
+    [
+        (m.norm1([1.0, -2.0]), 3.0),
+        (-2.0 * m.norm_inf([1.0, -2.0]), -4.0),
+        (m.max_entry([-5.0, -3.0]), -3.0),
+        (3.0 * m.positive_part([1.0, -2.0]), 3.0),
+        (m.sum_squares([1.0, -2.0]), 5.0),
+        (m.quad_form([1.0, -2.0], np.array([[2.0, 1.0], [1.0, 3.0]])), 10.0),
+    ],
+)
+def test_terms_of_constants_count_in_the_interval_of_a_program(constant, value):
+    x = m.minimiser(2, "x")
+    answer = m.Problem(m.sum_squares(x) + constant, [x[0] + x[1] == 1.0]).solve(gap=1e-9)
+    assert answer.lower <= 0.5 + value <= answer.upper
+    assert answer.upper - answer.lower < 1e-8
 
 
 def test_values_of_programs_without_a_solution():

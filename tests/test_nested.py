@@ -12,7 +12,7 @@ import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.methods.minimax_appa import stationary
 from saddlepoint.methods.rhss import Pair, RHSSState, conjugate_gradients, hessian_times
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
 from saddlepoint.problems.generators import random_logistic, random_quadratic
 from saddlepoint.theory.rhss import PROVEN, HssGoal
 from saddlepoint.uses.bench.measure import measure

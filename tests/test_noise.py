@@ -5,12 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from exact import dot, exact, times, transposed
 
 import saddlepoint as sp
 from saddlepoint.methods.registry import make_method
 from saddlepoint.methods.wrappers.refined import Refined
+from saddlepoint.parts.functions.gradient_noise import eps_of_code, eps_of_entries, noise_level
 from saddlepoint.parts.functions.plateaus import plateau
-from saddlepoint.parts.functions.probes import eps_of_code, eps_of_entries
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.oracle import Meter
 
@@ -115,6 +116,29 @@ def test_the_certificate_is_made_again_if_the_gradient_is_another_one_now():
     audit.noise.measure(x, y)
     assert audit.noise.stale
     assert audit.noise.gradients["g"] > 1e-3
+
+
+def test_more_noise_takes_no_further_query():
+    """The gradients and products of the best point are kept; only its bounds are made again."""
+    calls = []
+
+    def grad(x):
+        calls.append(1)
+        return P * x + B
+
+    audit = Audit(problem(grad), Meter())
+    x, y = SOLUTION + 1e-3, np.zeros(1)
+    before = audit.certificate(x, y)
+    audit.keep(another=True)
+    audit.noise.gradients["g"], audit.noise.stale = 1e-4, True
+    made = len(calls)
+    after = audit.with_noise()
+    assert len(calls) == made
+    assert not audit.noise.stale
+    assert after.distance > before.distance + 1e-4
+    assert after == audit.certificate(x, y)
+    audit.noise.differs = True  # a gradient is another one now
+    assert audit.with_noise() is None
 
 
 # -- gradients that are rounded ----------------------------------------------------------------------------------------
@@ -321,17 +345,13 @@ def differences(value, x, step):
     return np.array([(value(x + h * e) - value(x)) / h for h, e in zip(steps, np.eye(x.size), strict=True)])
 
 
-def quadratic_value(x):
-    return 0.5 * x @ (P * x) + B @ x
-
-
 @pytest.mark.parametrize("step", [1e-5, 1e-6])
 def test_slightly_smaller_curvatures_of_differences_are_no_reason_for_an_error(step):
     """Where x < 0 the steps shrink with x, so that differences show a mu that is too small by half a step."""
-    grads = lambda x: differences(quadratic_value, x, step)  # noqa: E731
+    grads = lambda x: differences(value, x, step)  # noqa: E731
     found = sp.solve(problem(grads), [-20.0, -20.0, -20.0], [0.0], method="extragradient", tol=1e-2)
-    assert found.solved
-    assert np.linalg.norm(found.x - SOLUTION) <= found.certificate.distance + 30.0 * step
+    assert found.status == "uncertified"  # nothing is proven by such gradients
+    assert np.linalg.norm(found.x - SOLUTION) <= 1e-2 + 30.0 * step
     point = sp.certify(problem(grads), [-30.0, 5.0, -3.0], [0.0])
     assert point.distance >= np.linalg.norm(point.x - SOLUTION)
 
@@ -351,6 +371,86 @@ def test_what_all_gradients_have_in_common_is_assumed_unless_values_show_it():
     grad = lambda x: P * (x + 0.5e-4) + B  # noqa: E731
     alone = sp.solve(problem(grad), tol=1e-8)
     assert any("An error that gradients at all points have in common" in said for said in alone.certificate.assumes)
-    beside = sp.solve(problem(grad, value=quadratic_value), tol=1e-3)
+    beside = sp.solve(problem(grad, value=value), tol=1e-3)
     assert np.linalg.norm(beside.x - SOLUTION) <= beside.certificate.distance
     assert not any("have in common" in said for said in beside.certificate.assumes)
+
+
+@pytest.mark.parametrize("variables", [1, 2, 3])
+def test_gradients_of_few_variables_are_not_taken_for_exact_by_chance(variables):
+    """The targets of these squared losses nearly cancel, so that sums have errors of many units of rounding."""
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        D, t = rng.standard_normal((8, variables)), 5.0 * rng.standard_normal(8)
+        t -= 0.99 * D @ np.linalg.lstsq(D, t, rcond=None)[0]
+        grad = lambda x, D=D, t=t: D.T @ (D @ x - t) / 8.0  # noqa: E731
+        x, L = np.linalg.lstsq(D, t, rcond=None)[0], np.linalg.norm(D, 2) ** 2 / 8.0
+        rest = [a - b for a, b in zip(times(exact(D), exact(x)), exact(t), strict=True)]
+        true = [v / 8 for v in times(transposed(exact(D)), rest)]
+        p = grad(x)
+        wrong = [a - b for a, b in zip(true, exact(p), strict=True)]
+        assumed = 2.0 * 2.0**-52 * (np.linalg.norm(p) + L * np.linalg.norm(x))
+        allowed = assumed + noise_level(grad, x, p, np.linalg.norm(x), L).allowance
+        assert dot(wrong, wrong) <= exact(allowed) ** 2
+
+
+def quotients_of(name):
+    """The gradient of the quadratic function by differences of its values."""
+    moved = {
+        "forward": lambda x: 1e-6 + 0.0 * x,
+        "relative": lambda x: 1e-6 * np.abs(x),
+        "at least one": lambda x: 1e-6 * np.maximum(1.0, np.abs(x)),
+        "central": lambda x: 1e-5 + 0.0 * x,
+    }[name]
+
+    def grad(x):
+        steps = np.diag(moved(x))
+        back = steps if name == "central" else 0.0 * steps
+        return np.array([(value(x + e) - value(x - b)) / (e + b).sum() for e, b in zip(steps, back, strict=True)])
+
+    return grad
+
+
+@pytest.mark.parametrize("name", ["forward", "relative", "at least one", "central"])
+def test_gradients_by_differences_of_values_prove_nothing_without_the_values(name):
+    f, far = problem(quotients_of(name)), [-4.0, 3.0, 1.0]
+    result = sp.solve(f, far, [0.0], tol=1e-2)
+    assert result.status == "uncertified"
+    assert "the gradient of g seems to be computed from differences of values" in result.message
+    assert result.certificate.distance == result.certificate.gap == math.inf
+    assert result.certificate.is_estimated
+    unsolved = sp.solve(f, far, [0.0], tol=1e-12, max_calls=20, method="extragradient")
+    assert unsolved.certificate.distance == math.inf
+    assert sp.certify(f, SOLUTION, [0.0]).distance == math.inf
+    found = {finding.found: finding for finding in sp.check(f, SOLUTION).problems}
+    assert "give value= to have them measured" in found["rounded as differences"].advice
+    measured = sp.solve(problem(quotients_of(name), value=value), far, [0.0], tol=1e-2)
+    assert measured.solved
+    assert np.linalg.norm(measured.x - SOLUTION) <= measured.certificate.distance
+
+
+def test_no_problem_of_a_batch_is_certified_by_differences_of_values():
+    grad = quotients_of("forward")
+    both = sp.Smooth(lambda x: np.concatenate([grad(part) for part in x.reshape(2, 3)]), mu=0.1, L=1.0)
+    batch = sp.Batch(both, sp.Quadratic(np.ones(2)), np.zeros((2, 3, 1)))
+    for result in sp.solve_many(batch, tol=1e-2):
+        assert result.status == "uncertified"
+        assert result.certificate.distance == math.inf
+
+
+def noisy_code(name):
+    """Gradients with errors that are noise: after cancellation, of scaled float32, and drawn at random."""
+    rng = np.random.default_rng(0)
+    return {
+        "cancellation": lambda x: (1e4 * (P * x + np.pi) + 1e4 * (B - np.pi)) * 1e-4,
+        "float32, scaled": lambda x: 0.37 * in_float32(x) / 0.37,
+        "drawn": lambda x: P * x + B + 1e-10 * rng.standard_normal(3),
+        "fine and random": lambda x: P * x + B + 1e-10 * np.sin(1e13 * x),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["cancellation", "float32, scaled", "drawn", "fine and random"])
+def test_other_noise_is_not_taken_for_that_of_differences(name):
+    result = sp.solve(problem(noisy_code(name)), tol=1e-4)
+    assert result.solved
+    assert np.linalg.norm(result.x - SOLUTION) <= result.certificate.distance

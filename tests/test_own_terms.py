@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from test_simple_terms import distance, known_problem
+from known_problems import distance, known_problem
 
 import saddlepoint as sp
-from saddlepoint.parts.simple.watch import ProxStep, refuted_by_steps, refuted_prox
+from saddlepoint.parts.simple.prox_inequalities import ProxStep, refuted_by_steps, refuted_prox
 from saddlepoint.problems.prox_check import wrong_prox
 
 
@@ -37,7 +37,7 @@ OWN_L1 = {
 
 @pytest.mark.parametrize("own", OWN_L1)
 @pytest.mark.parametrize("tol", [1e-6, 1e-11])
-def test_ones_own_prox_is_solved_with_a_proof(own, tol):
+def test_a_problem_with_a_prox_of_the_caller_is_solved_with_a_proof(own, tol):
     f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
     box = sp.Simple(lambda v, t: np.clip(v, -1.0, 1.0), project=lambda v: np.clip(v, -1.0, 1.0))
     result = sp.solve(with_terms(f, OWN_L1[own](), box), tol=tol)
@@ -45,7 +45,7 @@ def test_ones_own_prox_is_solved_with_a_proof(own, tol):
     assert distance(result.x - xs, result.y - ys) <= result.certificate.distance <= tol
 
 
-def test_ones_own_prox_in_float32():
+def test_a_prox_of_the_caller_in_float32():
     f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
     g, h = (
         sp.Quadratic(np.float32(q.grad(np.ones(n)) - q.grad(np.zeros(n))), np.float32(q.grad(np.zeros(n))))
@@ -58,7 +58,7 @@ def test_ones_own_prox_in_float32():
     assert distance(result.x - xs, result.y - ys) <= result.certificate.distance <= 1e-4
 
 
-def test_a_run_with_ones_own_prox_goes_on_from_its_checkpoint(tmp_path):
+def test_a_run_with_a_prox_of_the_caller_continues_from_its_checkpoint(tmp_path):
     f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
     own = with_terms(f, OWN_L1["prox"]())
     whole = sp.solve(own, tol=1e-9)
@@ -103,7 +103,7 @@ def test_a_diameter_that_is_too_small_is_found():
         sp.certify(sp.Saddle(own, simplex, np.eye(2)), [0.5, 0.5], [0.5, 0.5])
 
 
-def test_arithmetic_in_float32_is_called_inexact_and_no_lie():
+def test_arithmetic_in_float32_is_called_inexact_and_not_wrong():
     """It is the prox, and the value, of a convex function; the errors of the prox are measured."""
     p, points = OWN_L1["prox and value"](), [np.array([3.0, -0.1]), np.array([0.7, 1.3]), np.array([1e-3, 5.0])]
     narrow = sp.Simple(lambda v, t: p.prox(v.astype(np.float32), np.float32(t)).astype(np.float64))
@@ -130,20 +130,65 @@ def test_a_prox_that_brings_every_examined_point_to_zero_is_examined_with_shorte
     assert wrong_prox(sp.Quadratic(1.0) + sp.Simple(lambda v, t: 0.0 * v), np.zeros(2), np.ones(2)) is None
 
 
-@pytest.mark.parametrize("error", [1e-4, 1e-6, 1e-9])
-def test_errors_of_a_prox_are_measured_and_are_part_of_the_bound(error):
-    """The prox is too short by a small factor, so that for each t it is the prox of another function."""
-    f, x, y = known_problem("l1", "box", np.random.default_rng(5))
-    term = sp.Simple(lambda v, t: soft((1.0 - error) * v, 2.0 * t))
-    result = sp.solve(with_terms(f, term), tol=1e3 * error)
-    assert error < term.inexact < 10.0 * error
-    assert np.linalg.norm(result.x - x) + np.linalg.norm(result.y - y) <= result.certificate.distance
-    assert result.certificate.distance > 0.1 * error
+ERRORS = [1e-4, 1e-6, 1e-9]
+
+
+def short_soft(error, value=None, **said):
+    """A prox that is too short by a small factor, so that for each t it is the prox of another function."""
+    return sp.Simple(lambda v, t: soft((1.0 - error) * v, 2.0 * t), value, **said)
+
+
+@pytest.mark.parametrize("target", ["tol", "rtol", "gap"])
+@pytest.mark.parametrize("error", ERRORS)
+def test_errors_of_a_prox_that_were_not_said_are_estimated_and_prove_nothing(error, target):
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(5))
+    term = short_soft(error)
+    result = sp.solve(with_terms(f, term), **{target: min(1e3 * error, 0.5)})
+    assert result.status == "uncertified"
+    assert 0.1 * error < term.inexact < 10.0 * error
+    assert result.certificate.distance == result.certificate.gap == math.inf
+    assert "estimated to be" in result.message
+    assert "say what it errs by at most with accuracy= of sp.Simple" in result.message
     assert any("the prox of the simple term of g seems inexact".capitalize() in s for s in result.certificate.assumes)
+    assert not np.any(result.support_x)
+    found = sp.certify(with_terms(f, short_soft(error)), result.x, result.y)
+    assert found.certificate.distance == found.certificate.gap == math.inf
 
 
-def test_a_projection_by_iterations_is_no_lie():
-    """Onto a box with a bounded sum, by bisection that ends early: the run goes on, and its bound is true."""
+@pytest.mark.parametrize("value", [None, l1_value], ids=["prox", "prox and value"])
+@pytest.mark.parametrize("target", ["tol", "gap"])
+@pytest.mark.parametrize("error", ERRORS)
+def test_errors_of_a_prox_that_were_said_are_part_of_the_proof(error, target, value):
+    for seed in range(5):
+        f, x, y = known_problem("l1", "box", np.random.default_rng(seed))
+        term = short_soft(error, value, accuracy=error)
+        result = sp.solve(with_terms(f, term), **{target: 1e3 * error}, max_calls=2000)
+        assert result.solved or target == "gap"
+        assert np.linalg.norm(result.x - x) + np.linalg.norm(result.y - y) <= result.certificate.distance < math.inf
+        assert result.certificate.distance > 0.1 * error
+        assert any("as stated; the duality gap is that of the exact prox" in s for s in result.certificate.assumes)
+
+
+def test_a_prox_that_is_less_accurate_than_was_said_is_refused():
+    f, _, _ = known_problem("l1", "box", np.random.default_rng(5))
+    with pytest.raises(sp.AssumptionError, match="accuracy is 1e-08, but prox is less accurate"):
+        sp.solve(with_terms(f, short_soft(1e-5, accuracy=1e-8)), tol=1e-3)
+    for wrong in (-1.0, 2.0, math.nan, "much"):
+        with pytest.raises(sp.ProblemError, match=r"accuracy of Simple is .*; expected a number from 0 to 1"):
+            short_soft(0.0, accuracy=wrong)
+
+
+def test_blocks_are_as_accurate_as_the_least_accurate_of_their_terms():
+    def blocks(*accuracies):
+        return sp.Blocks([(slice(i, i + 1), short_soft(0.0, accuracy=a)) for i, a in enumerate(accuracies)])
+
+    assert blocks(1e-6, 1e-3).accuracy == 1e-3
+    assert math.isnan(blocks(1e-6, None).accuracy)
+    assert sp.Blocks([(slice(0, 1), short_soft(0.0, accuracy=0.5)), (slice(1, 2), sp.L1(1.0))]).accuracy == 0.5
+
+
+def test_a_projection_by_iterations_is_not_called_wrong():
+    """Onto a box with a bounded sum, by bisection that ends early: with its accuracy said, the run is solved."""
 
     def prox(v, t, enough=1e-7):
         low, high = 0.0, max(v.max(), 0.0)
@@ -152,12 +197,16 @@ def test_a_projection_by_iterations_is_no_lie():
             low, high = (middle, high) if np.clip(v - middle, 0.0, 1.0).sum() > 1.0 else (low, middle)
         return np.clip(v - low, 0.0, 1.0)
 
-    term = sp.Simple(prox)
     b = np.array([-0.9, 0.4, -0.7])
-    f = sp.Saddle(sp.Quadratic(1.0, b) + term, sp.Quadratic(1.0), 0.1 * np.eye(3))
-    result = sp.solve(f, tol=1e-3)
+
+    def problem(**said):
+        return sp.Saddle(sp.Quadratic(1.0, b) + sp.Simple(prox, **said), sp.Quadratic(1.0), 0.1 * np.eye(3))
+
+    silent = sp.solve(problem(), tol=1e-3)
+    assert silent.status == "uncertified"
+    assert "seems inexact" in silent.message
+    result = sp.solve(problem(accuracy=2e-7), tol=1e-3)
     assert result.solved
-    assert 0.0 < term.inexact < 1e-5
     share = (0.9 - 0.7) / 1.01  # x = (b1 - l, 0, b2 - l)/1.01 with the sum 1
     truth = np.array([0.5 + 0.5 * share, 0.0, 0.5 - 0.5 * share])
     assert 0.0 < np.linalg.norm(result.x - truth) <= result.certificate.distance
@@ -165,7 +214,7 @@ def test_a_projection_by_iterations_is_no_lie():
     assert "prox is too inexact for a proof, or" in wrong_prox(sp.Quadratic(1.0) + crude, result.x, b)
 
 
-def test_an_unsolved_run_says_that_ones_own_prox_was_not_examined():
+def test_an_unsolved_run_says_that_the_prox_of_the_caller_was_not_examined():
     """Its bound is false if the prox is; before a run is called solved, the prox is examined."""
     f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
     own = with_terms(f, OWN_L1["prox"]())
@@ -231,14 +280,14 @@ NO_POINT = {
 
 
 @pytest.mark.parametrize("sentence", NO_POINT)
-def test_answers_that_are_no_points_are_refused_at_the_door(sentence):
+def test_answers_that_are_no_points_are_refused_at_the_first_call(sentence):
     f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
     problem = with_terms(f, sp.Simple(NO_POINT[sentence]))
     with pytest.raises(sp.ProblemError, match="the simple term of g: " + sentence):
         sp.solve(problem)
 
 
-def test_a_projection_that_is_none_is_refused_at_the_door():
+def test_a_projection_that_is_none_is_refused_at_the_first_call():
     f, _, _ = known_problem("l1", "box", np.random.default_rng(3))
     own = sp.Simple(lambda v, t: soft(v, 2.0 * t), project=lambda v: v[:2])
     with pytest.raises(sp.ProblemError, match=r"the simple term of g: project returned an array of shape \(2,\)"):

@@ -10,7 +10,7 @@ import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.methods.agd import AGD
 from saddlepoint.methods.dppa import DPPAState
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
 
 PEPit = pytest.importorskip("PEPit")
 from symbolic import Coupling, CouplingWithTerms, smooth, worst_case, worst_error  # noqa: E402

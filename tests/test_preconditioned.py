@@ -99,6 +99,14 @@ def test_other_methods_and_strongly_convex_problems() -> None:
     assert result.method == "preconditioned-lpd-gs"
 
 
+def test_the_residual_is_that_of_the_inner_method() -> None:
+    f, inner = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(2.0), badly_scaled(6, 5, 7)), sp.Anderson(sp.CondatVu())
+    method = sp.Preconditioned(inner)
+    view = method.normal_form(f)
+    state = method.step(view.problem, method.init(view.problem, *view.to(np.ones(6), np.ones(5))))
+    assert 0.0 < method.state_residual(state) == inner.state_residual(state) < np.inf
+
+
 def test_operator_is_left_as_it_is() -> None:
     f = program(aslinearoperator(np.random.default_rng(8).standard_normal((6, 5))), 9)
     one, other = (

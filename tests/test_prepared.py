@@ -15,7 +15,7 @@ from scipy import sparse
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import to_host
-from saddlepoint.problems.examined import NEAR, Examined
+from saddlepoint.problems.examined_points import NEAR, Examined
 from saddlepoint.theory import AffineField
 from saddlepoint.uses.prepared import prepared as module
 
@@ -203,7 +203,7 @@ def test_own_functions_are_certified_as_by_a_fresh_solve(seed):
         assert any("agree with it" in sentence for sentence in result.certificate.assumes)
 
 
-def test_what_was_examined_is_not_examined_again_while_the_answer_stays_near():
+def test_what_was_examined_is_not_examined_again_while_the_answer_stays_near(clock):
     prepared = sp.prepare(own_problem(), tol=1e-8)
     first = prepared.update(b=np.full(M, 2.0)).solve()
     near = prepared.update(b=np.full(M, 2.001)).solve()
@@ -217,7 +217,7 @@ def test_what_was_examined_is_not_examined_again_while_the_answer_stays_near():
     assert far.solved
 
 
-def test_a_new_function_is_examined_even_at_the_same_answer():
+def test_a_new_function_is_examined_even_at_the_same_answer(clock):
     prepared = sp.prepare(own_problem(), tol=1e-8)
     prepared.solve()
     assert prepared.solve().setup_calls["grad_g"] == 1
@@ -244,7 +244,7 @@ def test_a_mu_that_is_wrong_elsewhere_is_found_when_the_answer_moves_there():
         prepared.update(b=[-40.0, -40.0]).solve()
 
 
-def test_noise_that_was_measured_stays_in_the_certificates():
+def test_noise_that_was_measured_stays_in_the_certificates(clock):
     def noisy(x):
         return 0.5 * x + np.tanh(x.astype(np.float32)).astype(np.float64)
 

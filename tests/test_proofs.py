@@ -7,7 +7,7 @@ from reference import dense, saddle_point
 import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.methods.agd import minimise
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
 from saddlepoint.problems.generators import random_logistic
 
 SEEDS = range(4)

@@ -57,27 +57,27 @@ def test_the_same_input_gives_the_same_bits_here_and_in_another_process():
 def test_provenance_holds_what_one_needs_to_run_again():
     f = case("logistic")[0]
     result = sp.solve(f, method=sp.Catalyst(sp.DIPPA("certified")), tol=1e-7)
-    told = result.provenance
-    assert told["versions"] == {
+    found = result.provenance
+    assert found["versions"] == {
         "saddlepoint": sp.__version__,
         "python": sys.version.split()[0],
         "numpy": np.__version__,
         "scipy": scipy.__version__,
-        "platform": told["versions"]["platform"],
+        "platform": found["versions"]["platform"],
     }
-    assert told["method"] == {
+    assert found["method"] == {
         "name": "catalyst",
         "inner": {"name": "dippa", "inner": "certified", "coupling": "auto"},
         "beta": None,
     }
-    assert told["parameters"] == result.parameters
-    assert (told["tol"], told["dtype"], told["shape"], told["seed"]) == (1e-7, "float64", [14, 10], 0)
-    assert told["constants"]["mu_x"] == f.mu_x
-    assert told["constants"]["norm"]["upper"] == f.norm
-    assert told["constants"]["estimated"] == []
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", told["started"])
-    assert (told["corrections"], told["resumed"], told["storage"], told["signal"]) == ([], 0, None, "")
-    assert json.loads(json.dumps(told)) == told
+    assert found["parameters"] == result.parameters
+    assert (found["tol"], found["dtype"], found["shape"], found["seed"]) == (1e-7, "float64", [14, 10], 0)
+    assert found["constants"]["mu_x"] == f.mu_x
+    assert found["constants"]["norm"]["upper"] == f.norm
+    assert found["constants"]["estimated"] == []
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", found["started"])
+    assert (found["corrections"], found["resumed"], found["storage"], found["signal"]) == ([], 0, None, "")
+    assert json.loads(json.dumps(found)) == found
 
 
 def test_an_estimated_constant_is_named():
@@ -85,7 +85,7 @@ def test_an_estimated_constant_is_named():
     assert sp.solve(f, np.ones(3)).provenance["constants"]["estimated"] == ["L of g"]
 
 
-def test_the_method_that_ended_the_run_is_the_one_that_is_told():
+def test_the_method_that_ended_the_run_is_the_one_that_is_recorded():
     result = sp.solve(case("balanced")[0])
     assert result.provenance["method"]["name"] == result.method
 
@@ -155,7 +155,7 @@ def test_the_file_of_references_is_sorted_and_read_whole():
         ("@misc{a2000, year = {2000}}\n@misc{a2000, year = {2000}}", "the key a2000 occurs twice"),
     ],
 )
-def test_a_malformed_file_of_references_is_told(text, sentence):
+def test_a_malformed_file_of_references_is_refused(text, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
         read_bibtex(text)
 
@@ -220,7 +220,7 @@ def rewritten(path, **arrays):
     np.savez(path, **{name: part for name, part in parts.items() if part is not None})
 
 
-def told(path, **changes):
+def with_summary(path, **changes):
     with np.load(path) as file:
         summary = json.loads(str(file["summary"]))
     rewritten(path, summary=np.array(json.dumps(summary | changes)))
@@ -239,11 +239,11 @@ CHANGES = {
     "summary is no JSON": lambda path: rewritten(path, summary=np.array("{")),
     "summary is a list": lambda path: rewritten(path, summary=np.array("[1]")),
     "summary is deep": lambda path: rewritten(path, summary=np.array("[" * 100_000)),
-    "unknown status": lambda path: told(path, status="perfect"),
-    "no certificate": lambda path: told(path, certificate={}),
-    "calls are a number": lambda path: told(path, calls=3),
-    "seconds are text": lambda path: told(path, seconds="many"),
-    "passes are infinite": lambda path: told(path, passes=float("inf")),
+    "unknown status": lambda path: with_summary(path, status="perfect"),
+    "no certificate": lambda path: with_summary(path, certificate={}),
+    "calls are a number": lambda path: with_summary(path, calls=3),
+    "seconds are text": lambda path: with_summary(path, seconds="many"),
+    "passes are infinite": lambda path: with_summary(path, passes=float("inf")),
 }
 
 

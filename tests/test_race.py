@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import stuck
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,10 +14,11 @@ from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.solving import race
 from saddlepoint.solving.auto import Plan, choose, mixed_steps
 from saddlepoint.solving.checkpoint import file as store
-from saddlepoint.solving.schedule import Schedule, Standing, SwitchMethod, TurnOver
+from saddlepoint.solving.schedule import RunProgress, Schedule, SwitchMethod, TurnOver
 from saddlepoint.solving.state import Mark, Racer, ScheduleState
 
 TOL = 1e-6
+ALIKE = dict.fromkeys(("grad_g", "grad_h", "A", "At"), 1.0)  # costs, which are given so that no run measures them
 
 
 def kinked(seed=0, strength=0.05, kappa=1000.0, m=14, n=10):
@@ -81,7 +83,7 @@ def test_a_method_whose_calls_take_less_time_has_longer_turns():
     """Newton's method has matrices at hand; 100 rounds of calls take it as long as 10 of another method."""
     methods = Anderson(CondatVu()), sp.Newton()
     f = kinked()
-    start = standing(f.certificate(np.zeros(14), np.zeros(10)), 1.0)
+    start = progress(f.certificate(np.zeros(14), np.zeros(10)), 1.0)
     state = ScheduleState((methods[1], LPDGS()), race=race.starters(methods, {sp.Newton(): 0.1}, 20.0), turn=1)
     assert [racer.rate for racer in state.race] == [1.0, 0.1]
     assert [racer.turn_end for racer in state.race] == [20.0, 10.0]
@@ -123,9 +125,9 @@ def test_work_is_weighted_by_what_calls_cost():
 # -- the guarantee ----------------------------------------------------------------------------------------------------
 
 
-def standing(best, present):
+def progress(best, present):
     """Where a run stands whose present point has this certified distance."""
-    return Standing(best, best.distance, present, TOL)
+    return RunProgress(best, best.distance, present, TOL)
 
 
 def test_the_method_with_the_guarantee_is_never_given_up():
@@ -134,21 +136,21 @@ def test_the_method_with_the_guarantee_is_never_given_up():
     methods = Anderson(CondatVu()), LPDGS()
     schedule = Schedule(f, TOL, ScheduleState(methods[:1], race=race.starters(methods)))
     counts = CallCounts()
-    schedule.check_progress(standing(start, start.distance), counts, 16)
+    schedule.check_progress(progress(start, start.distance), counts, 16)
     for calls in (100, 150):
         counts.calls.update(dict.fromkeys(("grad_g", "grad_h", "A", "At"), calls))
-        schedule.check_progress(standing(start, 1.0), counts, calls + 10)  # a turn of 64 is not over
+        schedule.check_progress(progress(start, 1.0), counts, calls + 10)  # a turn of 64 is not over
     counts.calls.update(dict.fromkeys(("grad_g", "grad_h", "A", "At"), 170))
     with pytest.raises(TurnOver):
-        schedule.check_progress(standing(start, 1.0), counts, 180)
+        schedule.check_progress(progress(start, 1.0), counts, 180)
     run = type("Run", (), {"units": schedule.state.race[0].units, "method_state": "kept", "counts": counts})
-    racer = schedule.next_turn(run, standing(start, 1.0))
+    racer = schedule.next_turn(run, progress(start, 1.0))
     assert racer.method == LPDGS()
     assert schedule.state.race[0].state == "kept"
     assert "anderson-condat-vu in turns with lpd-gs" in schedule.state.notes
     spent = int(3.0 * schedule.state.budget)
     counts.calls["A"] = spent
-    schedule.check_progress(standing(start, 1.0), counts, spent + 16)  # no exception: the other methods are struck out
+    schedule.check_progress(progress(start, 1.0), counts, spent + 16)  # no exception: the other methods are removed
     assert schedule.method == LPDGS()
     assert schedule.fallbacks == 0
     assert schedule.state.race == []
@@ -160,11 +162,11 @@ def test_spent_calls_leave_only_the_guarantee():
     methods = sp.make_method("anderson-imex"), Anderson(CondatVu())
     state = ScheduleState((methods[0], sp.DIPPA(), LPDGS()), race=race.starters(methods))
     schedule, counts = Schedule(f, TOL, state), CallCounts()
-    schedule.check_progress(standing(start, start.distance), counts, 16)
+    schedule.check_progress(progress(start, start.distance), counts, 16)
     counts.calls["A"] = int(state.budget)
     with pytest.raises(SwitchMethod):
-        schedule.check_progress(standing(start, 1.0), counts, int(state.budget) + 16)
-    schedule.switch("fell behind", counts, standing(start, 1.0))
+        schedule.check_progress(progress(start, 1.0), counts, int(state.budget) + 16)
+    schedule.switch("fell behind", counts, progress(start, 1.0))
     assert schedule.method == LPDGS()
     assert schedule.fallbacks == 0
 
@@ -189,11 +191,6 @@ def test_three_in_turns_are_no_worse_than_the_best_one(seed):
 def test_a_method_that_gets_stuck_costs_little(monkeypatch):
     f = kinked(1, strength=3.0)
     sweep = max(sp.solve(f, tol=TOL, method="anderson-condat-vu").calls.values())
-
-    def stuck(self, problem, s):
-        problem.field(s.x, s.y)
-        return s
-
     monkeypatch.setattr(sp.IMEX, "step", stuck)
     auto = sp.solve(f, tol=TOL)
     assert auto.solved
@@ -210,24 +207,25 @@ def test_the_same_input_takes_the_same_turns():
 def test_a_race_goes_on_where_the_calls_were_used_up(tmp_path):
     """The waiting method is in the file too: its state, its work and its certificates."""
     f, file = kinked(3, kappa=300.0), tmp_path / "run"
-    whole = sp.solve(f, tol=TOL)
-    sp.solve(f, tol=TOL, checkpoint=file, max_calls=150)
+    whole = sp.solve(f, tol=TOL, costs=ALIKE)
+    sp.solve(f, tol=TOL, costs=ALIKE, checkpoint=file, max_calls=150)
     assert any(store.read(file, 1 << 30).values["waiting"])
-    resumed = sp.solve(f, tol=TOL, checkpoint=file)
+    resumed = sp.solve(f, tol=TOL, costs=ALIKE, checkpoint=file)
     assert resumed.x.tobytes() == whole.x.tobytes()
     assert (resumed.calls, resumed.method, resumed.message) == (whole.calls, whole.method, whole.message)
 
 
 @pytest.mark.slow
 def test_a_race_goes_on_from_every_checkpoint(tmp_path):
-    f, file, copies = kinked(0, kappa=1000.0), tmp_path / "run", []
-    whole = sp.solve(f, tol=TOL)
-    sp.solve(f, tol=TOL, checkpoint=file, checkpoint_every=0, callback=lambda result: copies.append(file.read_bytes()))
+    f, file, copies = kinked(1, kappa=3000.0), tmp_path / "run", []
+    whole = sp.solve(f, tol=TOL, costs=ALIKE)
+    every = {"checkpoint": file, "checkpoint_every": 0}
+    sp.solve(f, tol=TOL, costs=ALIKE, **every, callback=lambda result: copies.append(file.read_bytes()))
     waiting = 0
     for copy in copies:
         file.write_bytes(copy)
         waiting += sum(state is not None for state in store.read(file, 1 << 30).values["waiting"])
-        resumed = sp.solve(f, tol=TOL, checkpoint=file)
+        resumed = sp.solve(f, tol=TOL, costs=ALIKE, checkpoint=file)
         assert resumed.x.tobytes() == whole.x.tobytes()
         assert (resumed.calls, resumed.method, resumed.message) == (whole.calls, whole.method, whole.message)
         assert [record.distance for record in resumed.history] == [record.distance for record in whole.history]
@@ -275,7 +273,7 @@ def test_a_corrected_constant_begins_the_race_anew():
 # -- plans ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_tells_who_takes_turns():
+def test_a_plan_says_which_methods_take_turns():
     methods = sp.make_method("anderson-imex"), LPDGS(), sp.DIPPA()
     plan = Plan(methods, "", turns=2)
     assert plan.racing == methods[:2]

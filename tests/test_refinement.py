@@ -171,7 +171,7 @@ def test_a_refined_run_goes_on_from_a_checkpoint(tmp_path, cut):
 def test_what_storage_refuses():
     f = random_quadratic(6, 5, 10, 10, 10, seed=1)
     for storage, sentence in (("float16", "storage is 'float16'; expected float32 or bfloat16"),
-                              ("bfloat16", "which NumPy has not; use float32")):  # fmt: skip
+                              ("bfloat16", "which NumPy does not have; use float32")):  # fmt: skip
         with pytest.raises(sp.ProblemError, match=sentence):
             sp.solve(f, storage=storage)
     single = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), np.eye(3, dtype=np.float32))

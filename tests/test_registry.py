@@ -14,6 +14,7 @@ from cases import case
 import saddlepoint as sp
 from saddlepoint.methods import classes, registry
 from saddlepoint.methods.registry import make_method, method_names, method_options, promised_rows
+from saddlepoint.solving.auto import choose
 
 ROOT = Path(__file__).parent.parent
 
@@ -109,6 +110,31 @@ def test_wrappers_take_the_name_of_a_method():
     np.testing.assert_allclose(result.x, xs, atol=1e-8)
 
 
+@pytest.mark.parametrize("method", [
+    sp.Anderson("pdhg"), sp.Catalyst("lpd-gs"), sp.Preconditioned(sp.Halpern("pdhg")), sp.Proximal(sp.Anderson("ogda")),
+    sp.Refined("lpd-gs"), sp.Restarted("ag-eg"),
+], ids=lambda method: method.label)  # fmt: skip
+def test_the_name_that_a_result_shows_is_accepted(method):
+    made = make_method(method.label)
+    assert made == method
+    assert make_method(made.label) == made
+
+
+def test_every_method_that_auto_may_name_is_accepted():
+    games = sp.Saddle(sp.Simplex(), sp.Simplex(), np.eye(3))
+    terms = sp.Saddle(sp.Quadratic(1.0) + sp.L1(0.1), sp.Quadratic(1.0), np.eye(3))
+    for f in (games, terms, case("balanced")[0], case("logistic")[0]):
+        for method in choose(f).methods:
+            assert type(make_method(method.label)) is type(method)
+            assert make_method(method.label).label == method.label
+
+
+@pytest.mark.parametrize("name", ["anderson-", "anderson-nothing", "lpd-gs-pdhg", "nothing-pdhg", "-pdhg"])
+def test_names_of_wrappers_around_nothing_are_refused(name):
+    with pytest.raises(sp.ProblemError, match=f"unknown method '{name}'"):
+        make_method(name)
+
+
 @pytest.mark.parametrize(
     ("method", "option", "code", "said"),
     [
@@ -121,6 +147,7 @@ def test_wrappers_take_the_name_of_a_method():
         ("anderson-condat-vu", "windows=20", 2, "got the options windows; it knows prox, window"),
         ("dippa", "inner=3", 2, "inner of dippa is '3'; expected one of paper"),
         ("dippa", "inner", 2, "option 'inner'; expected name=value"),
+        ("anderson-lpd", "window=5", 0, ""),
         ("nothing", "a=1", 2, "unknown method 'nothing'"),
     ],
 )
@@ -182,10 +209,10 @@ def tables():
     [
         ("sqrt(c max(c, sqrt(kx ky))) + 2 c", r"$\sqrt{c \max(c, \sqrt{\kappa_x \kappa_y})} + 2 c$"),
         ("gradients k, products k (1 + |A|/L)", r"gradients $k$, products $k (1 + \lVert A\rVert/L)$"),
-        ("grad g sqrt(kx), products c^(1/4)", r"$\nabla g$: $\sqrt{\kappa_x}$, products $c^{1/4}$"),
+        ("grad g: sqrt(kx), products c^(1/4)", r"$\nabla g$: $\sqrt{\kappa_x}$, products $c^{1/4}$"),
         ("1/gap; linear on sharp problems", r"$1/\mathrm{gap}$; linear on sharp problems"),
         ("a few factorisations", "a few factorisations"),
-        ("N; on everyday problems far less", "$N$; on everyday problems far less"),
+        ("N; far fewer on typical problems", "$N$; far fewer on typical problems"),
     ],
 )
 def test_formulas_of_the_table_are_mathematics(text, shown):

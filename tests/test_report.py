@@ -37,6 +37,41 @@ def results():
     return made | {"extragradient": sp.solve(f, method="extragradient", tol=1e-6, max_calls=300)}
 
 
+@pytest.fixture(scope="module")
+def games():
+    """Runs on an exact game, of which no distance can be proven."""
+    f = sp.Saddle(sp.Simplex(), sp.Simplex(), np.random.default_rng(1).standard_normal((8, 6)))
+    return {name: sp.solve(f, method=name, gap=1e-7) for name in ("auto", "halpern-pdhg")}
+
+
+def test_the_words_about_runs_for_a_gap_claim_no_distance(games):
+    said = "All 2 runs are solved: every answer is proven to have a duality gap of at most 1e-7."
+    assert verdict(games) == said
+    assert verdict({"a": games["auto"]}).startswith("Solved: the duality gap is proven to be at most ")
+    text = " ".join(proof(games["auto"]))
+    assert "duality gap ≤ <strong>" in text
+    assert "because g and h are not strongly convex (μ = 0)" in text
+    page = report_page(games)
+    assert "of the saddle point" not in page
+    assert "Smallest duality gap" in page
+    assert "tolerance of the gap 1e-7" in page
+    assert 'value="gap" checked' in page
+    assert 'value="distance" checked' not in page
+
+
+def test_the_distance_of_one_strongly_convex_player_is_in_the_report():
+    f = sp.Saddle(sp.Quadratic(1.0), sp.Box(-1.0, 1.0), np.eye(3))
+    result = sp.solve(f, np.ones(3), np.ones(3), gap=1e-6)
+    assert verdict({"a": result}).startswith("Solved: the duality gap is proven to be at most ")
+    assert ", and |x − x*| at most " in verdict({"a": result})
+    assert "because h is not strongly convex (μ = 0)" in " ".join(proof(result))
+
+
+def test_the_words_about_a_relative_distance_say_so(results):
+    asked = {name: replace(r, provenance=r.provenance | {"target": "rtol"}) for name, r in results.items() if r.solved}
+    assert verdict(asked).endswith("within 1e-6 times |x*| + |y*| of the saddle point.")
+
+
 def odd_ones(result):
     """Unusual results: without a certificate, with an empty or a very long history, with texts of all kinds."""
     nothing = NO_CERTIFICATE._replace(Fx=math.nan, Fy=math.nan)
@@ -216,7 +251,9 @@ def test_bad_input_is_one_clear_line_and_writes_nothing(run, tmp_path, given, se
 def test_bench_compares_and_leaves_out_what_cannot_run(run, tmp_path):
     code, out, err = run("bench", "problem.toml", "--tol", "1e-8")
     assert code == 0
-    assert err.startswith("left out: krylov needs quadratic g and h, but h (LogCosh) is not known to be quadratic; ")
+    assert err.startswith(
+        "left out: krylov needs quadratic g and h, but h (LogCosh) is not known to be quadratic; use a"
+    )
     assert len(err.splitlines()) == 1
     text = (tmp_path / "report.html").read_text()
     for name in ("auto", "dippa", "apfb", "extragradient"):
@@ -260,16 +297,30 @@ def test_bench_takes_the_settings_of_the_file(run, tmp_path):
     assert {one["provenance"]["tol"] for one in runs.values()} == {1e-3}
 
 
+def test_bench_with_tol_replaces_what_the_file_asks_for(run, tmp_path):
+    (tmp_path / "problem.toml").write_text(PROBLEM + "\n[solve]\nrtol = 1e-9\n")
+    code, out, _ = run("bench", "problem.toml", "--method", "dippa", "--tol", "1e-3", "--json")
+    assert code == 0
+    assert json.loads(out)["runs"]["dippa"]["provenance"]["tol"] == 1e-3
+
+
+def test_bench_refuses_options_without_a_method(run, tmp_path):
+    (tmp_path / "problem.toml").write_text(PROBLEM + '\n[solve]\noptions = { inner = "certified" }\n')
+    code, out, err = run("bench", "problem.toml", "--method", "dippa")
+    assert (code, out) == (2, "")
+    assert err == "error: options need a method to belong to; add method to [solve]\n"
+
+
 # -- in the browser ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def opened(page, results, tmp_path):
     """The report of `results` in a browser."""
-    return short_repr(page, report_page(results), tmp_path)
+    return opened_in(page, report_page(results), tmp_path)
 
 
-def short_repr(page, text, folder):
+def opened_in(page, text, folder):
     target = folder / "report.html"
     target.write_text(text, encoding="utf-8")
     page.goto(target.as_uri())
@@ -373,7 +424,7 @@ def test_tables_sort_numbers_as_numbers(opened, results):
 
 
 def test_what_is_missing_comes_last_both_ways(page, results, tmp_path):
-    short_repr(page, report_page({"bad": odd_ones(results["auto"])["diverged"]} | results), tmp_path)
+    opened_in(page, report_page({"bad": odd_ones(results["auto"])["diverged"]} | results), tmp_path)
     table = page.locator("table.sortable").first
     heads = table.locator("thead th").all_text_contents()
     for _ in range(2):
@@ -455,17 +506,17 @@ def test_on_paper_everything_is_open(opened, results):
 def test_odd_results_in_a_browser(page, results, tmp_path):
     odd = odd_ones(results["auto"])
     long = odd.pop("long")
-    short_repr(page, report_page(odd, title="All of them"), tmp_path)
+    opened_in(page, report_page(odd, title="All of them"), tmp_path)
     assert page.title() == "All of them"  # nothing was executed
     assert "diverged" in page.locator(".none").first.text_content()
     page.evaluate("document.querySelectorAll('details.run').forEach((one) => { one.open = true; })")
     assert page.locator("h3", has_text="<script>").count() == 1
     accessible(page)
     for name in ("no history", "diverged"):
-        short_repr(page, report_page({name: odd[name]}), tmp_path)
+        opened_in(page, report_page({name: odd[name]}), tmp_path)
         assert page.locator("h1").text_content() == f"Report on {name}"
         assert page.locator("figure.screen svg").count() == 0
-    short_repr(page, report_page({"long": long}), tmp_path)
+    opened_in(page, report_page({"long": long}), tmp_path)
     assert len(drawn(page)["long"]) <= MOST
     assert page.locator(".history summary").text_content() == f"History, {MOST - 1} of 9998 records"
 

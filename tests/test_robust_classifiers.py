@@ -124,6 +124,8 @@ def test_the_certificate_of_the_worst_case():
     assert worst_case_certificate(1.0, 0.0, 4.0)[:2] == pytest.approx((2.0, 4.0))
     assert worst_case_certificate(0.0, 1.0, 1.0).distance == np.inf
     assert worst_case_certificate(1.0, np.nan, 1.0).distance == np.inf
+    assert worst_case_certificate(1.0, 1e200, 0.0)[:2] == (pytest.approx(1e200), np.inf)
+    assert worst_case_certificate(1e-300, 1e-170, 0.0).gap == pytest.approx(5e-41)
 
 
 class WithAttribute(FairClassifier):
@@ -148,9 +150,10 @@ def test_scikit_learn_accepts_it(model):
     [
         (FairClassifier(covariance=0.0), "covariance is 0.0; expected a positive number, or one for each of the 1"),
         (FairClassifier(covariance=[1.0, 2.0]), "covariance is .*; expected a positive number"),
-        (FairClassifier("square"), "loss of RiskClassifier is 'square'; expected 'logistic', 'hinge' or"),
-        (GroupDROClassifier(l2=0.0), "l2 is 0; expected a positive number"),
-        (GroupDROClassifier(tol=-1.0), "tol is -1; expected a positive number"),
+        (FairClassifier("square"), "loss of FairClassifier is 'square'; expected 'logistic', 'hinge' or"),
+        (GroupDROClassifier(l2=0.0), "l2 is 0.0; expected a positive number"),
+        (GroupDROClassifier(max_seconds="soon"), "max_seconds is 'soon'; expected a positive number"),
+        (GroupDROClassifier(tol=-1.0), "tol is -1.0; expected a positive number"),
     ],
 )
 def test_parameters_that_make_no_sense(model, message):
@@ -171,5 +174,5 @@ def test_data_that_make_no_sense():
         GroupDROClassifier().fit(X, y, np.where(z == 0, np.nan, 1.0))
     with pytest.raises(sp.ProblemError, match="metric is 'city'; expected 'euclidean' or 'max'"):
         WassersteinClassifier(metric="city").fit(X, y)
-    with pytest.raises(sp.ProblemError, match="radius is -1; expected a number that is not negative"):
+    with pytest.raises(sp.ProblemError, match="radius is -1; expected a finite number that is not negative"):
         WassersteinClassifier(-1.0).fit(X, y)

@@ -167,7 +167,7 @@ def test_the_cheapest_method_depends_on_the_cost_of_rounds_and_gradients():
     assert slide.gradients < sweep.gradients
     assert sweep.rounds < slide.rounds
     one, scalar = scaling.round_seconds(TERABYTE, ORDINARY).total, scaling.scalar_seconds(ORDINARY)
-    even = scaling.even_gradient(slide, sweep, one, scalar)
+    even = scaling.break_even_gradient(slide, sweep, one, scalar)
     assert 0.0 < even < math.inf
     bytes_a_second = ORDINARY.workers * ORDINARY.memory_bandwidth
     assert scaling.fits(replace(TERABYTE, gradient_size=1.1 * even * bytes_a_second), ORDINARY)
@@ -179,10 +179,10 @@ def test_the_cheapest_method_depends_on_the_cost_of_rounds_and_gradients():
     assert scaling.solution_seconds(sweep, at, ORDINARY) == pytest.approx(scaling.solution_seconds(slide, at, ORDINARY))
 
 
-def test_methods_that_never_meet():
+def test_methods_of_which_one_is_always_faster():
     fast, slow = Counts(10.0, 10.0), Counts(20.0, 10.0)
-    assert scaling.even_gradient(slow, fast, 1.0) == math.inf
-    assert scaling.even_gradient(fast, slow, 1.0) == -math.inf
+    assert scaling.break_even_gradient(slow, fast, 1.0) == math.inf
+    assert scaling.break_even_gradient(fast, slow, 1.0) == -math.inf
 
 
 def test_what_a_gradient_costs():

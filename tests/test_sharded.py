@@ -24,9 +24,11 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling
 from saddlepoint.parts.coupling.streamed import StoredRows
+from saddlepoint.parts.functions.risk import Risk
+from saddlepoint.parts.functions.softplus import Softplus
 from saddlepoint.parts.sharded import LocalEngine, Sharded, ShardedCoupling, ShardsLost
-from saddlepoint.parts.sharded.engine import fold, joined, total
 from saddlepoint.parts.sharded.functions import ShardedRisk
+from saddlepoint.parts.sharded.shard_program import fold, joined, total
 from saddlepoint.problems.files.arrays import split_reference
 from saddlepoint.problems.files.stores import open_store
 from saddlepoint.solving.auto import choose
@@ -184,7 +186,7 @@ def test_a_certificate_takes_two_rounds():
     assert engine.rounds - before == 2
 
 
-def test_x_is_gathered_once_and_shards_forget_what_nobody_asks_for():
+def test_x_is_gathered_once_and_shards_delete_vectors_without_references():
     held = []
 
     class Watched(LocalEngine):
@@ -200,7 +202,7 @@ def test_x_is_gathered_once_and_shards_forget_what_nobody_asks_for():
 
 
 @pytest.mark.slow
-def test_a_line_that_nobody_asks_for_does_not_grow():
+def test_vectors_that_no_round_needs_are_computed_before_their_programs_grow():
     f, engine = sharded_problem()
     x = mean = f.space.of_x.full(M, 1.0)
     for k in range(3000):  # more steps than Python can recurse, if sums were not evaluated in between
@@ -342,6 +344,41 @@ def test_a_risk_over_shards():
     assert (loss.mu, loss.L) == pytest.approx((plain.mu, plain.L))
 
 
+class PseudoHuber(Risk):
+    """mean_i importance_i scale^2 (sqrt(1 + (r_i/scale)^2) - 1), with parameters that no ready-made loss has."""
+
+    _by_row = ("t", "importance")
+
+    def __init__(self, D, t, importance, scale):
+        self.importance, self.scale = importance, scale
+        super().__init__(D, t, 0.1, curvature=(0.0, 1.0))
+
+    def _loss(self, r):
+        return self.importance * self.scale**2 * (np.sqrt(1.0 + (r / self.scale) ** 2) - 1.0)
+
+    def _slope(self, r):
+        return self.importance * r / np.sqrt(1.0 + (r / self.scale) ** 2)
+
+    def _bend(self, r):
+        return self.importance * (1.0 + (r / self.scale) ** 2) ** -1.5
+
+
+LOSSES = {
+    "of one's own": lambda data: PseudoHuber(data, B, np.linspace(0.0, 1.0, M), 0.5),
+    "softplus": lambda data: Softplus(data, B),
+    "logistic": lambda data: sp.Logistic(data, np.sign(B), l2=0.1),
+    "hinge": lambda data: sp.SmoothedHinge(data, np.sign(B), l2=0.1, width=0.5),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_parameters_of_a_loss_reach_the_shards(name):
+    y = RNG.standard_normal(N)
+    spread, plain = LOSSES[name](ShardedCoupling(LocalEngine(A, 4))), LOSSES[name](A)
+    assert spread.grad(y) == pytest.approx(plain.grad(y), rel=1e-12)
+    assert spread(y) == pytest.approx(plain(y))
+
+
 # -- runs that are interrupted and continued ---------------------------------------------------------------------------
 
 
@@ -383,7 +420,7 @@ class FailingEngine(LocalEngine):
         return super()._gather(name)
 
 
-def test_when_all_shards_are_lost_the_best_point_is_here(tmp_path):
+def test_when_all_shards_are_lost_the_best_point_is_returned(tmp_path):
     file = tmp_path / "run"
     f, engine = sharded_problem(engine=FailingEngine)
     f.norm  # noqa: B018 - estimated before the end
@@ -600,7 +637,7 @@ def test_little_is_read_beyond_the_rows(stores, monkeypatch):
         (("--workers", "2", "--method", "newton"), {}, "newton needs A as one"),
     ],
 )
-def test_complaints_about_engines(arguments, given, sentence, folder):
+def test_invalid_engines_are_refused_in_a_sentence(arguments, given, sentence, folder):
     done = command_line(folder, *arguments, **given)
     assert isinstance(done.exception, sp.ProblemError)
     assert sentence in str(done.exception)

@@ -19,9 +19,9 @@ import saddlepoint as sp
 from saddlepoint.ground.arrays import to_host
 from saddlepoint.parts.simple import L1Box, bounds
 from saddlepoint.parts.simple.ball import L1Ball
-from saddlepoint.parts.simple.euclidean import GroupsL1
+from saddlepoint.parts.simple.groups import GroupsL1
+from saddlepoint.parts.simple.prox_inequalities import refuted_prox
 from saddlepoint.parts.simple.shifted import Shifted
-from saddlepoint.parts.simple.watch import refuted_prox
 
 N = 6
 LOW = np.array([-math.inf, -1.0, 0.0, 0.5, -2.0, -0.25])
@@ -158,6 +158,7 @@ def test_projections_are_inside_and_nearest(name, seed):
     p, x = SIMPLE[name], draw(seed)
     z = p.project(x)
     assert p.outside(z) <= 1e-14 * (1.0 + np.abs(z).sum())
+    assert p.is_inside(z)
     assert p.value(z) < math.inf
     far = np.linalg.norm(x - z)
     assert far * (1.0 - 1e-14) <= p.outside(x) * (1.0 + 1e-14) + 1e-15 * (1.0 + np.abs(x).sum())
@@ -330,7 +331,7 @@ def nuclear_norm_of_two_rows(p, x):
 def exact_gap(p, x, s):
     """The gap in about a hundred digits, at the point of the domain that ``fenchel_gap`` takes for x."""
     if isinstance(p, sp.Blocks):
-        return sum(exact_gap(part, x[rows], s[rows]) for rows, part in p._parts(N))
+        return sum(exact_gap(part, x[rows], s[rows]) for rows, part in p.parts(N))
     if isinstance(p, sp.Hyperplane):
         return Fraction(0)
     if isinstance(p, sp.Ball):
@@ -434,6 +435,7 @@ def test_pairings_of_matrices_are_true_and_have_no_floor(seed, off):
     assert pair.off_s <= 1e-13
     with localcontext(Context(prec=100)):
         true = float(nuclear_norm_of_two_rows(p, x) - sum(map(operator.mul, digits(x), digits(s))))
+    assert true <= (pair.gap_at_x + pair.off_s * size) * (1.0 + 1e-12)
     floor = 1e-14 * size  # the stored matrices, whose gap is computed, differ from those of the pairing by rounding
     assert true * (1.0 - 1e-9) - floor <= pair.gap <= true * (1.0 + 1e-3) + floor
     if off == 0.0:
@@ -504,7 +506,7 @@ def test_what_is_proven_about_coordinates_is_true(name, seed, reach):
 def check_support(p, found, solution):
     n = len(solution)
     if isinstance(p, sp.Blocks):
-        for rows, part in p._parts(n):
+        for rows, part in p.parts(n):
             check_support(part, found[rows], solution[rows])
         return
     box = p.other if isinstance(p, GroupsL1) else p.ball if isinstance(p, sp.Ball) else p
@@ -606,7 +608,7 @@ def own(**changes):
     return sp.Simple(**(arguments | changes))
 
 
-def test_ones_own_function():
+def test_a_function_that_the_caller_wrote():
     p, v = own(), draw(9)
     xh = p.prox(v, 0.5)
     s = (v - xh) / 0.5
@@ -623,7 +625,7 @@ def test_ones_own_function():
     assert sp.L1().fenchel_gap(v, s) <= bounded.fenchel_gap(v, s) <= sp.L1().fenchel_gap(v, s) + 1e-10
 
 
-def test_ones_own_constraint():
+def test_a_constraint_that_the_caller_wrote():
     p = sp.Simple(lambda v, t: np.maximum(v, 0.0), lambda x: 0.0 if x.min() >= 0.0 else math.inf)
     assert p.outside(np.array([-1.0])) == math.inf
     p = sp.Simple(lambda v, t: np.maximum(v, 0.0), project=lambda v: np.maximum(v, 0.0))
@@ -660,7 +662,7 @@ POINTS = [draw(seed, scale=0.3) for seed in range(4)]
 
 
 @every
-def test_every_prox_passes_the_watch(name):
+def test_every_prox_satisfies_the_inequalities(name):
     for dtype in (np.float64, np.float32):
         assert refuted_prox(SIMPLE[name], [v.astype(dtype) for v in POINTS]) is None
 
@@ -763,7 +765,7 @@ def test_a_point_in_float32_is_paired_with_the_bounds_that_float32_does_not_have
     s = np.array([-2.0, 3.0, p.weight.most, 1.0, -p.weight.most, 0.5])
     pair, exact = p.pairing(x, s), np.where(x < -0.09, -0.1, np.where(x > 0.69, 0.7, x.astype(np.float64)))
     assert np.linalg.norm(exact - x) <= pair.off_x <= 1e-7
-    assert gap_of_norm_and_box(p, exact, s) <= pair.gap <= 1e-14 < p.fenchel_gap(x, s)
+    assert gap_of_norm_and_box(p, exact, s) <= pair.gap <= 1e-14 < p.fenchel_gap(x, s) == pair.gap_at_x
     assert p.pairing(x.astype(np.float64), s)[1:] == pair[1:]
     wide = p.pairing(exact, s)
     assert wide.off_x == 0.0

@@ -36,7 +36,7 @@ def build(folder):
     for name in ("docs", "examples"):
         shutil.copytree(ROOT / name, repo / name, ignore=MADE)
     for path in ROOT.iterdir():
-        if path.name in ("src", "tests", "benchmarks") or path.is_file():
+        if path.name in ("src", "tests", "benchmarks", "tools") or path.is_file():
             (repo / path.name).symlink_to(path)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-D", "plot_gallery=0"]
     done = subprocess.run([*command, "docs", str(folder / "html")], cwd=repo, capture_output=True, text=True)
@@ -170,18 +170,51 @@ def test_bars_keep_the_height_of_a_letter(monkeypatch):
         assert all('stretchy="false"' in bar for bar in bars), formula
 
 
-def test_formulas_fit_a_phone(site, page):
+def test_formulas_of_docstrings_are_mathematics(site, pages):
+    """No formula of the reference is in a code box; the pages of methods have theirs as mathematics too."""
+    for path in (site / "api").rglob("*.html"):
+        assert "highlight-text" not in path.read_text(encoding="utf-8"), path.name
+    assert (site / "api/generated/saddlepoint.DIPPA.html").read_text(encoding="utf-8").count("<math") > 20
+    assert "sqrt(" not in pages["explorer-page.html"].text.partition("What the numbers mean")[0]
+
+
+def test_an_index_stands_beside_a_letter_with_a_tilde(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs/_ext"))
+    from mathml import corrected
+
+    for formula in (r"\tilde{x}_{k+1}", r"\bar{x}_k", r"\hat{x}_k^2"):
+        text = corrected(formula)
+        assert "munder" not in text
+        assert re.search(r"<msub><mover[^>]*><mi>x</mi>", text), formula
+
+
+def test_pages_fit_a_phone(site, page):
+    """No page is wider than a phone, long formulas scroll in boxes of their own, and no name in code is broken."""
     page.set_viewport_size({"width": 390, "height": 844})
-    for name in (
-        "index",
-        "glossary",
-        "problem-file",
-        *(f"theory/{p.stem}" for p in (ROOT / "docs/theory").glob("*.md")),
-    ):
+    made = ("repository", "gallery", "generated")
+    written = [p for p in (ROOT / "docs").rglob("*.md") if not set(made) & set(p.relative_to(ROOT / "docs").parts)]
+    names = [p.relative_to(ROOT / "docs").with_suffix("").as_posix() for p in written]
+    names += ["genindex", "py-modindex", "api/theory", "api/generated/saddlepoint.AdaPDM"]
+    assert len(names) > 50
+    for name in names:
         page.goto((site / f"{name}.html").as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        broken = page.locator("article code:not(pre code) .pre:not(.long)").evaluate_all(
+            "all => all.filter(one => one.getClientRects().length > 1).map(one => one.textContent)"
+        )
+        assert not broken, (name, broken)
+        assert page.locator("article h1").evaluate("h => h.scrollWidth <= h.clientWidth + 24"), name
+        outside = page.locator("article :is(p, li, dd, td) math").evaluate_all(
+            """all => all.filter(one => !one.closest('div.math, .math-box, .pst-scrollable-table-container'))
+            .filter(one => one.getBoundingClientRect().right > 391).map(one => one.textContent)"""
+        )
+        assert not outside, (name, outside)
         starts = page.locator("div.math > div").evaluate_all("all => all.map(m => m.getBoundingClientRect().left)")
         assert all(start >= 0 for start in starts), name  # a long formula scrolls, and begins at its left end
+        hints = page.locator("div.math").evaluate_all(
+            "all => all.map(m => [m.scrollWidth > m.clientWidth + 1, m.matches(':has(+ .scroll-hint)')])"
+        )
+        assert all(wide == said for wide, said in hints), name  # a line below it says so
 
 
 def test_names_in_code_type_are_links(pages):

@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import saddlepoint as sp
-from saddlepoint.commands import app as cli
+from saddlepoint.commands import run as cli
 from saddlepoint.ground.spectrum import lanczos_steps, largest_of_starts
 from saddlepoint.parts import coupling
 from saddlepoint.parts.coupling.streamed import RawStore, Reading, StreamedCoupling, as_bytes, budget, format_bytes
@@ -148,18 +148,18 @@ def test_one_pass_for_both_products(how, tmp_path, small_blocks):
     x, y = np.ones(m), np.ones(n)
     C.mul(y)
     one = C.runtime.reading.bytes
-    turned = by_rows.T
+    transposed = by_rows.T
     calls = [(lambda: C.tmul(x), 1), (lambda: C.both(x, y), 1), (lambda: C.T.both(y, x), 1)]
     calls += [
         (lambda: by_rows.through(np.ones(by_rows.shape[1])), 1),
-        (lambda: turned.through(np.ones(turned.shape[1])), 2),
+        (lambda: transposed.through(np.ones(transposed.shape[1])), 2),
     ]
     for call, passes in calls:
         before = C.runtime.reading.passes, C.runtime.reading.bytes
         call()
         assert C.runtime.reading.passes - before[0] == passes
         assert C.runtime.reading.bytes - before[1] == passes * one
-    assert (by_rows.fused, turned.fused) == (True, False)
+    assert (by_rows.fused, transposed.fused) == (True, False)
 
 
 def test_what_fits_stays_in_memory(tmp_path, small_blocks):
@@ -201,7 +201,7 @@ def test_every_method_reads_from_disk(tmp_path, small_blocks):
     C = sp.stream(tmp_path / "A.npy", "64MB")
     answers = []
     for info in sp.methods():
-        result = sp.solve(sp.Saddle(g, h, C), method=info.name, tol=1e-5, max_seconds=20.0)
+        result = sp.solve(sp.Saddle(g, h, C), method=info.name, tol=1e-5, max_calls=100_000)
         assert result.status.name in ("SOLVED", "UNCERTIFIED"), info.name
         answers.append(result.x)
     assert np.ptp(answers, axis=0).max() < 1e-3
@@ -246,7 +246,7 @@ def test_the_norm_is_bounded(how, scale, tmp_path, small_blocks):
     assert C.T.norm_estimate == C.norm_estimate
 
 
-def test_a_norm_that_is_given_takes_no_pass_and_is_watched(tmp_path, small_blocks):
+def test_a_norm_that_is_given_takes_no_pass_and_is_checked(tmp_path, small_blocks):
     A = matrix()
     np.save(tmp_path / "A.npy", A)
     true = np.linalg.norm(A, 2)
@@ -306,7 +306,7 @@ def test_memory_stays_within_the_limit(how, tmp_path):
     assert size >= 2.2e6 * limit
     script = Path(__file__).parent / "streaming.py"
     done = subprocess.run(
-        [sys.executable, script, large, f"{limit}MB", small], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, script, large, f"{limit}MB", small], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     growth, passes, read = map(int, done.stdout.split())

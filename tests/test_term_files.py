@@ -83,10 +83,10 @@ def test_the_command_line(run, tmp_path):
     path = write(tmp_path, '[g.simple]\nkind = "l1"\nweight = 2.5')
     code, out, _ = run("solve", path, "--json", "--rtol", "1e-7", "--out", tmp_path / "out.npz")
     assert code == 0
-    told = json.loads(out)
-    assert told["provenance"]["simple"] == {"g": "L1(2.5)"}
-    assert told["support"]["x"]["zero"] == 2
-    assert told["provenance"]["target"] == "rtol"
+    found = json.loads(out)
+    assert found["provenance"]["simple"] == {"g": "L1(2.5)"}
+    assert found["support"]["x"]["zero"] == 2
+    assert found["provenance"]["target"] == "rtol"
     assert sp.load_result(tmp_path / "out.npz").support_x.tolist().count(sp.Support.ZERO) == 2
     assert "support of x proven 2 at zero" in run("solve", path)[1]
     assert run("solve", path, "--gap", "1e-9")[0] == 0
@@ -101,11 +101,11 @@ def test_what_programs_read_is_json_where_no_distance_is_proven(run, tmp_path):
     def refuse(constant):
         raise AssertionError(constant)
 
-    told = json.loads(out, parse_constant=refuse)["certificate"]
+    found = json.loads(out, parse_constant=refuse)["certificate"]
     assert code == 0
-    assert told["distance"] is None
-    assert told["distance_is"] == "infinite"
-    assert told["gap"] <= 1e-5
+    assert found["distance"] is None
+    assert found["distance_is"] == "infinite"
+    assert found["gap"] <= 1e-5
 
 
 BAD = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_simple_terms import known_problem
+from known_problems import known_problem
 
 import saddlepoint as sp
 from saddlepoint.apps.proximal import proximal_point
@@ -142,7 +142,7 @@ def test_uses_that_cannot_take_a_term_say_so():
     assert "needs g and h without simple terms" in refusal(lambda: sp.solve(f, storage="float32"))
     cost = sp.Quadratic(1.0) + sp.L1(0.1)
     game = refusal(lambda: sp.apps.ConstrainedGame.mixed(np.eye(2), cost))
-    assert "cost_x has the simple term L1(0.1), which a constrained game cannot have" in game
+    assert "cost_x has the simple term L1(0.1), which the cost of a game cannot have" in game
     assert "g has the simple term L1(0.1)" in refusal(lambda: proximal_point(cost, sp.Quadratic(1.0), np.eye(2)))
     stacked = np.stack([np.eye(2), np.eye(2)])
     assert "simple term" in refusal(lambda: sp.Batch(sp.Quadratic(np.ones(4)) + sp.L1(0.1), sp.Quadratic(1.0), stacked))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from energies import agraal_energies, rapd_errors
 from hypothesis import given
 from hypothesis import strategies as st
 from random_problems import ROUNDING, in_normal_form, saddles, weighted_error
@@ -12,7 +13,7 @@ import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.methods.agd import AGD, minimise
 from saddlepoint.methods.dippa import DIPPAState
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
 from saddlepoint.problems.generators import random_quadratic
 from saddlepoint.problems.transforms import balanced, smaller_mu_first
 
@@ -262,6 +263,31 @@ def test_lemma_aipfb_inner(problem):
             scale = abs(phi(exact)) + phi.L * np.sum(exact**2)
             assert phi(point) - phi(exact) <= eps + 1e-12 * scale
         s = after
+
+
+# -- aGRAAL and rAPD --------------------------------------------------------------------------------------------------
+
+
+@given(saddles())
+def test_the_energy_of_agraal_falls_by_its_theorem(problem):
+    f, xs, ys, x, y = in_normal_form(sp.AGRAAL(), *problem)
+    floor = (
+        ROUNDING**2
+        * f.kappa_x
+        * f.kappa_y
+        * weighted_error(f, np.abs(x) + 1.0, np.abs(y) + 1.0, -np.abs(xs), -np.abs(ys))
+    )
+    for after, bound in agraal_energies(f, xs, ys, x, y, steps=60):
+        assert after <= bound * (1 + 1e-9) + floor
+
+
+@given(saddles())
+def test_rapd_is_below_the_bound_of_its_epoch(problem):
+    f, xs, ys, x, y = in_normal_form(sp.Restarted(sp.APD()), *problem)
+    floor = ROUNDING**2 * weighted_error(f, np.abs(x) + 1.0, np.abs(y) + 1.0, -np.abs(xs), -np.abs(ys))
+    for error, bound, epoch in rapd_errors(f, xs, ys, x, y, steps=60):
+        assert error <= bound * (1 + 1e-9) + floor
+        assert epoch is None or epoch[1] <= 0.3 * epoch[0]
 
 
 # -- Catalyst ---------------------------------------------------------------------------------------------------------

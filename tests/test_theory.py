@@ -8,6 +8,7 @@ import pytest
 import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.problems.generators import chain, demo, random_quadratic
+from saddlepoint.theory.minimax_appa import reduction
 from saddlepoint.uses.bench.table import _fitted, exponent, measured_table, sweeps
 
 GRID = [(k, nu) for k in (1.0, 1.7, 10.0, 1e3, 1e6) for nu in (0.0, 1e-3, 0.5, 1.0, 30.0, 1e4)]
@@ -153,6 +154,14 @@ def test_beta_at_the_edges():
     q = theory.catalyst_q(1e-4, 1.0)
     K = theory.catalyst_steps(q, 1e6)
     assert theory.catalyst_bound(K, q, 1.0) <= 1e-6 < theory.catalyst_bound(K // 2, q, 1.0)
+
+
+@pytest.mark.parametrize("steps", [theory.agd_steps, theory.apfb_steps, theory.catalyst_steps, theory.cg_steps])
+def test_what_is_small_enough_already_takes_as_many_steps_as_a_reduction_by_one(steps):
+    for constant in (1e-300, 0.5, 1.0, 1e300):
+        for small in (0.0, 1e-300, 0.5):
+            assert 1 <= steps(constant, small) <= steps(constant, 1.0) <= steps(constant, 1e300)
+    assert reduction(0.0, 1.0) == 1.0
 
 
 @pytest.mark.parametrize("c", [0.0, 1e-300, 1e-6])

@@ -107,8 +107,11 @@ def test_missing_pixels_are_filled_in():
         0.2,
         lambda x: 0.5 * cp.sum_squares(cp.multiply(mask.ravel(), x - NOISY.ravel())) + 0.05 * cp.sum_squares(x - mean),
     )
-    damaged = np.where(mask, NOISY, 1e6)
-    assert_proven(TotalVariation(damaged, 0.2, mask=mask, ridge=0.1).solve(rms=1e-3), exact, 1e-3)
+    for unknown in (1e6, np.nan):
+        damaged = np.where(mask, NOISY, unknown)
+        assert_proven(TotalVariation(damaged, 0.2, mask=mask, ridge=0.1).solve(rms=1e-3), exact, 1e-3)
+        default = TotalVariation(damaged, 0.2, mask=mask, ridge=0.1).solve()
+        assert_proven(default, exact, 1e-3 * np.ptp(NOISY[mask]))
 
 
 @pytest.mark.slow
@@ -167,6 +170,13 @@ BAD = [
     (lambda: TotalVariation(np.zeros((1, 1)), 1.0), "expected two pixels or more in one direction"),
     (lambda: TotalVariation(NOISY, 1.0, mask=NOISY > 0), "ridge is missing; with an operator or a mask"),
     (lambda: TotalVariation(NOISY, 1.0, mask=NOISY > 99, ridge=1.0), "mask is False everywhere"),
+    (lambda: TotalVariation(NOISY, 1.0, mask=[True] * 5, ridge=1.0), r"mask has shape \(5,\); expected that of"),
+    (lambda: TotalVariation(NOISY, 1.0, mask="all", ridge=1.0), "mask has dtype <U3; expected real numbers"),
+    (lambda: TotalVariation([[1.0, 2.0], [3.0]], 1.0), "image is not an array of numbers"),
+    (lambda: TotalVariation(NOISY, 1.0, channel_axis=2), "channel_axis is 2; expected an axis of the image, from -2"),
+    (lambda: TotalVariation(NOISY, 1.0, channel_axis="first"), "channel_axis is 'first'; expected an axis"),
+    (lambda: TotalVariation(NOISY, 1.0, operator=np.eye(48), ridge=1.0, shape=48), "shape is 48; expected a tuple"),
+    (lambda: TotalVariation(NOISY, 1.0, operator=np.eye(48), ridge=1.0, shape=(-6, -8)), r"shape\[0\] is -6; expected"),
     (lambda: TotalVariation(NOISY, 1.0, ridge=1.0), "ridge is given for denoising; expected None"),
     (lambda: TotalVariation(NOISY, 1.0, operator=np.eye(3), ridge=1.0), r"operator has the shape \(3, 3\); expected 4"),
     (lambda: TotalVariation(NOISY, 1.0, operator=np.eye(48), mask=NOISY > 0), "both operator and mask are given"),

@@ -161,6 +161,7 @@ def test_forged_numbers_are_refused_and_prove_nothing(tmp_path: Path) -> None:
     true = KUHN.solve(tol=1e-9, method="cfr", max_steps=20, checkpoint=file)
     values, arrays = read(file, 1 << 30)
     for forge in (
+        lambda: (values | {"steps_before": -1}, arrays),
         lambda: (values | {"numbers": {"steps": -1, "next_check": 3, "total": 1.0}}, arrays),
         lambda: (values | {"numbers": {"steps": 1}}, arrays),
         lambda: (values, [*arrays[:3], arrays[3] * np.nan, *arrays[4:]]),
@@ -192,3 +193,27 @@ def test_regret_matching_ends_where_nothing_improves(monkeypatch: pytest.MonkeyP
     assert not found.solved
     assert "no progress since step" in found.message
     assert found.exploitability < 1e-9
+    calls = [step.calls for step in found.history]
+    assert calls == sorted(calls)  # steps of the interior-point method, then those of regret matching
+    assert found.calls == {"A": calls[-1], "At": calls[-1]}
+    assert found.steps == calls[-1] > 500
+
+
+def test_a_run_whose_steps_are_spent_goes_on_with_the_interior_point_method(tmp_path: Path) -> None:
+    file = tmp_path / "kuhn.ckpt"
+    first = KUHN.solve(tol=1e-10, max_steps=6, checkpoint=file)
+    assert first.steps == 6
+    found = KUHN.solve(tol=1e-10, max_steps=60, checkpoint=file)  # regret matching would take far more steps
+    assert found.solved
+    assert 6 < found.steps <= 60
+
+
+def test_limits_count_the_steps_of_both_methods_and_of_earlier_runs(tmp_path: Path) -> None:
+    file = tmp_path / "kuhn.ckpt"
+    by_factors = KUHN.solve(tol=1e-20, method="interior-point").steps
+    for most in (by_factors + 20, by_factors + 50):
+        found = KUHN.solve(tol=1e-20, max_steps=most, checkpoint=file)
+        assert found.steps == most
+        assert [step.step for step in found.history][-1] == most
+    alone = KUHN.solve(tol=1e-20, max_steps=by_factors + 50)
+    assert (found.x.tolist(), found.y.tolist()) == (alone.x.tolist(), alone.y.tolist())

@@ -14,9 +14,12 @@ from wrong_assumptions import VIOLATIONS, Given, M, asymmetric, box, large_mu, n
 
 import saddlepoint as sp
 from saddlepoint.methods.registry import method_names
-from saddlepoint.parts.functions.probes import Unexaminable, curvature
-from saddlepoint.problems.assumptions import GradientCheck, L_too_small, Pair, mu_too_large
+from saddlepoint.parts.functions.curvature_estimate import curvature
+from saddlepoint.parts.functions.probes import Unexaminable
 from saddlepoint.problems.generators import random_logistic, random_quadratic
+from saddlepoint.problems.gradient_check import GradientCheck
+from saddlepoint.problems.gradient_proofs import Pair
+from saddlepoint.problems.refutations import L_too_small, mu_too_large
 
 METHODS = [*method_names(), "auto"]
 ORACLES = {info.name: info.oracle for info in sp.methods()}
@@ -135,7 +138,7 @@ def test_correct_black_boxes_are_solved(name, method):
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
 
 
-def test_what_is_proven_costs_nothing():
+def test_what_is_proven_costs_nothing(clock):
     f, *_ = problem("logistic")
     result = sp.solve(f, tol=1e-8)
     assert result.setup_calls["grad_g"] == result.setup_calls["grad_h"] == 1
@@ -143,7 +146,7 @@ def test_what_is_proven_costs_nothing():
     assert sp.solve(both, tol=1e-8).setup_calls["grad_g"] == 1
 
 
-def test_what_is_claimed_costs_little():
+def test_what_is_claimed_costs_little(clock):
     f, *_ = problem("logistic")
     wrong = sp.Saddle(box(f.g, True), box(f.h, True), f.A)
     result = sp.solve(wrong, method="lpd-gs", tol=1e-8)
@@ -303,7 +306,7 @@ def test_rounding_of_long_norms_refutes_nothing():
         assert check.seems == ""
 
 
-def test_gradients_agree_at_a_glance_only_where_they_agree():
+def test_the_quick_comparison_accepts_no_gradients_that_the_careful_one_suspects():
     """Three inner products never pass a pair of gradients that the careful comparison suspects."""
     rng = np.random.default_rng(0)
     passed = suspected = 0

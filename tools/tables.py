@@ -17,6 +17,7 @@ import saddlepoint as sp
 from saddlepoint.methods import classes
 from saddlepoint.methods.base import Needs
 from saddlepoint.methods.registry import MethodInfo
+from saddlepoint.uses.pages.formulas import latex, segments
 
 ROOT = Path(__file__).parent.parent
 MARKDOWN = "<!-- methods: begin -->\n", "<!-- methods: end -->\n"
@@ -30,7 +31,9 @@ def readme_table() -> str:
         groups.setdefault((info.oracle, info.complexity), []).append(info.name)
     plain = Needs().oracle
     lines = sorted(groups.items(), key=lambda item: (item[0][0] != plain, item[0][0], item[1]))
-    rows = [f"| {', '.join(map(_code, names))} | {oracle} | {_code(words)} |" for (oracle, words), names in lines]
+    rows = [
+        f"| {', '.join(map(_code, names))} | {oracle} | {as_mathematics(words)} |" for (oracle, words), names in lines
+    ]
     return "\n".join(["| name | oracle | calls |", "|---|---|---|", *rows, ""])
 
 
@@ -47,42 +50,9 @@ def docs_table() -> str:
     return "\n".join([*head, *map(row, sp.methods()), ""])
 
 
-NAMES = r"(?!(?:sqrt|min|max|kx|ky|gap)\b)"  # what are no words
-WORDS = re.compile(rf"[,;]? ?\b{NAMES}(?:[a-zA-Z]{{2,}}|a)\b(?:,? {NAMES}[a-zA-Z]{{2,}}\b)*,? ?")
-SYMBOLS = {
-    "kx": r"\kappa_x",
-    "ky": r"\kappa_y",
-    "|A|": r"\lVert A\rVert",
-    "<=": r"\le",
-    "max": r"\max",
-    "min": r"\min",
-    "gap": r"\mathrm{gap}",
-}
-
-
 def as_mathematics(text: str) -> str:
     """The text with its formulas in LaTeX between dollar signs: ``sqrt(kx) + c`` is $\\sqrt{\\kappa_x} + c$."""
-    found, place = [], 0
-    for words in WORDS.finditer(text):
-        found += [_formula(text[place : words.start()]), words[0]]
-        place = words.end()
-    return re.sub(r"grad \$([gh]) ", r"$\\nabla \1$: $", "".join([*found, _formula(text[place:])]).strip())
-
-
-def _formula(text: str) -> str:
-    if not text.strip(" ,;0123456789"):
-        return text
-    while "sqrt(" in text:
-        start = text.index("sqrt(")
-        depth, end = 1, start + 5
-        while depth:
-            depth += {"(": 1, ")": -1}.get(text[end], 0)
-            end += 1
-        text = f"{text[:start]}\\sqrt{{{text[start + 5 : end - 1]}}}{text[end:]}"
-    text = re.sub(r"\^\(([^()]*)\)", r"^{\1}", text)
-    for plain, latex in SYMBOLS.items():
-        text = text.replace(plain, latex)
-    return f"${text.strip()}$"
+    return "".join(f"${latex(part)}$" if formula else part for formula, part in segments(text))
 
 
 def reference_list() -> str:
@@ -106,23 +76,54 @@ def class_stub() -> str:
     )
 
 
-HEADLINES = (  # what was measured, the page under benchmarks/, its line, and the columns that are quoted
-    ("`auto` over the best named method on problems drawn afresh", "results/fresh.md", "all", ("calls", "seconds")),
-    ("SciPy's newton_krylov over `auto` on these", "results/fresh.md", "all", ("newton_krylov",)),
-    ("certificates of true problems that are false", "results/honesty.md", "all", ("runs", "false solved", "false")),
-    ("a certificate in twice the digits", "results/certificate_cost.md", "dense 1000 x 1000", ("ratio",)),
-    ("calls of SciPy's best root finder over `auto`", "peers/RESULTS.md", "1e-4", ("other", "geometric mean")),
+HEADLINES = (  # what was measured, with the columns that are quoted, the page under benchmarks/, and its line
+    (
+        "On {number} problems drawn afresh, `auto` takes {calls} times the calls and {seconds} times the seconds of "
+        "the named method that turns out to be the best (geometric means).",
+        "results/fresh.md",
+        "all",
+    ),
+    (
+        "SciPy's `newton_krylov` takes {newton_krylov: mean} times the seconds of `auto` on the "
+        "{newton_krylov: number} of these that it solves in time.",
+        "results/fresh.md",
+        "all",
+    ),
+    (
+        "{runs} runs on problems whose solutions are known: {false solved} were reported as solved with a false "
+        "bound, {false} had a false bound, solved or not.",
+        "results/honesty.md",
+        "all",
+    ),
+    (
+        "With products in twice the digits a certificate takes {ratio} times as long.",
+        "results/certificate_cost.md",
+        "dense 1000 x 1000",
+    ),
+    (
+        "The best root finder of SciPy takes {geometric mean} times the rounds of `auto` to a relative accuracy of "
+        "1e-4, on {both} problems.",
+        "peers/RESULTS.md",
+        "1e-4",
+    ),
 )
 
 
 def headlines() -> str:
     """The table of headline numbers, taken from the pages that the benchmarks wrote."""
     rows = []
-    for words, page, line, columns in HEADLINES:
-        found = _cells((ROOT / "benchmarks" / page).read_text(encoding="utf-8"), line)
-        quoted = ", ".join(f"{name} {found[name]}" for name in columns)
-        rows.append(f"| {words} | {quoted} | [{Path(page).stem}](../benchmarks/{page}) |")
-    return "\n".join(["| measured | numbers | page |", "|---|---|---|", *rows, ""])
+    for words, page, line in HEADLINES:
+        text = (ROOT / "benchmarks" / page).read_text(encoding="utf-8")
+        found = _cells(text, line)
+        for name, cell in list(found.items()):  # such as "2.90 of 8, 1.1"
+            mean = re.match(r"(\S+) of (\d+)", cell)
+            found |= {f"{name}: mean": mean[1], f"{name}: number": mean[2]} if mean else {}
+        sentence = words
+        for name, cell in found.items():
+            sentence = sentence.replace(f"{{{name}}}", cell)
+        title = text.splitlines()[0].removeprefix("# ")
+        rows.append(f"| {sentence} | [{title}](../benchmarks/{page}) |")
+    return "\n".join(["| measured | page |", "|---|---|", *rows, ""])
 
 
 def _cells(page: str, first: str) -> dict[str, str]:

@@ -200,6 +200,32 @@ def noise(rng: Generator) -> Case:
     return made(g.own(grad=noisy, **said), h, A, claim="noise", noisy=True)
 
 
+# Usual steps of differences, up to a factor, as functions of the absolute values of the entries of the point.
+STEPS: tuple[Callable[[Array], Array], ...] = (
+    np.ones_like,
+    np.abs,
+    lambda x: np.maximum(1.0, x),
+    lambda x: 1.0 + x,
+)
+
+
+def differences(rng: Generator) -> Case:
+    """Gradients by forward or central differences of values, with steps of several kinds; no value is given."""
+    g, h, A = meant(rng, 6)
+    step, is_forward, usual = between(rng, -9, -3), rng.random() < 0.7, STEPS[rng.integers(len(STEPS))]
+    value: Any = g.smooth.value
+
+    def quotients(x: Array) -> Array:
+        sizes = step * usual(np.abs(x))
+        sizes = np.where(sizes > 0.0, sizes, step)
+        ends = x + np.diag(sizes)
+        if is_forward:
+            return np.array([value(end) - value(x) for end in ends]) / sizes
+        return np.array([value(end) - value(2.0 * x - end) for end in ends]) / (2.0 * sizes)
+
+    return made(g.own(grad=quotients), h, A, claim="differences", noisy=True)
+
+
 def rounded(rng: Generator) -> Case:
     """Gradients that are constant in small regions: rounded coarsely, or kept in a cache of rounded points."""
     g, h, A = meant(rng, 8)
@@ -285,6 +311,7 @@ FALSE_CLAIMS: dict[str, Callable[[Generator], Case]] = {
     "false claim: gradient": gradient,
     "false claim: noise": noise,
     "false claim: rounded gradients": rounded,
+    "false claim: differences of values": differences,
     "false claim: memory": memory,
     "false claim: callback": callbacks,
     "false claim: prox": prox,

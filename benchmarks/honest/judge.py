@@ -28,6 +28,7 @@ ACCUSING = (
     "noisy",
     "not finite",
 )
+SHARED = "An error that gradients at all points have in common"
 CHECK_YOURS = ("check mu, L and the gradients", "cannot both hold")
 
 
@@ -35,12 +36,15 @@ class Verdict(NamedTuple):
     """What became of one run.
 
     Attributes:
-        outcome: "true", "false" (a bound is below the truth), "accused", "refused", "crashed", "own" (an exception of
-            the caller's function, or its NaN) or "uncertified" (nothing was proven).
+        outcome: "true", "false" (a bound is below the truth), "unexamined" (the same of a false claim, where the run is
+            unsolved and its certificate says that the claims were not examined), "assumed" (the same where the gradient
+            is a quotient of differences and the certificate says that errors which all gradients share are taken to be
+            zero), "accused", "refused", "crashed", "own" (an exception of the caller's function, or its NaN) or
+            "uncertified" (nothing was proven).
         solved: whether the run was reported as solved.
         ratio: certified over true distance; NaN if there is none.
         words: what is wrong, or the message of the error.
-        suspected: whether the message of a run says that gradients seem noisy.
+        suspected: whether the message of a run says that gradients seem noisy, or a prox inexact.
     """
 
     outcome: str
@@ -68,7 +72,7 @@ def judge(case: Case, answer: Answer, with_gap: bool) -> Verdict:
     bounds = certificate.distance, certificate.distance_x, certificate.distance_y, certificate.gap
     if any(math.isnan(bound) for bound in bounds):
         return Verdict("crashed", answer.solved, words=f"a bound is NaN: {certificate}")
-    suspected = "noisy" in answer.message
+    suspected = "noisy" in answer.message or "seems inexact" in answer.message
     if any(words in answer.message for words in CHECK_YOURS):
         return Verdict("own" if case.own_errors else "accused", answer.solved, words=answer.message)
     proven = certificate.gap if answer.target == "gap" else certificate.distance
@@ -90,5 +94,8 @@ def judge(case: Case, answer: Answer, with_gap: bool) -> Verdict:
             below.append(f"gap {certificate.gap:.6g} < {float(gap):.6g}")
     ratio = float(Decimal(certificate.distance) / total) if total > 0 and certificate.distance < math.inf else math.nan
     if below:
-        return Verdict("false", answer.solved, ratio, f"{'; '.join(below)}; {answer.message}", suspected)
+        open_to_doubt = case.claim and not answer.solved and not certificate.is_examined
+        taken_as_zero = case.claim == "differences" and any(SHARED in sentence for sentence in certificate.assumes)
+        outcome = "assumed" if taken_as_zero else "unexamined" if open_to_doubt else "false"
+        return Verdict(outcome, answer.solved, ratio, f"{'; '.join(below)}; {answer.message}", suspected)
     return Verdict("true", answer.solved, ratio, suspected=suspected)

@@ -45,6 +45,7 @@ class Planted:
     q: Term
     radius: Decimal
     eps: Decimal = EPS
+    gaps: bool = True  # whether duality gaps of points within rounding errors are known
     ask: Callable[[], Iterator[tuple[Array, Array]]] = field(default=lambda: iter(()))
 
     def __post_init__(self) -> None:
@@ -67,6 +68,8 @@ class Planted:
 
     def gap(self, x: Array, y: Array) -> Decimal | None:
         """A lower bound on the duality gap at every point of the domain that is within rounding errors of (x, y)."""
+        if not self.gaps:
+            return None
         x, y = self.p.project(decimals(x)), self.q.project(decimals(y))
         slope_x, slope_y = self.A @ y, -(self.A.T @ x)
         try:
@@ -223,6 +226,29 @@ def own_terms(rng: Generator) -> Case:
     return plant(exact_quadratic(rng, m, u, w), exact_quadratic(rng, n, v, z), A, p, q, 0.3, rng)
 
 
+def inexact_terms(rng: Generator) -> Case:
+    """The same with a prox that errs, by at most what was said about its accuracy; the errors are others at each point.
+
+    The gap of the exact prox is what is proven, so that gaps at the computed point are not compared.
+    """
+    case = own_terms(rng)
+    side, meant = _own_side(case)
+    exact: Any = case.exact
+    exact.gaps = False
+    true, accuracy, wave = meant.simple, between(rng, -12, -2), rng.standard_normal(len(meant.x))
+
+    def prox(v: Array, t: float) -> Array:
+        x = true.prox(v, t)
+        off = np.sin(wave * (1.0 + np.linalg.norm(v) + 7.0 * t) + np.arange(len(v)))
+        return x + (0.9 * accuracy * (np.linalg.norm(v) + np.linalg.norm(x)) / (1.0 + np.linalg.norm(off))) * off
+
+    simple = sp.Simple(prox, project=true.project if meant.is_set else None, accuracy=accuracy)
+    f, old = case.f, case.f.g if side == "p" else case.f.h
+    new = old.replace(simple=simple)
+    case.f = sp.Saddle(new, f.h, case.rows) if side == "p" else sp.Saddle(f.g, new, case.rows)
+    return case
+
+
 def bilinear(rng: Generator) -> Case:
     """Linear functions on bounded sets: games. No distance can be proven; the duality gap is exact."""
     m, n = sizes(rng)
@@ -249,6 +275,7 @@ PLANTED: dict[str, Callable[[Generator], Case]] = {
     "terms, float32": float32_terms,
     "terms, all functions": ready_terms,
     "terms of one's own": own_terms,
+    "inexact terms of one's own": inexact_terms,
     "bilinear": bilinear,
     "one linear function": half_strong,
 }

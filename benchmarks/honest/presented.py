@@ -202,30 +202,6 @@ def combinations(rng: Generator) -> Case:
     return made(h, g, -A.T) if rng.random() < 0.3 else made(g, h, A)
 
 
-def jax(rng: Generator) -> Case:
-    """Arrays of JAX, in float64 and float32, in units of 1e-60 to 1e60."""
-    import jax
-    import jax.numpy as jnp
-
-    jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
-    narrow = rng.random() < 0.3
-    dtype = np.float32 if narrow else np.float64
-    m, n = 4, 3
-    e = int(rng.integers(-8, 9) if narrow else rng.integers(-200, 201) * (rng.random() < 0.5))
-    unit = math.ldexp(1.0, e)
-    A = (unit * matrix(rng, m, n, between(rng, -1, 1))).astype(dtype)
-    P, Q, b, d = (unit * v for v in (rng.uniform(0.1, 1, m), rng.uniform(0.1, 1, n), *map(rng.standard_normal, (m, n))))
-    g = _on_jax(functions.Quadratic(P.astype(dtype), b.astype(dtype)), jnp)
-    h = _on_jax(functions.Quadratic(Q.astype(dtype), d.astype(dtype)), jnp)
-    case = Case(sp.Saddle(g.smooth, h.smooth, jnp.asarray(A)), Exact(g, h, A))
-    case.rows = None
-    return case
-
-
-def _on_jax(part: functions.Quadratic, jnp: Any) -> Part:
-    return functions.As(part, sp.Quadratic(jnp.asarray(part.P), jnp.asarray(part.b)))
-
-
 def together(rng: Generator) -> Case:
     """Several problems of one shape, with constants and units of their own, for batches."""
     m, n, count = int(rng.integers(1, 7)), int(rng.integers(1, 7)), int(rng.integers(2, 9))

@@ -20,7 +20,8 @@ from .draws import DELTAS, Case, between, function, made, matrix, quadratic, ris
 from .exact import Exact
 from .functions import Part
 from .numbers import Array
-from .presented import bent, combinations, domains, flat_direction, jax, operators, together
+from .on_jax import jax, jax_mesh
+from .presented import bent, combinations, domains, flat_direction, operators, together
 
 
 def ordinary(rng: Generator) -> Case:
@@ -282,4 +283,5 @@ TRUE: dict[str, Callable[[Generator], Case]] = {
     "batches": together,
     "combinations": combinations,
     "JAX": jax,
+    "JAX mesh": jax_mesh,
 }

@@ -6,6 +6,7 @@ conditions on them hold exactly. They are in units of a power of two.
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -82,14 +83,19 @@ def _soft(v: Decimals, a: Decimal) -> Decimals:
 
 
 def _onto_simplex(v: Decimals, total: Decimal) -> Decimals:
-    """The nearest point with entries that are not negative and have this sum."""
+    """The nearest point with entries that are not negative and have this sum.
+
+    Entries that are larger than the sum by many orders of magnitude take as many more digits.
+    """
     down, running, level = sorted(v, reverse=True), ZERO, ZERO
-    for k, r in enumerate(down, 1):
-        running += r
-        candidate = (running - total) / k
-        if r > candidate:
-            level = candidate
-    return apply(lambda r: max(r - level, ZERO), v)
+    with decimal.localcontext() as context:
+        context.prec += max(0, max(map(abs, v)).adjusted() - total.adjusted())
+        for k, r in enumerate(down, 1):
+            running += r
+            candidate = (running - total) / k
+            if r > candidate:
+                level = candidate
+        return apply(lambda r: max(r - level, ZERO), v)
 
 
 def l1(rng: Generator, n: int, u: float, w: float) -> Term:

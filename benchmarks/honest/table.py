@@ -64,6 +64,8 @@ class Tally:
     def add(self, row: dict[str, Any]) -> None:
         """Count one answer."""
         kind, way, outcome = row["kind"], row["way"], row["outcome"]
+        if outcome == "unexamined" and _is_measured(kind):
+            outcome = "false"
         if outcome == "undecided":
             self.counts[f"{kind}||undecided"] += 1
             return
@@ -71,8 +73,8 @@ class Tally:
         wrong, solved = is_false_claim(kind), bool(row.get("solved"))
         names = ["runs", "solved"] if solved else ["runs"]
         if wrong:
-            if outcome == "false" and not solved:
-                names.append("false")
+            if outcome == "assumed" or (outcome in ("false", "unexamined") and not solved):
+                names.append(outcome)
             names.append(_name_of_claim(outcome, solved))
         else:
             names.append(outcome)
@@ -86,10 +88,8 @@ class Tally:
         kept = self.ratios.setdefault(kind, [])
         if 0.0 < ratio < math.inf and outcome == "true" and not wrong and len(kept) < RATIOS:
             kept.append(round(math.log10(ratio), 3))
-        bad = names[-1] in ("false solved", "crashed") if wrong else outcome in ("false", "accused", "crashed")
-        if (bad or (outcome == "false" and _is_measured(kind))) and sum(
-            f["kind"] == kind and f["outcome"] == outcome for f in self.failures
-        ) < KEPT:
+        bad = {"false", "crashed"} if wrong else {"false", "accused", "crashed"}
+        if outcome in bad and sum(f["kind"] == kind and f["outcome"] == outcome for f in self.failures) < KEPT:
             self.failures.append({key: row.get(key) for key in FAILURE})
 
     def save(self, path: Path) -> None:
@@ -130,13 +130,13 @@ def _name_of_claim(outcome: str, solved: bool) -> str:
         return "crashed"
     if not solved:  # an error, or a run that is not reported as solved
         return "found"
-    return "false solved" if outcome == "false" else "harmless"
+    return {"false": "false solved", "assumed": "taken as zero"}.get(outcome, "harmless")
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 TRUE = ("runs", "solved", "false solved", "false", "accused", "crashed", "refused", "suspected", "undecided")
-CLAIM = ("runs", "found", "harmless", "false solved", "false", "crashed")
+CLAIM = ("runs", "found", "harmless", "false solved", "false", "unexamined", "assumed", "crashed")
 
 
 def markdown(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
@@ -180,7 +180,8 @@ def by_way(tally: Tally) -> Iterable[list[Any]]:
 PAGE = """# Are the certificates true?
 
 Problems of many kinds are drawn at random and given to every way into the library: `solve` by `auto`, by named and by
-wrapped methods, certificates at given points, batches, copies of A in lower precision, A on disk, A in shards, stopped
+wrapped methods, certificates at given points, batches, copies of A in lower precision, A on disk (also in Zarr and HDF5
+stores), A in shards, arrays of JAX on one device and on a mesh of devices, stopped
 and continued runs, `sp.check`, `sp.certify`, and the applications. The solution of each problem is known in decimal
 arithmetic of 60 digits, found by Newton's method and proven by its residual there. Problems with constraints and
 nonsmooth terms are made from their solution: linear terms are chosen so that a point with given subgradients solves
@@ -191,11 +192,13 @@ that comes back is compared with the truth, and so are proven supports.
 |---|---|
 | runs | answers: results, certificates, errors |
 | false solved | a run is reported as solved, and a bound (distance, gap, exploitability) is below the truth |
-| false | a bound is below the truth, solved or not; of false claims: of an unsolved run, where `assumes` names them |
+| false | a bound is below the truth, solved or not; of false claims: of an unsolved run that says nothing of it |
+| unexamined | of false claims: such a bound of a run that says that they were not examined |
+| assumed | of differences of values: a bound below the truth, where `assumes` takes errors that all share to be 0 |
 | accused | an error or message says that something is wrong with a true problem: a false accusation |
 | crashed | an exception that is not one of the library's own, or a bound that is NaN |
 | refused | a `ProblemError` without an accusation, such as a method that does not fit |
-| suspected | a run on exact gradients, or `sp.check`, says that they seem noisy |
+| suspected | a run on exact gradients, or `sp.check`, says that they seem noisy, or that an exact prox seems inexact |
 | undecided | cases that were left out because Newton's method did not find their solution |
 | found | of false claims: an error, or a run that is not solved |
 | harmless | of false claims: a solved run whose bounds are true all the same |

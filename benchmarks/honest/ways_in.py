@@ -9,6 +9,7 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,8 @@ from .numbers import Array
 CALLS = 60  # most calls of each oracle in a run
 SECONDS = 4.0  # most seconds of a run
 FORMATS = ("npy", "npy", "columns", "zarr", "h5", "parquet", "folder")
-formats = list(FORMATS)  # those that are used; some need a package that may not be installed
+PACKAGES = {"zarr": "zarr", "h5": "h5py", "parquet": "pyarrow"}  # what formats need, and may not be installed
+formats = [form for form in FORMATS if form not in PACKAGES or find_spec(PACKAGES[form])]  # those that are used
 
 
 class Answer(NamedTuple):

@@ -6,15 +6,22 @@ import typer
 from sphinx.application import Sphinx
 
 from saddlepoint.commands.app import app as cli
+from saddlepoint.uses.pages.formulas import latex, segments
 
 PLACE = "<!-- commands -->"
 EXTRA = re.compile(r"\s*\[([^\]]+)\]$")  # such as [default: 3; x>=1] or [required]
 
 
 def escaped(text: str) -> str:
-    """Markdown that shows the text as it is; what stands in backticks is code."""
+    """Markdown that shows the text as it is; what stands in backticks is code, and formulas are mathematics."""
     parts = re.split(r"(`[^`]+`)", text)
-    return "".join(part if i % 2 else re.sub(r"([\\*_<>|\[\]$#])", r"\\\1", part) for i, part in enumerate(parts))
+    return "".join(part if i % 2 else "".join(map(marked, segments(part))) for i, part in enumerate(parts))
+
+
+def marked(segment: tuple[bool, str]) -> str:
+    """A formula, or words, in Markdown."""
+    formula, text = segment
+    return f"${latex(text)}$" if formula else re.sub(r"([\\*_<>|\[\]$#])", r"\\\1", text)
 
 
 def cell(text: str) -> str:
@@ -29,8 +36,8 @@ def reference() -> str:
     for name, command in sorted(group.commands.items()):
         context = command.context_class(command, info_name=f"saddlepoint {name}")
         usage = " ".join(command.get_usage(context).removeprefix("Usage:").split())
-        told = "\n\n".join(escaped(" ".join(part.split())) for part in (command.help or "").split("\n\n"))
-        pages += [f"## saddlepoint {name}", told, f"```text\n{usage}\n```", table(command, context)]
+        text = "\n\n".join(escaped(" ".join(part.split())) for part in (command.help or "").split("\n\n"))
+        pages += [f"## saddlepoint {name}", text, f"```text\n{usage}\n```", table(command, context)]
     return "\n\n".join(pages)
 
 
@@ -41,12 +48,12 @@ def table(command: object, context: object) -> str:
         record = param.get_help_record(context)
         if record is None:
             continue
-        written, told = record
-        extra = EXTRA.search(told)
+        written, text = record
+        extra = EXTRA.search(text)
         notes = [note.strip() for note in extra[1].split(";")] if extra else []
         default = next((note.removeprefix("default: ") for note in notes if note.startswith("default: ")), "")
         least = "".join(f" At least {note.removeprefix('x>=')}." for note in notes if note.startswith("x>="))
-        rows.append(f"| {cell(written)} | {cell(default)} | {escaped(EXTRA.sub('', told))}{least} |")
+        rows.append(f"| {cell(written)} | {cell(default)} | {escaped(EXTRA.sub('', text))}{least} |")
     return "\n".join(rows)
 
 

@@ -1,30 +1,24 @@
 """Docstrings as they are written here, in plain text, made into reStructuredText.
 
-In plain text |x - x*| is a norm, A' a transpose and x_ a name, and none of them is markup. An indented paragraph is a
-formula. ``Args:``, ``Attributes:``, ``Raises:``, ``Returns:`` and ``Example:`` open a section.
+In plain text |x - x*| is a norm, A' a transpose and x_ a name, and none of them is markup: formulas become mathematics.
+An indented paragraph is a formula. ``Args:``, ``Attributes:``, ``Raises:``, ``Returns:``, ``References:`` and
+``Example:`` open a section.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from plain_formulas import display, inline, is_page, page
 from sphinx.application import Sphinx
 
 LISTS = {"Args": "Arguments", "Attributes": "Attributes", "Raises": "Raises"}
-TEXTS = {"Returns": "Returns", "Yields": "Yields"}
+TEXTS = {"Returns": "Returns", "Yields": "Yields", "References": "References"}
 CODE = ("Example", "Examples")
 HEAD = re.compile(rf"^({'|'.join([*LISTS, *TEXTS, *CODE])}):$")
 ITEM = re.compile(r"^(\S[^:`]*?): (.*)$")
-CODED = re.compile(r"(``.+?``|`[^`]+`)")
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 OBJECT = re.compile(r"<[^<>]+>")  # a default that has no literal
-SPECIAL = re.compile(r"([\\*|_`])")
-
-
-def plain(text: str) -> str:
-    """The text as markup that shows it as it is; what stands in backticks is code."""
-    parts = CODED.split(text)
-    return "".join(f"``{part.strip('`')}``" if i % 2 else SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
 
 
 def indent_of(line: str) -> int:
@@ -44,15 +38,17 @@ def paragraphs(lines: list[str]) -> Iterator[list[str]]:
 
 
 def prose(lines: list[str]) -> Iterator[str]:
-    """Paragraphs; those that are indented or doctests are shown letter by letter."""
+    """Paragraphs; those that are indented are formulas, and doctests are shown letter by letter."""
     base = min((indent_of(line) for line in lines if line.strip()), default=0)
     for block in paragraphs([line[base:] for line in lines]):
         if block[0].startswith(">>>"):
             yield from [".. code-block:: pycon", "", *(f"    {line}" for line in block), ""]
+        elif is_page(block) and uneven(block):
+            yield from page(block)
         elif indent_of(block[0]) or uneven(block):
-            yield from ["::", "", *(f"    {line}" for line in block), ""]
+            yield from display(block) or ["::", "", *(f"    {line}" for line in block), ""]
         else:
-            yield from [*map(plain_line, block), ""]
+            yield from [*map(plain_line, joined(block)), ""]
 
 
 def uneven(block: list[str]) -> bool:
@@ -60,11 +56,22 @@ def uneven(block: list[str]) -> bool:
     return not block[0].startswith("- ") and any(indent_of(line) for line in block)
 
 
+def joined(block: list[str]) -> list[str]:
+    """Each item of a list, or the whole paragraph, on one line, so that no formula is on two of them."""
+    found: list[str] = []
+    for line in block:
+        if found and not line.lstrip().startswith("- "):
+            found[-1] += f" {line.strip()}"
+        else:
+            found.append(line)
+    return found
+
+
 def plain_line(line: str) -> str:
     """A line of prose, in which "- " at the start makes an item of a list."""
     body = line.lstrip()
     bullet = "- " if body.startswith("- ") else ""
-    return line[: indent_of(line)] + bullet + plain(body.removeprefix("- "))
+    return line[: indent_of(line)] + bullet + inline(body.removeprefix("- "))
 
 
 def items(lines: list[str]) -> Iterator[str]:
@@ -75,7 +82,7 @@ def items(lines: list[str]) -> Iterator[str]:
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         match = ITEM.match(text[start])
         if match is None:
-            yield from [plain(text[start]), ""]
+            yield from [inline(text[start]), ""]
             continue
         names = ", ".join(f"``{name.strip()}``" for name in match[1].split(","))
         yield names

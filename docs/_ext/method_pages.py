@@ -2,14 +2,19 @@
 
 import sys
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
+from docstrings import marked_up
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import saddlepoint as sp
+
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
+from tables import as_mathematics
 
 
 def reference(target: str, shown: nodes.Node) -> nodes.Node:
@@ -44,13 +49,21 @@ class MethodsTable(SphinxDirective):
         rows = []
         for info in sp.methods():
             name = reference(class_of(sp.make_method(info.name)), nodes.literal(info.name, info.name))
-            rows.append([name, nodes.Text(info.oracle), code(info.complexity), nodes.Text(info.reference)])
+            rows.append([name, nodes.Text(info.oracle), mathematics(info.complexity), nodes.Text(info.reference)])
         return [table(["name", "oracle", "calls, without logarithms", "reference"], rows, [18, 12, 40, 30])]
 
 
 def code(text: str) -> nodes.literal:
     """As it would be typed."""
     return nodes.literal(text, text)
+
+
+def mathematics(text: str) -> nodes.inline:
+    """The text, with its formulas as mathematics."""
+    parts = as_mathematics(text).split("$")
+    return nodes.inline(
+        "", "", *(nodes.math(part, part) if i % 2 else nodes.Text(part) for i, part in enumerate(parts))
+    )
 
 
 class MethodPage(SphinxDirective):
@@ -69,13 +82,14 @@ class MethodPage(SphinxDirective):
                 code(info.name),
                 nodes.Text(f"; oracle: {info.oracle}; calls: "),
             ]
-            found.append(nodes.paragraph("", "", *words, code(info.complexity)))
+            found.append(nodes.paragraph("", "", *words, mathematics(info.complexity)))
         options = [option for option in fields(cls) if "doc" in option.metadata] if is_dataclass(cls) else []
         if options:
-            rows = [[code(o.name), code(repr(o.default)), nodes.Text(o.metadata["doc"])] for o in options]
+            rows = [[code(o.name), code(repr(o.default)), mathematics(o.metadata["doc"])] for o in options]
             found.append(table(["option", "default", "meaning"], rows, [15, 15, 70]))
         text = (sys.modules[cls.__module__].__doc__ or "").strip()
-        return [*found, nodes.rubric("", "The page of its paper"), nodes.literal_block(text, text, language="text")]
+        found.append(nodes.rubric("", "The page of its paper"))
+        return [*found, *self.parse_text_to_nodes("\n".join(marked_up(text.splitlines())))]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -12,6 +12,8 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     list.replaceWith(box);
   }
+  letNamesBreak();
+  widenWordyCells();
   if (navigator.clipboard) addCopyButtons();
   addScrollHints();
   letKeysScroll();
@@ -19,24 +21,55 @@ document.addEventListener("DOMContentLoaded", () => {
   window.addEventListener("resize", addScrollHints);
 });
 
-// A line below every table that is wider than the page.
+// A line below every table and every formula that is wider than the page.
 function addScrollHints() {
-  for (const box of document.querySelectorAll(".pst-scrollable-table-container")) {
+  for (const box of document.querySelectorAll(".pst-scrollable-table-container, div.math")) {
     const wide = box.scrollWidth > box.clientWidth + 1;
     const hint = box.nextElementSibling?.matches(".scroll-hint") ? box.nextElementSibling : null;
     box.classList.toggle("scrolls", wide);
     if (wide && !hint) {
       const line = document.createElement("p");
       line.className = "scroll-hint";
-      line.textContent = "The table scrolls sideways →";
+      line.textContent = `The ${box.matches("div.math") ? "formula" : "table"} scrolls sideways →`;
       box.after(line);
     } else if (!wide && hint) hint.remove();
   }
 }
 
+// Long names break after a dot, a slash, an underscore or an opening bracket, and titles of pages before a capital.
+function letNamesBreak() {
+  const names = "article code:not(pre code) .pre, article h1, article td > p, table.modindextable code, .prev-next-title";
+  for (const name of document.querySelectorAll(names)) {
+    const title = name.matches(".prev-next-title");
+    for (const text of [...name.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE && node.length > (title ? 12 : 20))) {
+      if (name.matches("code, .pre")) name.classList.add("long");
+      const parts = text.textContent.split(title ? /(?<=[a-z])(?=[A-Z])/ : /(?<=[./_(,=])/);
+      text.replaceWith(...parts.flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part])));
+    }
+  }
+}
+
+// Cells with many words are wide on a phone, where they would be tall otherwise.
+function widenWordyCells() {
+  for (const cell of document.querySelectorAll("article td")) cell.classList.toggle("wordy", cell.textContent.length > 60);
+}
+
+// A formula within a line that is longer than the line gets a box in which it scrolls.
+function boxLongFormulas() {
+  for (const formula of document.querySelectorAll("article math")) {
+    const line = formula.closest("p, li, dd, td");
+    if (!line || formula.closest("div.math, .math-box") || formula.getBoundingClientRect().right <= line.getBoundingClientRect().right + 1) continue;
+    const box = document.createElement("span");
+    box.className = "math-box";
+    formula.replaceWith(box);
+    box.append(formula);
+  }
+}
+
 // Formulas that are wider than the page can be scrolled with the keyboard.
 function letKeysScroll() {
-  for (const box of document.querySelectorAll("div.math")) {
+  boxLongFormulas();
+  for (const box of document.querySelectorAll("div.math, .math-box")) {
     const wide = box.scrollWidth > box.clientWidth;
     if (wide) {
       box.tabIndex = 0;

@@ -64,8 +64,9 @@ print(f"error of the sample, LSTD against the exact values: {np.sqrt(visits @ (l
 # %%
 # The cost of four methods
 # ------------------------
-# A gradient of h or a product counts as one pass over the steps. ``auto`` factorises; DIPPA and extragradient use
-# gradients and products only; GTD2 uses one step at a time, as is usual in reinforcement learning.
+# A gradient of h or a product counts as one pass over the steps. ``auto`` takes a method that solves linear systems
+# with A; DIPPA and extragradient use gradients and products only; GTD2 uses one step at a time, as is usual in
+# reinforcement learning.
 
 
 def error(values):
@@ -86,13 +87,14 @@ stochastic = [error(onehot @ theta) for theta in islice(gtd2(evaluation(onehot))
 curves["GTD2 (stochastic)"] = np.arange(PASSES + 1), np.array([1.0, *stochastic])
 for name, (passes, errors) in curves.items():
     print(f"{name}: relative error {errors[-1]:.1e} after {passes[-1]:.0f} passes")
+assert curves["auto"][0][-1] < 0.5 * curves["dippa"][0][-1] < 0.5 * curves["extragradient"][0][-1] / 70
 
 # %%
 # The answer
 # ----------
 # The places by the cliff have the lowest values. GTD2 has the smallest error in the first passes, but then its error
-# stays constant. A factorisation is exact after the work of 77 passes. Of the two methods that use gradients and
-# products only, DIPPA needs a seventieth of the passes of extragradient.
+# stays constant. ``auto`` reaches an error of 1e-13 with the work of 200 passes. Of the two methods that use gradients
+# and products only, DIPPA needs less than a seventieth of the passes of extragradient.
 
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6), height_ratios=[2, 1], constrained_layout=True)
 for (name, (passes, errors)), (colour, dash, _) in zip(curves.items(), line_styles(), strict=False):

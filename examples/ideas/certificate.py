@@ -85,6 +85,7 @@ for name, (z, claim) in answers.items():
 # sphinx_gallery_thumbnail_number = 2
 figure, axis = plt.subplots(figsize=(6.4, 4.8), constrained_layout=True)
 k, *curves = np.array(rows).T
+assert (curves[1] >= curves[0]).all()  # the certified distance is above the true error
 labels = ("true error", "certified distance", "residual |F|", "length of a step")
 for curve, label, colour, dash in zip(curves, labels, COLOURS, ("-", "--", "-.", ":"), strict=False):
     axis.loglog(k, curve, dash, color=colour, linewidth=1.8, label=label)

@@ -23,8 +23,8 @@ rng = np.random.default_rng(0)
 # The training problem
 # --------------------
 # Thirty columns are measurements and thirty are noise. The risk is the logistic loss with a penalty
-# :math:`e^{\theta_j} w_j^2/2` for each weight, and an opponent :math:`y` moves the class means within a small ball's
-# penalty, so that the model is robust: :math:`\min_w \max_y\, g(w) + \langle w, A y\rangle - \frac{1}{2}\|y\|^2`.
+# :math:`e^{\theta_j} w_j^2/2` for each weight. An opponent :math:`y` shifts the class means at a quadratic cost, which
+# makes the model robust: :math:`\min_w \max_y\, g(w) + \langle w, A y\rangle - \frac{1}{2}\|y\|^2`.
 
 X, t = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(np.hstack([X, rng.standard_normal(X.shape)]))
@@ -85,7 +85,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), constrained_layout
 left.plot(losses, color=COLOURS[0], label="one penalty for each feature, by hypergradients")
 left.axhline(min(grid), color=COLOURS[1], linestyle="--", label="the best common penalty of a grid")
 left.set(xlabel="step", ylabel="held-out loss")
-left.legend()
+left.legend(loc="center right")
 right.plot(theta[:30], "o", color=COLOURS[0], label="measurements")
 right.plot(range(30, 60), theta[30:], "s", color=COLOURS[1], label="noise")
 right.set(xlabel="feature", ylabel="learned log penalty")

@@ -3,7 +3,7 @@ Poker at scale: a whole deck, from the rules of the game
 ========================================================
 
 Leduc poker has six cards. With a whole deck its tree has six million leaves, too many for a linear program to be solved
-in minutes. How far do products with the payoffs go, and how does a long run survive an interruption?
+in minutes. Which exploitability is reached by products with the payoffs, and how is an interrupted run continued?
 """
 
 import tempfile

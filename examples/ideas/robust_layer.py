@@ -24,8 +24,8 @@ rng = np.random.default_rng(0)
 # ---------
 # With features :math:`Z = X \operatorname{diag}(s)`, the inner problem is
 # :math:`\min_w \max_y \frac{\lambda}{2}\|w\|^2 + \langle w, Z^\top y\rangle/\sqrt{N} - h(y)`, where :math:`h` is the
-# conjugate of the squared loss of the targets, plus a price for what the opponent does. ``build`` makes the problem of
-# its tensors, and ``sp.layer`` makes the solution of it.
+# conjugate of the squared loss of the targets, plus a cost of what the opponent does. ``build`` makes a problem from
+# tensors, and ``sp.layer`` makes a function from tensors to the solution of that problem.
 
 N, D = 24, 6
 X = rng.standard_normal((2 * N, D))
@@ -64,7 +64,7 @@ for _ in range(200):
 # %%
 # The proof
 # ---------
-# The compiled loop stops at a certified distance. ``sp.certify`` proves it again with bounds on all rounding errors,
+# The compiled loop stops at a certified distance. ``f.certificate`` proves it again with bounds on all rounding errors,
 # and a difference quotient confirms the gradient.
 
 w, y = robust(train * s)

@@ -34,8 +34,9 @@ from saddlepoint.parts.simple import (
     as_simple,
 )
 from saddlepoint.problems.certify import CertifiedPoint
-from saddlepoint.problems.check import Finding, Report, check
+from saddlepoint.problems.check import check
 from saddlepoint.problems.files.stores import stream
+from saddlepoint.problems.findings import Finding, Report
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import History, Record, Result, Status
 from saddlepoint.solving.result_file import load_result

@@ -391,7 +391,7 @@ OUTSIDE = (
         "min_t max_w sum w_i (a_i't - b_i)^2 + eta |t|_1",
         "w_i times a square is not bilinear, and its bilinear form v_i r_i - v_i^2/(4 w_i) is not smooth at w_i = 0",
     ),
-    Outside("DSP test_by, abs", "-|y|", "not smooth"),
+    Outside("DSP test_by, abs", "-|y|", "a kink, which `ConstrainedGame` does not take; `sp.model` does, as norm1(y)"),
     Outside(
         "DSP test_ubounded_domains_exp, test_unbounded_domains_inv_pos",
         "-exp(x)'log(y), (1/x) y^0.01 on unbounded sets",

@@ -289,7 +289,7 @@ OUTSIDE = (
         "PEPit composite_convex_minimization (13), inexact_proximal_methods (3), low_dimensional_worst_cases_scenarios "
         "(the other 8)",
         "a function with a prox beside a smooth one; projections; Frank-Wolfe; Bregman steps; mu = 0",
-        "g and h are smooth here: there is no place for a nonsmooth term",
+        "not tried: two functions would have to be rebuilt, one of them as a simple term of one's own",
     ),
     Outside(
         f"PEPit {MONOTONE} (the other 8), fixed_point_problems (5)",

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saddlepoint.apps.centred import EPS, UP, column_sums
+from saddlepoint.apps.centred import column_sums
+from saddlepoint.apps.forming import UP
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import Accumulator, Sum, dense_product, sparse_product, two_sum
+from saddlepoint.ground.compensated import EPS, Accumulator, Sum, dense_product, sparse_product, two_sum
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.parts.functions.careful import two_product
+from saddlepoint.parts.functions.careful import exactly, two_product
 
 if TYPE_CHECKING:
-    from saddlepoint.apps.auc import Pairs
+    from saddlepoint.apps.auc_pairs import Pairs
+
+LEAST = 1e-290  # added to bounds: more than underflow can change
 
 
 def careful_gradient(pairs: Pairs, x: Array) -> Sum:
@@ -37,39 +40,46 @@ def careful_gradient(pairs: Pairs, x: Array) -> Sum:
         high, low = two_sum(pairs.F[rows].astype(np.float64, copy=False), -pairs.centre[pairs.filled])
         sparse = None if pairs.S is None else pairs.S[rows].astype(np.float64, copy=False)
         for side, mask in enumerate((~pairs.positive[rows], pairs.positive[rows])):
-            if not mask.any():
-                continue
-            D, rest, S = high[mask], low[mask], None if sparse is None else sparse[mask]
-            r = Accumulator(np.zeros(int(mask.sum())))
-            add_product(r, D, rest, Sum(w, *np.zeros((2, n))), pairs.filled)
-            if S is not None:
-                r.add_sum(sparse_product(S, w))
-                r.add_sum(_minus(shift))
-            r.add_sum(_minus(offsets[side]))
-            residual = r.total()
-            totals[side].add_sum(sum_of_entries(residual))
-            r.add(np.full(D.shape[0], -1.0 if side else 1.0))
-            q = r.total()
-            part = Accumulator(np.zeros(D.shape[1]))
-            add_product(part, D.T, rest.T, q)
-            found, places = part.total(), np.arange(n)[pairs.filled]
-            along_w[side].add_sum(Sum(*(_placed(v, places, n) for v in found)))
-            if S is not None:
-                along_w[side].add_sum(sparse_product(S.T, q.hi))
-                along_w[side].add(S.T @ q.lo, UP * (abs(S).T @ (gamma(D.shape[0] + 2, EPS) * np.abs(q.lo) + q.error)))
-                along_w[side].add_sum(_minus(times_sum(sum_of_entries(q), pairs.shift)))
-    N = pairs.X.shape[0]
+            if mask.any():
+                D, rest, S = high[mask], low[mask], None if sparse is None else sparse[mask]
+                r = _residuals(pairs, D, rest, S, w, shift, offsets[side])
+                totals[side].add_sum(sum_of_entries(r.total()))
+                r.add(np.full(D.shape[0], -1.0 if side else 1.0))
+                _add_transposed_product(along_w[side], pairs, D, rest, S, r.total())
     gradient = Accumulator(np.zeros(n + 2))
-    ridge = times_number(Sum(w, *np.zeros((2, n))), pairs.l2)
-    gradient.add_sum(Sum(*(np.append(v, [0.0, 0.0]) for v in ridge)))
+    gradient.add_sum(Sum(*(np.append(v, [0.0, 0.0]) for v in times_number(exactly(w), pairs.l2))))
     for side in range(2):
-        weight = Fraction(2 * pairs.counts[1 - side], N * N)
+        weight = Fraction(2 * pairs.counts[1 - side], pairs.X.shape[0] ** 2)
         sums = times_number(totals[side].total(), -pairs.unit)
         parts = [
             np.append(v, [t[0], 0.0] if side else [0.0, t[0]]) for v, t in zip(along_w[side].total(), sums, strict=True)
         ]
         gradient.add_sum(times_fraction(Sum(*parts), weight))
     return gradient.total()
+
+
+def _residuals(pairs: Pairs, D: Array, rest: Array, S: Any, w: Array, shift: Sum, offset: Sum) -> Accumulator:
+    """r = D w - s u for rows of one class: D + rest are the dense columns, S the sparse ones or None."""
+    r = Accumulator(np.zeros(D.shape[0]))
+    add_product(r, D, rest, exactly(w), pairs.filled)
+    if S is not None:
+        r.add_sum(sparse_product(S, w))
+        r.add_sum(_minus(shift))
+    r.add_sum(_minus(offset))
+    return r
+
+
+def _add_transposed_product(total: Accumulator, pairs: Pairs, D: Array, rest: Array, S: Any, q: Sum) -> None:
+    """Add D'q for the same rows."""
+    n = pairs.X.shape[1]
+    part = Accumulator(np.zeros(D.shape[1]))
+    add_product(part, D.T, rest.T, q)
+    places = np.arange(n)[pairs.filled]
+    total.add_sum(Sum(*(_placed(v, places, n) for v in part.total())))
+    if S is not None:
+        total.add_sum(sparse_product(S.T, q.hi))
+        total.add(S.T @ q.lo, UP * (abs(S).T @ (gamma(D.shape[0] + 2, EPS) * np.abs(q.lo) + q.error)))
+        total.add_sum(_minus(times_sum(sum_of_entries(q), exactly(pairs.shift))))
 
 
 def add_product(total: Accumulator, high: Array, low: Array, v: Sum, columns: Any = slice(None)) -> None:
@@ -101,23 +111,22 @@ def times_fraction(v: Sum, number: Fraction) -> Sum:
 
 def times_number(v: Sum, number: float) -> Sum:
     """The vector times a number."""
-    return times_sum(Sum(np.array([number]), np.zeros(1), np.zeros(1)), v)
+    return times_sum(_one(number), v)
 
 
-def times_sum(factor: Sum, v: Array | Sum) -> Sum:
+def times_sum(factor: Sum, v: Sum) -> Sum:
     """A vector times a factor, which is a vector of one entry."""
-    if not isinstance(v, Sum):
-        v = Sum(v, np.zeros_like(v), np.zeros_like(v))
     p, e, lost = two_product(v.hi, factor.hi)
     lo = e + (v.hi * factor.lo + v.lo * factor.hi)
     f = np.abs(factor.hi) + np.abs(factor.lo)
     size = np.abs(e) + np.abs(v.hi * factor.lo) + np.abs(v.lo * factor.hi) + np.abs(v.lo * factor.lo) / EPS
     error = (np.abs(v.hi) + np.abs(v.lo)) * factor.error + v.error * (f + factor.error) + 4.0 * EPS * size
-    return Sum(p, lo, UP * error + lost + np.where(v.hi != 0.0, 1e-290, 0.0))
+    return Sum(p, lo, UP * error + lost + np.where(v.hi != 0.0, LEAST, 0.0))
 
 
 def _one(number: float) -> Sum:
-    return Sum(np.array([number]), np.zeros(1), np.zeros(1))
+    """A number as a vector of one entry, without an error."""
+    return exactly(np.array([number]))
 
 
 def _minus(v: Sum) -> Sum:

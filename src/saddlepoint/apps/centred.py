@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
+from saddlepoint.apps.forming import UP
 from saddlepoint.ground.arrays import Array, dense
-from saddlepoint.ground.compensated import Sum, two_sum
+from saddlepoint.ground.compensated import EPS, Sum, two_sum
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling, as_coupling
 
-EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
-UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of the bounds themselves
 ENTRIES = 1 << 18  # entries of X that are read at a time
 
 

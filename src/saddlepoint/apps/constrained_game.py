@@ -29,25 +29,29 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import diags_array
 
+from saddlepoint.apps.equilibrium import Equilibrium, Step, steps_of
 from saddlepoint.apps.penalty import Penalised, Side
-from saddlepoint.apps.polytope import Polytope
+from saddlepoint.apps.player_costs import check_cost, cost_at
 from saddlepoint.apps.simplex import Simplex
+from saddlepoint.apps.strategies import as_strategies
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.validation import as_count, as_float_array, positive
 from saddlepoint.methods import Method
 from saddlepoint.parts import simple
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import Smooth
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.interruption import signal_of
+from saddlepoint.solving.options import as_seconds
 from saddlepoint.solving.progress import Progress, make_progress
-from saddlepoint.solving.result import Record, Status
+from saddlepoint.solving.result import Record
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.exploitability import MARGIN, UNIT, products_bound
 
@@ -58,105 +62,6 @@ CHEAP_CALLS = 5  # oracle calls per variable of the larger player up to which a 
 STEP_ACCURACY = 0.5  # certified error of a step, relative to the length of the step before
 FIRST_ACCURACY = 0.1  # certified error of the first step
 NEWTON_VARIABLES = 20_000  # number of variables up to which Newton's method is the default
-
-
-METHODS = ("best", "best_bound", "nearest", "rounding", "start", "violation")  # what Strategies have beside constraints
-
-
-class Strategies(Protocol):
-    """A player's set of strategies {v >= 0 : E v = e}: a ``Polytope``, or a set with a cheaper best response."""
-
-    @property
-    def constraints(self) -> tuple[csr_array, Array]:
-        """E and e."""
-
-    @property
-    def start(self) -> Array:
-        """A strategy to start from."""
-
-    def best(self, weights: Array) -> tuple[float, Array]:
-        """The largest <weights, v> over the strategies v, and a v that attains it."""
-
-    def best_bound(self, weights: Array, errors: Array) -> float:
-        """A proven upper bound on the largest <w, v>, for all w with |w - weights| <= errors."""
-
-    def rounding(self, vector: Array) -> Array:
-        """Bounds on the entries of vector - v, for the strategy v that the vector stands for."""
-
-    def nearest(self, vector: Array) -> Array:
-        """A strategy close to a vector that nearly is one."""
-
-    def violation(self, vector: Array) -> float:
-        """The largest error in E v = e and v >= 0."""
-
-
-class Step(NamedTuple):
-    """One entry of the history: an outer step, and what was reached by then."""
-
-    step: int
-    calls: int  # calls of the oracle that was called most
-    seconds: float
-    exploitability: float
-    infeasibility: float
-    penalty: float
-
-
-@dataclass
-class Equilibrium:
-    """Strategies, and how good they are.
-
-    Attributes:
-        x, y: the strategies; x minimises and y maximises.
-        value: p(x) + <x, A y> - q(y), which x minimises and y maximises.
-        exploitability: a bound on what both players gain together if each changes its strategy alone. With strongly
-            convex costs on two simplices, it may rest on the mu of the costs.
-        distance: a bound on the distance to the equilibrium, |x - x*| + |y - y*|; infinite unless both players have
-            probabilities with strongly convex costs.
-        infeasibility: the largest violation of a constraint by x or y, relative to the right-hand sides.
-        multipliers_x, multipliers_y: (l, u) and (s, v); l and s belong to the equations, u and v to the bounds.
-        stationarity: the largest violation of A y + grad p + B'l - u = 0 and of the same equation of y, times the size
-            that the strategy may have, so that it is in units of the payoff.
-        solved: whether exploitability, stationarity and infeasibility are within their tolerances.
-        message: how the run ended, in words.
-        steps, calls, seconds: outer steps, oracle calls and time of the run.
-        history: a ``Step`` for each outer step.
-        interrupted: the signal that ended the run, "SIGINT" (Ctrl-C) or "SIGTERM"; empty if none did.
-    """
-
-    x: Array
-    y: Array
-    value: float
-    exploitability: float
-    infeasibility: float
-    multipliers_x: tuple[Array, Array]
-    multipliers_y: tuple[Array, Array]
-    stationarity: float
-    solved: bool
-    message: str = ""
-    steps: int = 0
-    calls: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    history: list[Step] = field(default_factory=list)
-    distance: float = math.inf
-    interrupted: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """All but the arrays and the history, in plain Python values."""
-        names = (
-            "solved", "message", "value", "exploitability", "infeasibility", "stationarity", "steps", "calls", "seconds"
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
-
-    def __repr__(self) -> str:
-        calls = ", ".join(f"{name} {count}" for name, count in self.calls.items())
-        lines = [
-            f"{'solved' if self.solved else 'not solved'}: {self.message}",
-            f"  value           {self.value:.9g}",
-            f"  exploitability  {self.exploitability:.3g}",
-            f"  infeasibility   {self.infeasibility:.3g} (of the multipliers {self.stationarity:.3g})",
-            f"  cost            {self.steps} outer steps, {self.seconds:.3g} s; calls {calls}",
-        ]
-        return "\n".join(lines)
 
 
 class ConstrainedGame:
@@ -172,8 +77,8 @@ class ConstrainedGame:
 
     Example:
         >>> import numpy as np, saddlepoint as sp
-        >>> half = np.array([[2.0, -1.0], [-1.0, 1.0]])
-        >>> found = sp.apps.ConstrainedGame.mixed(half).solve(tol=1e-8)
+        >>> payoff = np.array([[2.0, -1.0], [-1.0, 1.0]])
+        >>> found = sp.apps.ConstrainedGame.mixed(payoff).solve(tol=1e-8)
         >>> found.solved, found.x.round(4), round(found.value, 6)
         (True, array([0.4, 0.6]), 0.2)
     """
@@ -191,27 +96,22 @@ class ConstrainedGame:
             raise ProblemError(f"payoff is a {type(payoff).__name__}; expected an array or a sparse array")
         self.payoff = A.A.astype(np.float64)
         m, n = self.payoff.shape
-        self.strategies_x = _as_strategies(strategies_x, "B x = b, x >= 0", m)
-        self.strategies_y = _as_strategies(strategies_y, "C y = c, y >= 0", n)
+        self.strategies_x = as_strategies(strategies_x, "B x = b, x >= 0", m)
+        self.strategies_y = as_strategies(strategies_y, "C y = c, y >= 0", n)
         for name, cost, size in (("cost_x", cost_x, m), ("cost_y", cost_y, n)):
-            if cost is not None and not isinstance(cost, Smooth):
+            if cost is None:
+                continue
+            if not isinstance(cost, Smooth):
                 raise ProblemError(f"{name} is a {type(cost).__name__}; expected a Smooth function, or None")
-            if cost is not None and cost.simple is not None:
-                raise ProblemError(
-                    f"{name} has the simple term {cost.simple!r}, which a constrained game cannot have; write a "
-                    "constraint as a row of the player's polytope, or use sp.Saddle with simple terms"
-                )
-            if cost is not None and cost.dim not in (None, size):
-                raise ProblemError(f"{name} has {cost.dim} variables; expected {size}")
-            if cost is not None and not math.isfinite(cost.mu + cost.L):
-                raise ProblemError(f"{name} has an unknown mu or L; give both (mu = 0 if it is not strongly convex)")
+            check_cost(cost, name, size)
         self.cost_x, self.cost_y = cost_x, cost_y
 
     @classmethod
     def mixed(cls, payoff: Any, cost_x: Smooth | None = None, cost_y: Smooth | None = None) -> ConstrainedGame:
         """The game in mixed strategies: x has probabilities of the rows and minimises, y of the columns and maximises.
 
-        Without costs, this is ``MatrixGame(payoff.T)``, or ``MatrixGame(-payoff)`` with the sign of the value changed.
+        Without costs, this is ``MatrixGame(payoff.T)`` with the players exchanged, or ``MatrixGame(-payoff)`` with the
+        sign of the value changed.
         """
         m, n = as_coupling(payoff, "payoff").shape
         return cls(payoff, Simplex(m), Simplex(n), cost_x, cost_y)
@@ -225,7 +125,7 @@ class ConstrainedGame:
         Where the entries of x sum to 1 only up to rounding, x stands for the strategy next to it. For constraints that
         are given as (B, b), x stands for itself; ``Equilibrium.infeasibility`` is its distance from satisfying them.
         """
-        x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        x, y = (_as_point(v, name, size) for v, name, size in zip((x, y), "xy", self.payoff.shape, strict=True))
         change_x, change_y = self.strategies_x.rounding(x), self.strategies_y.rounding(y)
         with np.errstate(all="ignore"):
             wx, wy = -(self.payoff @ y), self.payoff.T @ x
@@ -243,11 +143,7 @@ class ConstrainedGame:
 
     def value(self, x: Array, y: Array) -> float:
         """p(x) + <x, A y> - q(y); NaN where a cost was given no value."""
-        p, q = (
-            0.0 if cost is None else math.nan if cost.value is None else cost(v)
-            for cost, v in ((self.cost_x, x), (self.cost_y, y))
-        )
-        return p + inner(x, self.payoff @ y) - q
+        return cost_at(self.cost_x, x) + inner(x, self.payoff @ y) - cost_at(self.cost_y, y)
 
     def _gradients(self, x: Array, y: Array) -> tuple[Array, Array]:
         """The gradients of what the players want to be large: -f in x, f in y."""
@@ -287,14 +183,15 @@ class ConstrainedGame:
         Raises:
             ProblemError: the constraints of a player have no solution.
         """
-        for name, bound in (("tol", tol), ("feasibility", feasibility)):
-            if not 0.0 < bound < math.inf:
-                raise ProblemError(f"{name} is {bound!r}; expected a positive number")
+        tol, feasibility = positive(tol, "tol"), positive(feasibility, "feasibility")
+        max_steps = as_count(max_steps, "max_steps", 0)
+        max_calls = None if max_calls is None else as_count(max_calls, "max_calls", 0)
+        max_seconds = None if max_seconds is None else as_seconds(max_seconds, "max_seconds")
         began = time.monotonic()
         if method is None and self._is_strongly_convex_on_simplices():
             found = self._solve_on_simplices(tol, feasibility, max_calls, max_seconds, progress)
             left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
-            if found.solved or (left is not None and left <= 0.0):
+            if found.solved or found.interrupted or (left is not None and left <= 0.0):
                 with contextlib.suppress(StopIteration):
                     if callback is not None:
                         callback(found)
@@ -322,11 +219,11 @@ class ConstrainedGame:
         goal = math.sqrt(2.0 * tol) * math.hypot(1.0 / math.sqrt(f.mu_x), 1.0 / math.sqrt(f.mu_y))
         x, y = self.strategies_x.start, self.strategies_y.start
         limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": max_seconds}
-        result = solve(f, x, y, tol=goal, progress=progress, history=False, **limits)
+        result = solve(f, x, y, tol=goal, progress=progress, **limits)
         x, y = result.x, result.y
         wx, wy = self._gradients(x, y)
         # The multiplier of the sum is the largest gradient; what the others lack is the multiplier of x >= 0.
-        multipliers = [(np.array([float(w.max())]), w.max() - w) for w in (wx, wy)]
+        multipliers_x, multipliers_y = ((np.array([float(w.max())]), w.max() - w) for w in (wx, wy))
         infeasibility = max(self.strategies_x.violation(x), self.strategies_y.violation(y))
         gain = min(result.certificate.gap, self.exploitability(x, y))
         solved = gain <= tol and infeasibility <= feasibility
@@ -337,8 +234,8 @@ class ConstrainedGame:
             self.value(x, y),
             gain,
             infeasibility,
-            (multipliers[0][0], multipliers[0][1]),
-            (multipliers[1][0], multipliers[1][1]),
+            multipliers_x,
+            multipliers_y,
             stationarity=0.0,
             solved=solved,
             message=message if solved else f"{message}; {tol:.3g} was asked for, {result.message}",
@@ -346,6 +243,8 @@ class ConstrainedGame:
             calls=dict(result.calls),
             seconds=result.seconds,
             distance=result.certificate.distance,
+            history=steps_of(result.history),
+            interrupted=signal_of(result),
         )
 
     def subproblem(self) -> Saddle:
@@ -425,8 +324,8 @@ class _Run:
             bar.update(_record(self.history[-1], self.calls, result.passes))
             best = now if self.error(now) <= self.error(best) else best
             best.steps, best.seconds, best.calls, best.history = step, seconds, dict(self.calls), self.history
-            if result.status is Status.INTERRUPTED:
-                ending, signal = "interrupted at ", str(result.provenance.get("signal") or "SIGINT")
+            signal = signal_of(result)
+            ending = "interrupted at " if signal else ""
             try:
                 if callback is not None:
                     callback(best)
@@ -480,21 +379,12 @@ class _Run:
         return found
 
 
-def _as_strategies(given: Any, name: str, size: int) -> Strategies:
-    if isinstance(given, tuple) and len(given) == 2:
-        return Polytope(*given, name, size)
-    if not hasattr(given, "constraints"):
-        raise ProblemError(f"the constraints {name} are a {type(given).__name__}; expected a pair of matrix and vector")
-    missing = [method for method in METHODS if not hasattr(given, method)]
-    if missing:
-        raise ProblemError(
-            f"the constraints {name} are a {type(given).__name__} without {missing[0]}; expected a pair of matrix and "
-            "vector, or an object with the methods of Strategies"
-        )
-    strategies: Strategies = given
-    if strategies.constraints[0].shape[1] != size:
-        raise ProblemError(f"{name} has {strategies.constraints[0].shape[1]} variables; expected {size}")
-    return strategies
+def _as_point(v: Any, name: str, size: int) -> Array:
+    """A vector of ``size`` numbers, which may be infinite or NaN: nothing is proven about such a point."""
+    point = as_float_array(v, name).astype(np.float64)
+    if point.shape != (size,):
+        raise ProblemError(f"{name} has shape {point.shape}; expected {size} entries")
+    return point
 
 
 def _record(step: Step, calls: Counter[str], passes: int) -> Record:

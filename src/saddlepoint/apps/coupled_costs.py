@@ -12,15 +12,14 @@ Reference:  J. B. Rosen, Existence and uniqueness of equilibrium points for conc
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
+from saddlepoint.apps.player_costs import as_cost, cost_at
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.functions import Smooth
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.strength import require_strongly_convex
+from saddlepoint.problems.strong_convexity import require_strongly_convex
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 
@@ -82,7 +81,8 @@ class CoupledCosts:
     """
 
     def __init__(self, payoff: Any, cost_x: Smooth | float, cost_y: Smooth | float) -> None:
-        self.problem = Saddle(_as_cost(cost_x, "cost_x"), _as_cost(cost_y, "cost_y"), payoff)
+        g, h = (as_cost(cost, name, "strongly convex") for name, cost in (("cost_x", cost_x), ("cost_y", cost_y)))
+        self.problem = Saddle(g, h, payoff)
         require_strongly_convex(self.problem)
 
     def solve(self, *, tol: float = 1e-6, **options: Any) -> CoupledCostsResult:
@@ -95,17 +95,4 @@ class CoupledCosts:
     def value(self, x: Array, y: Array) -> float:
         """g(x) + <x, A y> - h(y); NaN if a cost was given no value."""
         f = self.problem
-        if f.g.value is None or f.h.value is None:
-            return math.nan
-        return f.g(x) + float(x @ f.A.mul(y)) - f.h(y)
-
-
-def _as_cost(cost: Smooth | float, name: str) -> Smooth:
-    if isinstance(cost, Smooth):
-        return cost
-    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0.0 < cost < math.inf:
-        return Quadratic(float(cost))
-    raise ProblemError(
-        f"{name} is {cost!r}; expected a strongly convex Smooth function, or a positive number c for c/2 |x|^2. "
-        "The game in probabilities without costs is MatrixGame"
-    )
+        return cost_at(f.g, x) + float(x @ f.A.mul(y)) - cost_at(f.h, y)

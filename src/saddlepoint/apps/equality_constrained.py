@@ -26,18 +26,19 @@ from saddlepoint.apps.proximal import proximal_point
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.definite import largest_eigenvalue_bound, smallest_singular_value
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_vector, positive
+from saddlepoint.ground.validation import as_float_array, as_vector, positive
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
-from saddlepoint.theory.equations import equations_distances
+from saddlepoint.theory.equations import equations_saddle_certificate
 
 WEIGHT = 1e-3  # proximal weight, relative to the curvature of the dual function
 ENTRIES = 4_000_000  # most entries of A for which sigma is proven by a factorisation
-ROWS = 2000  # most rows of A for which it is
+ROWS = 2000  # most rows of A for which it is proven so, and for which x = p + Z t
 TRIES = 6  # times that the residual is asked to be ten times smaller
 ROUNDING = 1e-9  # margin of the constants of g(p + Z t) for the rounding of Z
 PROVEN = 1500  # most variables of a quadratic function whose largest eigenvalue is proven
@@ -109,6 +110,7 @@ class EqualityConstrained:
         self._assumed = assumed
 
     def _proven_sigma(self) -> float:
+        """A proven lower bound of the smallest singular value of A; a ProblemError if it is 0 or A is too large."""
         M = self._matrix
         if M is None or M.shape[0] > ROWS or M.shape[0] * M.shape[1] > ENTRIES:
             raise ProblemError(
@@ -130,18 +132,12 @@ class EqualityConstrained:
         query = f._query(as_vector(x, "x", f.shape[0]), as_vector(y, "y", f.shape[1]))
         found = f._residuals(query)
         careful = f._careful_residuals(query)
-        best = [self._certificate(*residuals) for residuals in (found, careful) if residuals is not None]
+        best = [self._certificate(residuals) for residuals in (found, careful) if residuals is not None]
         return min(best, key=lambda certificate: certificate.distance)
 
-    def _certificate(self, Fx: float, Fy: float, error_x: float, error_y: float) -> Certificate:
-        mu, up = self.g.mu, 1.0 + 1e-15
-        noise_x, noise_y = self.problem.noise
-        more_x, more_y = error_x + noise_x, error_y + noise_y
-        dx, dy = equations_distances(mu, self.L, self.sigma, (Fx + more_x) * up, (Fy + more_y) * up)
-        rounding = sum(equations_distances(mu, self.L, self.sigma, more_x * up, more_y * up))
-        assumes = (*self.problem.assumes, *self._assumed)
-        total = math.nextafter(dx + dy, math.inf)
-        return Certificate(total, dx, dy, math.inf, rounding, Fx, Fy, noise_x, noise_y, assumes)
+    def _certificate(self, residuals: tuple[float, float, float, float]) -> Certificate:
+        found = equations_saddle_certificate(self.g.mu, self.L, self.sigma, *residuals, *self.problem.noise)
+        return found._replace(assumes=(*self.problem.assumes, *self._assumed))
 
     def solve(
         self, *, tol: float = 1e-6, method: str | Method = "auto", max_seconds: float | None = None
@@ -158,23 +154,27 @@ class EqualityConstrained:
         k1 = self.g.mu / (1.0 + self.g.mu / self.L)
         residual = 0.25 * tol * min(k1, self.sigma * math.sqrt(k1 / (self.g.mu + self.L)))
         x, y = np.zeros(self.problem.shape[0]), np.zeros(self.problem.shape[1])
-        best = self.certify(x, y)
+        best, ending = self.certify(x, y), ""
         for _ in range(TRIES):
             left = None if limit is None else limit - (time.monotonic() - began)
             if best.distance_x <= tol or (left is not None and left <= 0.0):
                 break
-            for point in self._points(residual, method, left):
-                found = self.certify(*point)
-                if found.distance_x < best.distance_x:
-                    best, (x, y) = found, point
+            try:
+                point = self._point(residual, method, left)
+            except KeyboardInterrupt:
+                ending = "interrupted at "
+                break
+            found = self.certify(*point)
+            if found.distance_x < best.distance_x:
+                best, (x, y) = found, point
             residual *= 0.1
         solved = best.distance_x <= tol
-        message = f"proven distance {best.distance_x:.3g} {'<=' if solved else '>'} {tol:.3g}"
+        message = f"{ending}proven distance {best.distance_x:.3g} {'<=' if solved else '>'} {tol:.3g}"
         seconds = time.monotonic() - began
         return EqualityConstrainedResult(x, y, best, best.Fy, solved, message, seconds)
 
-    def _points(self, residual: float, method: str | Method, seconds: float | None) -> list[tuple[Array, Array]]:
-        """A point with a residual of about this size, and the one with A x = b next to it."""
+    def _point(self, residual: float, method: str | Method, seconds: float | None) -> tuple[Array, Array]:
+        """A point with a residual of about this size, and multipliers."""
         if self._matrix is None or self._matrix.shape[0] > ROWS:
             norm_A = self.problem.norm
             weight = WEIGHT * max(self.sigma, 1e-3 * norm_A) ** 2 / self.L
@@ -182,11 +182,11 @@ class EqualityConstrained:
             found = proximal_point(
                 self.g, h, A, tol=residual, weights=(0.0, weight), method=method, max_seconds=seconds
             )
-            return [(np.asarray(found.x), np.asarray(found.y))]
+            return np.asarray(found.x), np.asarray(found.y)
         x = self._in_null_space(residual / (self.L + self.g.mu), method, seconds)
         Q, R, _, M = self._factors
         x = x - Q @ solve_triangular(R, M @ x - self.b, trans="T")
-        return [(x, solve_triangular(R, -(Q.T @ self.g.grad(x))))]
+        return x, solve_triangular(R, -(Q.T @ self.g.grad(x)))
 
     @cached_property
     def _factors(self) -> tuple[Array, Array, Array, Array]:
@@ -197,7 +197,7 @@ class EqualityConstrained:
         return full[:, :m], R[:m], full[:, m:], M
 
     def _in_null_space(self, tol: float, method: str | Method, seconds: float | None) -> Array:
-        """About the minimiser, from g(p + Z t) without constraints."""
+        """An approximate minimiser, by that of g(p + Z t) without constraints."""
         Q, R, Z, _ = self._factors
         p = Q @ solve_triangular(R, self.b, trans="T")
         if Z.shape[1] == 0:
@@ -214,7 +214,8 @@ class EqualityConstrained:
             trusted=g.trusted,
         )
         f = Saddle(inside, Quadratic(1.0), np.zeros((Z.shape[1], 1)))
-        return np.asarray(p + Z @ solve(f, tol=tol, method=method, max_seconds=seconds, history=False).x)
+        result = uninterrupted(solve(f, tol=tol, method=method, max_seconds=seconds, history=False))
+        return np.asarray(p + Z @ result.x)
 
 
 def _as_matrix(A: Any) -> Any:
@@ -222,7 +223,7 @@ def _as_matrix(A: Any) -> Any:
     if issparse(A):
         return A.astype(np.float64)
     if isinstance(A, np.ndarray | list | tuple):
-        M = np.asarray(A, dtype=np.float64)
+        M = as_float_array(A, "A").astype(np.float64)
         return M if M.ndim == 2 else None
     return None
 

@@ -10,12 +10,12 @@ from scipy.linalg import lstsq, qr
 from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.definite import smallest_singular_value
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
-EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
 PRIME = 2**61 - 1  # the modulus of the arithmetic in which equations are examined for dependence
 MOST_WORK = 10_000_000  # multiplications that this examination may take
 DEPENDENT = 1e-9  # relative distance to the span of other equations up to which an equation counts as dependent
@@ -29,9 +29,7 @@ class Equations(NamedTuple):
     lengths: Array  # lengths of these rows as they were given
     kept: Array  # their row numbers in the given E
     given: int  # number of rows of the given E
-    unsure: tuple[
-        int, ...
-    ] = ()  # row numbers that are left out, though they follow from others only up to ``DEPENDENT``
+    unsure: tuple[int, ...] = ()  # row numbers that are left out but follow from others only up to ``DEPENDENT``
 
     @property
     def assumes(self) -> tuple[str, ...]:

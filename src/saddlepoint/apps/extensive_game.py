@@ -28,14 +28,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
+from saddlepoint.apps.constrained_game import ConstrainedGame
+from saddlepoint.apps.equilibrium import Equilibrium
 from saddlepoint.apps.game_checkpoint import GameCheckpoint
 from saddlepoint.apps.openspiel import read_openspiel
 from saddlepoint.apps.sequences import Sequences
 from saddlepoint.apps.tree_solver import INTERIOR, REGRETS, TreeRun
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_count, as_vector, finite
+from saddlepoint.ground.validation import as_count, as_pair, as_vector, finite, positive
 from saddlepoint.methods import Method
 from saddlepoint.problems.files.efg_file import read_efg
 from saddlepoint.problems.files.game_file import read_game, write_game
@@ -46,7 +47,7 @@ from saddlepoint.solving.options import as_seconds
 from saddlepoint.solving.progress import make_progress
 
 SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # names here: names in OpenSpiel
-GAMES = Path(__file__).parent / "games"
+GAMES = Path(__file__).parent / "games"  # the folder of the games that are shipped
 MAX_NODES = 10_000_000  # nodes of a game tree of OpenSpiel up to which it is read
 FEASIBLE = 1e-12  # violation of constraints up to which it is taken for rounding
 
@@ -92,11 +93,12 @@ class ExtensiveGame:
         self.payoff = self._matrix(payoffs)
 
     def _matrix(self, payoffs: Iterable[Any]) -> csr_array:
+        """A, from triples that are checked."""
         rows: list[int] = []
         columns: list[int] = []
         values: Any = []
         for i, entry in enumerate(payoffs):
-            if len(entry) != 3:
+            if not hasattr(entry, "__len__") or len(entry) != 3:
                 raise ProblemError(f"payoff {i} is {entry!r}; expected (second's sequence, first's sequence, payoff)")
             second, first, payoff = entry
             for sequences, sequence in ((self.sequences_x, second), (self.sequences_y, first)):
@@ -197,7 +199,7 @@ class ExtensiveGame:
                 from products with A and passes over the tree; or a method for the subproblems of
                 ``ConstrainedGame.solve``. None takes the first one for games of up to 20 000 sequences, then the second
                 one if that does not suffice.
-            max_steps: steps of the method at most.
+            max_steps: steps of the methods together, at most.
             max_calls: products with A, and with A', that the methods make at most. A step of "cfr" makes one of each,
                 and one of "interior-point", with its factorisation, is counted as one of each. Those of best responses,
                 which prove the exploitability, are not counted.
@@ -208,7 +210,8 @@ class ExtensiveGame:
             feasibility: as for ``ConstrainedGame.solve``.
             checkpoint: a file to which the run is written, and from which the same call goes on if it is there; start
                 is then not used, and limits include what was spent before. "cfr" goes on where it ended, and the
-                interior-point method begins anew. Ctrl-C and SIGTERM end the run with its best strategies.
+                interior-point method begins anew. SIGTERM then ends the run as Ctrl-C always does, with the best
+                strategies so far.
             checkpoint_every: seconds between two checkpoints; 0 for every step.
 
         Example:
@@ -239,16 +242,18 @@ class ExtensiveGame:
             if max_steps is not None:
                 limits["max_steps"] = max_steps
             return game.solve(tol=tol, feasibility=feasibility, method=method, **limits)
-        if not 0.0 < tol < math.inf:
-            raise ProblemError(f"tol is {tol!r}; expected a positive number")
-        begin = None if start is None else (self.strategy("x", start[0]), self.strategy("y", start[1]))
+        tol = positive(tol, "tol")
+        begin = None
+        if start is not None:
+            x, y = as_pair(start, "start")
+            begin = self.strategy("x", x), self.strategy("y", y)
         file = None
         if checkpoint is not None:
             every = as_seconds(checkpoint_every, "checkpoint_every")
             file = GameCheckpoint(as_path(checkpoint), every, self.payoff, self.sequences_x, self.sequences_y)
         with make_progress(progress, tol, "exploitability") as bar, sigterm_raises(file is not None):
             run = TreeRun(game, tol, callback, bar, max_seconds, file)
-            run.run(method, max_steps, max_calls, begin)
+            run.run(method, min((limit for limit in (max_steps, max_calls) if limit is not None), default=None), begin)
             return run.result()
 
     # -- strategies --------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ Reference:  M. B. Zafar, I. Valera, M. Gomez Rodriguez and K. P. Gummadi, Fairne
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,16 +20,18 @@ from scipy.sparse import csr_array, hstack, issparse
 from sklearn.utils.validation import check_array, check_consistent_length, check_X_y, validate_data
 
 from saddlepoint.apps.centred import centred
-from saddlepoint.apps.forming import EPS, UP, FormedCoupling
+from saddlepoint.apps.class_labels import two_classes_of
+from saddlepoint.apps.forming import UP, FormedCoupling
 from saddlepoint.apps.linear_model import CHECKS
-from saddlepoint.apps.risk import RiskClassifier, classes_of
+from saddlepoint.apps.risk import RiskClassifier
 from saddlepoint.apps.structure import Structure
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import gamma, nearest_power_of_two
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
-from saddlepoint.parts.functions import Quadratic
+from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.parts.simple import L1Box
 from saddlepoint.problems.saddle import Saddle
 
@@ -96,9 +97,10 @@ class FairClassifier(RiskClassifier):
     def problem(self, X: Any, y: Any, sensitive_features: Any) -> Saddle:  # type: ignore[override]
         """The saddle problem of these data."""
         X, y = check_X_y(X, y, **CHECKS)
-        classes = _two_classes(y)
+        classes = two_classes_of(y)
         covariances = _covariances(X, sensitive_features)
-        return self._fair_problem(as_coupling(self._with_constant(X)), y == classes[1], X.shape[1], covariances)
+        D, positives = as_coupling(self._with_constant(X)), y == classes[1]
+        return self._fair_problem(D, positives, self._smooth_risk(D, positives), X.shape[1], covariances)
 
     def fit(self, X: Any, y: Any, sensitive_features: Any) -> FairClassifier:  # type: ignore[override]
         """Learn from samples X, an array or a SciPy sparse matrix, with labels y.
@@ -110,11 +112,11 @@ class FairClassifier(RiskClassifier):
                 attribute. Of words, each one is an attribute that a sample has or has not.
         """
         X, y = validate_data(self, X, y, **CHECKS)
-        self.classes_ = _two_classes(y)
+        self.classes_ = two_classes_of(y)
         D, positives = as_coupling(self._with_constant(X)), y == self.classes_[1]
         covariances = _covariances(X, sensitive_features)
-        f = self._fair_problem(D, positives, X.shape[1], covariances)
-        risk = None if self.loss == "hinge" else partial(self._risk, positives=positives)
+        risk = self._smooth_risk(D, positives)
+        f = self._fair_problem(D, positives, risk, X.shape[1], covariances)
         self.result_ = self._solve(f, D, risk, X.shape[1], 1.0, "the problem")
         self.certificate_ = self.result_.certificate
         self.n_iter_ = self.result_.iterations
@@ -123,14 +125,16 @@ class FairClassifier(RiskClassifier):
         self.covariance_ = covariances[0].T @ self.coef_[0]
         return self
 
-    def _fair_problem(self, D: Coupling, positives: Array, n_features: int, covariances: tuple[Array, Array]) -> Saddle:
+    def _fair_problem(
+        self, D: Coupling, positives: Array, risk: Smooth | None, n_features: int, covariances: tuple[Array, Array]
+    ) -> Saddle:
         a, error = (np.vstack((part, np.zeros((D.shape[1] - n_features, part.shape[1])))) for part in covariances)
         c = self._bounds(a.shape[1])
-        if self.loss != "hinge":
-            g = self._saddle(self._risk(D, positives), n_features).g
+        if risk is not None:
+            g = self._saddle(risk, n_features).g
             most = UP / c  # the logistic loss of the margin 0 is log(2), and that of the others is at most 1
             return Saddle(g, L1Box(c, -most, most), FormedCoupling(as_coupling(a), error))
-        f = super()._problem(D, positives, n_features)
+        f = super()._problem(D, positives, None, n_features)
         N, q = D.shape[0], f.h.simple
         assert isinstance(q, L1Box)
         scales = nearest_power_of_two(math.sqrt(N) * _root_mean_square(f.A.matrix()) / _lengths(a))
@@ -201,13 +205,6 @@ def _attributes(sensitive_features: Any) -> Array:
     if given.ndim == 1:
         given = given[:, None]
     return np.asarray(check_array(given, dtype=np.float64, input_name="sensitive_features"))
-
-
-def _two_classes(y: Array) -> Array:
-    classes = classes_of(y)
-    if len(classes) != 2:
-        raise ValueError(f"Only binary classification is supported. The type of the target is multiclass: {classes}")
-    return classes
 
 
 def _lengths(a: Array) -> Array:

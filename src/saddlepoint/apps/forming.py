@@ -14,19 +14,22 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.compensated import EPS, Sum
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
-from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.parts.functions.given_constants import known
+from saddlepoint.parts.functions.smooth import Smooth
 
-EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
 UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of the bounds themselves
 
 
 def formed(f: Smooth, error: Callable[[Array], Array], *, mu: float | None = None, L: float | None = None) -> Smooth:
     """The function f, whose gradient at x differs from that of the function of the data by at most ``error(x)``.
+
+    It is a plain ``Smooth`` without ``restrict``: a ready-made function is made anew from its own numbers, for example
+    with another l2, and would be without this error then.
 
     Args:
         f: the function as computed.
@@ -39,6 +42,7 @@ def formed(f: Smooth, error: Callable[[Array], Array], *, mu: float | None = Non
         accuracy=known(f.accuracy),
         rounding=SumOfBounds(f.rounding, error),
         careful=None if f.careful is None else CarefulWithError(f.careful, error),
+        restrict=None,
         trusted=f.trusted,
     )
 

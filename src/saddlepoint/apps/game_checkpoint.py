@@ -15,24 +15,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from saddlepoint.apps.constrained_game import Step
+from saddlepoint.apps.equilibrium import Step
 from saddlepoint.apps.sequences import Sequences
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.solving.checkpoint import older
 from saddlepoint.solving.checkpoint.file import Content, is_checkpoint, read, write
 
-FORMAT = "game 1"  # what the files of this kind say that they are
+FORMAT = "game 2"  # what the files of this kind say that they are
 RECORDS = 100_000  # entries of a history that a file may hold
+ADVICE = "delete it to begin anew, or name another file"  # the end of each error about a file
 
 
-class Saved(NamedTuple):
+class GameRunState(NamedTuple):
     """A run between two steps."""
 
     seconds: float
     history: list[Step]
     x: Array  # the best strategies
     y: Array
+    steps_before: int  # steps of the run before those of regret matching
     numbers: dict[str, float]  # of regret matching; empty before it began
     arrays: list[Array]
 
@@ -54,7 +56,7 @@ class GameCheckpoint:
         self.game = _digest(payoff, sequences_x, sequences_y)
         self.due_at, self.lost = 0.0, False
 
-    def load(self) -> Saved | None:
+    def load(self) -> GameRunState | None:
         """The run in the file, or None if there is none; a file that does not fit is refused."""
         old = older(self.path)
         there = self.path if self.path.exists() else old if is_checkpoint(old) else None
@@ -62,15 +64,15 @@ class GameCheckpoint:
             return None
         values, arrays = read(there, self.limit)
         if values.get("format") != FORMAT:
-            raise ProblemError(f"{there} is the checkpoint of something else than a game of this version; {_WAY_OUT}")
+            raise ProblemError(f"{there} is the checkpoint of something else than a game of this version; {ADVICE}")
         if values.get("game") != self.game:
-            raise ProblemError(f"{there} is the checkpoint of another game; {_WAY_OUT}")
+            raise ProblemError(f"{there} is the checkpoint of another game; {ADVICE}")
         try:
             return self._saved(values, arrays)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            raise ProblemError(f"{there} is not a checkpoint of a game: {error}; {_WAY_OUT}") from None
+            raise ProblemError(f"{there} is not a checkpoint of a game: {error}; {ADVICE}") from None
 
-    def _saved(self, values: dict[str, Any], arrays: list[Array]) -> Saved:
+    def _saved(self, values: dict[str, Any], arrays: list[Array]) -> GameRunState:
         x, y, records, *regrets = arrays
         for vector, size in zip((x, y), self.shape, strict=True):
             if vector.dtype != np.float64 or vector.shape != (size,) or not np.isfinite(vector).all():
@@ -78,17 +80,21 @@ class GameCheckpoint:
         if records.dtype != np.float64 or records.ndim != 2 or records.shape[1] != len(Step._fields):
             raise ValueError("its history is not a table")
         history = [Step(int(row[0]), int(row[1]), *row[2:]) for row in records.tolist()]
-        return Saved(float(values["seconds"]), history, x, y, dict(values["numbers"]), regrets)
+        steps_before = int(values["steps_before"])
+        if steps_before < 0:
+            raise ValueError("its number of steps is negative")
+        return GameRunState(float(values["seconds"]), history, x, y, steps_before, dict(values["numbers"]), regrets)
 
-    def note(self, saved: Saved) -> None:
-        """The run is between two steps; it is written if the time has come."""
+    def write_if_due(self, saved: GameRunState) -> None:
+        """Write the run, which is between two steps, if the time since the last checkpoint is long enough."""
         if time.monotonic() >= self.due_at:
             self.write(saved)
 
-    def write(self, saved: Saved) -> None:
-        """Replace the file. What the disk refuses is lost, and the run goes on, unless it is the first time."""
+    def write(self, saved: GameRunState) -> None:
+        """Replace the file. If that fails, there is a warning and the run continues; the first time, it is an error."""
         records = np.array(saved.history[-RECORDS:], dtype=np.float64).reshape(-1, len(Step._fields))
-        values = {"format": FORMAT, "game": self.game, "seconds": saved.seconds, "numbers": saved.numbers}
+        values: dict[str, Any] = {"format": FORMAT, "game": self.game}
+        values |= {"seconds": saved.seconds, "steps_before": saved.steps_before, "numbers": saved.numbers}
         first = self.due_at == 0.0
         try:
             write(self.path, Content(values, [saved.x, saved.y, records, *saved.arrays]), self.limit)
@@ -103,9 +109,6 @@ class GameCheckpoint:
             self.lost = True
         finally:
             self.due_at = time.monotonic() + self.every
-
-
-_WAY_OUT = "delete it to begin anew, or name another file"
 
 
 def _digest(payoff: csr_array, *players: Sequences) -> str:

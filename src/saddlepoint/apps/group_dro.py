@@ -26,20 +26,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
+from saddlepoint.apps.class_labels import two_classes_of
+from saddlepoint.apps.forming import UP
 from saddlepoint.apps.linear_model import CHECKS, with_constant
-from saddlepoint.apps.risk import classes_of
-from saddlepoint.apps.structure import positive
 from saddlepoint.ground.arrays import Array, dense
+from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.validation import positive
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import LeastSquares, Logistic, Smooth
 from saddlepoint.parts.simple import Simplex
 from saddlepoint.theory.worst_case import WorstCaseCertificate, worst_case_certificate
 
-EPS = float(np.finfo(np.float64).eps)
-UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of sums of bounds
 OUTER = 40  # the most values of sigma
 STEPS = 50  # the most Newton steps for one value of sigma
 GROWTH = 8.0  # factor of sigma
@@ -62,7 +62,7 @@ class Group(NamedTuple):
 
 
 class _GroupDRO(BaseEstimator):  # type: ignore[misc]
-    """Common parts of both estimators."""
+    """What both estimators share: parameters, the solution and scores."""
 
     squared: bool
 
@@ -82,18 +82,20 @@ class _GroupDRO(BaseEstimator):  # type: ignore[misc]
         self.max_seconds = max_seconds
 
     def _fit(self, X: Any, t: Array, groups: Any, scale: float) -> None:
+        """Fit to signs or targets t; ``scale`` is the unit of the decision values in which tol is given."""
         groups = _as_groups(groups, X)
         self.groups_ = np.unique(groups)
         D = with_constant(X, self.intercept_scaling) if self.fit_intercept else X
         parts = [self._group(D[groups == label], t[groups == label]) for label in self.groups_]
         size = as_coupling(D).norm
+        limit = None if self.max_seconds is None else positive(self.max_seconds, "max_seconds")
         goal = positive(self.tol, "tol") * scale * (math.sqrt(D.shape[0]) / size if size > 0.0 else 1.0)
-        w, q, self.n_iter_ = minimise(parts, positive(self.l2, "l2"), goal, self.squared, self.max_seconds)
+        w, q, self.n_iter_ = minimise(parts, positive(self.l2, "l2"), goal, self.squared, limit)
         self.certificate_: WorstCaseCertificate = certificate(parts, float(self.l2), w, q, self.squared)
         self.solved_ = self.certificate_.distance <= goal
         if not self.solved_:
-            message = f"the problem is not solved: at a certified distance of {self.certificate_.distance:.3g}, above"
-            warnings.warn(f"{message} {goal:.3g}", ConvergenceWarning, stacklevel=3)
+            message = f"the problem is not solved: the certified distance is {self.certificate_.distance:.3g}"
+            warnings.warn(f"{message}, above {goal:.3g}", ConvergenceWarning, stacklevel=3)
         self.coef_ = w[: X.shape[1]]
         self.intercept_ = float(self.intercept_scaling * w[-1]) if self.fit_intercept else 0.0
         self.group_weights_ = q
@@ -147,11 +149,7 @@ class GroupDROClassifier(ClassifierMixin, _GroupDRO):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, groups: Any = None) -> GroupDROClassifier:
         """Learn from samples X with labels y; ``groups`` has a label for each sample, and None is one group."""
         X, y = validate_data(self, X, y, **CHECKS)
-        self.classes_ = classes_of(y)
-        if len(self.classes_) != 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is multiclass: {self.classes_}"
-            )
+        self.classes_ = two_classes_of(y)
         self._fit(X, np.where(y == self.classes_[1], 1.0, -1.0), groups, 1.0)
         return self
 
@@ -182,8 +180,8 @@ class GroupDRORegressor(RegressorMixin, _GroupDRO):  # type: ignore[misc]
 
     Args:
         l2: the multiple of |w|^2/2, positive.
-        fit_intercept: whether there is an intercept, which takes part in l2; subtract the mean of the targets first if
-            that is too much.
+        fit_intercept: whether there is an intercept, which takes part in l2. If that penalty is too large, subtract the
+            mean of the targets from them first.
         intercept_scaling: the value of the constant feature.
         tol: how accurate the fitted values are to be, in root mean square and in root mean squares of the targets: the
             certified |w - w*| is at most tol rms(t) sqrt(N)/|D|.
@@ -222,7 +220,7 @@ def minimise(
     parts: list[Group], l2: float, goal: float, squared: bool, max_seconds: float | None
 ) -> tuple[Array, Array, int]:
     """The weights w and the probabilities q of the groups, certified to ``goal`` if possible, and the Newton steps."""
-    began, steps, late = time.monotonic(), 0, 0
+    began, steps, without_progress = time.monotonic(), 0, 0
     simplex, k = Simplex(), len(parts)
     w, q0, sigma = np.zeros(parts[0].D.shape[1]), np.full(k, 1.0 / k), 1.0
     best, least = (w, q0), math.inf
@@ -241,11 +239,11 @@ def minimise(
                 break
             w, steps = moved, steps + 1
         proof = certificate(parts, l2, w, q, squared)
-        late = 0 if proof.distance < least else late + 1
+        without_progress = 0 if proof.distance < least else without_progress + 1
         if proof.distance < least:
             best, least = (w, q), proof.distance
         spent = max_seconds is not None and time.monotonic() - began > max_seconds
-        if least <= goal or late >= PATIENCE or spent:
+        if least <= goal or without_progress >= PATIENCE or spent:
             break
         q0, sigma = q, sigma * GROWTH
     return best[0], best[1], steps
@@ -281,6 +279,7 @@ def _step(
 
 
 def _value(R: Array, q: Array, q0: Array, sigma: float) -> float:
+    """q'R - |q - q0|^2/(2 sigma)."""
     away = q - q0
     return inner(q, R) - inner(away, away) / (2.0 * sigma)
 
@@ -328,6 +327,7 @@ def _risk(part: Group, w: Array, squared: bool) -> tuple[float, float]:
 
 
 def _gradient_error(risk: Smooth, w: Array) -> Array:
+    """Bounds on the rounding errors of the gradient of a risk."""
     assert risk.rounding is not None
     return np.asarray(risk.rounding(w))
 

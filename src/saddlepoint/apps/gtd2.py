@@ -35,11 +35,11 @@ def gtd2(task: PolicyEvaluation, *, step: float = 0.5, ratio: float = 1.0, seed:
         a = step / most / k**0.5
         for t in rng.integers(rows, size=rows):
             i, j = (slice(matrix.indptr[t], matrix.indptr[t + 1]) for matrix in (phi, psi))
-            p, q, at, to = phi.data[i], psi.data[j], phi.indices[i], psi.indices[j]
+            p, change, at, to = phi.data[i], psi.data[j], phi.indices[i], psi.indices[j]  # change = p - gamma q
             guess = p @ w[at]
-            error = task.rewards[t] - q @ theta[to] - guess
+            error = task.rewards[t] - change @ theta[to] - guess
             theta *= 1.0 - a * task.ridge
             w *= 1.0 - ratio * a * task.ridge_w
-            theta[to] += (a * rows * guess) * q
+            theta[to] += (a * rows * guess) * change
             w[at] += (ratio * a * rows * error) * p
         yield theta.copy()

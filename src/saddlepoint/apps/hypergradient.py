@@ -25,8 +25,6 @@ from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.solving.result import Result
 
 UP = 1.0 + 1e-11  # factor that exceeds the relative rounding of the inner products and norms below
-
-
 NOT_SMOOTH = ("hinge", "absolute", "quantile", "epsilon_insensitive")  # losses with kinks
 
 
@@ -61,7 +59,7 @@ def hypergradient_of(parts: Sequence[tuple[Result, Smooth]], n_features: int) ->
 
     Args:
         parts: the result of each problem, and the held-out loss as a function of its weights.
-        n_features: the number of weights to which l1 applies; others follow them.
+        n_features: the number of weights to which l1 applies; the others come after them.
     """
     found = [_of_one(result, loss, n_features) for result, loss in parts]
     return Hypergradient(
@@ -75,6 +73,7 @@ def hypergradient_of(parts: Sequence[tuple[Result, Smooth]], n_features: int) ->
 
 
 def _of_one(result: Result, loss: Smooth, n_features: int) -> Hypergradient:
+    """The derivatives for one problem."""
     x, near = result.x, result.certificate.distance_x
     u = result.vjp(loss.grad(x))
     mu = result._differentiable().f.mu_x
@@ -93,8 +92,8 @@ def _of_one(result: Result, loss: Smooth, n_features: int) -> Hypergradient:
     return Hypergradient(loss(x), -inner(u.ux, x), -inner(u.ux, signs), bound_l2, bound_l1, why)
 
 
-def refuse(model: Any) -> None:
-    """Raise a ProblemError if the penalties of a model cannot be differentiated."""
+def check_differentiable(model: Any) -> None:
+    """Raise a ProblemError if held-out losses of a model cannot be differentiated with respect to its penalties."""
     if model.structure is not None or model.groups is not None:
         raise ProblemError(
             "hypergradients of models with a structure or with groups are not implemented; use the problem and "

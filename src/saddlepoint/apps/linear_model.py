@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,19 +22,24 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from saddlepoint.apps.forming import EPS, UP, formed
+from saddlepoint.apps.forming import UP, formed
 from saddlepoint.apps.piecewise_linear import PiecewiseLinear
-from saddlepoint.apps.structure import Norms, Structure, disjoint_groups, not_negative, positive
+from saddlepoint.apps.structure import Norms, Structure, disjoint_groups
 from saddlepoint.apps.working_set import few_features, with_ridge
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.directed import mul_down
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import positive
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling
 from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.functions.given_constants import as_nonnegative
+from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.simple import Groups, L1Box, Simple
 from saddlepoint.problems.distance_on_face import distance_on_face
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve
 
@@ -45,7 +49,7 @@ HESSIANS = 2000  # up to this many weights, Hessians of g are factorised
 
 
 class LinearModel(BaseEstimator):  # type: ignore[misc]
-    """Common parts of the estimators."""
+    """The parameters, problems and solutions that the linear estimators share."""
 
     loss: str
     l2: float
@@ -95,7 +99,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         N, l2 = A.shape[1], positive(self.l2, "l2")
         term = self._term(A.shape[0], n_features, float(N))
         in_groups = 0.0 if self._groups(n_features) is None else float(np.max(self.group_weight))
-        weights = N * (not_negative(self.l1, "l1") + in_groups)
+        weights = N * (as_nonnegative(self.l1, "l1") + in_groups)
         error = partial(_penalty_error, N * l2, weights)
         rho = Quadratic(N * l2)
         ridge = formed(rho, error, mu=mul_down(N, l2), L=UP * rho.L).replace(dim=A.shape[0], trusted=True)
@@ -103,7 +107,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _term(self, size: int, n_features: int, factor: float = 1.0) -> Simple | None:
         """The simple term of all weights, times a factor; None if there is none."""
-        l1 = not_negative(self.l1, "l1")
+        l1 = as_nonnegative(self.l1, "l1")
         term: Simple | None = self._l1_box(np.arange(size), n_features, factor) if l1 > 0.0 or self.positive else None
         lists = self._groups(n_features)
         if lists is None:
@@ -111,7 +115,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         if self.positive:
             raise ProblemError("positive=True with groups; expected one of the two: the prox of their sum is not known")
         weights = factor * self._group_weights(len(lists))
-        if not any(size - 1 in part for part in lists):  # the last weight says how many there are
+        if not any(size - 1 in part for part in lists):  # Groups infers the number of weights from the largest index
             lists, weights = [*lists, [size - 1]], np.append(weights, 0.0)
         norms = Groups(lists, weights)
         return norms if term is None else norms + term
@@ -121,6 +125,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         return None if self.groups is None else disjoint_groups(self.groups, n_features)
 
     def _group_weights(self, groups: int) -> Array:
+        """The weight of each group."""
         given = np.asarray(self.group_weight)
         fits = given.dtype.kind in "fiu" and given.shape in ((), (groups,))
         if not fits or not (np.isfinite(given).all() and (given >= 0.0).all()):
@@ -137,15 +142,13 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
     # -- solutions -----------------------------------------------------------------------------------------------------
 
-    def _solve(
-        self, f: Saddle, D: Coupling, risk: Callable[[Any], Smooth] | None, n_features: int, scale: float, name: str
-    ) -> Result:
+    def _solve(self, f: Saddle, D: Coupling, risk: Smooth | None, n_features: int, scale: float, name: str) -> Result:
         """The solution with decision values that are, in root mean square, within tol times ``scale``.
 
         Args:
             f: the problem.
             D: the data.
-            risk: the risk of the data in some columns of D; None for an exact loss.
+            risk: the risk of the data, without l2; None for an exact loss.
             n_features: how many weights are not that of the constant.
             scale: the unit of the decision values.
             name: what the problem is called in a warning.
@@ -160,16 +163,15 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"{name} is not solved: {result.message}", ConvergenceWarning, stacklevel=3)
         return result
 
-    def _solve_by_distance(
-        self, f: Saddle, D: Coupling, risk: Callable[[Any], Smooth] | None, n_features: int, tol: float
-    ) -> Result:
+    def _solve_by_distance(self, f: Saddle, D: Coupling, risk: Smooth | None, n_features: int, tol: float) -> Result:
+        """The solution where y is strongly concave; sparse models start from one with few features."""
         began, left, start = time.monotonic(), self.max_seconds, None
         is_sparse = isinstance(D, DenseCoupling | SparseCoupling) and isinstance(f.g.simple, L1Box) and self.l1 > 0.0
-        if self.structure is None and is_sparse and risk is not None:
+        if self.structure is None and is_sparse and isinstance(risk, Risk):
             term = partial(self._l1_box, n_features=n_features)
-            start = few_features(f.g, D.matrix(), risk, term, float(self.l2), tol, self.max_seconds)
+            start = few_features(f.g, risk, term, float(self.l2), tol, self.max_seconds)
             left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
-        return solve(f, start, method=self.method, tol=tol, max_seconds=left)
+        return uninterrupted(solve(f, start, method=self.method, tol=tol, max_seconds=left))
 
     def _solve_by_gap(self, f: Saddle, tol: float, ridge: float | None) -> Result:
         """The solution where y is not strongly concave; it is solved if |w - w*| <= tol is proven."""
@@ -184,7 +186,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             if on_face <= tol:  # a larger gap is enough, because the face proves the rest
                 gap = max(gap, ENOUGH * proof.gap)
             left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
-        result = solve(f, *start, method=self.method, gap=gap, max_seconds=left)
+        result = uninterrupted(solve(f, *start, method=self.method, gap=gap, max_seconds=left))
         if proof is None or not (np.array_equal(result.x, start[0]) and np.array_equal(result.y, start[1])):
             proof = f.certificate(result.x, result.y, gap=least)
             proof = min(proof, result.certificate, key=lambda found: found.gap)
@@ -202,6 +204,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         return with_constant(X, self.intercept_scaling) if self.fit_intercept else X
 
     def _scores(self, X: Any) -> Array:
+        """x'w + b of every sample."""
         check_is_fitted(self)
         X = validate_data(self, X, **CHECKS, reset=False)
         return np.asarray(X @ self.coef_.T + self.intercept_)
@@ -219,10 +222,12 @@ def with_constant(X: Any, intercept_scaling: float) -> Any:
 
 
 def _sum(g: Smooth, term: Simple | None) -> Smooth:
+    """g plus the term, if there is one."""
     return g if term is None else g + term
 
 
 def _penalty_error(ridge: float, weights: float, w: Array) -> Array:
+    """Bounds on what the rounding of the weights of penalties changes in a subgradient at w."""
     return np.asarray(UP * EPS * (ridge * np.abs(w) + weights))
 
 

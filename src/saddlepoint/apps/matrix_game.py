@@ -13,31 +13,40 @@ Reference:  J. von Neumann, Zur Theorie der Gesellschaftsspiele, Math. Ann. 1928
 from __future__ import annotations
 
 import math
+import os
 import time
-from dataclasses import dataclass, replace
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium
+from saddlepoint.apps.constrained_game import ConstrainedGame
+from saddlepoint.apps.equilibrium import Equilibrium, Step, steps_of
+from saddlepoint.apps.player_costs import as_cost, check_cost, cost_at
 from saddlepoint.apps.simplex import Simplex
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
-from saddlepoint.ground.validation import as_vector, positive
+from saddlepoint.ground.validation import as_pair, as_vector, positive
 from saddlepoint.parts import simple
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
-from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.functions import Smooth
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.interruption import signal_of
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.exploitability import UNIT, exploitability_bound, product_error
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DEFAULT_TOL = 1e-6  # exploitability to reach if none is given, relative to half the range of the payoffs
 SUM_ERROR = 1e-9  # |sum(v) - 1| up to which a given vector counts as probabilities
 SOLVER_SHARE = 0.5  # exploitability that the solver is asked for, relative to tol: the rest is left to rounding
-LARGE = 250  # choices of a player from which only first-order methods are used
-CALLS = 20_000  # calls of first-order methods before the augmented Lagrangian takes over
+LARGE = 250  # choices of a player from which the augmented Lagrangian is not tried
+CALLS = 20_000  # calls of each oracle after which the augmented Lagrangian takes over in smaller games
 PATIENCE = 40  # outer steps of the solver in which the exploitability must be halved, or the run ends
 
 
@@ -57,6 +66,9 @@ class MatrixGameResult:
         solved: whether the exploitability is at most the tolerance.
         message: how the run ended, in a sentence.
         seconds: the time it took.
+        calls: oracle calls of the run.
+        history: a ``Step`` for each certificate of the run, and a last one for this answer.
+        interrupted: the signal that ended the run, "SIGINT" (Ctrl-C) or "SIGTERM"; empty if none did.
     """
 
     row: Array
@@ -67,11 +79,23 @@ class MatrixGameResult:
     solved: bool = False
     message: str = ""
     seconds: float = 0.0
+    calls: dict[str, int] = field(default_factory=dict)
+    history: list[Step] = field(default_factory=list)
+    interrupted: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the strategies, in plain Python values."""
-        names = ("solved", "message", "value", "exploitability", "distance", "seconds")
+        """All but the strategies and the history, in plain Python values."""
+        names = ("solved", "message", "value", "exploitability", "distance", "seconds", "calls", "interrupted")
         return {name: getattr(self, name) for name in names}
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Proven exploitability against oracle calls and against seconds (needs matplotlib).
+
+        The picture is saved to ``path`` if that is given.
+        """
+        from saddlepoint.apps.game_plot import plot_exploitability
+
+        return plot_exploitability({"answer": self}, path)
 
     def __repr__(self) -> str:
         lines = [
@@ -134,8 +158,8 @@ class MatrixGame:
         self._half_range = 0.5 * float(self.payoff.max()) - 0.5 * float(self.payoff.min())
         self._unit = math.ldexp(1.0, math.frexp(self._largest)[1] - 1)  # a power of two: scaling is exact
         self._rows, self._columns = Simplex(self.shape[0]), Simplex(self.shape[1])
-        self.cost_row = _as_cost(cost_row, "cost_row", self.shape[0])
-        self.cost_column = _as_cost(cost_column, "cost_column", self.shape[1])
+        self.cost_row = _checked_cost(cost_row, "cost_row", self.shape[0])
+        self.cost_column = _checked_cost(cost_column, "cost_column", self.shape[1])
 
     @property
     def problem(self) -> Saddle:
@@ -146,7 +170,13 @@ class MatrixGame:
         return Saddle(q, p, self.payoff.T)
 
     def solve(
-        self, *, tol: float | None = None, max_seconds: float | None = None, progress: bool = False
+        self,
+        *,
+        tol: float | None = None,
+        max_seconds: float | None = None,
+        progress: bool = False,
+        start: tuple[Any, Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> MatrixGameResult:
         """Strategies whose exploitability is proven to be at most ``tol``.
 
@@ -155,22 +185,35 @@ class MatrixGame:
                 which is their largest minus their smallest. With costs, their L are added to half the range.
             max_seconds: wall-clock limit.
             progress: show a progress bar.
+            start: probabilities of the rows and of the columns, such as those of an earlier run; the answer is not
+                worse. For games without costs, as is the next one.
+            checkpoint: a file to which the run is written, and from which the same call goes on if it is there.
         """
         began = time.monotonic()
         limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
         goal = DEFAULT_TOL * self._size() if tol is None else positive(tol, "tol")
         if self.cost_row is not None or self.cost_column is not None:
+            if start is not None or checkpoint is not None:
+                raise ProblemError(
+                    "start and checkpoint of MatrixGame.solve are for games without costs; with costs, "
+                    "sp.solve(game.problem, x0, y0, checkpoint=...) takes them"
+                )
             return self._solve_with_costs(goal, limit, progress, began)
         rows, columns = [self._rows.start, self._best_pure_row()], [self._columns.start, self._best_pure_column()]
+        if start is not None:
+            row, column = as_pair(start, "start")
+            rows.append(_as_probabilities(row, "start[0]", self.shape[0]))
+            columns.append(_as_probabilities(column, "start[1]", self.shape[1]))
         found = self._best_of(rows, columns)
-        if found.exploitability > goal:
-            accuracy = max(SOLVER_SHARE * goal, self._rounding()) / self._unit
-            x, y = _solve_mixed(self._centred / self._unit, accuracy, limit, progress)
-            found = self._best_of([*rows, x], [*columns, y])
-        reached, asked = f"exploitability {found.exploitability:.3g}", f"tol {goal:.3g}"
-        solved = found.exploitability <= goal
-        message = f"{reached} <= {asked}" if solved else f"{reached} > {asked}; {self._advice(goal)}"
-        return replace(found, solved=solved, message=message, seconds=time.monotonic() - began)
+        if found.exploitability <= goal:
+            return _ended(found, goal, "", [], began)
+        accuracy = max(SOLVER_SHARE * goal, self._rounding()) / self._unit
+        first = (rows[0], columns[0]) if start is None else (rows[-1], columns[-1])
+        mixed = _solve_mixed(self._centred / self._unit, first, accuracy, limit, progress, checkpoint)
+        found = self._best_of([*rows, mixed.y], [*columns, mixed.x])
+        found = replace(found, calls=mixed.calls, interrupted=mixed.interrupted)
+        history = [step._replace(exploitability=self._unit * step.exploitability) for step in mixed.history]
+        return _ended(found, goal, self._advice(goal), history, began)
 
     def exploitability(self, row: Any, column: Any) -> float:
         """What best responses to ``row`` and ``column`` gain together: max_i (A column)_i - min_j (A' row)_j.
@@ -190,7 +233,7 @@ class MatrixGame:
         return self._value(x, y)
 
     def _value(self, x: Array, y: Array) -> float:
-        costs = _cost_at(self.cost_column, y) - _cost_at(self.cost_row, x)
+        costs = cost_at(self.cost_column, y) - cost_at(self.cost_row, x)
         return self._centre + inner(x, self._centred @ y) + costs
 
     def _size(self) -> float:
@@ -204,15 +247,15 @@ class MatrixGame:
     def _solve_with_costs(
         self, goal: float, max_seconds: float | None, progress: bool, began: float
     ) -> MatrixGameResult:
-        found = self._constrained().solve(tol=goal, max_seconds=max_seconds, progress=progress)
-        reached, asked = f"exploitability {found.exploitability:.3g}", f"tol {goal:.3g}"
-        solved = found.exploitability <= goal
-        message = f"{reached} <= {asked}" if solved else f"{reached} > {asked}; raise tol or max_seconds"
-        seconds, value = time.monotonic() - began, self._value(found.y, found.x)
-        return MatrixGameResult(found.y, found.x, value, found.exploitability, found.distance, solved, message, seconds)
+        """The solution of a game in which a player bears a cost."""
+        run = self._constrained().solve(tol=goal, max_seconds=max_seconds, progress=progress)
+        value = self._value(run.y, run.x)
+        found = MatrixGameResult(run.y, run.x, value, run.exploitability, run.distance)
+        found = replace(found, calls=run.calls, interrupted=run.interrupted)
+        return _ended(found, goal, "raise tol or max_seconds", run.history, began)
 
     def _best_of(self, rows: list[Array], columns: list[Array]) -> MatrixGameResult:
-        """The best of the given strategies of each player; whatever the other player does, one can choose it alone."""
+        """The best of the given strategies of each player, which does not depend on the strategy of the other."""
         B = self._centred
         with np.errstate(over="ignore", invalid="ignore"):
             lows = [(float((B.T @ x).min()), self._error(x)) for x in rows]
@@ -236,6 +279,7 @@ class MatrixGame:
         return self._columns.pure(int(np.argmin(_flat(self._centred.max(axis=0)))))
 
     def _advice(self, goal: float) -> str:
+        """What to do if the goal was not reached."""
         if goal <= 10.0 * self._rounding():
             return f"rounding alone can make {self._rounding():.3g} in this game, raise tol"
         return "raise tol, or max_seconds if it ended the run"
@@ -246,22 +290,36 @@ class MatrixGame:
         return product_error(self._largest, m, 1.0, UNIT) + product_error(self._largest, n, 1.0, UNIT)
 
 
-def _solve_mixed(A: Any, tol: float, max_seconds: float | None, progress: bool) -> tuple[Array, Array]:
-    """Mixed strategies of the rows and of the columns with an exploitability of about ``tol``, if all goes well.
+class _Mixed(NamedTuple):
+    """Strategies x of the columns and y of the rows, and the run that found them."""
+
+    x: Array
+    y: Array
+    calls: dict[str, int]
+    history: list[Step]
+    interrupted: str
+
+
+def _solve_mixed(
+    A: Any, start: tuple[Array, Array], tol: float, max_seconds: float | None, progress: bool, checkpoint: Any
+) -> _Mixed:
+    """Mixed strategies; ``tol`` is the exploitability that is asked for.
 
     This is a saddle problem with the two simplices as simple terms, whose duality gap is the exploitability. Where
-    first-order methods take too long on a small game, the augmented Lagrangian of ``ConstrainedGame`` takes over. In
-    both, x minimises and y maximises: hence x chooses the columns and y the rows.
+    ``solve`` takes too many calls on a small game, the augmented Lagrangian of ``ConstrainedGame`` takes over. In both,
+    x minimises and y maximises: hence x chooses the columns and y the rows.
     """
     began, (m, n) = time.monotonic(), A.shape
     f = Saddle(simple.Simplex(), simple.Simplex(), A.T)
-    start = np.full(n, 1.0 / n), np.full(m, 1.0 / m)
     calls = CALLS if max(m, n) < LARGE else None
-    result = solve(f, *start, gap=tol, max_calls=calls, max_seconds=max_seconds, progress=progress, history=False)
-    left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
-    if result.certificate.gap <= tol or calls is None or (left is not None and left <= 0.0):
-        return np.asarray(result.y), np.asarray(result.x)
-    max_seconds = left
+    limits: dict[str, Any] = {"max_calls": calls, "max_seconds": max_seconds}
+    result = solve(f, start[1], start[0], gap=tol, **limits, progress=progress, checkpoint=checkpoint)
+    x, y, ended_by = np.asarray(result.x), np.asarray(result.y), signal_of(result)
+    first = _Mixed(x, y, dict(result.calls), steps_of(result.history), ended_by)
+    spent = time.monotonic() - began
+    left = None if max_seconds is None else max_seconds - spent
+    if result.certificate.gap <= tol or ended_by or calls is None or (left is not None and left <= 0.0):
+        return first
     game = ConstrainedGame(A.T, Simplex(n), Simplex(m))
     seen: list[float] = []
 
@@ -270,8 +328,22 @@ def _solve_mixed(A: Any, tol: float, max_seconds: float | None, progress: bool) 
         if len(seen) > PATIENCE and seen[-1] > 0.5 * seen[-1 - PATIENCE]:
             raise StopIteration
 
-    found = game.solve(tol=tol, max_seconds=max_seconds, callback=stop_without_progress, progress=progress)
-    return found.y, found.x
+    found = game.solve(tol=tol, max_seconds=left, callback=stop_without_progress, progress=progress)
+    before = max(first.calls.values())
+    later = [step._replace(calls=before + step.calls, seconds=spent + step.seconds) for step in found.history]
+    both = dict(Counter(first.calls) + Counter(found.calls))
+    return _Mixed(found.x, found.y, both, first.history + later, found.interrupted)
+
+
+def _ended(found: MatrixGameResult, goal: float, advice: str, history: list[Step], began: float) -> MatrixGameResult:
+    """The strategies with how the run ended, and a history whose last step is this answer."""
+    reached, asked = f"exploitability {found.exploitability:.3g}", f"tol {goal:.3g}"
+    solved, seconds = found.exploitability <= goal, time.monotonic() - began
+    last = history[-1] if history else Step(0, 0, 0.0, 0.0, 0.0, 0.0)
+    answer = last._replace(seconds=seconds, exploitability=found.exploitability)
+    short = f"interrupted at {reached} > {asked}" if found.interrupted else f"{reached} > {asked}; {advice}"
+    message = f"{reached} <= {asked}" if solved else short
+    return replace(found, solved=solved, message=message, seconds=seconds, history=[*history, answer])
 
 
 def _centred(A: Any) -> tuple[float, Any]:
@@ -291,22 +363,12 @@ def _centred(A: Any) -> tuple[float, Any]:
     return centre, B
 
 
-def _as_cost(cost: Any, name: str, size: int) -> Smooth | None:
+def _checked_cost(cost: Any, name: str, size: int) -> Smooth | None:
     if cost is None:
         return None
-    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0.0 < cost < math.inf:
-        return Quadratic(float(cost), mu=float(cost), L=float(cost))
-    if not isinstance(cost, Smooth):
-        raise ProblemError(
-            f"{name} is {cost!r}; expected a convex Smooth function, a positive number c for c/2 |x|^2, or None"
-        )
-    if cost.dim not in (None, size):
-        raise ProblemError(f"{name} has {cost.dim} variables; expected {size}")
-    return cost
-
-
-def _cost_at(cost: Smooth | None, v: Array) -> float:
-    return 0.0 if cost is None else math.nan if cost.value is None else cost(v)
+    found = as_cost(cost, name, "convex")
+    check_cost(found, name, size)
+    return found
 
 
 def _flat(vector: Any) -> Array:

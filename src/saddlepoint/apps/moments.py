@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
-from saddlepoint.apps.forming import EPS, UP, FormedCoupling, formed
+from saddlepoint.apps.forming import UP, FormedCoupling, formed
 from saddlepoint.apps.transitions import as_matrix, scaled_rows
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.compensated import EPS, Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import gamma
@@ -28,11 +28,11 @@ from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, 
 from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
 from saddlepoint.parts.functions.careful import exactly, product, total
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
-from saddlepoint.parts.functions.products import absolute
+from saddlepoint.parts.functions.product_rounding import absolute
 
 SINGULAR = 1e-12  # ratio of the smallest to the largest eigenvalue below which a matrix counts as singular
 ROWS = 256  # rows whose products are added up in one sum; such sums are then added two at a time
-ENTRY = 6  # roundings, in units of half an eps, of an entry of phi, psi or the rewards
+ENTRY = 6  # roundings of an entry of phi, psi or the rewards
 UNIT = EPS / 2.0  # the largest relative error of one operation
 
 
@@ -292,6 +292,7 @@ class MinusProduct(Coupling):
         return Sum(-found.hi, -found.lo, found.error + UP * gamma(self.entry, UNIT) * self._size(y))
 
     def _size(self, y: Array) -> Array:
+        """sizes'|phi||y|, in which errors of entries are relative."""
         return absolute(self.sizes.T).times(absolute(self.phi).times(np.abs(y)))
 
     def _transpose(self) -> Coupling:

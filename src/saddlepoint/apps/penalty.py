@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -64,31 +65,27 @@ class Side:
 class Penalised(Smooth):
     """cost(v) + r/2 |E v - e + multiplier/r|^2 + r/2 |(bound_multiplier/r - v)_+|^2 + a/2 |v - centre|^2.
 
+    The centre and the multipliers are those of the given player.
     Its Hessian is that of the cost, plus r E'E, plus r where bound_multiplier > r v, plus a; hence mu = mu_cost + a and
     L = L_cost + r (|E|^2 + 1) + a.
     """
 
     def __init__(self, side: Side, r: float, a: float) -> None:
-        cost = side.cost
-        multiplier, bound_multiplier, centre = side.multiplier, side.bound_multiplier, side.v
-
-        def multipliers(v: Array) -> tuple[Array, Array]:
-            return multiplier + r * (side.E @ v - side.e), np.maximum(bound_multiplier - r * v, 0.0)
+        side = copy(side)  # with the strategy and the multipliers of now: ``move`` gives others to the given one
+        cost, centre = side.cost, side.v
 
         def grad(v: Array) -> Array:
-            new_multiplier, new_bound_multiplier = multipliers(v)
-            gradient = side.Et @ new_multiplier - new_bound_multiplier + a * (v - centre)
+            multiplier, bound_multiplier = side.multipliers(v, r)
+            gradient = side.Et @ multiplier - bound_multiplier + a * (v - centre)
             return np.asarray(gradient if cost is None else gradient + cost.grad(v))
 
         def value(v: Array) -> float:
-            new_multiplier, new_bound_multiplier = multipliers(v)
-            penalty = (inner(new_multiplier, new_multiplier) + inner(new_bound_multiplier, new_bound_multiplier)) / (
-                2.0 * r
-            )
+            multiplier, bound_multiplier = side.multipliers(v, r)
+            penalty = (inner(multiplier, multiplier) + inner(bound_multiplier, bound_multiplier)) / (2.0 * r)
             return penalty + 0.5 * a * inner(v - centre, v - centre) + (0.0 if cost is None else cost(v))
 
         def hessian(v: Array) -> Any:
-            matrix = r * side.EtE + diags_array(np.where(bound_multiplier > r * v, r + a, a))
+            matrix = r * side.EtE + diags_array(np.where(side.bound_multiplier > r * v, r + a, a))
             return matrix if cost is None or cost.hessian is None else csr_array(matrix + cost.hessian(v))
 
         super().__init__(

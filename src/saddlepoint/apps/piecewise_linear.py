@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 import time
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,9 @@ from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
+from saddlepoint.apps.smooth_norms import SmoothNorms
 from saddlepoint.ground.arrays import Array, dense
+from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.linalg import inner
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple import Groups, L1Box
@@ -40,13 +41,12 @@ OUTER = 40  # the most values of sigma
 INNER = 1e-2  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
 STEPS = 60  # the most Newton steps for one value of sigma
 GROWTH = 8.0  # factor of sigma
-SMALL = 10.0  # groups up to this many times delta are taken for zero
 DENSE = 2000  # up to this many unknowns, Newton's equations are factorised
+WORSE = 1e3  # the run ends if a gap is this many times the least one so far
 SEARCH = 20  # the most points of a search along a step
 SLOPE = 0.1  # the derivative along a step, relative to the first one, at which its search ends
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
-EPS = float(np.finfo(np.float64).eps)
-TINY = float(np.finfo(np.float64).tiny)
+TINY = float(np.finfo(np.float64).tiny)  # the smallest normal number
 FREE = L1Box(0.0)  # the simple term that is zero
 
 
@@ -123,7 +123,7 @@ class PiecewiseLinear:
             x, y = self._newton(x, y, sigma, 0.5 * self.mu * distance**2, least)
             point = self._on_kinks(x, y), y[:N]
             gap, floor = self._gap(*point)
-            before, faces = faces, np.concatenate((self._used(point[0]), self.q.faces(point[1])))
+            before, faces = faces, np.concatenate((self._faces(point[0]), self.q.faces(point[1])))
             if before is not None and np.array_equal(before, faces):
                 better = self._on_faces(*point)
                 gap_there, _ = self._gap(*better)
@@ -132,7 +132,7 @@ class PiecewiseLinear:
             if gap < least:
                 best, least = point, gap
             late = max_seconds is not None and time.monotonic() - began > max_seconds
-            if least <= max(0.25 * self.mu * distance**2, floor) or late or gap > 1e3 * least:
+            if least <= max(0.25 * self.mu * distance**2, floor) or late or gap > WORSE * least:
                 break
             sigma *= GROWTH
             if self.norms is not None:
@@ -183,6 +183,7 @@ class PiecewiseLinear:
         return at.x, at.y
 
     def _at(self, x: Array, y0: Array, sigma: float, r: Array) -> _Point:
+        """The point with the weights x, of which r has the products."""
         y = self._prox(y0 + sigma * r, sigma)
         value = math.nan
         if self.ridge is None:
@@ -266,8 +267,8 @@ class PiecewiseLinear:
         x[self.termed[self.both.faces(y)[self.rows.shape[0] :] == 0.0]] = 0.0
         return np.asarray(self.p.project(x if self.norms is None else self.norms.without_small_groups(x)))
 
-    def _used(self, x: Array) -> Array:
-        """Numbers that differ where x is on different faces of its term, and 0 where it is on none."""
+    def _faces(self, x: Array) -> Array:
+        """For each coordinate, a number for the face of the term on which x is there; 0 where it is on none."""
         return self.p.faces(x) if self.norms is None else np.where(self.norms.used(x), 0.0, 1.0)
 
     def _gap(self, x: Array, y: Array) -> tuple[float, float]:
@@ -290,7 +291,7 @@ class PiecewiseLinear:
 
         Two steps of Newton's method; the second one corrects the rounding of the first.
         """
-        S, F = np.flatnonzero(self._used(x) == 0.0), np.flatnonzero(self.q.faces(y) == 0.0)
+        S, F = np.flatnonzero(self._faces(x) == 0.0), np.flatnonzero(self.q.faces(y) == 0.0)
         size = F.size + (S.size if self.ridge is None else 0)
         if not 0 < F.size <= S.size or size > DENSE:
             return x, y
@@ -315,81 +316,14 @@ class PiecewiseLinear:
                 return x, y
             new_x[S] += d
             new_y[F] += e
-            same = np.array_equal(self._used(new_x), self._used(x)) and (new_x[S] * x[S] >= 0.0).all()
+            same = np.array_equal(self._faces(new_x), self._faces(x)) and (new_x[S] * x[S] >= 0.0).all()
             if not (same and np.array_equal(self.q.faces(new_y), self.q.faces(y)) and self.q.outside(new_y) == 0.0):
                 return x, y
         return new_x, new_y
 
 
-class SmoothNorms:
-    """g(x) + sum_G weight_G sqrt(|x_G|^2 + delta^2), which is g plus norms of groups in the limit delta = 0.
-
-    Args:
-        p: the norms.
-        g: the smooth function, with a value and a Hessian.
-        n: the number of variables.
-
-    Attributes:
-        delta: how far from zero the norms are rounded; with delta = 0, the derivatives leave out groups that are zero.
-    """
-
-    def __init__(self, p: Groups, g: Smooth, n: int) -> None:
-        assert g.hessian is not None
-        assert g.value is not None
-        self.p, self.delta = p, 0.0
-        self.smooth_value, self.smooth_grad, self.smooth_hessian = g.value, g.grad, g.hessian
-        count = p.partition.norms(np.zeros(n)).shape[0]
-        self.labels = np.broadcast_to(p.partition.spread(np.arange(count), np.zeros(n)), n)
-        self.members = [np.flatnonzero(self.labels == label) for label in range(count)]
-        self.weights = p.balls.radii.everywhere(count)
-
-    def value(self, x: Array) -> float:
-        """The value at x."""
-        return self.smooth_value(x) + float(self.weights @ self._sizes(x))
-
-    def grad(self, x: Array) -> Array:
-        """The gradient at x."""
-        found: Array = self.smooth_grad(x) + self._factors(x)[self.labels] * x
-        return found
-
-    def hessian(self, x: Array) -> Array:
-        """The Hessian at x: weight/s (I - x_G x_G'/s^2) with s^2 = |x_G|^2 + delta^2 for each group is added."""
-        H, factors, sizes = dense(self.smooth_hessian(x)), self._factors(x), self._sizes(x)
-        H = H + np.diag(factors[self.labels])
-        for label in np.flatnonzero(factors > 0.0):
-            G = self.members[label]
-            H[np.ix_(G, G)] -= factors[label] / sizes[label] ** 2 * np.outer(x[G], x[G])
-        return H
-
-    def exact(self) -> SmoothNorms:
-        """The same with delta = 0."""
-        other = copy(self)
-        other.delta = 0.0
-        return other
-
-    def residual(self, x: Array, w: Array) -> Array:
-        """grad g(x) + w plus the subgradient of the norms themselves at x that makes it shortest, nearly."""
-        slope = self.smooth_grad(x) + w
-        return np.asarray(slope + self.p.subgradient(x, self.p.dual_point(-slope)))
-
-    def without_small_groups(self, x: Array) -> Array:
-        """x with zeros in the groups that only the rounding of the norms keeps off zero."""
-        small = self._sizes(x) <= SMALL * self.delta
-        return np.where(small[self.labels] & (self.weights > 0.0)[self.labels], 0.0, x)
-
-    def used(self, x: Array) -> Array:
-        """Where x is not in a group that is zero."""
-        return np.asarray(((self.exact()._sizes(x) > 0.0) | (self.weights == 0.0))[self.labels])
-
-    def _sizes(self, x: Array) -> Array:
-        return np.asarray(np.sqrt(np.bincount(self.labels, x * x, self.weights.shape[0]) + self.delta**2))
-
-    def _factors(self, x: Array) -> Array:
-        sizes = self._sizes(x)
-        return np.asarray(np.where(sizes > 0.0, self.weights / np.where(sizes > 0.0, sizes, 1.0), 0.0))
-
-
 def _arrays(p: L1Box, n: int) -> tuple[Array, Array, Array]:
+    """The weights and the bounds of n coordinates."""
     return p.weight.everywhere(n), p.lower.everywhere(n), p.upper.everywhere(n)
 
 

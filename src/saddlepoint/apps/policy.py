@@ -8,9 +8,8 @@ Saddle:     MSPBE(theta) = max_w w'(b - M theta) - 1/2 w'C w, hence with x = the
                 g(x) = ridge/2 |x|^2,   A = -M',   h(y) = 1/2 y'C y - b'y,
                 mu_x = L_x = ridge,   mu_y = lambda_min(C),   L_y = lambda_max(C).
 LSTD:       ridge = 0 leaves M theta = b, which is LSTD. Then g is zero, but there is an equivalent problem with a
-            strongly convex g: with the field
-            F = (-M'y, C y - b + M x) of the saddle form, (F_x + tau M'F_y, (I - tau C) F_y) has the same zeros, and is
-            the field of
+            strongly convex g. With the field F = (-M'y, C y - b + M x) of the saddle form,
+            (F_x + tau M'F_y, (I - tau C) F_y) has the same zeros, and is the field of
                 g(x) = tau/2 |M x - b|^2,   A = -M'(I - tau C),   h(y) = 1/2 y'(C - tau C^2) y - b'(I - tau C) y.
             With tau = 1/(2 lambda_max(C)), c - tau c^2 grows with c for all eigenvalues c of C, so that
                 mu_x = tau sigma_min(M)^2,   L_x = tau |M|^2,   mu_y = m - tau m^2, m = lambda_min(C),
@@ -50,9 +49,10 @@ from saddlepoint.apps.transitions import (
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.ground.validation import as_vector
+from saddlepoint.ground.validation import as_vector, positive
 from saddlepoint.methods import Method
 from saddlepoint.parts.functions import Quadratic
+from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
@@ -60,7 +60,7 @@ from saddlepoint.theory.certificate import Certificate
 
 DENSE = 2500  # number of features up to which the closed form uses dense matrices
 FORMING = 16.0  # largest cost of forming sparse M and C, in rounds of products with the features
-ANCHOR = 1e-2  # proximal weight of the first step, in units of |A|^2/L_y
+ANCHOR = 1e-2  # proximal weight of x in the first step, in units of |A|^2/L_y
 AIM = 1e-4  # least accuracy that is asked of a run of LSTD, in units of tol
 NOT_UNIQUE = "M is singular, so that theta is not unique; give a positive ridge"
 
@@ -146,10 +146,10 @@ class PolicyEvaluation:
         ridge: float = 0.0,
         ridge_w: float = 0.0,
     ) -> None:
-        self.discount = _number(discount, "discount")
+        self.discount = as_nonnegative(discount, "discount")
         if self.discount >= 1.0:
             raise ProblemError(f"discount is {self.discount:g}; expected 0 <= discount < 1")
-        self.ridge, self.ridge_w = _number(ridge, "ridge"), _number(ridge_w, "ridge_w")
+        self.ridge, self.ridge_w = as_nonnegative(ridge, "ridge"), as_nonnegative(ridge_w, "ridge_w")
         now = as_matrix(features, "features")
         after = next_features if isinstance(next_features, NextFeatures) else NextFeatures.given(next_features)
         rows, self.d = now.shape
@@ -231,9 +231,8 @@ class PolicyEvaluation:
             features, state_weights, ridge, ridge_w: as in ``from_model``.
         """
         P, r, terminal = transition_table(env, policy)
-        return cls.from_model(
-            P, r, discount, features, state_weights, terminal=terminal, ridge=ridge, ridge_w=ridge_w
-        )  # fmt: skip
+        ridges = {"ridge": ridge, "ridge_w": ridge_w}
+        return cls.from_model(P, r, discount, features, state_weights, terminal=terminal, **ridges)
 
     # -- the problem -------------------------------------------------------------------------------------------------
 
@@ -274,6 +273,7 @@ class PolicyEvaluation:
             method: a method of ``sp.solve``.
             max_seconds: wall-clock limit.
         """
+        max_seconds = None if max_seconds is None else positive(max_seconds, "max_seconds")
         if self._strongly_convex is None:
             g, weights = Quadratic(0.0), (ANCHOR * self.A.norm**2 / self.h.L, 0.0)
             found = proximal_point(g, self.h, self.A, tol=tol, weights=weights, method=method, max_seconds=max_seconds)
@@ -307,11 +307,8 @@ class PolicyEvaluation:
             if not run.solved or rounding > 0.5 * tol or aim < AIM * tol:
                 break
             x, y, aim = run.x, run.y, 0.1 * aim
-        message = (
-            run.message
-            if not run.solved
-            else (f"the certified distance is {proof.distance:.3g}, because M, C and b are rounded; raise tol")
-        )
+        rounded = f"the certified distance is {proof.distance:.3g}, because M, C and b are rounded; raise tol"
+        message = rounded if run.solved else run.message
         return self._value(run, proof, proof.residual, False, message)
 
     def _value(
@@ -330,9 +327,9 @@ class PolicyEvaluation:
             return self._sparse_closed_form()
         M = dense(self.M)
         if self.ridge == 0.0:
-            return _solved(M, self.b, "gen")
+            return _solution(M, self.b, "gen")
         CiM = linalg.cho_solve(linalg.cho_factor(dense(self.C)), M)
-        return _solved(M.T @ CiM + self.ridge * np.eye(self.d), CiM.T @ self.b, "pos")
+        return _solution(M.T @ CiM + self.ridge * np.eye(self.d), CiM.T @ self.b, "pos")
 
     def _sparse_closed_form(self) -> Array:
         """From ridge theta - M'w = 0 and M theta + C w = b at once."""
@@ -350,6 +347,7 @@ class PolicyEvaluation:
 
     @cached_property
     def _over_C(self) -> Callable[[Array], Array]:
+        """r -> C^-1 r."""
         if not self.formed:
             C = LinearOperator((self.d, self.d), matvec=lambda w: self.h.grad(w) + self.b, dtype=np.float64)
             return lambda r: np.asarray(cg(C, r, rtol=1e-10)[0])
@@ -385,21 +383,11 @@ class PolicyEvaluation:
         )
 
 
-def _solved(matrix: Array, right: Array, kind: str) -> Array:
+def _solution(matrix: Array, right: Array, kind: str) -> Array:
+    """The solution of a dense linear system; an error if the matrix is singular, exactly or to working precision."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", linalg.LinAlgWarning)
         try:
             return np.asarray(linalg.solve(matrix, right, assume_a=kind))
         except (linalg.LinAlgError, linalg.LinAlgWarning):
             raise ProblemError(NOT_UNIQUE) from None
-
-
-def _number(value: Any, name: str) -> float:
-    """A finite number that is not negative."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(f"{name} is {value!r}; expected a number") from None
-    if not 0.0 <= number < np.inf:
-        raise ProblemError(f"{name} is {number:g}; expected a finite number that is not negative")
-    return number

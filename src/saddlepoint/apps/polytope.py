@@ -129,11 +129,10 @@ class Polytope:
             return np.asarray(np.where(least > 0.0, total / least * MARGIN, math.inf))
 
     def _dual_bound(self, weights: Array, errors: Array, z: Array) -> tuple[float, Array]:
-        """The bound that z proves, and the positive parts of w - E'z, at most."""
+        """The bound that z proves, and upper bounds on the positive parts of w - E'z."""
         E, e = self.constraints
-        rounding = _product_error(E.T, z)
-        least = E.T @ z
-        excess = weights - least + (rounding + errors + 2.0 * UNIT * (np.abs(weights) + np.abs(least)))
+        Etz, rounding = E.T @ z, _product_error(E.T, z)
+        excess = weights - Etz + (rounding + errors + 2.0 * UNIT * (np.abs(weights) + np.abs(Etz)))
         excess = np.maximum(np.nextafter(excess, math.inf), 0.0)
         cost = excess[excess > 0.0] * self.reach[excess > 0.0]
         total = math.fsum((e * z).tolist()) + _inner_error(e, z) + math.fsum(cost.tolist()) * MARGIN
@@ -160,6 +159,7 @@ class Polytope:
 
     @cached_property
     def _scales(self) -> tuple[Array, Array]:
+        """Factors d of the columns and w of the rows for which the entries of w E d are at most about 1."""
         rows, columns = ruiz(abs(self.constraints[0]))
         return columns, rows
 

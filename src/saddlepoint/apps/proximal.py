@@ -24,8 +24,10 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import as_coupling
-from saddlepoint.parts.functions.smooth import Smooth, anchored
+from saddlepoint.parts.functions.anchored import anchored
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.solve import solve
 
 
@@ -67,6 +69,9 @@ def proximal_point(
         method: the method for the subproblems.
         max_steps: outer steps at most.
         max_seconds: wall-clock limit.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C ended a step.
     """
     coupling = as_coupling(A)
     for name, function, weight in (("g", g, weights[0]), ("h", h, weights[1])):
@@ -90,7 +95,8 @@ def proximal_point(
         accuracy = share * min(move, 1.0 + norm(x) + norm(y))
         # The residual of the whole problem is at most that of the step plus a and b times the move.
         floor = 0.1 * tol / (f.L + f.norm)
-        result = solve(f, x, y, method=method, tol=max(accuracy, floor), max_seconds=left, history=False)
+        options: dict[str, Any] = {"method": method, "max_seconds": left, "history": False}
+        result = uninterrupted(solve(f, x, y, tol=max(accuracy, floor), **options))
         calls.update(result.calls)
         steps += 1
         move = norm(result.x - x) + norm(result.y - y)

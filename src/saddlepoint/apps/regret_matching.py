@@ -25,7 +25,7 @@ from saddlepoint.ground.arrays import Array
 
 DISCOUNT = 1.5  # exponent of the steps in the factor of old regrets
 AVERAGE = 4  # exponent of the steps in the weights of the average
-FIRST_CHECK, GROWTH = 16, 1.1  # the step at which the average is offered first, and the factor to the next such step
+FIRST_CHECK, GROWTH = 16, 1.1  # the step after which the average is evaluated first, and the factor to the next one
 
 
 class Pass(NamedTuple):
@@ -46,11 +46,14 @@ class Tree:
         sequences: the sequences.
 
     Attributes:
-        order: the number of each sequence in the given order.
+        order: the given numbers of the sequences, in the order that is kept here.
+        passes: the levels, from the first choices to the last.
+        counts, starts: how many actions each information set has, and where they begin after the empty sequence.
+        equal: the probability of each action if all actions of its set have the same.
     """
 
     def __init__(self, sequences: Sequences) -> None:
-        chosen, order = [], [np.zeros(1, dtype=np.intp)]
+        levels, order = [], [np.zeros(1, dtype=np.intp)]
         depth = np.zeros(sequences.size, dtype=np.intp)
         for k, level in enumerate(sequences.levels):
             depth[level.sequences] = k + 1
@@ -63,13 +66,13 @@ class Tree:
             offsets = np.cumsum(counts) - counts
             own = np.repeat(sequences.starts[sets] - offsets, counts) + np.arange(counts.sum())
             place[own] = end + np.arange(len(own))
-            chosen.append((sets, end, counts, offsets))
+            levels.append((sets, end, counts, offsets))
             order.append(own)
             end += len(own)
         self.order = np.concatenate(order)
         self.passes: list[Pass] = []
         first = 0
-        for sets, start, counts, offsets in chosen:
+        for sets, start, counts, offsets in levels:
             parents = place[sequences.parents[sets]]
             different, groups = np.unique(parents, return_index=True)
             end = start + int(counts.sum())
@@ -84,7 +87,7 @@ class Tree:
                 )
             )
             first += len(sets)
-        self.counts = np.concatenate([counts for _, _, counts, _ in chosen]) if chosen else np.zeros(0, dtype=np.intp)
+        self.counts = np.concatenate([counts for _, _, counts, _ in levels]) if levels else np.zeros(0, dtype=np.intp)
         self.starts = np.cumsum(self.counts) - self.counts
         self.equal = np.repeat(1.0 / self.counts, self.counts)
 
@@ -119,12 +122,17 @@ class Tree:
 
 
 class Player:
-    """One player of the iteration: the regrets, the present strategy and the average."""
+    """One player of the iteration: the regrets, the present strategy and the average.
 
-    def __init__(self, sequences: Sequences, payoff: Any, start: Array) -> None:
-        self.tree, self.payoff = Tree(sequences), payoff
-        self.regrets = np.asarray(sequences.chances(start)[self.tree.order])
-        self.regrets *= float(abs(payoff).max() if payoff.nnz else 1.0)  # as large as the first regrets
+    Args:
+        tree: the player's sequences; all vectors are in its order.
+        payoff: the matrix that gives the payoffs of the sequences from the other player's strategy.
+        chances: the probability of each choice at its information set, to begin with.
+    """
+
+    def __init__(self, tree: Tree, payoff: Any, chances: Array) -> None:
+        self.tree, self.payoff = tree, payoff
+        self.regrets = chances * float(abs(payoff).max() if payoff.nnz else 1.0)  # as large as the first regrets
         self.chances = self.tree.chances(self.regrets)
         self.plan = self.tree.plan(self.chances)
         self.average = self.plan.copy()
@@ -174,10 +182,11 @@ class RegretMatching:
         sequences_y: Sequences,
         start: tuple[Array, Array] | None = None,
     ) -> None:
-        first = (sequences_x.start, sequences_y.start) if start is None else start
-        orders = [Tree(sequences).order for sequences in (sequences_x, sequences_y)]
-        A = csr_array(payoff)[orders[0]][:, orders[1]]
-        self.x, self.y = Player(sequences_x, csr_array(-A), first[0]), Player(sequences_y, csr_array(A.T), first[1])
+        x, y = (sequences_x.start, sequences_y.start) if start is None else start
+        tree_x, tree_y = Tree(sequences_x), Tree(sequences_y)
+        A = csr_array(payoff)[tree_x.order][:, tree_y.order]
+        self.x = Player(tree_x, csr_array(-A), sequences_x.chances(x)[tree_x.order])
+        self.y = Player(tree_y, csr_array(A.T), sequences_y.chances(y)[tree_y.order])
         self.steps, self.next_check, self.total = 0, FIRST_CHECK, 0.0
 
     def step(self) -> None:

@@ -18,29 +18,28 @@ Reference:  Y. Zhang and L. Xiao, Stochastic primal-dual coordinate method for r
 from __future__ import annotations
 
 import math
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import log_expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from saddlepoint.apps.centred import Centred, centred
-from saddlepoint.apps.forming import EPS, UP, FormedCoupling, formed
-from saddlepoint.apps.hypergradient import Hypergradient, hypergradient_of, refuse
+from saddlepoint.apps.centred import centred
+from saddlepoint.apps.class_labels import classes_of
+from saddlepoint.apps.hypergradient import Hypergradient, check_differentiable, hypergradient_of
 from saddlepoint.apps.linear_model import CHECKS, LinearModel, with_constant
-from saddlepoint.apps.structure import Structure, not_negative, positive
-from saddlepoint.ground.arrays import Array
+from saddlepoint.apps.regression_data import Data
+from saddlepoint.apps.structure import Structure
+from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.validation import positive
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
+from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.simple import L1Box
 from saddlepoint.problems.saddle import Saddle
 
@@ -65,7 +64,7 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
         loss: "logistic", log(1 + exp(-s)); "hinge", max(0, 1 - s), the support vector machine; or "smoothed_hinge",
             which is rounded over ``width``. A structure needs one of the smooth ones.
         l2: the multiple of |w|^2/2, positive. Without a structure this is scikit-learn's C = 1/(N l2).
-        l1: the multiple of |w|_1; with it, most weights are exactly zero. scikit-learn's ``LogisticRegression`` has
+        l1: the multiple of |w|_1, which makes weights exactly zero. scikit-learn's ``LogisticRegression`` has
             l1 = l1_ratio/(N C) and l2 = (1 - l1_ratio)/(N C). The intercept is not part of |w|_1.
         positive: whether the weights must not be negative; the intercept may be.
         groups: disjoint groups of features: a label for each feature, or lists of features. The features of a group
@@ -134,7 +133,8 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
             label = classes[-1]
         elif label not in classes:
             raise ProblemError(f"label is {label!r}; expected one of {', '.join(map(repr, classes))}")
-        return self._problem(as_coupling(self._with_constant(X)), y == label, X.shape[1])
+        D, positives = as_coupling(self._with_constant(X)), y == label
+        return self._problem(D, positives, self._smooth_risk(D, positives), X.shape[1])
 
     def fit(self, X: Any, y: Any) -> RiskClassifier:
         """Learn from samples X, an array or a SciPy sparse matrix, with labels y."""
@@ -143,8 +143,8 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
         D = as_coupling(self._with_constant(X))
         results = []
         for label in self.classes_[1:] if len(self.classes_) == 2 else self.classes_:
-            f = self._problem(D, y == label, X.shape[1])
-            risk = None if self.loss == "hinge" else partial(self._risk, positives=y == label)
+            risk = self._smooth_risk(D, y == label)
+            f = self._problem(D, y == label, risk, X.shape[1])
             results.append(self._solve(f, D, risk, X.shape[1], 1.0, f"the problem of class {label}"))
         weights = np.stack([result.x for result in results])
         self.coef_ = weights[:, : X.shape[1]]
@@ -175,8 +175,8 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
         """The mean loss of held-out samples, and its derivatives with respect to l2 and l1, with proven bounds.
 
         The derivatives are those of the loss of the fitted model, as a function of its penalties. With more than two
-        classes the losses of all problems are added up. They need a smooth
-        loss, no structure and no groups.
+        classes the losses of all problems are added up. Derivatives exist for a smooth loss without a structure and
+        without groups; other models are refused.
 
         Example:
             >>> from saddlepoint.apps.risk import RiskClassifier
@@ -186,7 +186,7 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
             True
         """
         check_is_fitted(self)
-        refuse(self)
+        check_differentiable(self)
         X, y = check_X_y(X, y, **CHECKS)
         unknown = sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist()))
         if unknown:
@@ -197,16 +197,20 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
         losses = [self._risk(D, y == label) for label in labels]
         return hypergradient_of(list(zip(results, losses, strict=True)), X.shape[1])
 
-    def _problem(self, D: Coupling, positives: Array, n_features: int) -> Saddle:
-        """The problem of the given samples against the others.
+    def _problem(self, D: Coupling, positives: Array, risk: Smooth | None, n_features: int) -> Saddle:
+        """The problem of the given samples against the others; ``risk`` is what ``_smooth_risk`` returned for them.
 
         The hinge loss of a margin m = s d'w is max_u u (1 - m), 0 <= u <= 1. With y = -s u it is y d'w - s y, where y
         is from -1 to 0 if s = 1, and from 0 to 1 if s = -1.
         """
-        if self.loss != "hinge":
-            return self._saddle(self._risk(D, positives), n_features)
+        if risk is not None:
+            return self._saddle(risk, n_features)
         q = L1Box(0.0, np.where(positives, -1.0, 0.0), np.where(positives, 0.0, 1.0))
         return self._exact_saddle(D.T, Quadratic(0.0, np.where(positives, 1.0, -1.0)), q, n_features)
+
+    def _smooth_risk(self, D: Coupling, positives: Array) -> Smooth | None:
+        """The risk without l2; None for the hinge loss, which is not smooth."""
+        return None if self.loss == "hinge" else self._risk(D, positives)
 
     def _risk(self, D: Any, positives: Array) -> Smooth:
         signs = np.where(positives, 1.0, -1.0)
@@ -214,7 +218,9 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
             return Logistic(D, signs)
         if self.loss == "smoothed_hinge":
             return SmoothedHinge(D, signs, width=self.width)
-        raise ProblemError(f"loss of RiskClassifier is {self.loss!r}; expected 'logistic', 'hinge' or 'smoothed_hinge'")
+        raise ProblemError(
+            f"loss of {type(self).__name__} is {self.loss!r}; expected 'logistic', 'hinge' or 'smoothed_hinge'"
+        )
 
 
 class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
@@ -234,7 +240,7 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
             r = prediction - target; or "epsilon_insensitive", max(0, |r| - epsilon), support vector regression. The
             last three are exact, and need structure=None.
         l2: the multiple of |w|^2/2, positive. With squared loss and no structure this is Ridge's alpha = N l2.
-        l1: the multiple of |w|_1; with it, most weights are exactly zero. scikit-learn's ``ElasticNet`` has
+        l1: the multiple of |w|_1, which makes weights exactly zero. scikit-learn's ``ElasticNet`` has
             l1 = alpha l1_ratio and l2 = alpha (1 - l1_ratio).
         positive: whether the weights must not be negative.
         groups: disjoint groups of features: a label for each feature, or lists of features. The features of a group
@@ -244,7 +250,7 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         fit_intercept: whether there is an intercept.
         intercept_scaling: the value of the constant feature, for all but the squared loss.
         delta: the threshold of Huber's loss, in the unit of the targets.
-        quantile: which quantile the quantile loss is to predict, between 0 and 1; 1 - quantile as float64 rounds it.
+        quantile: which quantile is to be predicted, between 0 and 1. The loss uses 1 - quantile as float64 rounds it.
         epsilon: residuals below this do not count, in the unit of the targets.
         tol: how accurate the fitted values are to be, in root mean square and in standard deviations of the targets
             (in their root mean square without an intercept). The run ends when the certified |w - w*| + |y - y*| is at
@@ -303,15 +309,16 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
     def problem(self, X: Any, y: Any) -> Saddle:
         """The saddle problem of these data."""
         X, y = check_X_y(X, y, **CHECKS, y_numeric=True)
-        return self._problem(self._data(X, y), X.shape[1])
+        data = self._data(X, y)
+        return self._problem(data, self._smooth_risk(data), X.shape[1])
 
     def fit(self, X: Any, y: Any) -> RiskRegressor:
         """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
         X, y = validate_data(self, X, y, **CHECKS, y_numeric=True)
         data = self._data(X, y)
         scale = norm(data.t) / math.sqrt(data.t.shape[0])
-        f = self._problem(data, X.shape[1])
-        risk = None if self.loss in EXACT else partial(self._loss, t=data.t)
+        risk = self._smooth_risk(data)
+        f = self._problem(data, risk, X.shape[1])
         self.result_ = self._solve(f, data.D, risk, X.shape[1], scale if scale > 0.0 else 1.0, "the problem")
         self.certificate_ = self.result_.certificate
         self.n_iter_ = self.result_.iterations
@@ -328,8 +335,8 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
     def hypergradient(self, X: Any, y: Any) -> Hypergradient:
         """The mean loss of held-out samples, and its derivatives with respect to l2 and l1, with proven bounds.
 
-        The derivatives are those of the loss of the fitted model, as a function of its penalties. They need a smooth
-        loss, no structure and no groups.
+        The derivatives are those of the loss of the fitted model, as a function of its penalties. They exist for a
+        smooth loss without a structure and without groups; other models are refused.
 
         Example:
             >>> from saddlepoint.apps.risk import RiskRegressor
@@ -339,12 +346,12 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
             True
         """
         check_is_fitted(self)
-        refuse(self)
+        check_differentiable(self)
         X, y = check_X_y(X, y, **CHECKS, y_numeric=True)
         means, t_mean = self._means
         D, t = X, y.astype(np.float64)
         if self.fit_intercept:
-            D, t = np.asarray(X.toarray() if issparse(X) else X) - means, t - t_mean
+            D, t = dense(X) - means, t - t_mean
             D = D if self.loss == "squared" else with_constant(D, self.intercept_scaling)
         return hypergradient_of([(self.result_, self._loss(as_coupling(D), t))], X.shape[1])
 
@@ -358,15 +365,16 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         t = targets.D.matrix()[:, 0]
         return Data(features.D, t, features.means, float(targets.means[0]), features, targets)
 
-    def _problem(self, data: Data, n_features: int) -> Saddle:
-        if self.loss not in EXACT:
-            return self._saddle(self._risk(data), n_features)
+    def _problem(self, data: Data, risk: Smooth | None, n_features: int) -> Saddle:
+        if risk is not None:
+            centred = data.features is not None and data.targets is not None
+            return self._saddle(data.formed_risk(risk) if centred else risk, n_features)
         return self._exact_saddle(data.transposed(), data.linear(), self._interval(), n_features)
 
     def _interval(self) -> L1Box:
         """The term of y, for residuals r = d'w - t of an exact loss max_y y r - epsilon |y|."""
         if self.loss == "epsilon_insensitive":
-            return L1Box(not_negative(self.epsilon, "epsilon"), -1.0, 1.0)
+            return L1Box(as_nonnegative(self.epsilon, "epsilon"), -1.0, 1.0)
         if self.loss == "absolute":
             return L1Box(0.0, -1.0, 1.0)
         quantile = positive(self.quantile, "quantile")
@@ -375,7 +383,7 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         return L1Box(0.0, -quantile, 1.0 - quantile)
 
     def _loss(self, D: Any, t: Array) -> Smooth:
-        """The risk of data as they are."""
+        """The risk of the data D and t, without a bound on what centring them rounded."""
         if self.loss == "squared":
             return LeastSquares(D, t)
         if self.loss == "huber":
@@ -383,98 +391,6 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         known = ", ".join(map(repr, ("squared", "huber", *EXACT)))
         raise ProblemError(f"loss of RiskRegressor is {self.loss!r}; expected one of {known}")
 
-    def _risk(self, data: Data) -> Smooth:
-        risk = self._loss(data.D, data.t)
-        return data.formed_risk(risk) if data.features is not None and data.targets is not None else risk
-
-
-class Data(NamedTuple):
-    """Data as they enter a regression.
-
-    Attributes:
-        D, t: the features and targets, centred if there is an intercept.
-        means, t_mean: what was subtracted, rounded to float64; zero if there is no intercept.
-        features, targets: what is known of the rounding of D and t; None if they were not centred.
-    """
-
-    D: Coupling
-    t: Array
-    means: Array
-    t_mean: float
-    features: Centred | None = None
-    targets: Centred | None = None
-
-    def transposed(self) -> Coupling:
-        """D', with bounds on its errors."""
-        return (
-            self.D.T if self.features is None else FormedCoupling(self.D.T, ColumnErrors(self.features.errors, self.D))
-        )
-
-    def linear(self) -> Smooth:
-        """t'y, with bounds on the errors of t."""
-        h = Quadratic(0.0, self.t)
-        if self.targets is None:
-            return h
-        off = UP * float(self.targets.errors[0])
-        return formed(h, lambda y: np.full(y.shape, off))
-
-    def formed_risk(self, risk: Smooth) -> Smooth:
-        """The risk of D and t, with bounds that refer to the exact means.
-
-        The gradient is D's/N for slopes s of r = D x - t, where |s| <= |r|, and slopes change no more than r does. If
-        the columns of D have errors of the norms e_j, and t has one of norm e, then r has an error of at most
-        e'|x| + e, and entry j of the gradient one of (e_j |r| + |D_j| (e'|x| + e))/N.
-        """
-        assert self.features is not None
-        assert self.targets is not None
-        N, n = self.D.shape
-        sizes, errors = self.features.sizes, self.features.errors
-        t_size, t_error = float(self.targets.sizes[0]), float(self.targets.errors[0])
-        rows = columns = errors
-        if risk.rounding is None:  # D is not one matrix: its products are bounded here, too
-            rows, columns = errors + gamma(n + 8, EPS) * sizes, errors + gamma(N + 8, EPS) * sizes
-            t_error = t_error + EPS * t_size
-
-        def error(x: Array) -> Array:
-            size = np.abs(x)
-            r = t_size + inner(sizes, size)
-            return np.asarray((UP / N) * (r * columns + (inner(rows, size) + t_error) * sizes))
-
-        if risk.rounding is None:
-            risk = risk.replace(accuracy=0.0, rounding=lambda x: 4.0 * EPS * np.abs(risk.grad(x)), trusted=True)
-        # The singular values of D are wrong by at most the Frobenius norm of its error.
-        least = max(math.sqrt(N * risk.mu) * (1.0 - 8.0 * EPS) - UP * norm(errors), 0.0)
-        return formed(risk, error, mu=least * least / N * (1.0 - 8.0 * EPS))
-
-
-class ColumnErrors:
-    """Bounds on the entries of the transpose of an error E of D, of whose columns only the norms are bounded.
-
-    Args:
-        errors: the bounds on the norms of the columns of E.
-        D: the matrix that has the error.
-        transposed: whether this is E' (a row for each column of D) or E.
-    """
-
-    def __init__(self, errors: Array, D: Coupling, transposed: bool = True) -> None:
-        self.errors, self.D, self.transposed = errors, D, transposed
-
-    @property
-    def T(self) -> ColumnErrors:
-        """The bounds on the entries of the transpose."""
-        return ColumnErrors(self.errors, self.D, not self.transposed)
-
-    def __matmul__(self, v: Array) -> Array:
-        """Bounds on the entries of the product with a vector whose entries are at most those of v."""
-        if self.transposed:
-            return np.asarray(self.errors * norm(v))
-        return np.full(self.D.shape[0], inner(self.errors, v))
-
-
-def classes_of(y: Array) -> Array:
-    """The labels of two classes or more."""
-    check_classification_targets(y)
-    classes = np.unique(y)
-    if len(classes) < 2:
-        raise ProblemError(f"y holds one class only, {classes[0]}; expected samples of two classes or more")
-    return classes
+    def _smooth_risk(self, data: Data) -> Smooth | None:
+        """The risk without l2 and without a bound on what centring rounded; None for a loss that is not smooth."""
+        return None if self.loss in EXACT else self._loss(data.D, data.t)

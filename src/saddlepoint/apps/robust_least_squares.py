@@ -37,16 +37,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from saddlepoint.apps.centred import centred, uncentred
-from saddlepoint.apps.forming import EPS, UP
+from saddlepoint.apps.forming import UP
 from saddlepoint.ground.arrays import Array, dense
+from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.validation import positive
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import is_strong
+from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
@@ -120,16 +123,16 @@ class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The solution of the last round is coef_, in units of the root mean square of y, up to an error of the smoothing.
         """
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
-        data, radius = Data.of(X, y, bool(self.fit_intercept)), _positive(self.radius, "radius")
+        data, radius = Data.of(X, y, bool(self.fit_intercept)), _as_radius(self.radius)
         smoothing: Smoothing = self.smoothing_ if hasattr(self, "smoothing_") else Smoothing.first(data)
         return smoothing.saddle(data, radius)
 
     def fit(self, X: Any, y: Any) -> RobustLeastSquares:
         """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
-        radius, tol = _positive(self.radius, "radius"), _positive(self.tol, "tol")
+        radius, tol = _as_radius(self.radius), positive(self.tol, "tol of RobustLeastSquares")
         if self.max_seconds is not None:
-            _positive(self.max_seconds, "max_seconds")
+            positive(self.max_seconds, "max_seconds of RobustLeastSquares")
         data = Data.of(X, y, bool(self.fit_intercept))
         answer = minimise(data, radius, tol, self.method, self.max_seconds)
         if answer.interval.width > tol:
@@ -292,7 +295,7 @@ class Answer(NamedTuple):
 
 def minimise(data: Data, radius: float, tol: float, method: str | Method | None, max_seconds: float | None) -> Answer:
     """Solve round after round and update the smoothing until the interval is at most tol times its upper end wide."""
-    if radius < np.finfo(np.float64).eps * data.A.norm:
+    if radius < EPS * data.A.norm:
         raise ProblemError(
             f"radius {radius:g} is too small for double precision, for features of the norm {data.A.norm:.3g}; "
             "use LinearRegression"
@@ -308,7 +311,8 @@ def minimise(data: Data, radius: float, tol: float, method: str | Method | None,
         left = None if max_seconds is None else max(max_seconds - (time.monotonic() - began), 1e-3)
         if answer is not None:  # rounding may prevent a better certificate, and the interval needs none
             accuracy = max(accuracy, FLOOR * answer.result.certificate.rounding)
-        result = solve(f, w, u, method=method or method_for(f), tol=accuracy, max_seconds=left, history=False)
+        options: dict[str, Any] = {"max_seconds": left, "history": False}
+        result = uninterrupted(solve(f, w, u, method=method or method_for(f), tol=accuracy, **options))
         w, u = result.x, result.y
         found = bounds(data, radius, w, u)
         best = w if found.upper < interval.upper else best
@@ -335,8 +339,7 @@ def _direction(v: Array) -> Array:
     return v / length if length > 0.0 else np.full_like(v, 1.0 / math.sqrt(v.shape[0]))
 
 
-def _positive(value: float, name: str) -> float:
-    if not (isinstance(value, Real) and 0.0 < value < math.inf):
-        advice = "; for radius 0 use LinearRegression" if name == "radius" else ""
-        raise ProblemError(f"{name} of RobustLeastSquares is {value!r}; expected a positive number{advice}")
-    return float(value)
+def _as_radius(radius: Any) -> float:
+    if isinstance(radius, Real) and radius == 0:
+        raise ProblemError("radius of RobustLeastSquares is 0; expected a positive number: for 0 use LinearRegression")
+    return positive(radius, "radius of RobustLeastSquares")

@@ -20,14 +20,14 @@ from saddlepoint.parts.functions import Quadratic
 from saddlepoint.parts.simple import Box
 from saddlepoint.problems.saddle import Saddle
 
-ROOM = 2.0  # the bounds of the multipliers, in units of the largest value of an information set
+MARGIN = 2.0  # the bounds of the multipliers, in units of the largest value of an information set
 
 
 def sequence_program(payoff: csr_array, sequences_x: Sequences, sequences_y: Sequences) -> Saddle:
     """The saddle problem of (x, p) and (y, q)."""
     (B, b), (C, c) = sequences_x.constraints, sequences_y.constraints
-    bound = ROOM * max(
-        abs(sequences.best(np.asarray(weights))[0]) + 1e-300
+    bound = MARGIN * max(
+        abs(sequences.best(np.asarray(weights))[0]) + 1e-300  # positive where all payoffs are 0
         for sequences, weights in (
             (sequences_x, abs(payoff).sum(axis=1)),
             (sequences_y, abs(payoff).sum(axis=0)),

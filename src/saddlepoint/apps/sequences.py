@@ -101,13 +101,10 @@ class Sequences:
 
     def best(self, weights: Array) -> tuple[float, Array]:
         """max <weights, v>, and the pure strategy that attains it; of equally good actions, the first one is taken."""
-        values = np.array(weights, dtype=np.float64)
-        for level in reversed(self.levels):
-            np.add.at(values, level.parents, np.maximum.reduceat(values[level.sequences], level.offsets))
+        values, best = self._best_values(weights)
         chances = np.zeros(self.size)
         chances[0] = 1.0
         if self.sets:
-            best = np.maximum.reduceat(values[1:], self.starts - 1)
             good = np.flatnonzero(values[1:] == np.repeat(best, self.counts))
             chances[1 + good[np.searchsorted(good, self.starts - 1)]] = 1.0
         return float(values[0]), self.realised(chances)
@@ -117,12 +114,16 @@ class Sequences:
 
         m has the value of the best response to each information set, and u what an action loses against the best one.
         """
+        values, best = self._best_values(weights)
+        m = np.append(values[0], best)
+        return m, np.append(0.0, np.repeat(best, self.counts) - values[1:])
+
+    def _best_values(self, weights: Array) -> tuple[Array, Array]:
+        """The values of all sequences, and of all information sets, if the best action is chosen at every set."""
         values = np.array(weights, dtype=np.float64)
         for level in reversed(self.levels):
             np.add.at(values, level.parents, np.maximum.reduceat(values[level.sequences], level.offsets))
-        best = np.maximum.reduceat(values[1:], self.starts - 1) if self.sets else np.zeros(0)
-        m = np.append(values[0], best)
-        return m, np.append(0.0, np.repeat(best, self.counts) - values[1:])
+        return values, np.maximum.reduceat(values[1:], self.starts - 1) if self.sets else np.zeros(0)
 
     def best_bound(self, weights: Array, errors: Array) -> float:
         """A proven upper bound on max <w, v>, for all w with |w - weights| <= errors.
@@ -157,8 +158,8 @@ class Sequences:
             parent = s[level.parents]
             off = np.abs(total - parent) + change[level.parents] + 2.0 * UNIT * counts * total
             share = np.where(total > 0.0, off / np.where(total > 0.0, total, 1.0), 0.0)
-            alone = np.repeat(total > 0.0, counts)
-            change[own] = np.where(alone, np.repeat(share, counts) * s[own], s[before] + change[before]) * (
+            has_chances = np.repeat(total > 0.0, counts)
+            change[own] = np.where(has_chances, np.repeat(share, counts) * s[own], s[before] + change[before]) * (
                 1.0 + 16.0 * UNIT * len(own) + 16.0 * UNIT
             )
         return np.asarray((error + change) * MARGIN)
@@ -191,7 +192,7 @@ def _checked(sets: Iterable[Any], player: str) -> tuple[InformationSet, ...]:
     names: set[str] = set()
     size = 1
     for i, given in enumerate(sets):
-        if len(given) != 3 or isinstance(given[1], str):
+        if not hasattr(given, "__len__") or len(given) != 3 or isinstance(given[1], str) or not np.iterable(given[1]):
             raise ProblemError(
                 f"information set {i} of the {player} player is {given!r}; expected (name, actions, parent), the "
                 "actions as a list"

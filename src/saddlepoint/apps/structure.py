@@ -14,7 +14,6 @@ Reference:  R. Ando and T. Zhang, Learning on graph with Laplacian regularizatio
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -22,13 +21,16 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array, issparse
 from sklearn.base import BaseEstimator
 
-from saddlepoint.apps.forming import EPS, UP, FormedCoupling, formed
+from saddlepoint.apps.forming import UP, FormedCoupling, formed
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.directed import div_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.validation import positive
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic, Smooth
+from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.simple import Box, GroupBalls, Simple
 
 
@@ -80,8 +82,8 @@ class Graph(Squares):
 
     Args:
         edges: pairs (i, j) of features, an array with two columns; or the symmetric adjacency matrix of the graph,
-            SciPy sparse, with the weights as entries (its diagonal is ignored). Each
-            occurrence of a pair has the weight 1.
+            SciPy sparse, with the weights as entries (its diagonal is ignored). Each occurrence of a pair has the
+            weight 1.
         strength: the factor of the squares.
     """
 
@@ -91,12 +93,14 @@ class Graph(Squares):
 
     def matrix(self, n_features: int) -> Any:
         """The incidence matrix: a row sqrt(weight_ij) (w_i - w_j) for each edge."""
-        i, j, weight = _adjacent(self.edges, n_features) if issparse(self.edges) else _pairs(self.edges, n_features)
+        if issparse(self.edges):
+            i, j, weight = _adjacent(self.edges, n_features)
+        else:
+            i, j = _pairs(self.edges, "edges of Graph", n_features)
+            weight = np.ones(i.size)
         if not i.size:
             raise ProblemError("edges of Graph is empty; expected at least one edge, or structure=None")
-        rows, root = np.arange(i.size), np.sqrt(weight)
-        entries = (np.concatenate((root, -root)), (np.concatenate((rows, rows)), np.concatenate((i, j))))
-        return coo_array(entries, shape=(i.size, n_features)).tocsr()
+        return _incidence(i, j, np.sqrt(weight), n_features)
 
     def coupling(self, K: Any) -> Coupling:
         """K', whose entries are square roots of weights, each of them rounded once."""
@@ -145,7 +149,7 @@ class Norms(Structure):
     @property
     def is_exact(self) -> bool:
         """Whether the norms are not rounded, so that the conjugate is the constraint that y is in balls."""
-        return not_negative(self.width, "width of the structure") == 0.0
+        return as_nonnegative(self.width, "width of the structure") == 0.0
 
     def balls(self, K: Any) -> Simple:
         """The conjugate of exact norms: a ball of the radius ``strength`` for each group of rows of K."""
@@ -225,12 +229,10 @@ class Fused(Norms):
         """The differences along the edges."""
         features = np.arange(n_features)
         edges = np.stack((features[:-1], features[1:]), axis=1) if self.edges is None else self.edges
-        i, j, _ = _pairs(edges, n_features)
+        i, j = _pairs(edges, "edges of Fused", n_features)
         if not i.size:
             raise ProblemError("Fused has no edges; expected at least one pair of features, or structure=None")
-        rows, ones = np.arange(i.size), np.ones(i.size)
-        entries = (np.concatenate((ones, -ones)), (np.concatenate((rows, rows)), np.concatenate((i, j))))
-        return coo_array(entries, shape=(i.size, n_features)).tocsr()
+        return _incidence(i, j, np.ones(i.size), n_features)
 
 
 def disjoint_groups(groups: Any, n_features: int) -> list[list[int]]:
@@ -263,30 +265,8 @@ def disjoint_groups(groups: Any, n_features: int) -> list[list[int]]:
     return found
 
 
-def positive(value: Any, name: str) -> float:
-    """``value`` as a positive number, or a ProblemError."""
-    number = _as_float(value, name, "a positive number")
-    if not (number > 0.0 and math.isfinite(number)):
-        raise ProblemError(f"{name} is {number:g}; expected a positive number")
-    return number
-
-
-def not_negative(value: Any, name: str) -> float:
-    """``value`` as a finite number that is zero or positive, or a ProblemError."""
-    number = _as_float(value, name, "a number that is not negative")
-    if not 0.0 <= number < math.inf:
-        raise ProblemError(f"{name} is {number:g}; expected a number that is not negative")
-    return number
-
-
-def _as_float(value: Any, name: str, expected: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(f"{name} is {value!r}; expected {expected}") from None
-
-
 def _as_matrix(K: Any, n_features: int) -> Any:
+    """K as a sparse array of float64, with a column for each feature."""
     matrix = csr_array(as_coupling(K, "K of the structure").matrix()).astype(np.float64)
     if matrix.shape[1] != n_features:
         raise ProblemError(
@@ -296,6 +276,7 @@ def _as_matrix(K: Any, n_features: int) -> Any:
 
 
 def _features(indices: Any, name: str, n_features: int) -> Array:
+    """Numbers of features, checked."""
     try:
         array = np.asarray(indices)
     except ValueError:
@@ -308,17 +289,25 @@ def _features(indices: Any, name: str, n_features: int) -> Array:
     return array
 
 
-def _pairs(edges: Any, n_features: int) -> tuple[Array, Array, Array]:
-    pairs = _features(edges, "edges of Graph", n_features)
+def _incidence(i: Array, j: Array, weights: Array, n_features: int) -> Any:
+    """A matrix with a row weight (w_i - w_j) for each edge (i, j)."""
+    rows = np.arange(i.size)
+    entries = (np.concatenate((weights, -weights)), (np.concatenate((rows, rows)), np.concatenate((i, j))))
+    return coo_array(entries, shape=(i.size, n_features)).tocsr()
+
+
+def _pairs(edges: Any, name: str, n_features: int) -> tuple[Array, Array]:
+    """The first and the second features of edges that were given as pairs."""
+    pairs = _features(edges, name, n_features)
     if pairs.size and (pairs.ndim != 2 or pairs.shape[1] != 2):
-        raise ProblemError(
-            f"edges of Graph has shape {pairs.shape}; expected two columns, or an adjacency matrix that is SciPy sparse"
-        )
+        also = ", or an adjacency matrix that is SciPy sparse" if name == "edges of Graph" else ""
+        raise ProblemError(f"{name} has shape {pairs.shape}; expected two columns{also}")
     i, j = pairs.reshape(-1, 2).T
-    return i, j, np.ones(i.size)
+    return i, j
 
 
 def _adjacent(adjacency: Any, n_features: int) -> tuple[Array, Array, Array]:
+    """The first and the second features and the weights of the edges of an adjacency matrix."""
     if adjacency.shape != (n_features, n_features):
         raise ProblemError(
             f"edges of Graph is an adjacency matrix of shape {adjacency.shape}; "

@@ -26,7 +26,7 @@ from scipy.sparse import csr_array, diags_array, eye_array, kron, vstack
 from saddlepoint.apps.total_variation_start import dual_gradient, one_dimension
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_number, positive
+from saddlepoint.ground.validation import as_count, as_float_array, as_number, positive, short_repr
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
 from saddlepoint.parts.simple import GroupBalls, L1Box
@@ -34,7 +34,7 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 
-DEFAULT_RMS = 1e-3  # root mean square error to prove if none is given, relative to the range of the image
+DEFAULT_RMS = 1e-3  # root mean square error to prove if none is given, relative to the range of the known pixels
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TotalVariationResult:
         solved: whether rms is at most what was asked for.
         message: how the run ended, in a sentence.
         seconds: the time it took.
-        result: the run of ``solve`` that certified it; its y is the dual field, differences by differences.
+        result: the run of ``solve`` that certified it; its y is the dual field, one direction after the other.
     """
 
     image: Array
@@ -115,14 +115,14 @@ class TotalVariation:
         lower: float = -math.inf,
         upper: float = math.inf,
     ) -> None:
-        b = _as_image(image)
+        b, known = _as_image(image, mask)
         if operator is not None and mask is not None:
             raise ProblemError("both operator and mask are given; expected one of them (a mask can be part of B)")
         if shape is not None and operator is None:
             raise ProblemError("shape is given without an operator; expected None, because the image has its shape")
         self.weight = positive(weight, "weight")
-        self.shape: tuple[int, ...] = b.shape if shape is None else tuple(shape)
-        self.channel_axis = None if channel_axis is None else range(len(self.shape))[channel_axis]
+        self.shape: tuple[int, ...] = b.shape if shape is None else _as_shape(shape)
+        self.channel_axis = None if channel_axis is None else _as_axis(channel_axis, len(self.shape))
         order = list(range(len(self.shape)))
         if self.channel_axis is not None:
             order.insert(0, order.pop(self.channel_axis))
@@ -131,8 +131,8 @@ class TotalVariation:
         self._spatial = self._moved if self.channel_axis is None else self._moved[1:]
         self.isotropic, self.l1 = isotropic, as_number(l1, "l1")
         self._known: Array | None = None
-        g = self._data(b, operator, mask, ridge)
-        self.mu, self._range = g.mu, float(b.max() - b.min())
+        g = self._data(b, known, operator, ridge)
+        self.mu, self._range = g.mu, float(np.ptp(b if known is None else b[known]))
         self._term = L1Box(self.l1, lower, upper) if self.l1 != 0.0 or (lower, upper) != (-math.inf, math.inf) else None
         if not self._spatial or max(self._spatial) < 2:
             raise ProblemError(f"the image has the shape {self.shape}; expected two pixels or more in one direction")
@@ -148,7 +148,7 @@ class TotalVariation:
         """The image with a proven root mean square error of at most ``rms``.
 
         Args:
-            rms: in units of the image; None is 1e-3 times the range of the given one.
+            rms: in units of the image; None is 1e-3 times the range of the known pixels.
             max_seconds: wall-clock limit.
             progress: show a progress bar.
             options: further options of ``solve``, such as ``method``.
@@ -179,9 +179,9 @@ class TotalVariation:
             return x, np.clip(y, -self.weight, self.weight)
         return dual_gradient(b, self.weight, self.isotropic, self._term, gap, max_seconds)
 
-    def _data(self, b: Array, operator: Any, mask: Any, ridge: float | None) -> Smooth:
+    def _data(self, b: Array, known: Array | None, operator: Any, ridge: float | None) -> Smooth:
         """1/2 |B x - b|^2 + ridge/2 |x - m|^2 as a function of the vector of all entries, channels first."""
-        if operator is None and mask is None:
+        if operator is None and known is None:
             self._known = self._vector(b)
             if ridge is not None:
                 raise ProblemError("ridge is given for denoising; expected None, because the data term has mu = 1")
@@ -192,14 +192,10 @@ class TotalVariation:
                 "without it nothing proves the error of all pixels. 1e-3 is a common choice"
             )
         ridge = positive(ridge, "ridge")
-        if mask is not None:
-            known = np.broadcast_to(np.asarray(mask, dtype=bool), b.shape)
-            if not known.any():
-                raise ProblemError("mask is False everywhere; expected at least one pixel that is known")
+        if known is not None:
             m = float(b[known].mean())
-            held = np.where(known, b, 0.0)
             weights = self._vector(known.astype(np.float64))
-            return Quadratic(weights + ridge, -self._vector(held) - ridge * m)
+            return Quadratic(weights + ridge, -self._vector(b) - ridge * m)
         B = as_coupling(operator, "operator")
         if B.shape != (b.size, math.prod(self.shape)):
             raise ProblemError(
@@ -215,16 +211,44 @@ class TotalVariation:
         return np.ascontiguousarray(np.transpose(image, self._order)).ravel()
 
 
-def _as_image(image: Any) -> Array:
-    b = np.asarray(image)
-    if b.dtype.kind not in "fiub":
-        raise ProblemError(f"image has dtype {b.dtype}; expected real numbers")
+def _as_image(image: Any, mask: Any) -> tuple[Array, Array | None]:
+    """The image, and where it is known; with a mask, it is 0 elsewhere."""
+    b = as_float_array(np.asarray(image) if hasattr(image, "__array__") else image, "image").astype(np.float64)
     if b.ndim == 0 or b.size == 0:
         raise ProblemError(f"image has shape {b.shape}; expected at least one pixel in at least one dimension")
-    b = b.astype(np.float64)
+    known = None if mask is None else _as_mask(mask, b.shape)
+    if known is not None:
+        b = np.where(known, b, 0.0)
     if not np.isfinite(b).all():
         raise ProblemError("image holds numbers that are not finite; fill them in with mask=np.isfinite(image)")
-    return b
+    return b, known
+
+
+def _as_mask(mask: Any, shape: tuple[int, ...]) -> Array:
+    given = as_float_array(np.asarray(mask) if hasattr(mask, "__array__") else mask, "mask")
+    try:
+        known = np.broadcast_to(given != 0.0, shape)
+    except ValueError:
+        raise ProblemError(f"mask has shape {given.shape}; expected that of the image, {shape}") from None
+    if not known.any():
+        raise ProblemError("mask is False everywhere; expected at least one pixel that is known")
+    return known
+
+
+def _as_shape(shape: Any) -> tuple[int, ...]:
+    if not np.iterable(shape):
+        raise ProblemError(f"shape is {short_repr(shape)}; expected a tuple of sizes, one for each dimension")
+    return tuple(as_count(size, f"shape[{i}]") for i, size in enumerate(shape))
+
+
+def _as_axis(axis: Any, dimensions: int) -> int:
+    """The number of an axis, from 0 on; a negative one counts from the last axis."""
+    if isinstance(axis, bool) or not isinstance(axis, int | np.integer) or not -dimensions <= axis < dimensions:
+        raise ProblemError(
+            f"channel_axis is {short_repr(axis)}; expected an axis of the image, from {-dimensions} to "
+            f"{dimensions - 1}, or None"
+        )
+    return int(axis) % dimensions
 
 
 def _difference_matrix(moved: tuple[int, ...], spatial: tuple[int, ...]) -> Any:

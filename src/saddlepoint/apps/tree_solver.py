@@ -8,20 +8,22 @@ from contextlib import suppress
 
 import numpy as np
 
-from saddlepoint.apps.constrained_game import ConstrainedGame, Equilibrium, Step
-from saddlepoint.apps.game_checkpoint import GameCheckpoint, Saved
+from saddlepoint.apps.constrained_game import ConstrainedGame
+from saddlepoint.apps.equilibrium import Equilibrium, Step
+from saddlepoint.apps.game_checkpoint import GameCheckpoint, GameRunState
 from saddlepoint.apps.regret_matching import RegretMatching
 from saddlepoint.apps.sequence_program import sequence_program
 from saddlepoint.apps.sequences import Sequences
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError, Terminated
 from saddlepoint.methods.interior_point import InteriorPoint
+from saddlepoint.solving.interruption import signal_of
 from saddlepoint.solving.progress import Progress
-from saddlepoint.solving.result import Record, Result, Status
+from saddlepoint.solving.result import Record, Result
 from saddlepoint.solving.solve import solve
 
 REGRETS, INTERIOR = "cfr", "interior-point"  # names of the two methods
-EVERY = 2  # steps of the interior-point method from one look at its strategies to the next, at most
+EVERY = 2  # steps of the interior-point method between two evaluations of its strategies, at most
 SMALL = 20_000  # sequences of both players up to which factorisations take less time than regret matching
 PROGRESS = 0.99  # factor of the exploitability that counts as progress of regret matching
 PATIENCE, STALL = 100_000, 8.0  # steps without progress after which it ends: least, and relative to those before
@@ -29,7 +31,7 @@ SHARE = 1e-3  # the duality gap that the interior-point method is asked for, rel
 
 
 class TreeRun:
-    """A run on a game tree: strategies are judged by best responses, and the best ones are kept.
+    """A run on a game tree: strategies are evaluated by best responses, and the best ones are kept.
 
     Args:
         game: the game with the strategies of both players as ``Sequences``.
@@ -53,12 +55,14 @@ class TreeRun:
         self.file, self.saved = file, None if file is None else file.load()
         self.began = time.monotonic()
         self.ending = self.signal = ""
-        self.improved = 0  # the step of regret matching at which strategies were found that are better
+        self.steps_before = 0  # steps of the methods and runs before the present one
+        self.improved = 0  # the last step of regret matching at which the exploitability fell
         self.history: list[Step] = []
         x, y = game.strategies_x.start, game.strategies_y.start
         if self.saved is not None:
             self.history = list(self.saved.history)
             self.began -= self.saved.seconds
+            self.steps_before = self.saved.steps_before
             x, y = game.strategies_x.nearest(self.saved.x), game.strategies_y.nearest(self.saved.y)
         self.best = self.evaluated(x, y)
         if self.history:
@@ -71,8 +75,12 @@ class TreeRun:
         """The seconds that are left, if they are limited."""
         return None if self.max_seconds is None else self.max_seconds - (time.monotonic() - self.began)
 
-    def judge(self, step: int, x: Array, y: Array) -> bool:
-        """Note the strategies that are near x and y after some steps; True if the run is over."""
+    def record(self, step: int, x: Array, y: Array) -> bool:
+        """Evaluate and record the strategies that are near x and y after some steps of a method.
+
+        Returns True if the run is over.
+        """
+        step += self.steps_before
         now = self.evaluated(self.game.strategies_x.nearest(x), self.game.strategies_y.nearest(y))
         seconds = time.monotonic() - self.began
         self.history.append(Step(step, step, seconds, now.exploitability, now.infeasibility, 0.0))
@@ -114,27 +122,24 @@ class TreeRun:
 
     # -- the methods ---------------------------------------------------------------------------------------------------
 
-    def run(
-        self,
-        method: str | None,
-        max_steps: int | None,
-        max_calls: int | None,
-        start: tuple[Array, Array] | None,
-    ) -> None:
+    def run(self, method: str | None, max_steps: int | None, start: tuple[Array, Array] | None) -> None:
         """Both methods or the one that was asked for, from the given strategies or from those of the file.
 
-        A step of either method is counted as one product with A and one with A'.
+        Args:
+            method: one of the two names; None for the first method, and for the second one if that does not suffice.
+            max_steps: steps of both methods together, at most. A step of either one is counted as one product with A
+                and one with A'.
+            start: strategies to begin with, which are not used if there is a file.
         """
         if start is not None and self.saved is None and not self.is_over:
-            self.judge(0, *start)
-        matching = self.saved is not None and bool(self.saved.numbers)  # the run in the file was that far
+            self.record(0, *start)
+        matching = self.saved is not None and bool(self.saved.numbers)  # the saved run was at it already
         small = sum(self.game.payoff.shape) <= SMALL and not matching
         if not self.is_over and (method == INTERIOR or (method is None and small)):
-            self.by_interior_point(_least(max_steps, max_calls))
-            if max_calls is not None:
-                max_calls -= self.history[-1].calls if self.history else 0
-        if not self.is_over and method != INTERIOR and max_calls != 0:
-            self.by_regrets(_least(max_steps, max_calls), (self.best.x, self.best.y) if self.history else None)
+            self.by_interior_point(max_steps)
+            self.steps_before = self.best.steps
+        if not self.is_over and method != INTERIOR and not self._is_spent(max_steps, 0):
+            self.by_regrets(max_steps, (self.best.x, self.best.y) if self.history else None)
 
     def by_regrets(self, max_steps: int | None, start: tuple[Array, Array] | None) -> None:
         """Regret matching until the run is over; a run in the file goes on where it ended."""
@@ -151,29 +156,35 @@ class TreeRun:
                 matching.step()
                 state = matching.state()
                 if self.file is not None:
-                    self.file.note(self._snapshot(state))
+                    self.file.write_if_due(self._snapshot(self.steps_before, state))
         except (KeyboardInterrupt, Terminated) as error:
             self.interrupt("SIGTERM" if isinstance(error, Terminated) else "SIGINT")
         finally:
             if self.file is not None:
-                self.file.write(self._snapshot(state))
+                self.file.write(self._snapshot(self.steps_before, state))
 
     def _is_over(self, matching: RegretMatching, max_steps: int | None) -> bool:
-        """Judge the averages where that is due; the last ones are judged when steps or time are spent."""
-        spent = self.left is not None and self.left <= 0.0
-        spent = spent or (max_steps is not None and matching.steps >= max_steps)
+        """Evaluate the averages where that is due, and the last ones when steps or time are spent."""
+        spent = self._is_spent(max_steps, matching.steps)
         if matching.steps == 0 or not (matching.is_check_due() or spent):
             return spent
         before = self.best.exploitability
-        over = self.judge(matching.steps, *matching.strategies) or spent
+        over = self.record(matching.steps, *matching.strategies) or spent
         if self.best.exploitability < PROGRESS * before:
             self.improved = matching.steps
         if not over and matching.steps > max(PATIENCE, STALL * self.improved):
-            self.ending = f"no progress since step {self.improved}, {self.tol:.3g} was asked for: "
+            last = self.steps_before + self.improved
+            self.ending = f"no progress since step {last}, {self.tol:.3g} was asked for: "
         return over or bool(self.ending)
 
-    def _snapshot(self, state: tuple[dict[str, float], list[Array]]) -> Saved:
-        return Saved(time.monotonic() - self.began, self.history, self.best.x, self.best.y, *state)
+    def _is_spent(self, max_steps: int | None, steps: int) -> bool:
+        """Whether there is no time left, or no step after these steps of the present method."""
+        if self.left is not None and self.left <= 0.0:
+            return True
+        return max_steps is not None and self.steps_before + steps >= max_steps
+
+    def _snapshot(self, steps_before: int, state: tuple[dict[str, float], list[Array]]) -> GameRunState:
+        return GameRunState(time.monotonic() - self.began, self.history, self.best.x, self.best.y, steps_before, *state)
 
     def interrupt(self, signal: str) -> None:
         """Note that a signal ended the run."""
@@ -181,28 +192,31 @@ class TreeRun:
 
     def by_interior_point(self, max_steps: int | None) -> None:
         """The interior-point method on the sequence form, until it ends or the run is over."""
-        if (max_steps is not None and max_steps < EVERY) or (self.left is not None and self.left <= 0.0):
+        most = None if max_steps is None else max_steps - self.steps_before
+        if (most is not None and most < EVERY) or (self.left is not None and self.left <= 0.0):
             return
         x, y = self.sequences
         f = sequence_program(self.game.payoff, x, y)
 
-        def look(result: Result) -> None:
+        def evaluate(result: Result) -> None:
             if result.iterations == 0:
                 return
-            if self.judge(result.iterations, np.asarray(result.x)[: x.size], np.asarray(result.y)[: y.size]):
+            if self.record(result.iterations, np.asarray(result.x)[: x.size], np.asarray(result.y)[: y.size]):
                 raise StopIteration
             if self.file is not None:
-                self.file.note(self._snapshot(({}, [])))
-            if max_steps is not None and result.iterations + EVERY > max_steps:
+                self.file.write_if_due(self._snapshot(self.best.steps, ({}, [])))
+            if most is not None and result.iterations + EVERY > most:
                 raise StopIteration
 
         start = (np.r_[x.start, np.zeros(f.shape[0] - x.size)], np.r_[y.start, np.zeros(f.shape[1] - y.size)])
         with suppress(StopIteration):
-            ended = solve(f, *start, method=InteriorPoint(), gap=SHARE * self.tol, max_seconds=self.left, callback=look)
-            if ended.status is Status.INTERRUPTED:
-                self.interrupt(str(ended.provenance.get("signal") or "SIGINT"))
+            ended = solve(
+                f, *start, method=InteriorPoint(), gap=SHARE * self.tol, max_seconds=self.left, callback=evaluate
+            )
+            if signal_of(ended):
+                self.interrupt(signal_of(ended))
         if self.file is not None:
-            self.file.write(self._snapshot(({}, [])))
+            self.file.write(self._snapshot(self.best.steps, ({}, [])))
 
     @property
     def sequences(self) -> tuple[Sequences, Sequences]:
@@ -211,8 +225,3 @@ class TreeRun:
         assert isinstance(x, Sequences)
         assert isinstance(y, Sequences)
         return x, y
-
-
-def _least(*limits: int | None) -> int | None:
-    """The smallest of the limits that there are."""
-    return min((limit for limit in limits if limit is not None), default=None)

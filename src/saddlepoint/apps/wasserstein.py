@@ -15,9 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 from saddlepoint.apps.risk import RiskClassifier
-from saddlepoint.apps.structure import Structure, not_negative
+from saddlepoint.apps.structure import Structure
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.methods import Method
+from saddlepoint.parts.functions.given_constants import as_nonnegative
 
 
 class WassersteinClassifier(RiskClassifier):
@@ -77,12 +78,12 @@ class WassersteinClassifier(RiskClassifier):
     @property
     def l1(self) -> float:  # type: ignore[override]
         """The multiple of |w|_1."""
-        return not_negative(self.radius, "radius") if self._is_max() else 0.0
+        return as_nonnegative(self.radius, "radius") if self._is_max() else 0.0
 
     @property
     def group_weight(self) -> float:
         """The multiple of |w|."""
-        return 0.0 if self._is_max() else not_negative(self.radius, "radius")
+        return 0.0 if self._is_max() else as_nonnegative(self.radius, "radius")
 
     def _groups(self, n_features: int) -> list[list[int]] | None:
         return None if self._is_max() or self.group_weight == 0.0 else [list(range(n_features))]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.simple import Simple
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.solve import solve
 
 FEWEST = 100  # the least number of features that a round adds
@@ -38,8 +38,7 @@ FALL = 1e-3  # the distance that a round asks for, relative to what the residual
 
 def few_features(
     g: Smooth,
-    D: Any,
-    risk: Callable[[Any], Smooth],
+    risk: Risk,
     penalty: Callable[[Array], Simple],
     l2: float,
     tol: float,
@@ -49,19 +48,19 @@ def few_features(
 
     Args:
         g: the function of all weights that is to be minimised.
-        D: the data, with a column for each weight; an array or a SciPy sparse array.
-        risk: the risk of the data in some columns of D.
+        risk: the risk in it, without l2; its data are an array or a SciPy sparse array.
         penalty: the simple term of the weights with the given numbers.
         l2: the multiple of |w|^2/2.
         tol: the distance to the solution that is wanted.
         max_seconds: wall-clock limit.
     """
-    began, n = time.monotonic(), int(D.shape[1])
+    assert risk.D is not None
+    began, (N, n) = time.monotonic(), risk.D.shape
     everything, p = np.arange(n), penalty(np.arange(n))
-    w: Array = np.asarray(p.project(np.zeros(n)))
+    w, Dw = np.zeros(n), np.zeros(N)
     W, goal = everything[:0], math.inf
     for _ in range(ROUNDS):
-        slope = g.grad(w)
+        slope = risk.gradient_from(Dw, w) + l2 * w
         excess = np.abs(slope + p.subgradient(w, -slope))
         outside = excess.copy()
         outside[W] = 0.0
@@ -75,16 +74,20 @@ def few_features(
         W = everything if n <= FEWEST else np.union1d(used, worst[outside[worst] > 0.0])
         if not W.size or not excess.any():  # all weights are zero at the solution
             break
-        part, term = g.without_term if W.size == n else with_ridge(risk(D[:, W]), l2), penalty(W)
+        own, term = risk if W.size == n else risk.with_columns(W), penalty(W)
+        part = g.without_term if W.size == n else with_ridge(own, l2)
         goal = max(SHARE * tol, FALL * norm(excess[W]) / l2)
         found = newton(part, term, w[W], SHARE * l2 * goal) if W.size <= NEWTON else w[W]
-        if _excess(part, term, found) > l2 * goal:
+        residual = _excess(part, term, found)
+        if residual > l2 * goal:
             f = Saddle(part + term, Quadratic(1.0), np.zeros((W.size, 1)))
-            found = solve(f, found, tol=goal, max_seconds=left, history=False).x
-        else:
-            goal = SHARE * tol if _excess(part, term, found) <= l2 * SHARE * tol else goal
+            found = uninterrupted(solve(f, found, tol=goal, max_seconds=left, history=False)).x
+        elif residual <= l2 * SHARE * tol:
+            goal = SHARE * tol
         w = np.zeros(n)
         w[W] = found
+        assert own.D is not None
+        Dw = own.D.mul(found)
     return w
 
 
@@ -105,10 +108,8 @@ def newton(g: Smooth, p: Simple, w: Array, goal: float) -> Array:
         if norm(residual) <= goal:
             break
         S = np.flatnonzero((w != 0.0) | (residual != 0.0))
-        H = g.hessian(w)
-        H = dense(H)[np.ix_(S, S)]
         step = np.zeros_like(w)
-        step[S] = np.linalg.solve(H, -residual[S])
+        step[S] = np.linalg.solve(_hessian(g, w, S), -residual[S])
         side = np.where(w != 0.0, np.sign(w), -np.sign(residual))
         for _ in range(STEPS):
             moved = w + step
@@ -123,6 +124,17 @@ def newton(g: Smooth, p: Simple, w: Array, goal: float) -> Array:
     return w
 
 
+def _hessian(g: Smooth, w: Array, S: Array) -> Array:
+    """The Hessian at w in the coordinates S, outside of which w is zero."""
+    assert g.hessian is not None
+    if isinstance(g, Risk) and S.size < w.size and w.size > FEWEST:
+        part = g.with_columns(S)
+        assert part.hessian is not None
+        return dense(part.hessian(w[S]))
+    return np.asarray(dense(g.hessian(w))[np.ix_(S, S)])
+
+
 def _excess(g: Smooth, p: Simple, w: Array) -> float:
+    """The distance of 0 from the subdifferential of g + p at w."""
     slope = g.grad(w)
     return norm(slope + p.subgradient(w, -slope))

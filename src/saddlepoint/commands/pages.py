@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from saddlepoint.commands import show
+from saddlepoint.commands.options import TARGETS, Json, MemoryLimit, Progress, Tol, shows_progress, with_options
 from saddlepoint.commands.targets import check_target
+from saddlepoint.commands.words import for_files
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.file_writing import write_text
 from saddlepoint.ground.plain_json import json_text
@@ -83,17 +84,13 @@ def bench(
         list[str] | None,
         typer.Option("--method", "--methods", help="Only these methods (may be repeated), or all.", metavar="NAME"),
     ] = None,
-    tol: Annotated[float | None, typer.Option(help="Certified |x-x*| + |y-y*| to reach.")] = None,
+    tol: Tol = None,
     max_calls: Annotated[int | None, typer.Option(help="Limit on the calls of each oracle, per method.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Time limit of a method in seconds (60).")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write the page to.")] = Path("report.html"),
-    memory_limit: Annotated[
-        str, typer.Option(help="Limit on the memory for FILE and its arrays, such as 8GB.")
-    ] = "4GiB",
-    progress: Annotated[bool | None, typer.Option(help="Show progress bars (default: on a terminal).")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")
-    ] = False,
+    memory_limit: MemoryLimit = "4GiB",
+    progress: Progress = None,
+    as_json: Json = False,
 ) -> None:
     """Solve the problem in FILE with several methods, compare them, and write a report.
 
@@ -105,10 +102,10 @@ def bench(
 
     check_target(out)
     f, settings = load_problem(file, as_bytes(memory_limit, "--memory-limit"))
-    given = {"tol": tol, "max_calls": max_calls, "max_seconds": max_seconds}
-    settings = {"max_seconds": 60.0} | settings | {name: value for name, value in given.items() if value is not None}
+    settings = with_options({"max_seconds": 60.0} | settings, {"tol": tol}, TARGETS)
+    settings = with_options(settings, {"max_calls": max_calls, "max_seconds": max_seconds})
     chosen = _methods_to_run(method, settings.pop("method", None), settings.pop("options", {}))
-    settings["progress"] = progress if progress is not None else sys.stderr.isatty() and not as_json
+    settings["progress"] = shows_progress(progress, as_json)
     results, left_out = _solved_by_each(f, chosen, settings)
     for reason in left_out.values():
         print(f"left out: {reason}", file=sys.stderr)
@@ -130,6 +127,8 @@ def bench(
 
 def _methods_to_run(asked: list[str] | None, own: str | None, options: Mapping[str, Any]) -> dict[str, str | Method]:
     """The methods to run, by name: those asked for; or auto, a few others, and the method that the file names."""
+    if options and own in (None, "auto"):
+        raise ProblemError("options need a method to belong to; add method to [solve]")
     names: list[str] = asked or [*BENCH]
     if asked == ["all"]:
         names = ["auto", *method_names()]
@@ -144,15 +143,14 @@ def _solved_by_each(
     """The results, and the reasons why methods were left out; Ctrl-C ends the loop and keeps the results so far."""
     results: dict[str, Result] = {}
     left_out: dict[str, str] = {}
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+    with show.warnings_in_one_line():
         for name, method in chosen.items():
             try:
                 results[name] = solve(f, method=method, **settings)
             except ProblemError as error:
                 if name == "auto":  # auto takes any problem, so the problem itself is not valid
                     raise
-                left_out[name] = str(error)
+                left_out[name] = for_files(str(error))
                 continue
             if results[name].status is Status.INTERRUPTED:
                 break

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -14,7 +17,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from saddlepoint.methods.registry import MethodTable
-    from saddlepoint.problems.check import Report
+    from saddlepoint.problems.findings import Report
     from saddlepoint.problems.saddle import Saddle
     from saddlepoint.solving.result import Result
     from saddlepoint.uses.bench.measure import Measurement
@@ -171,6 +174,20 @@ def running(title: str, silent: bool) -> Iterator[Callable[[Measurement], None]]
             )
 
         yield tell
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Print warnings on stderr without the place in the code that raised them."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+        yield
+
+
+def checkpoint_left(checkpoint: Path | None, solved: bool) -> None:
+    """Say on stderr how to continue a run that was not solved, if it was written to a file."""
+    if checkpoint is not None and not solved:
+        print(f"the run is in {checkpoint}; the same command with --resume goes on from there", file=sys.stderr)
 
 
 def strategies(players: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.solving.checkpoint import older
 
 ANSWERS = (".npz", ".json", ".csv")  # endings of the names of files with an answer
 PICTURES = (".png", ".svg", ".pdf", ".jpg")  # endings of the names of pictures
@@ -44,3 +45,15 @@ def check_picture(path: Path | None) -> None:
     if find_spec("matplotlib") is None:
         raise ProblemError("a picture needs matplotlib: pip install 'saddlepoint[plot]'")
     check_target(path)
+
+
+def check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
+    """Raise an error if an earlier run would be overwritten, or if --resume has no file to continue from."""
+    if checkpoint is None:
+        if resume:
+            raise ProblemError("--resume needs a file to go on from; add --checkpoint FILE")
+        return
+    check_target(checkpoint)
+    there = [path for path in (checkpoint, older(checkpoint)) if path.exists()]
+    if there and not resume:
+        raise ProblemError(f"{there[0]} exists already; add --resume to go on from it, or delete it to begin anew")

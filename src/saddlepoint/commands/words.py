@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-PHRASES = (  # what the library says, and what it is here
+PHRASES = (  # patterns of what the library says, and what the command line says instead
     (r"\b([gh]) \+ Quadratic\((\S+)\)", r"l2 = \2 in [\1], or a larger P"),
     (r"\b([gh]) \+ Box\((\S+), (\S+)\)", r'[\1.simple] with kind = "box", lower = \2 and upper = \3'),
     (r"\bwith gap=(\S+)", r"with --gap \1"),
@@ -18,8 +18,9 @@ PHRASES = (  # what the library says, and what it is here
      r"LogSumExp|SmoothedHinge|Entropy|GroupHuber|L1|Norm2|Groups|Nuclear)\b", r"\1"),
     (r"\ba dict of such by oracle\b", "a table of such by oracle"),
     (r"\bgive it as sp\.Simple\(prox=\.\.\.\);", "give it in Python as sp.Simple(prox=...);"),
+    (r"\bgive \S+ to Smooth(?: if it is)?, or use\b", "use"),
+    (r"\buse \(P \+ P\.T\)/2", "make it symmetric"),
     (r"P\.T\b", "its transpose"),
-    (r"\buse \(P \+ P\.T\)/2|\buse \(P \+ its transpose\)/2", "make it symmetric"),
 )  # fmt: skip
 
 

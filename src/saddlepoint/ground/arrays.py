@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from saddlepoint.ground.device_mesh import compatible, devices_of, mesh_of, on_mesh, put
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import is_recording
 
@@ -69,7 +70,7 @@ class Space(NamedTuple):
     @property
     def on_host(self) -> bool:
         """Whether reading an entry of these arrays is cheap: NumPy, and other libraries on the CPU."""
-        return self.is_numpy or "cpu" in str(_devices(self.device)).lower()
+        return self.is_numpy or "cpu" in str(devices_of(self.device)).lower()
 
     @property
     def eps(self) -> float:
@@ -108,7 +109,7 @@ class Space(NamedTuple):
             return np.asarray(array, dtype=self.dtype)
         if isinstance(array, np.ndarray):
             name = str(self.dtype).rpartition(".")[2]
-            if array.dtype == FLOAT64 and name == "float32":  # PyTorch would wake up all its threads for that
+            if array.dtype == FLOAT64 and name == "float32":  # PyTorch would start all its threads for that
                 array = array.astype(np.float32)
             moved: Array = self.xp.asarray(array, dtype=self.dtype, **self._where())
             return moved
@@ -118,7 +119,7 @@ class Space(NamedTuple):
     def placed(self, array: Any) -> Array:
         """The array as ``cast`` returns it, split over the devices where there are several."""
         found = self.cast(array)
-        return found if _mesh(self.device) is None else _put(found, self.device)
+        return found if mesh_of(self.device) is None else put(found, self.device)
 
     @property
     def foreign(self) -> Space:
@@ -160,8 +161,8 @@ class Space(NamedTuple):
 
     def __str__(self) -> str:
         name = str(self.xp.__name__).removeprefix("array_api_compat.").partition(".")[0]
-        mesh = _mesh(self.device)
-        where = self.device if mesh is None else f"a mesh of {mesh.size} ({_devices(self.device)[0].platform})"
+        mesh = mesh_of(self.device)
+        where = self.device if mesh is None else f"a mesh of {mesh.size} ({devices_of(self.device)[0].platform})"
         place = "" if self.device is None else f" on {where}"
         if self.is_numpy and self.sides is not None:
             place = " in shards"
@@ -172,7 +173,10 @@ def _space(library: str, *where: Any) -> Space:
     return Space(import_module(library), *where)
 
 
-NUMPY64 = Space(np, np.dtype(np.float64))
+NUMPY64 = Space(np, FLOAT64)
+
+# The types that ``is_foreign`` meets most often; none of them is an array of another library than NumPy.
+NEVER_FOREIGN = np.ndarray, np.generic, type, int, float, type(None), str, tuple
 
 
 def is_array(value: Any) -> bool:
@@ -182,7 +186,7 @@ def is_array(value: Any) -> bool:
 
 def is_foreign(value: Any) -> bool:
     """Whether ``value`` is an array, but not NumPy's."""
-    if isinstance(value, np.ndarray | np.generic | type):
+    if isinstance(value, NEVER_FOREIGN):
         return False
     return hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] in ("torch", "cupy")
 
@@ -201,7 +205,7 @@ def space_of(array: Any) -> Space:
     if is_recording():  # symbols are on no device
         return Space(namespace(array), array.dtype)
     device = _compat().device(array)
-    return Space(namespace(array), array.dtype, device if _mesh(device) is None else _on_mesh(device))
+    return Space(namespace(array), array.dtype, device if mesh_of(device) is None else on_mesh(device))
 
 
 def common_space(parts: dict[str, Any]) -> Space | None:
@@ -220,60 +224,13 @@ def common_space(parts: dict[str, Any]) -> Space | None:
         if found is None:
             found, first = space, name
             continue
-        if space.xp is not found.xp or not _compatible(space.device, found.device):
+        if space.xp is not found.xp or not compatible(space.device, found.device):
             raise ProblemError(
                 f"{first} is {found} and {name} is {space}; expected arrays of one library on one device: convert one"
             )
         wider = found.xp.result_type(found.dtype, space.dtype)
-        found = (found if found.sides or _mesh(found.device) is not None else space)._replace(dtype=wider)
+        found = (found if found.sides or mesh_of(found.device) is not None else space)._replace(dtype=wider)
     return found
-
-
-# -- several devices: JAX's arrays on a mesh ---------------------------------------------------------------------------
-
-
-def _mesh(device: Any) -> Any:
-    """The mesh over which arrays are split; None for a single device."""
-    return getattr(device, "mesh", None)
-
-
-def _devices(device: Any) -> list[Any]:
-    mesh = _mesh(device)
-    return [device] if mesh is None else list(mesh.devices.flat)
-
-
-def _compatible(a: Any, b: Any) -> bool:
-    """Whether arrays on a and b can be combined: on one device, on one mesh, or on a device of the other's mesh."""
-    if _mesh(a) is None and _mesh(b) is None:
-        return bool(a == b)
-    if _mesh(a) is not None and _mesh(b) is not None:
-        return bool(_mesh(a) == _mesh(b))
-    return bool({*_devices(a)} & {*_devices(b)})  # JAX moves arrays that nobody placed explicitly
-
-
-def _on_mesh(device: Any, *axes: Any) -> Any:
-    sharding = import_module("jax.sharding")
-    return sharding.NamedSharding(device.mesh, sharding.PartitionSpec(*axes))
-
-
-def split_sides(A: Any) -> tuple[Any, tuple[Any, Any]] | None:
-    """The placement of copies of a vector, and of vectors split like the rows and columns of a matrix on a mesh."""
-    device: Any = getattr(A, "sharding", None)
-    if _mesh(device) is None:
-        return None
-    rows, columns = (*device.spec, None, None)[:2]
-    return _on_mesh(device), (_on_mesh(device, rows), _on_mesh(device, columns))
-
-
-def split_like(array: Array, other: Array) -> Array:
-    """The array, split over devices like ``other``."""
-    device: Any = getattr(other, "sharding", None)
-    return array if _mesh(device) is None else _put(array, device)
-
-
-def _put(array: Array, device: Any) -> Array:
-    placed: Array = import_module("jax").device_put(array, device)
-    return placed
 
 
 def rows_like(vector: Array, count: int) -> Array:
@@ -281,32 +238,9 @@ def rows_like(vector: Array, count: int) -> Array:
     space = space_of(vector)
     zeros: Array = space.xp.zeros((count, vector.shape[0]), dtype=space.dtype, **space._where())
     device: Any = getattr(vector, "sharding", None)
-    if _mesh(device) is None:
-        return zeros
-    return _put(zeros, _on_mesh(device, None, *device.spec))
-
-
-def automatic(array: Any) -> Any:
-    """The same array; if its mesh has axes of JAX's type Explicit, they become automatic ones.
-
-    With explicit axes, JAX requires the placement of the result wherever a sum runs over several devices.
-    """
-    device: Any = getattr(array, "sharding", None)
-    if _mesh(device) is None:
-        return array
-    sharding: Any = import_module("jax.sharding")
-    if _explicit(sharding.get_abstract_mesh()):
-        raise ProblemError(
-            "jax.set_mesh has set a mesh with explicit axes; call solve outside of it: the mesh of A is used"
-        )
-    if not _explicit(device.mesh):
-        return array
-    mesh = sharding.Mesh(device.mesh.devices, device.mesh.axis_names)
-    return _put(array, sharding.NamedSharding(mesh, device.spec))
-
-
-def _explicit(mesh: Any) -> bool:
-    return any("Explicit" in str(kind) for kind in mesh.axis_types)
+    if mesh_of(device) is not None:
+        zeros = put(zeros, on_mesh(device, None, *device.spec))
+    return zeros
 
 
 def eps_of(array: Array) -> float:
@@ -382,8 +316,8 @@ def dense(matrix: Any) -> Array:
     return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
 
 
-def numbers_on_host(few: Any) -> Array:
-    """A few numbers as a NumPy array: read together, or one by one where the library lets no array go to the host."""
+def read_numbers(few: Any) -> Array:
+    """A few numbers as a NumPy array: copied together, or one by one where the library copies no arrays to NumPy."""
     try:
         return to_host(few)
     except RuntimeError:

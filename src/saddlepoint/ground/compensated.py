@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, namespace, smallest_of, space_of, to_host
+from saddlepoint.ground.device_mesh import blocks_of, is_on_mesh, put, side_of
 from saddlepoint.ground.rounding import gamma
 
 TERMS = 1024  # most terms of one sum of products of slices in a dense matrix; longer rows are added up in parts
@@ -51,6 +52,21 @@ def halves(a: Any) -> tuple[Any, Any]:
     scaled = SPLIT * a
     high = scaled - (scaled - a)
     return high, a - high
+
+
+def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
+    """The pair (p, e) with p = fl(a b) and p + e = a b exactly, unless they overflow or underflow (Dekker, Veltkamp).
+
+    Example:
+        >>> import numpy as np
+        >>> from saddlepoint.ground.compensated import exact_product
+        >>> p, e = exact_product(np.array([1.0 + 2.0**-30]), np.array([1.0 + 2.0**-30]))
+        >>> float(p[0]) == 1.0 + 2.0**-29, float(e[0]) == 2.0**-60
+        (True, True)
+    """
+    p = a * b
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
+    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
 def added(a: Array, b: Array) -> Array:
@@ -89,8 +105,11 @@ class Accumulator:
 def dense_product(A: Array, y: Array) -> Sum:
     """A y for a matrix of float32 or float64, of any library, and a vector of float64.
 
-    A may have further axes in front, for many matrices and as many vectors.
+    A may have further axes in front, for many matrices and as many vectors. Arrays of other libraries on the CPU, and
+    vectors on a mesh of devices, are multiplied by NumPy, because JAX would compile for seconds.
     """
+    if not isinstance(y, np.ndarray) and (space_of(y).on_host or is_on_mesh(y)):
+        return Sum(*map(space_of(y).cast, dense_product(to_host(A), to_host(y))))
     xp, space = namespace(A), space_of(y)
     *_, m, n = A.shape
     columns = max(1, min(n, TERMS))
@@ -110,6 +129,17 @@ def dense_product(A: Array, y: Array) -> Sum:
     if len(sums) == 1:
         return sums[0]
     return Sum(*(xp.concat(list(parts), axis=-1) for parts in zip(*sums, strict=True)))
+
+
+def mesh_product(A: Any, y: Array, transposed: bool = False) -> Sum:
+    """A y or A'y for an array of JAX that is split over a mesh: its blocks are multiplied by NumPy, one by one."""
+    side = 1 if transposed else 0
+    host, total = to_host(y), np.zeros((3, A.shape[side]))
+    for where, block in blocks_of(A):
+        matrix = to_host(block).T if transposed else to_host(block)
+        found, of_y = where[side], where[1 - side]
+        total[:, found] = added(total[:, found], np.stack(dense_product(matrix, host[of_y])))
+    return Sum(*(put(part, side_of(A, side)) for part in total))
 
 
 def sparse_product(A: Any, y: Array) -> Sum:

@@ -23,7 +23,11 @@ def add_down(a: float, b: float) -> float:
     s = a + b
     if not math.isfinite(s):
         return _finite(s, a, b)
-    return math.nextafter(s, -math.inf) if Fraction(a) + Fraction(b) < Fraction(s) else s
+    t = s - a
+    error = (a - (s - t)) + (b - t)  # a + b - s exactly, by Knuth, unless something overflows
+    if not math.isfinite(error):
+        error = float(Fraction(a) + Fraction(b) - Fraction(s))
+    return math.nextafter(s, -math.inf) if error < 0.0 else s
 
 
 def mul_down(a: float, b: float) -> float:
@@ -40,7 +44,7 @@ def mul_down(a: float, b: float) -> float:
     p = a * b
     if not math.isfinite(p):
         return _finite(p, a, b)
-    return math.nextafter(p, -math.inf) if Fraction(a) * Fraction(b) < Fraction(p) else p
+    return math.nextafter(p, -math.inf) if _product_compared(a, b, p) < 0 else p
 
 
 def div_down(a: float, b: float) -> float:
@@ -57,7 +61,13 @@ def div_down(a: float, b: float) -> float:
     q = a / b
     if not (math.isfinite(q) and math.isfinite(b)):
         return _finite(q, a, b)
-    return math.nextafter(q, -math.inf) if Fraction(q) * Fraction(b) > Fraction(a) else q
+    return math.nextafter(q, -math.inf) if _product_compared(q, b, a) > 0 else q
+
+
+def _product_compared(a: float, b: float, c: float) -> int:
+    """A number with the sign of a b - c, exactly; in integers, because fractions would be reduced."""
+    (m, of_m), (n, of_n), (k, of_k) = a.as_integer_ratio(), b.as_integer_ratio(), c.as_integer_ratio()
+    return m * n * of_k - k * of_m * of_n
 
 
 def _finite(result: float, a: float, b: float) -> float:

@@ -37,7 +37,7 @@ class Terminated(BaseException):
     """SIGTERM was sent to this process or to another one that runs the same solve."""
 
 
-SLIGHT = 1e-4  # relative error of a constant that is corrected and no reason for an error
+SLIGHT = 1e-4  # largest relative error of a constant that is corrected without an error
 
 
 class AssumptionError(RuntimeError):
@@ -75,7 +75,7 @@ class AssumptionError(RuntimeError):
     def is_slight(self) -> bool:
         """Whether the constant is wrong by so little that runs go on with a safe one.
 
-        Curvatures of gradients by finite differences, whose steps depend on the point, differ so from the true ones.
+        Gradients by finite differences, whose steps depend on the point, show such errors of correct constants.
         """
         near = abs(self.given - self.observed) <= SLIGHT * min(abs(self.given), abs(self.observed))
         return near and self.suggested is not None and self.constant in ("mu", "L")

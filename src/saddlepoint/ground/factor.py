@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor
+from scipy.linalg.lapack import dpotrs
 from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array, is_foreign, namespace, space_of
@@ -23,10 +24,10 @@ def shifted_solver(M: Any, t: float) -> Callable[[Array], Array]:
         matrix = t * M.astype(np.float64)
         matrix[np.diag_indices_from(matrix)] += 1.0
         try:
-            factor = cho_factor(matrix, overwrite_a=True)
+            factor, lower = cho_factor(matrix, overwrite_a=True)
         except (LinAlgError, ValueError) as error:  # SciPy raises ValueError for entries that are not finite
             raise SingularError(f"I + t M is not positive definite to working precision: {error}") from None
-        return lambda r: np.asarray(cho_solve(factor, r, check_finite=False), dtype=r.dtype)
+        return lambda r: np.asarray(dpotrs(factor, r, lower)[0], dtype=r.dtype)  # SciPy's cho_solve checks for longer
     if is_foreign(M):
         xp = namespace(M)
         wide = xp.astype(M, xp.float64)
@@ -35,7 +36,10 @@ def shifted_solver(M: Any, t: float) -> Callable[[Array], Array]:
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
 
-    lu = splu((eye_array(M.shape[0]) + t * M.astype(np.float64)).tocsc())
+    try:
+        lu = splu((eye_array(M.shape[0]) + t * M.astype(np.float64)).tocsc())
+    except RuntimeError as error:  # of SuperLU
+        raise SingularError(f"I + t M is singular to working precision: {error}") from None
     return lambda r: np.asarray(lu.solve(r.astype(np.float64)), dtype=r.dtype)
 
 

@@ -42,7 +42,7 @@ def replacing(path: str | Path, keep: Path | None = None) -> Iterator[IO[bytes]]
         if mode is not None:
             with contextlib.suppress(OSError):
                 os.chmod(new, stat.S_IMODE(mode))
-        _take_the_place(new, target, keep if mode is not None else None)
+        _move_into_place(new, target, keep if mode is not None else None)
     except BaseException:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def _take_the_place(new: Path, path: Path, keep: Path | None) -> None:
+def _move_into_place(new: Path, path: Path, keep: Path | None) -> None:
     if keep is None:
         os.replace(new, path)
         return

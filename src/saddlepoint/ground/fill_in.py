@@ -37,10 +37,12 @@ def factor_work(S: Any) -> float:
 
 
 def _part(graph: csr_array, kept: Array) -> csr_array:
+    """The rows and columns of a mask."""
     return graph if bool(kept.all()) else csr_array(graph[kept][:, kept])
 
 
 def _without_leaves(graph: csr_array) -> csr_array:
+    """The matrix without rows that have one neighbour, and without those that have one after that, and so on."""
     for _ in range(LEAVES):
         kept = np.diff(graph.indptr) > 2  # a diagonal entry, and two neighbours at least
         if bool(kept.all()) or not bool(kept.any()):
@@ -50,6 +52,7 @@ def _without_leaves(graph: csr_array) -> csr_array:
 
 
 def _envelope_work(graph: csr_array) -> float:
+    """The sum of the squares of the bandwidths of all rows, in an ordering that makes the bandwidths small."""
     n = graph.shape[0]
     if n == 0 or graph.nnz == 0:
         return 0.0

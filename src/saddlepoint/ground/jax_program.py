@@ -1,4 +1,4 @@
-"""A function of one array whose operations JAX compiles into one program, where the array is JAX's.
+"""Functions of arrays whose operations JAX compiles into one program.
 
 Without this, JAX compiles and starts each operation by itself, which takes longer than the arithmetic.
 """
@@ -8,25 +8,36 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from saddlepoint.ground.arrays import Array
 
-NOT_TRACEABLE = (TypeError, AttributeError, RuntimeError, ValueError)  # raised by code that looks at numbers
+NOT_TRACEABLE = (TypeError, AttributeError, RuntimeError, ValueError)  # raised by code that reads numbers of an array
+
+
+@cache
+def jitted(function: Callable[..., Any], *static: int) -> Callable[..., Any]:
+    """A function of arrays of JAX, compiled by ``jax.jit``; it is compiled once, whoever asks for it.
+
+    The arguments at the positions ``static`` are constants of the program.
+    """
+    program: Callable[..., Any] = import_module("jax").jit(function, static_argnums=static)
+    return program
 
 
 class JaxProgram:
-    """The function, called as before.
+    """A function of one array of any library that JAX compiles for each shape, dtype and device of its argument.
 
     Args:
-        function: x -> array. Its operations on arrays of JAX may not depend on the numbers in them; if they do, they
-            are run one by one.
+        function: x -> array. If its operations depend on the numbers in an array of JAX, they are not compiled, but
+            run one by one.
     """
 
     def __init__(self, function: Callable[[Array], Array]) -> None:
         self.function = function
-        self.programs: dict[Any, Callable[[Array], Array]] = {}  # by shape, dtype and place of x
+        self.programs: dict[Any, Callable[[Array], Array]] = {}  # by shape, dtype and device of x
 
     def __call__(self, x: Array) -> Array:
         """The function at x."""
@@ -48,6 +59,7 @@ class JaxProgram:
 
 
 def _program(jax: Any, function: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
+    """The function, compiled for arrays like x."""
     # The arrays that the function refers to become arguments: as constants they would be compiled into the program.
     closed = jax.make_jaxpr(function)(x)
     as_function = import_module("jax.extend.core").jaxpr_as_fun

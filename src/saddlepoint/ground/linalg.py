@@ -1,19 +1,15 @@
-"""Inner products, norms and growing matrices: the operations on vectors that methods need besides ``+ - *``."""
+"""Inner products and norms: the operations on vectors that methods need besides ``+ - *``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dgemv, sgemv
 
-from saddlepoint.ground.arrays import FLOAT64, Array, namespace, numbers_on_host, rows_like, space_of
-
-GEMV = {np.dtype(np.float64): dgemv, np.dtype(np.float32): sgemv}  # products that are added to a vector in its place
+from saddlepoint.ground.arrays import FLOAT64, Array, namespace, read_numbers, space_of
+from saddlepoint.ground.jax_program import jitted
 
 
 def inner(a: Array, b: Array) -> float:
@@ -31,6 +27,8 @@ def norm(a: Array) -> float:
 
 
 def _careful_norm(a: Array, square: float) -> float:
+    if square == 0.0 and isinstance(a, np.ndarray) and not a.any():  # often the point where a run begins
+        return 0.0
     space = space_of(a)
     if 1e-280 < square < math.inf and space.eps < 1e-15:
         return math.sqrt(square)
@@ -43,14 +41,17 @@ def _careful_norm(a: Array, square: float) -> float:
 
 
 def host_norm(a: Any) -> float:
-    """|a| of a tame NumPy vector without BLAS, whose threads take milliseconds to wake up beside work for a GPU."""
+    """|a| of a NumPy vector whose squares neither overflow nor underflow.
+
+    It does without BLAS, whose threads take milliseconds to start while the process works for a GPU.
+    """
     return math.sqrt(float(np.sum(a * a)))
 
 
-def asked_together(a: Array) -> bool:
-    """Whether numbers that are computed from this array should be asked for together.
+def may_be_on_gpu(a: Array) -> bool:
+    """Whether the array is of a library whose arrays may be on a GPU.
 
-    That is so for libraries whose arrays may be on a GPU: there, every number that the host reads is a wait.
+    There the host waits for every number that it reads, so that several numbers should be read together.
     """
     return not isinstance(a, np.ndarray) and namespace(a).__name__ not in ("sharded", "stacked")
 
@@ -58,7 +59,7 @@ def asked_together(a: Array) -> bool:
 def inners(vectors: Sequence[Array]) -> Array:
     """The inner products of some vectors of one length with one another, in float64, as a NumPy matrix.
 
-    They are asked for together (see ``asked_together``).
+    They are read together (see ``may_be_on_gpu``).
 
     Example:
         >>> import numpy as np
@@ -71,26 +72,26 @@ def inners(vectors: Sequence[Array]) -> Array:
     if isinstance(first, np.ndarray):
         V = np.stack(vectors).astype(FLOAT64)
         return np.asarray(V @ V.T)
-    if not asked_together(first):
+    if not may_be_on_gpu(first):
         return np.array([[inner(a, b) for b in vectors] for a in vectors])
     xp = namespace(first)
-    compute = jax_program(_gram, 0) if xp.__name__.startswith("jax") else _gram
-    return numbers_on_host(compute(xp, tuple(vectors)))
+    compute = jitted(_gram, 0) if xp.__name__.startswith("jax") else _gram
+    return read_numbers(compute(xp, tuple(vectors)))
 
 
 def lengths(vectors: Sequence[Array]) -> list[float]:
-    """The norms of some vectors, which may differ in length; they are asked for together (see ``asked_together``)."""
-    if not asked_together(vectors[0]):
+    """The norms of some vectors, which may differ in length; they are read together (see ``may_be_on_gpu``)."""
+    if not may_be_on_gpu(vectors[0]):
         return list(map(norm, vectors))
     xp = namespace(vectors[0])
     alike: dict[Any, list[int]] = {}  # the places of the vectors of one size and dtype
     for k, vector in enumerate(vectors):
         alike.setdefault((vector.shape[0], vector.dtype), []).append(k)
-    compute = jax_program(_lengths, 0) if xp.__name__.startswith("jax") else _lengths
-    found = numbers_on_host(compute(xp, tuple(tuple(vectors[k] for k in places) for places in alike.values())))
+    compute = jitted(_lengths, 0) if xp.__name__.startswith("jax") else _lengths
+    found = read_numbers(compute(xp, tuple(tuple(vectors[k] for k in places) for places in alike.values())))
     known = dict(zip((k for places in alike.values() for k in places), found.tolist(), strict=True))
     return [
-        known[k] if 1e-140 < known[k] < math.inf else norm(vector)  # of others, digits or all may be lost
+        known[k] if 1e-140 < known[k] < math.inf else norm(vector)  # squares outside may have lost digits
         for k, vector in enumerate(vectors)
     ]
 
@@ -113,16 +114,6 @@ def _wide(xp: Any, array: Array) -> Array:
     return wide
 
 
-@cache
-def jax_program(function: Callable[..., Any], *static: int) -> Callable[..., Any]:
-    """The function as one program of JAX: each operation by itself would take longer to start than to compute.
-
-    Arguments at the places ``static`` are compiled in.
-    """
-    program: Callable[..., Any] = import_module("jax").jit(function, static_argnums=static)
-    return program
-
-
 def norms(a: Array, axis: int) -> Array:
     """The Euclidean norms of the vectors along an axis; they are right even if their squares overflow or underflow."""
     xp = namespace(a)
@@ -136,26 +127,11 @@ def norms(a: Array, axis: int) -> Array:
     return lengths
 
 
-def matrix_norms(A: Array, axis: int) -> Array:
-    """The Euclidean norms of the columns (axis 0) or rows (axis 1) of a matrix of any scale.
-
-    No copy of the matrix is made unless the squares of its largest entries could overflow or underflow. Norms far below
-    the largest one may be returned as zero.
-    """
-    xp = namespace(A)
-    largest = max(abs(float(xp.max(A))), abs(float(xp.min(A))))
-    limit = math.sqrt(float(xp.finfo(A.dtype).max)) ** 0.5
-    if 1.0 / limit < largest < limit or largest == 0.0 or not math.isfinite(largest):
-        plain: Array = xp.linalg.vector_norm(A, axis=axis)
-        return plain
-    return norms(A, axis)
-
-
-def squared_together(*vectors: Array) -> None:
-    """Announce that all norms of these vectors are needed: sharded ones compute them in one communication round."""
-    square = getattr(vectors[0], "squared_together", None)
-    if square is not None:
-        square(vectors)
+def prefetch_norms(*vectors: Array) -> None:
+    """Say that the norms of all these vectors are needed: sharded vectors compute them in one communication round."""
+    prefetch = getattr(vectors[0], "prefetch_norms", None)
+    if prefetch is not None:
+        prefetch(vectors)
 
 
 def max_abs(a: Array) -> float:
@@ -169,89 +145,3 @@ def max_abs(a: Array) -> float:
 def power_of_two(size: float, most: int = 1000) -> float:
     """The power of two just above a positive ``size``, limited to the range from 2^-most to 2^most."""
     return 2.0 ** min(max(math.frexp(size)[1], -most), most)
-
-
-class Rows:
-    """A matrix to which rows are appended one by one, up to a given number.
-
-    ``append`` returns a new object and leaves the old one unchanged. Both share a buffer, in which the old object does
-    not read the new row.
-    """
-
-    def __init__(self, buffer: Array, count: int = 0) -> None:
-        self.buffer, self.count = buffer, count
-
-    @classmethod
-    def empty(cls, most: int, like: Array) -> Rows:
-        """A matrix without rows that can take ``most`` of them, with the length, dtype and library of ``like``."""
-        return cls(rows_like(like, most))
-
-    def emptied(self, like: Array) -> Rows:
-        """A matrix without rows that can take as many; with NumPy in the same buffer, so these rows are lost."""
-        return Rows(self.buffer) if isinstance(self.buffer, np.ndarray) else Rows.empty(self.most, like)
-
-    @property
-    def matrix(self) -> Array:
-        """The rows, oldest first."""
-        return self.buffer[: self.count, :]
-
-    @property
-    def most(self) -> int:
-        """The number of rows for which there is room."""
-        return int(self.buffer.shape[0])
-
-    @property
-    def full(self) -> bool:
-        """Whether there is no room for another row."""
-        return self.count == self.most
-
-    def combined(self, weights: Array, like: Array) -> Array:
-        """The sum of the rows with these weights, a NumPy array; ``like`` is a vector of the library of the rows.
-
-        JAX would compile a program for each number of rows, so there the weights are filled up with zeros.
-        """
-        if type(self.buffer) is np.ndarray and self.buffer.dtype is FLOAT64 and weights.dtype is FLOAT64:
-            return np.asarray(weights @ self.buffer[: self.count])
-        jax = hasattr(self.buffer, "at")
-        filled = np.concatenate([weights, np.zeros(self.most - self.count)]) if jax else weights
-        total: Array = space_of(like).cast(filled) @ (self.buffer if jax else self.matrix)
-        return total
-
-    def latest(self, count: int, like: Array) -> Rows:
-        """The last ``count`` rows in a buffer of their own; ``like`` is a vector of the library of the rows."""
-        first = self.count - count
-        if hasattr(self.buffer, "at"):  # arrays of JAX are immutable
-            return Rows(self.buffer.at[:count, :].set(self.buffer[first : self.count, :]), count)
-        if not hasattr(self.buffer, "dtype"):  # rows over shards
-            stacked: Any = self.buffer[first : self.count, :]
-            return Rows(stacked.buffer(self.most), count)
-        rows = Rows.empty(self.most, like)
-        rows.buffer[:count, :] = self.buffer[first : self.count, :]
-        return Rows(rows.buffer, count)
-
-    def subtracted(self, weights: Array, a: Array) -> Array:
-        """The vector a minus the sum of the rows with these weights; a is overwritten where its library allows that."""
-        if not self.count:
-            return a
-        if isinstance(self.buffer, np.ndarray) and a.dtype == self.buffer.dtype and a.dtype in GEMV:
-            gemv = GEMV[a.dtype]
-            done: Array = gemv(-1.0, self.matrix.T, weights, beta=1.0, y=a, overwrite_y=1)  # without another vector
-            return done
-        a -= self.combined(weights, a)
-        return a
-
-    def start_row(self, new: Array, old: Array) -> Array:
-        """The difference of two vectors to compute the next row in; with NumPy it is where ``append`` leaves it."""
-        if not isinstance(self.buffer, np.ndarray):
-            return new - old
-        started: Array = self.buffer[self.count]
-        return np.subtract(new, old, out=started)
-
-    def append(self, row: Array) -> Rows:
-        """The matrix with one more row."""
-        if getattr(row, "base", None) is self.buffer:  # it was computed in its place
-            return Rows(self.buffer, self.count + 1)
-        if hasattr(self.buffer, "at"):  # arrays of JAX are immutable
-            return Rows(self.buffer.at[self.count, :].set(row), self.count + 1)
-        self.buffer[self.count, :] = row
-        return Rows(self.buffer, self.count + 1)

@@ -1,8 +1,9 @@
 """A context in which problems are built from tensors that are to be differentiated, or from JAX's symbols of arrays.
 
 Ordinarily a problem keeps copies of its data without a record of gradients, examines their numbers, and computes
-constants from them. Within ``recording()``, data are kept as they are and no number is looked at, so that the field of
-the problem is a differentiable function of the data. A problem that was built so is not meant for ``solve``.
+constants from them. Within ``recording()``, data are kept as they are and no number is read, so that the field of
+the problem is a differentiable function of the data. Problems that are built in this context are not
+meant for ``solve``.
 """
 
 from __future__ import annotations
@@ -33,3 +34,8 @@ def recording() -> Iterator[None]:
 def is_live(value: Any) -> bool:
     """Whether a value is a tensor that requires gradients, or a symbol that JAX traces."""
     return bool(getattr(value, "requires_grad", False)) or "Tracer" in type(value).__name__
+
+
+def has_numbers(value: Any) -> bool:
+    """Whether the numbers of a value can be read; a symbol that JAX traces has none."""
+    return "Tracer" not in type(value).__name__

@@ -1,26 +1,29 @@
 """The largest eigenvalue of a positive semidefinite operator: a quick estimate, or an upper bound.
 
-The bound holds with a stated probability. The estimate takes about a sixth of the products, and nothing is stated of
-it.
+The bound holds with a stated probability. The estimate takes about a sixth of the products, and no probability is
+stated for it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
+from scipy.linalg.lapack import dstev
 
 from saddlepoint.ground.arrays import NUMPY64, Array, Space
 from saddlepoint.ground.linalg import inner, norm
 
 MARGIN = 0.05  # relative width of the bound on the eigenvalue
 FAILURE = 1e-8  # probability with which the bound may be too small
-QUICK = 4, 2  # steps after which a quick estimate looks at its residual first, and steps from one look to the next
+QUICK = 4  # steps before a quick estimate first computes its residual
 GUARD = 1.01  # factor by which a quick estimate is larger than Ritz value and residual together
-UNPROVEN = 1.0  # the probability of failure that is stated of a quick estimate
+UNPROVEN = 1.0  # the probability of failure that is stated for a quick estimate
+KEPT = 4096  # most entries of a random start that is kept for the next call: drawing it takes longer than using it
 
 
 class Eigenvalue(NamedTuple):
@@ -65,7 +68,8 @@ def largest_eigenvalue(
     then the value is exact with probability one.
     """
     unit = space.eps
-    v = space.cast(np.random.default_rng(seed).standard_normal(n))
+    v = _kept_draw(n, seed) if space.is_numpy and n <= KEPT else _draw(n, seed)
+    v = space.cast(v)
     v = v / norm(v)
     previous = 0.0 * v
     diagonal: list[float] = []
@@ -83,8 +87,7 @@ def largest_eigenvalue(
             break
         off.append(beta)
         previous, v = v, u / beta
-        first, every = QUICK
-        if quick and len(diagonal) >= first and (len(diagonal) - first) % every == 0:
+        if quick and len(diagonal) >= QUICK:
             ritz, residual = _largest_pair(diagonal, off)
             if residual <= margin * ritz:
                 return Eigenvalue(ritz, GUARD * (ritz + residual), UNPROVEN, len(diagonal))
@@ -95,9 +98,20 @@ def largest_eigenvalue(
     return Eigenvalue(max(ritz, 0.0), max(upper, 0.0), failure, products)
 
 
+def _draw(n: int, seed: int) -> Array:
+    return np.random.default_rng(seed).standard_normal(n)
+
+
+@lru_cache(maxsize=16)
+def _kept_draw(n: int, seed: int) -> Array:
+    draw = _draw(n, seed)
+    draw.setflags(write=False)
+    return draw
+
+
 def _largest_pair(diagonal: list[float], off: list[float]) -> tuple[float, float]:
     """The largest Ritz value and the length of its residual."""
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off[:-1], 1) + np.diag(off[:-1], -1))
+    values, vectors, _ = dstev(diagonal, off[:-1])
     return float(values[-1]), off[-1] * abs(float(vectors[-1, -1]))
 
 
@@ -107,17 +121,16 @@ def largest_of_starts(
     starts: int,
     space: Space = NUMPY64,
     margin: float = MARGIN,
-    failure: float = FAILURE,
     seed: int = 0,
 ) -> Eigenvalue:
     """The largest eigenvalue by Lanczos from several starts at once.
 
     It is meant for a map that costs little more for a NumPy matrix of vectors than for one vector. The starts are
     independent, so the probability that all of them fail is the product of their probabilities. Each of them may
-    therefore fail with probability failure^(1/starts), which takes fewer steps. ``products`` counts single vectors.
+    therefore fail with probability FAILURE^(1/starts), which takes fewer steps. ``products`` counts single vectors.
     """
     unit = space.eps
-    steps = lanczos_steps(n, margin, failure ** (1.0 / starts))
+    steps = lanczos_steps(n, margin, FAILURE ** (1.0 / starts))
     V = space.cast(np.random.default_rng(seed).standard_normal((n, starts)))
     V = V / np.linalg.norm(V, axis=0)
     previous, off = 0.0 * V, [np.zeros(starts, space.dtype)]
@@ -129,11 +142,11 @@ def largest_of_starts(
         U = U - diagonal[-1] * V - off[-1] * previous
         beta = np.linalg.norm(U, axis=0)
         if not np.isfinite(beta).all():
-            return Eigenvalue(math.nan, math.inf, failure, len(diagonal) * starts)
+            return Eigenvalue(math.nan, math.inf, FAILURE, len(diagonal) * starts)
         exact = bool((beta <= 8 * unit * np.max(np.abs(diagonal), axis=0)).any())
         off.append(beta)
         previous, V = V, U / np.where(beta > 0.0, beta, 1.0)
     bands = zip(np.transpose(diagonal), np.transpose(off[1:-1]) if len(diagonal) > 1 else [[]] * starts, strict=True)
     ritz = max(float(eigvalsh_tridiagonal(d, e)[-1]) for d, e in bands)
     upper = ritz * (1.0 + 16 * unit * len(diagonal)) / (1.0 if exact else 1.0 - margin)
-    return Eigenvalue(max(ritz, 0.0), max(upper, 0.0), failure, len(diagonal) * starts)
+    return Eigenvalue(max(ritz, 0.0), max(upper, 0.0), FAILURE, len(diagonal) * starts)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, all_finite, automatic, detached, is_foreign, namespace
+from saddlepoint.ground.arrays import Array, all_finite, detached, is_foreign, namespace
+from saddlepoint.ground.device_mesh import with_automatic_axes
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import is_live, is_recording
 
@@ -52,19 +53,19 @@ def as_number(value: Any, name: str, expected: str = "a number") -> float:
 
 def positive(value: Any, name: str) -> float:
     """``value`` as a finite number above 0, or a ProblemError."""
-    fixed(value, name)
+    refuse_differentiation(value, name)
     number = as_number(value, name, "a positive number")
     if not 0.0 < number < math.inf:
         raise ProblemError(f"{name} is {number}; expected a positive number")
     return number
 
 
-def fixed(value: Any, name: str) -> None:
-    """Raise a ProblemError if a layer is to differentiate ``value``, which is a part of a problem where it cannot."""
+def refuse_differentiation(value: Any, name: str) -> None:
+    """Raise a ProblemError if ``value``, on which no solution depends, is a tensor to be differentiated."""
     if is_recording() and is_live(value):
         raise ProblemError(
-            f"{name} is a tensor to be differentiated; a layer differentiates A and the data of g and h, but not the "
-            "parameters of simple terms. Use a number or a detached tensor; result.jvp(field=...) has such derivatives"
+            f"{name} is a tensor to be differentiated, but the solution does not depend on it; use a number or a "
+            "detached tensor"
         )
 
 
@@ -73,6 +74,15 @@ def as_count(value: Any, name: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= sys.maxsize:
         raise ProblemError(f"{name} is {short_repr(value)}; expected a whole number from {least} to {sys.maxsize}")
     return int(value)
+
+
+def as_pair(value: Any, name: str) -> tuple[Any, Any]:
+    """``value`` as two things, or a ProblemError."""
+    try:
+        first, second = value
+    except (TypeError, ValueError):
+        raise ProblemError(f"{name} is {short_repr(value)}; expected a pair") from None
+    return first, second
 
 
 def as_float_array(value: Any, name: str) -> Array:
@@ -117,7 +127,7 @@ def _as_foreign(value: Any, name: str) -> Array:
             f"{name} is of a library without float64, in which certificates are computed; for JAX call "
             'jax.config.update("jax_enable_x64", True) first'
         )
-    array: Array = automatic(detached(value))
+    array: Array = with_automatic_axes(detached(value))
     return array
 
 
@@ -128,9 +138,9 @@ def finite(array: Array, name: str) -> Array:
     if is_foreign(array):
         if not all_finite(array):
             raise ProblemError(f"{name} has a NaN or an infinity; all entries must be finite")
-    elif (
-        not math.isfinite(_sum(array)) and not np.isfinite(array).all()
-    ):  # the sum needs no memory, but it can overflow
+        return array
+    # The sum needs no memory, but it can overflow where all entries are finite.
+    if not math.isfinite(_sum(array)) and not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         position = where[0] if len(where) == 1 else where
         raise ProblemError(f"{name} has a {array[where]} at index {position}; all entries must be finite")

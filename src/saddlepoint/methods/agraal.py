@@ -6,7 +6,7 @@ Recursion:  zb_k = ((phi - 1) z_k + zb_{k-1})/phi,   z_{k+1} = zb_k - s_k W F(z_
             t_k = phi s_k/s_{k-1}, lengths in the norms of W^-1 and W. With simple terms p and q, x_{k+1} is
             prox_{s_k wx p} of the point above, and y_{k+1} is prox_{s_k wy q}.
 Guarantee:  it converges for every monotone, locally Lipschitz field, and linearly for strongly monotone ones, in
-            O((kx + ky + c) log 1/eps) queries.
+            O((kx + ky + c) log 1/eps) queries; ``agraal_energy`` falls in every step, with and without simple terms.
 Reference:  Y. Malitsky, Golden ratio algorithms for variational inequalities, Math. Prog. 2020.
 
 W = (wx, wy) only sets the relative scale of the players: 1/mu_x, 1/mu_y where they are known, else 1/L_x, 1/L_y.
@@ -24,10 +24,9 @@ from saddlepoint.methods.apd import residual, scales
 from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.agraal import PHI
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import agraal_order
-
-PHI = 1.5
 
 
 class AGRAALState(NamedTuple):

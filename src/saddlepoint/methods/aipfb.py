@@ -27,7 +27,7 @@ from saddlepoint.methods.agd import minimise
 from saddlepoint.methods.base import Method, Needs, choice_option
 from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.registry import register
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.aipfb import (
     aipfb_adaptive_eps,

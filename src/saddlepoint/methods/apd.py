@@ -6,7 +6,8 @@ Recursion:  (k = 1, 2, ...; b = (k + 1)/2, theta = (k - 1)/k, eta = 1/(L/b + |A|
             y+ = y + eta wy (A' (x + theta (x - x_prev)) - py),   x+ = x - eta wx (A y+ + px)
             xb = (1 - 1/b) xb + x+/b,          yb = (1 - 1/b) yb + y+/b.
             With simple terms p and q, x+ is prox_{eta wx p} of the point above, and y+ is prox_{eta wy q}.
-Guarantee:  the gap at (xb, yb) falls like L/k^2 + |A| sqrt(wx wy)/k. With strong convexity, ``Restarted`` makes that
+Guarantee:  the gap at (xb, yb) falls like L/k^2 + |A| sqrt(wx wy)/k, and the squared distance is below
+            ``apd_bound`` times the largest one of the iterates. With strong convexity, ``Restarted`` makes that
             O(sqrt(L) + |A| sqrt(wx wy)) steps for each factor, O(sqrt(kx + ky) + c) with wx = 1/mu_x, wy = 1/mu_y.
 Reference:  Y. Chen, G. Lan and Y. Ouyang, Optimal primal-dual methods for a class of saddle point problems, SIAM J.
             Optim. 2014; H. Lu and J. Yang, A practical and optimal first-order method for large-scale convex quadratic

@@ -23,7 +23,6 @@ for _module in pkgutil.walk_packages(importlib.import_module(_PACKAGE).__path__,
                 continue
             if inspect.isclass(_class) and issubclass(_class, Method) and not inspect.isabstract(_class):
                 globals()[_class.__name__] = _class
-
                 __all__.append(_class.__name__)
 
 __all__[:] = sorted(set(__all__))

@@ -33,6 +33,7 @@ from saddlepoint.methods.wrappers.anderson import Anderson as Anderson
 from saddlepoint.methods.wrappers.catalyst import Catalyst as Catalyst
 from saddlepoint.methods.wrappers.halpern import Halpern as Halpern
 from saddlepoint.methods.wrappers.preconditioned import Preconditioned as Preconditioned
+from saddlepoint.methods.wrappers.proximal import Proximal as Proximal
 from saddlepoint.methods.wrappers.refined import Refined as Refined
 from saddlepoint.methods.wrappers.restarted import Restarted as Restarted
 
@@ -66,6 +67,7 @@ __all__ = [
     "PBR",
     "PDHG",
     "Preconditioned",
+    "Proximal",
     "RHSS",
     "Refined",
     "Restarted",

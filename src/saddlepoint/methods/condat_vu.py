@@ -1,11 +1,13 @@
 r"""Condat-Vu: a primal-dual step with explicit gradients, or with the prox of a function where that is cheap.
 
-Problem:    min_x max_y g(x) + <x, A y> - h(y); gt = g - mu_x/2 |x|^2, ht = h - mu_y/2 |y|^2.
-Recursion:  y_{k+1} = (y_k + ty (A' x_k - grad ht(y_k)))/(1 + ry)                    or prox_{ty h}(y_k + ty A' x_k)
-            x_{k+1} = (x_k - tx (grad gt(x_k) + A (y_{k+1} + theta (y_{k+1} - y_k))))/(1 + rx)    or prox_{tx g}(...)
+Problem:    min_x max_y g(x) + <x, A y> - h(y).
+Recursion:  y_{k+1} = y_k + sy (A' x_k - grad h(y_k))                                or prox_{ty h}(y_k + ty A' x_k)
+            x_{k+1} = x_k - sx (grad g(x_k) + A (y_{k+1} + theta (y_{k+1} - y_k)))    or prox_{tx g}(x_k - tx A (...))
             tx = rx/mu_x, ty = ry/mu_y, rx = 1/(kx - 1 + c), ry = 1/(ky - 1 + c), theta = 1/(1 + min(rx, ry)),
-            with kappa = 1 for a side that is handled by its prox. With simple terms p and q, x_{k+1} is prox_{t p} of
-            the point above with t = tx/(1 + rx), and y_{k+1} is prox_{t q} with t = ty/(1 + ry).
+            sx = tx/(1 + rx), sy = ty/(1 + ry), with kappa = 1 for a side that is handled by its prox. These are steps
+            of length tx and ty along gradients of g - mu_x/2 |x|^2 and h - mu_y/2 |y|^2, whose quadratic parts are
+            handled by their prox. With simple terms p and q, x_{k+1} is prox_{sx p} of the point above, and y_{k+1} is
+            prox_{sy q}.
 Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by theta a step, up to a constant: O(kx + ky + c) queries
             without prox, O(1 + c) proximal steps with both.
 Reference:  L. Condat, A primal-dual splitting method for convex optimization, JOTA 2013; B. Vu, A splitting algorithm
@@ -62,17 +64,17 @@ class CondatVu(Method):
         if self.prox in ("y", "both"):
             y = f.h.whole_prox(s.y + ty * Atx, ty)
         else:
-            b = 1.0 / (1.0 + ry)
-            y = f.h.simple_prox(b * (s.y + ty * (Atx - f.h.grad(s.y) + f.mu_y * s.y)), b * ty)
+            sy = ry / (1.0 + ry) / f.mu_y
+            y = f.h.simple_prox(s.y + sy * (Atx - f.h.grad(s.y)), sy)
         yb = y + theta * (y - s.y)
         if self.prox in ("x", "both"):
             x = f.g.whole_prox(s.x - tx * f.A.mul(yb), tx)
             return CondatVuState(x, y, f.A.tmul(x) if f.g.simple is None else Atx)
-        a = 1.0 / (1.0 + rx)
-        p = a * (s.x - tx * (f.g.grad(s.x) - f.mu_x * s.x))
+        sx = rx / (1.0 + rx) / f.mu_x
+        p = s.x - sx * f.g.grad(s.x)
         if f.g.simple is not None:
-            return CondatVuState(f.g.simple_prox(p - (a * tx) * f.A.mul(yb), a * tx), y, Atx)
-        x, Atx = coupled_step(f, p, a * tx, yb)
+            return CondatVuState(f.g.simple_prox(p - sx * f.A.mul(yb), sx), y, Atx)
+        x, Atx = coupled_step(f, p, sx, yb)
         return CondatVuState(x, y, Atx)
 
     @property

@@ -37,7 +37,7 @@ from saddlepoint.methods.base import Method, Needs, choice_option
 from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.registry import register
 from saddlepoint.methods.resolvent import REFRESH, SMALL, Solution, Start, by_apfb, by_cg, by_factor, by_proximal_apfb
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, balanced
 from saddlepoint.theory.complexity import Complexity

@@ -97,7 +97,7 @@ class InteriorPoint(Method):
     def init(self, f: Saddle, x: Array, y: Array) -> InteriorPointState:
         """A point between the start and the centre of the domain, with multipliers that fit the field there."""
         places = domains(f)
-        x, y = (between(place, v).astype(v.dtype) for place, v in zip(places, (x, y), strict=True))
+        x, y = (inside(place, v).astype(v.dtype) for place, v in zip(places, (x, y), strict=True))
         low = np.concatenate((x - places[0].lower, y - places[1].lower))
         up = np.concatenate((places[0].upper - x, places[1].upper - y))
         field, E = f.field(x, y), sums(f)
@@ -135,8 +135,8 @@ def domains(f: Saddle) -> tuple[Domain, Domain]:
 def domain(p: Simple | None, n: int) -> Domain:
     """The domain of a player with n variables and the simple term p."""
     if isinstance(p, Rescaled):
-        inside = domain(p.p, n)
-        return Domain(inside.lower / p.scale, inside.upper / p.scale, inside.total / p.scale)
+        plain = domain(p.p, n)
+        return Domain(plain.lower / p.scale, plain.upper / p.scale, plain.total / p.scale)
     if isinstance(p, Simplex):
         return Domain(np.zeros(n), np.full(n, math.inf), p.total)
     if isinstance(p, L1Box):
@@ -154,7 +154,7 @@ def has_barrier(p: Simple | None) -> bool:
     return p is None or isinstance(p, Simplex)
 
 
-def between(place: Domain, x: Array) -> Array:
+def inside(place: Domain, x: Array) -> Array:
     """A point inside the domain, on the way from x to the centre."""
     if place.is_simplex:
         centre = np.full(len(x), place.total / len(x))
@@ -164,10 +164,10 @@ def between(place: Domain, x: Array) -> Array:
     with np.errstate(invalid="ignore"):
         middle = np.where(lower + upper == 0.0, 0.0, 0.5 * lower + 0.5 * upper)
     one_sided = np.where(lower > -math.inf, np.maximum(x, lower + 1.0), np.minimum(x, upper - 1.0))
-    inside = START * np.clip(x, lower, upper) + (1.0 - START) * middle
+    between = START * np.clip(x, lower, upper) + (1.0 - START) * middle
     bounded = (lower > -math.inf) & (upper < math.inf)
     free = (lower == -math.inf) & (upper == math.inf)
-    return np.asarray(np.where(bounded, inside, np.where(free, x, one_sided)))
+    return np.asarray(np.where(bounded, between, np.where(free, x, one_sided)))
 
 
 def sums(f: Saddle) -> Array:

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array, concat
-from saddlepoint.ground.linalg import Rows, inner, norm
+from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.rows import Rows
 from saddlepoint.methods.base import Method, Needs, int_option
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle

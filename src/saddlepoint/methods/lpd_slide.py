@@ -5,9 +5,9 @@ Recursion:  (in the variables where mu_x = mu_y = 1)
             (x_{k+1}, y_{k+1}) ~ saddle point of <ub, x> + |x|^2/2 + |x - x_k|^2/(2 r) + <x, A y> - (<vb, y> + ...)
             w_{k+1} = (w_k + r x_{k+1})/(1 + r),   u_{k+1} = grad gt(w_{k+1}),   ub = u + theta (u - u_prev)
             q_{k+1} = (q_k + r y_{k+1})/(1 + r),   v_{k+1} = grad ht(q_{k+1}),   vb = v + theta (v - v_prev),
-            theta = 1/(1 + r), r the root of r^2 l = 1 + r, l = max(kx, ky) - 1. The inner system, by conjugate
-            gradients from 2 z_k - z_{k-1}, until its residual is a tenth of the move. Simple terms are parts of the
-            inner problem, which APFB solves then.
+            theta = 1/(1 + r), r the root of r^2 l = 1 + r, l = max(kx, ky) - 1. The inner system is solved by
+            conjugate gradients from 2 z_k - z_{k-1} until its residual is a tenth of the move. Simple terms are parts
+            of the inner problem, which APFB solves then.
 Guarantee:  with exact inner solves mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by 1/(1 + r) ~ 1 - 1/sqrt(l) a step, up
             to a constant: O(sqrt(kx + ky) log 1/eps) gradients, and O((sqrt(kx + ky) + c) log 1/eps) products. With
             ``accuracy`` up to ``theory.lpd_slide_accuracy(kx, ky)`` it falls by about 1 - 3/4 r, with simple terms as

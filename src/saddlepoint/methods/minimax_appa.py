@@ -26,7 +26,8 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.agd import AGD
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import register
-from saddlepoint.parts.functions.smooth import Smooth, anchored
+from saddlepoint.parts.functions.anchored import anchored
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, equal_smoothness_keeping_norm
 from saddlepoint.theory.agd import agd_momentum, agd_proof_steps

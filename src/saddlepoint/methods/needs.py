@@ -28,7 +28,9 @@ class Missing(NamedTuple):
 
 def check_needs(method: Method, f: Saddle) -> None:
     """Raise a ProblemError if the method needs something that the problem does not have."""
-    for need, reason, remedy in missing(method, f)[:1]:
+    found = missing(method, f)
+    if found:
+        need, reason, remedy = found[0]
         instead = f"use a method that does without, such as {_without(f)}"
         remedy = f"{remedy}, or {instead}" if remedy else instead
         raise ProblemError(f"{method.label} needs {need}, {reason}; {remedy}")

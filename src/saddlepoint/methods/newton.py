@@ -30,7 +30,8 @@ from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.complexity import Complexity
 
 ENOUGH, GOOD = 0.1, 0.5  # least shares of the predicted decrease: to accept a step, to reduce the damping
-STIFF = 1e30  # largest damping that is tried; the steps of a larger one are below rounding
+STIFF = 1e30  # largest damping that is tried
+ROUNDING = 2.0**-53  # relative length of a step that changes a point by rounding only
 
 
 class NewtonState(NamedTuple):
@@ -74,6 +75,8 @@ class Newton(Method):
             if gain >= ENOUGH * promise:
                 calmer = 0.1 * b if b > 1.0 else 0.0
                 return NewtonState(x, y, Fx, Fy, calmer if gain >= GOOD * promise else b)
+            if length(dx, dy) <= ROUNDING * length(s.x, s.y):  # shorter steps change nothing
+                return s
             b = max(4.0 * b, 1.0)
         return s
 

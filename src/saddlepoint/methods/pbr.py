@@ -28,7 +28,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.base import Method, choice_option
 from saddlepoint.methods.minimax_appa import stationary
 from saddlepoint.methods.registry import register
-from saddlepoint.parts.functions.smooth import anchored
+from saddlepoint.parts.functions.anchored import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
 from saddlepoint.theory.catalyst import catalyst_steps

@@ -1,7 +1,8 @@
 """The register of methods: from a name to a method, and tables of all methods.
 
 ``register`` adds a class, ``register_expression`` adds a wrapper around a method. Everything else about a method is
-read from its class.
+read from its class. A wrapper around a method that nobody has registered together is found as well, by the name that
+results show for it: "anderson-pdhg" is ``Anderson(PDHG())``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Entry(NamedTuple):
 
 
 _REGISTER: dict[str, Entry] = {}
+_WRAPPERS: dict[str, type[Method]] = {}  # classes of methods that take a method, by their names
 
 M = TypeVar("M", bound=type[Method])
 
@@ -43,6 +45,11 @@ def register(method: M) -> M:
     options = {option.name: option for option in fields(method)}
     _enter(method.name, Entry(method, method.complexity, options, f"{method.__module__}.{method.__qualname__}"))
     return method
+
+
+def register_wrapper(wrapper: type[Method]) -> None:
+    """Make the class of a method that takes a method known by its name."""
+    _WRAPPERS[wrapper.name] = wrapper
 
 
 def register_expression(
@@ -59,23 +66,26 @@ def register_expression(
         complexity: the oracle calls of the wrapped method.
         defaults: values of options that differ from those of the two classes.
     """
+    if isinstance(inner, str):
+        inside = _entry(inner)._replace(origin=inner)
+    else:
+        options = {option.name: option for option in fields(inner)}
+        inside = Entry(inner, inner.complexity, options, f"{inner.__module__}.{inner.__qualname__}")
+    _enter(name, _around(wrapper, inside, complexity, defaults))
+
+
+def _around(wrapper: type[Method], inside: Entry, complexity: Complexity, defaults: dict[str, Any]) -> Entry:
+    """The entry of a wrapper around the method of another entry."""
     outer = {option.name: option for option in fields(wrapper)[1:]}
     wrap: Callable[..., Method] = wrapper
-    make_inner: Callable[..., Method]
-    if isinstance(inner, str):
-        entry, inside = _entry(inner), inner
-        make_inner, options = entry.make, entry.options | outer
-    else:
-        make_inner, inside = inner, f"{inner.__module__}.{inner.__qualname__}"
-        options = {option.name: option for option in fields(inner)} | outer
 
     def make(**given: Any) -> Method:
         given = defaults | given
-        wrapped = make_inner(**{key: value for key, value in given.items() if key not in outer})
+        wrapped = inside.make(**{key: value for key, value in given.items() if key not in outer})
         return wrap(wrapped, **{key: value for key, value in given.items() if key in outer})
 
-    origin = f"{wrapper.__module__}.{wrapper.__qualname__} around {inside}"
-    _enter(name, Entry(make, complexity, options, origin))
+    origin = f"{wrapper.__module__}.{wrapper.__qualname__} around {inside.origin}"
+    return Entry(make, complexity, inside.options | outer, origin)
 
 
 def _enter(name: str, entry: Entry) -> None:
@@ -126,10 +136,20 @@ def _entry(name: Any) -> Entry:
         raise ProblemError(f"the name of a method is {short_repr(name)}; expected a text")
     if name == "agd":
         raise ProblemError("agd minimises one function and is no saddle method; use the component saddlepoint.AGD")
-    if name not in _REGISTER:
+    entry = _find(name)
+    if entry is None:
         names = ["auto", *method_names()]
         raise ProblemError(f"unknown method {name!r}; the known ones are {', '.join(names)}{did_you_mean(name, names)}")
-    return _REGISTER[name]
+    return entry
+
+
+def _find(name: str) -> Entry | None:
+    """The registered entry, or that of a wrapper around a method that has one."""
+    if name in _REGISTER:
+        return _REGISTER[name]
+    outer, _, inner = name.partition("-")
+    wrapper, inside = _WRAPPERS.get(outer), _find(inner) if inner else None
+    return None if wrapper is None or inside is None else _around(wrapper, inside, inside.complexity, {})
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class Separated(Method):
     accuracy: float = float_option(0.1, "residual of the inner problems, relative to the move", 1e-14, 0.5)
 
     complexity: ClassVar[Complexity] = Complexity(
-        "grad g sqrt(kx), grad h sqrt(ky), products c + sqrt(min(kx, ky))",
+        "grad g: sqrt(kx), grad h: sqrt(ky), products c + sqrt(min(kx, ky))",
         separated_order,
         separated_gradient_g_order,
         separated_gradient_h_order,

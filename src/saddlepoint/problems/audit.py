@@ -1,4 +1,4 @@
-"""Examines a problem before a run on it is reported as solved, and when a run makes no progress.
+"""Examination of a problem before a run on it is reported as solved, and when a run makes no progress.
 
 A certificate depends on claims: that the gradients are gradients and exact, that mu is right, that A' is the transpose.
 During a run the claims are compared with the gradients and products that the method evaluates. Here they are examined
@@ -17,28 +17,24 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.parts.functions.probes import (
-    ASIDE,
-    NOISE,
-    Curvature,
-    Unexaminable,
-    curvature,
-    length_scale,
-    pair_from,
-    slope_difference,
-)
+from saddlepoint.parts.functions.curvature_estimate import Curvature, curvature
+from saddlepoint.parts.functions.gradient_noise import NOISE, seen_noise
+from saddlepoint.parts.functions.probes import ASIDE, Unexaminable, keeping_directions, length_scale, pair_from
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumed import assumed_of_arithmetic, given_mu
-from saddlepoint.problems.assumptions import SLACK, AdjointCheck, GradientCheck, larger_norm, stated_error
-from saddlepoint.problems.examined import Examined
+from saddlepoint.parts.functions.value_slope import slope_difference
+from saddlepoint.problems.adjoint_check import SLACK, AdjointCheck, larger_norm
+from saddlepoint.problems.assumed import TERMS_UNEXAMINED, assumed_of_arithmetic, given_mu
+from saddlepoint.problems.examined_points import Examined
+from saddlepoint.problems.gradient_check import GradientCheck, stated_error
 from saddlepoint.problems.noise import NEARBY, UNEXAMINED, MeasuredNoise
 from saddlepoint.problems.oracle import ORACLES, Meter, MeteredCoupling
 from saddlepoint.problems.prox_check import examine_prox, has_own_term, inexact_terms
 from saddlepoint.problems.prox_step import Point, certificate_after, prox_step
 from saddlepoint.problems.refutations import other_slope
+from saddlepoint.problems.residuals import Query
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.terms import subgradient
-from saddlepoint.theory.certificate import Certificate, distance_bound
+from saddlepoint.theory.certificate import NOT_EXAMINED, Certificate, distance_bound
 
 STEPS = 10  # least number of steps of the search for curvatures
 SHARE = 0.05  # most steps of that search, as a share of the calls that the run has made
@@ -57,6 +53,8 @@ class Audit:
         terms_examined: whether the prox of simple terms that the caller wrote was examined.
         asked: how many gradients of g and h certificates have evaluated.
         queried: the gradients that the last certificate was made from, of functions that are not trusted.
+        query: all that the last certificate was made from; None where the problem has a certificate of its own.
+        kept: the same for the best point.
     """
 
     def __init__(self, f: Saddle, meter: Meter) -> None:
@@ -71,6 +69,8 @@ class Audit:
         """Use the problem ``f`` from now on, whose constants may have been corrected."""
         self.f = f
         self.outcome, self.terms_examined = {}, False
+        self.query: Query | None = None
+        self.kept: Query | None = None
         self.gradient_checks = {
             name: GradientCheck(name, function.mu, function.L, function.grad, self.meter.note, stated_error(function))
             for name, function in (("g", f.g), ("h", f.h))
@@ -95,10 +95,26 @@ class Audit:
     def doubts(self) -> tuple[str, ...]:
         """What seems to be wrong and could not be proven, one sentence each."""
         seem = [check.seems for check in self.gradient_checks.values() if check.seems]
-        return (*seem, *inexact_terms(self.f.g, self.f.h))
+        return (*seem, *self.noise.doubts, *inexact_terms(self.f.g, self.f.h))
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether certificates prove nothing: errors of a prox are estimated, or those of quotients unknown."""
+        return bool(self.noise.quotients or inexact_terms(self.f.g, self.f.h))
+
+    @property
+    def is_examined(self) -> bool:
+        """Whether everything that is claimed was examined, as far as that can be done."""
+        return self.outcome.keys() >= self.gradient_checks.keys() and (self.terms_examined or not self.has_own_terms)
+
+    def proof(self, certificate: Certificate) -> Certificate:
+        """The certificate with what it assumes; without its bounds if they contain an estimate."""
+        found = certificate.without_bounds if self.is_estimated else certificate
+        return found._replace(assumes=self.assumes())
 
     def keep(self, another: bool = False) -> None:
-        """Remember the gradients of the last certificate, which is that of the best point; perhaps another point."""
+        """Remember what the last certificate was made from, which is that of the best point; perhaps another point."""
+        self.kept = self.query
         self.noise.keep(self.queried, another)
 
     def assumes(self) -> tuple[str, ...]:
@@ -106,7 +122,7 @@ class Audit:
         said = []
         for name in self.gradient_checks:
             if name not in self.outcome:
-                outcome = "it was not examined"
+                outcome = f"it was {NOT_EXAMINED}"
             elif self.outcome[name]:
                 outcome = f"it could not be examined: {self.outcome[name]}"
             else:
@@ -116,7 +132,7 @@ class Audit:
         if self.products is not None:
             said.append("A.T is the transpose of A, as far as products with random vectors show.")
         if self.has_own_terms and not self.terms_examined:
-            said.append("The prox and the value of simple terms that the caller wrote were not examined.")
+            said.append(TERMS_UNEXAMINED)
         doubts = (f"{doubt[:1].upper()}{doubt[1:]}." for doubt in self.doubts)
         return (*said, *assumed_of_arithmetic(self.f.g, self.f.h, self.f.A), *doubts)
 
@@ -130,10 +146,21 @@ class Audit:
         """The certificate of (x, y), which allows for the noise; its gradients and products are checked."""
         self.seen.noise = self.noise.allowance
         self.queried, before = {}, dict(self.asked)
-        certificate = self.seen.certificate(x, y, tol, gap)
+        if type(self.seen).certificate is Saddle.certificate:
+            self.query = self.seen.query(x, y)
+            certificate = self.seen.proven(self.query, tol, gap)
+        else:
+            self.query, certificate = None, self.seen.certificate(x, y, tol, gap)
         for name, calls in self.asked.items():  # the first gradient is part of every certificate
             self.meter.note(f"grad_{name}", max(calls - before[name] - 1, 0))
         return certificate
+
+    def with_noise(self, tol: float | None = None, gap: float | None = None) -> Certificate | None:
+        """The certificate of the best point with the noise that is known now; None where that takes another query."""
+        if self.kept is None or self.noise.differs or self.has_own_terms:
+            return None
+        self.noise.stale, self.seen.noise = False, self.noise.allowance
+        return self.seen.proven(self.kept, tol, gap)
 
     def after_prox_step(self, x: Array, y: Array) -> tuple[Point, Certificate]:
         """The point after one prox step from (x, y) and its certificate, which needs no value of a simple term."""
@@ -141,7 +168,7 @@ class Audit:
         for name in ORACLES:
             self.meter.note(name, 2)
         point, terms = prox_step(self.seen, x, y, self.f.space)
-        self.queried = {}  # gradients of the new point follow
+        self.queried, self.query = {}, None  # gradients of the new point follow
         return point, certificate_after(self.seen, point, terms)
 
     def floor(self, x: Array, y: Array, certificate: Certificate, of_gap: bool = False) -> float:
@@ -166,12 +193,10 @@ class Audit:
 
         Raises AssumptionError if something is wrong.
         """
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), keeping_directions():
             if self.gradient_checks:
                 x, y = self.noise.in_full_precision(x, y)
-                Ay, Atx = self.f.A.both(x, y)
-                for name in ("A", "At"):
-                    self.meter.note(name, 1)
+                Ay, Atx = self._products(x, y)
                 for name, point, product in (("g", x, Ay), ("h", y, -1.0 * Atx)):
                     if name in self.gradient_checks:
                         memory: Examined | None = getattr(self.f, name).examined
@@ -187,13 +212,19 @@ class Audit:
             self.noise.measure_products(x, y)
         self.noise.is_complete = True
 
+    def _products(self, x: Array, y: Array) -> Point:
+        """The products A y and A'x at the best point: those of its certificate, where their precision is the same."""
+        if self.kept is not None and self.f.space.is_numpy:
+            return self.kept.Ay, self.kept.Atx
+        for name in ("A", "At"):
+            self.meter.note(name, 1)
+        return self.f.A.both(x, y)
+
     def _terms(self, x: Array, y: Array) -> None:
         """Examine the prox of simple terms that the caller wrote."""
         if not self.has_own_terms:
             return
-        Ay, Atx = self.f.A.both(x, y)
-        for name in ("A", "At"):
-            self.meter.note(name, 1)
+        Ay, Atx = self._products(x, y)
         for name, f, point, product in (("g", self.f.g, x, Ay), ("h", self.f.h, y, -1.0 * Atx)):
             if has_own_term(f):
                 self.meter.note(f"grad_{name}", 1)
@@ -214,71 +245,97 @@ class Audit:
             return "the gradient cannot be evaluated at the point"
         length = length_scale(x, p, f.L)
         F = p + product
-        F = F + subgradient(f, x, F)
+        F = F if f.simple is None else F + subgradient(f, x, F)
         share = int(SHARE * max(self.meter.calls.values()))
         steps = max(STEPS, min(share, MEMORY // x.shape[0]))
-        noise = self.noise.level(name, x, p, refuse=True)
+        try:
+            local = curvature(grad, x, length, steps, towards=F, L=f.L, p=p)
+            self.meter.note(oracle, local.calls)
+            seen = seen_noise(local, x, p, length, norm(F), f) if self.f.blocks == 1 else None
+            noise = self.noise.level(name, x, p, refuse=True, seen=seen)
+            if noise is not None and noise.total > 0.0 and seen is None:  # differences are to be longer
+                local = curvature(grad, x, length, steps, noise.total, towards=F, L=f.L, p=p)
+                self.meter.note(oracle, local.calls)
+        except Unexaminable:
+            self.noise.level(name, x, p, refuse=True)
+            return UNEXAMINED
         if noise is None:
             return UNEXAMINED
-        try:
-            local = curvature(grad, x, length, steps, noise.total, towards=F, L=f.L, p=p)
-        except Unexaminable:
-            return UNEXAMINED
-        self.meter.note(oracle, local.calls)
         # A new check, without the noise that the run has found at other points.
         check = GradientCheck(name, f.mu, f.L, grad, self.meter.note, stated_error(f))
         flat = self.noise.plateau(name, x, p, noise)
         check.noise = quiet = max(NOISE * noise.total, flat)
         check.refuse_skew(x, p, length, noise.total, local)
-        usual = length * max(ASIDE, min(math.sqrt(noise.total / (norm(p) + f.L * length)), 0.1))
-        certified = max(norm(F) / f.mu, 1e-3 * usual) if f.mu > 0.0 else math.nan
-        blind = ""
-        for direction, step in self._directions(name, x, F, local, usual, certified, thoroughly):
-            downhill = -1.0 if inner(direction, F) > 0.0 else 1.0  # the solution is on this side
-            pair = pair_from(grad, x, p, (2.0 * downhill * step) * direction)
-            self.meter.note(oracle, 1)
-            if pair is None:
-                blind = UNEXAMINED
-            else:
-                check.compare(*pair)
+        size = norm(p) + f.L * length  # 0 for the function 0
+        usual = length * max(ASIDE, min(math.sqrt(noise.total / size), 0.1) if size > 0.0 else 0.0)
+        unexamined = self._compare_along_directions(check, x, p, F, local, usual, thoroughly)
         coarse = check.noise if check.noise > quiet else flat  # with longer waves than those that were measured
         known = self.gradient_checks[name]
         known.noise, known.seems = max(known.noise, check.noise), check.seems
         self.noise.allow(name, noise, max(coarse, self._slope_errors(name, f, x, length)))
-        if f.examined is not None and not blind and not check.seems:
+        if f.examined is not None and not unexamined and not check.seems and name not in self.noise.quotients:
             f.examined.add(x, length, self.noise.gradients[name], name in self.noise.loud)
-        return blind
+        return unexamined
+
+    def _compare_along_directions(
+        self, check: GradientCheck, x: Array, p: Array, F: Array, local: Curvature, usual: float, thoroughly: bool
+    ) -> str:
+        """Compare the gradient p at x with gradients at steps of about the length ``usual`` from x.
+
+        Returns why that could not be done along a direction; nothing if it could along all of them.
+        """
+        size = norm(F)
+        certified = max(size / check.mu, 1e-3 * usual) if check.mu > 0.0 else math.nan
+        unexamined = ""
+        for direction, step in self._directions(check.name, x, (F, size), local, usual, certified, thoroughly):
+            downhill = -1.0 if inner(direction, F) > 0.0 else 1.0  # the solution is on this side
+            pair = pair_from(check.grad, x, p, (2.0 * downhill * step) * direction)
+            self.meter.note(f"grad_{check.name}", 1)
+            if pair is None:
+                unexamined = UNEXAMINED
+            else:
+                check.compare(*pair)
+        return unexamined
 
     def _directions(
-        self, name: str, x: Array, F: Array, local: Curvature, usual: float, certified: float, thoroughly: bool
+        self,
+        name: str,
+        x: Array,
+        field: tuple[Array, float],
+        local: Curvature,
+        usual: float,
+        certified: float,
+        thoroughly: bool,
     ) -> Iterator[tuple[Array, float]]:
         """Directions of length 1 in which a wrong mu may show, and lengths of steps along them.
 
         If a certificate is false because of mu, the line from the point to the solution shows that mu is wrong. It is
         not known, but the field points along it where the slowest part of a method's error is left; so do its steps.
+        ``field`` is the field at x and its length.
         """
-        for closer in NEARBY:  # coarse rounding can look right from one distance
-            yield local.flat, closer * usual
-        yield local.unit, usual
+        near, nearer, nearest = (closer * usual for closer in NEARBY)
+        yield local.flat, near
+        yield local.flat, nearest
+        yield local.unit, nearer  # at one distance, coarse rounding may show no contradiction
         if thoroughly:
             yield local.steep, usual
         seen = self.gradient_checks[name], self.meter.checks.get(name)
         moves = [move for check in seen if isinstance(check, GradientCheck) for move in (check.move, check.flat)]
         taken: list[Array] = []
-        for move in (F, *moves):
-            size = math.nan if move is None else norm(move)
-            if move is not None and 0.0 < size < math.inf:
+        for move, size in (field, *((move, norm(move)) for move in moves if move is not None)):
+            if 0.0 < size < math.inf:
                 direction = space_of(x).cast(move) * (1.0 / size)
                 if all(abs(inner(direction, other)) < ALIKE for other in taken):
                     taken.append(direction)
                     yield direction, usual
-        if 0.0 < certified < math.inf and norm(F) > 0.0:
-            yield F * (1.0 / norm(F)), certified
+        F, size = field
+        if 0.0 < certified < math.inf and size > 0.0:
+            yield F * (1.0 / size), certified
 
     def _slope_errors(self, name: str, f: Smooth, x: Array, length: float) -> float:
         """The errors of the gradient around x that the values show on lines of different length; 0 if they show none.
 
-        Forward differences of values, for example, are all wrong in the same way, which only the values tell. Raises
+        Forward differences of values, for example, are all wrong in the same way, which only the values show. Raises
         AssumptionError if the gradient is another one than that of the values.
         """
         if f.value is None:

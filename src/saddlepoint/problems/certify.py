@@ -124,18 +124,18 @@ def _certified(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
         other = certificate_after(audit.seen, after, terms)
         if (other.distance, other.gap) < (proof.distance, proof.gap):
             (x, y), proof, stepped = after, other, True
-    proof = proof._replace(assumes=audit.assumes())
+    proof = audit.proof(proof)
     return CertifiedPoint(x, y, proof, outside_x, outside_y, stepped, *proven_support(f, x, y, proof))
 
 
 def _inside(f: Smooth, x: Array, name: str) -> tuple[Array, float]:
     """The point, or its projection if it is outside the domain of the simple term, and how far it was outside."""
     p: Simple | None = f.simple
-    if p is None or p._is_inside(x):
+    if p is None or p.is_inside(x):
         return x, 0.0
     far = p.outside(x)
     x = p.project(x)
-    if not p._is_inside(x):
+    if not p.is_inside(x):
         raise ProblemError(
             f"{name} is not in the domain of {p!r}, which has no projection; give project= to Simple, or a point of "
             "the domain"

@@ -11,8 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,24 +19,25 @@ from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_arra
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.validation import as_count, as_vector
+from saddlepoint.parts.functions.curvature_estimate import Curvature, curvature
+from saddlepoint.parts.functions.difference_quotients import seem_quotients
+from saddlepoint.parts.functions.gradient_noise import NOISE, Noise, noise_level
 from saddlepoint.parts.functions.plateaus import plateau
 from saddlepoint.parts.functions.probes import (
     ASIDE,
-    NOISE,
-    Curvature,
-    Noise,
     Unexaminable,
     changed_argument,
-    curvature,
     differ,
     gradient_or_none,
     length_scale,
-    noise_level,
     pair_around,
-    slope_error,
 )
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumptions import ADJOINT, AdjointCheck, GradientCheck, stated_error
+from saddlepoint.parts.functions.value_slope import slope_error
+from saddlepoint.problems.adjoint_check import ADJOINT, AdjointCheck
+from saddlepoint.problems.findings import Finding, Report
+from saddlepoint.problems.gradient_check import GradientCheck, stated_error
+from saddlepoint.problems.noise import EXACT
 from saddlepoint.problems.prox_check import wrong_prox
 from saddlepoint.problems.refutations import two_answers
 from saddlepoint.problems.saddle import Saddle
@@ -48,59 +48,7 @@ STEPS_OF_DERIVATIVES = 1.0, 2.0**-4, 2.0**-8  # steps on which values and Hessia
 CLOSE = 1e-4  # relative difference up to which a prox, a Hessian or a slope agrees with the gradient
 PROX_STEPS = 1e-3, 1.0, 1e3  # steps t with which a prox is compared with the gradient, in units of 1/L
 PROX_REACH = 1e-2, 1.0, 1e2  # how far from the points that is done, in units of their length
-
-
-class Finding(NamedTuple):
-    """One line of a report.
-
-    Attributes:
-        what: what was examined, such as "mu of g".
-        given: what the caller claimed.
-        found: what was found.
-        ok: whether they agree.
-        advice: what to do if they do not.
-    """
-
-    what: str
-    given: str
-    found: str
-    ok: bool
-    advice: str = ""
-
-
-@dataclass(frozen=True, repr=False)
-class Report:
-    """The findings of ``sp.check``, which are printed as a table.
-
-    Attributes:
-        findings: one line each.
-        seconds: the time of one call of each oracle.
-    """
-
-    findings: tuple[Finding, ...]
-    seconds: dict[str, float]
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
-
-    @property
-    def problems(self) -> tuple[Finding, ...]:
-        """The findings that are wrong."""
-        return tuple(finding for finding in self.findings if not finding.ok)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report in plain Python values, as ``--json`` prints it."""
-        return {"ok": self.ok, "findings": [f._asdict() for f in self.findings], "seconds": self.seconds}
-
-    def __repr__(self) -> str:
-        rows = [("what", "given", "found", ""), *((f.what, f.given, f.found, _verdict(f)) for f in self.findings)]
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in rows]
-        lines += [f"{finding.what}: {finding.advice}" for finding in self.problems]
-        times = ", ".join(f"{name} {1e6 * seconds:.3g} us" for name, seconds in self.seconds.items())
-        return "\n".join([*map(str.rstrip, lines), f"one call takes: {times}"])
+PROX_DRAWS = 64  # further random points and steps with which that is done
 
 
 def check(f: Saddle, x0: Any = None, y0: Any = None, *, points: int = 3, seed: int = 0) -> Report:
@@ -144,6 +92,7 @@ class _Examined:
     def __init__(self, f: Saddle, name: str, function: Smooth, seed: int) -> None:
         self.f, self.name, self.function, self.seed = f, name, function, seed
         self.answers: list[tuple[Array, Array]] = []  # points with the first gradients that were found there
+        self.quiet = 0.0  # bound on the errors of gradients that was measured along lines
         self.check = GradientCheck(
             name, function.mu, function.L, function.grad, lambda oracle, calls: None, stated_error(function)
         )
@@ -172,7 +121,7 @@ class _Examined:
             wrong = f"prox raised {type(error).__name__}: {error}"
         found = "agrees with its values" if p.has_value else "a prox of some convex function"
         if p.inexact > 0.0:
-            found += f", with errors of up to {p.inexact:.1g} of the lengths of its argument and answer"
+            found += f", with errors of about {p.inexact:.1g} of the lengths of its argument and answer"
         yield Finding(what, given, found if wrong is None else "wrong", wrong is None, wrong or "")
 
     def _around(self, start: Array, count: int) -> Iterator[Finding]:
@@ -203,8 +152,9 @@ class _Examined:
             advice = "it cannot be evaluated around this point; give x0 and y0 inside its domain"
             yield Finding(f"domain of grad {self.name}", "everywhere", "this point alone", False, advice)
             return
-        self.check.noise = NOISE * noise.total
+        self.check.noise = self.quiet = NOISE * noise.total
         yield self._noise_finding(noise, max(norm(grad(x)) for x in points))
+        yield from self._quotients(points, lengths, noises)
         yield self._symmetric(points, lengths, found, noise.total)
         yield from self._constants(points, lengths, found)
         yield from self._others(points, lengths)
@@ -237,6 +187,7 @@ class _Examined:
     def _same_answers(self) -> Finding:
         """Ask for the first gradients again, after all others: a gradient that remembers something shows there."""
         what, given, worst = f"answers of grad {self.name}", "one at a point", 0.0
+        self.check.noise = self.quiet  # gradients that are rounded coarsely are the same at the same point
         for x, before in self.answers:
             p = gradient_or_none(self.function.grad, copied(x))
             apart = math.inf if p is None else norm(p - before)
@@ -253,6 +204,17 @@ class _Examined:
         )
         found = f"{level:.2g}, |gradient| {size:.2g}" if noise.is_loud else "none beyond rounding"
         return Finding(f"noise of grad {self.name}", "none", found, not noise.is_loud, advice)
+
+    def _quotients(self, points: list[Array], lengths: list[float], noises: list[Noise]) -> Iterator[Finding]:
+        """Whether the gradient seems to be computed from differences of values, which were not given."""
+        f = self.function
+        if f.value is not None or not math.isnan(f.accuracy):
+            return
+        for x, length, noise in zip(points, lengths, noises, strict=True):
+            if seem_quotients(f.grad, x, f.grad(x), length, f.L, noise)[0]:
+                advice = f"it seems to be computed from differences of values, whose errors are unknown: {EXACT}"
+                yield Finding(f"gradient of {self.name}", "exact", "rounded as differences", False, advice)
+                return
 
     def _symmetric(self, points: list[Array], lengths: list[float], found: list[Curvature], noise: float) -> Finding:
         what, worst = f"symmetry of {self.name}", max(found, key=lambda local: local.skew)
@@ -293,19 +255,7 @@ class _Examined:
         f, name, at = self.function, self.name, list(zip(points, lengths, strict=True))
         tolerance = max(CLOSE, 10.0 * math.sqrt(eps_of(points[0])))
         if f.value is not None:
-            errors, wrong = [], 0.0
-            for k, (x, s) in enumerate(at):
-                for shorter in STEPS_OF_DERIVATIVES:  # a function can bend on a long step
-                    with suppress(ArithmeticError, ValueError):  # outside the domain of the function
-                        wrong, error = slope_error(f.grad, f.value, x, shorter * s, self.seed + k)
-                        if not wrong > max(tolerance, 10.0 * error):
-                            break
-                        if shorter == STEPS_OF_DERIVATIVES[-1]:
-                            errors.append(wrong)
-            ok, wrong = not errors, max(errors, default=wrong)
-            yield Finding(
-                f"value of {name}", "its slope", f"{wrong:.1g} off", ok, "the gradient is not that of the value"
-            )
+            yield self._value(at, tolerance)
         if f.has_prox:
             wrong = max(self._prox_errors(at))
             advice = "prox(v, t) must be the u with grad(u) + (u - v)/t = 0"
@@ -320,26 +270,54 @@ class _Examined:
                 f"{name} quadratic", "yes", f"bent by {wrong:.1g}", wrong <= tolerance, "give quadratic=False"
             )
 
+    def _value(self, at: list[tuple[Array, float]], tolerance: float) -> Finding:
+        """Compare the slopes of values along random lines with the gradient."""
+        f = self.function
+        assert f.value is not None
+        errors, wrong = [], 0.0
+        for k, (x, s) in enumerate(at):
+            for shorter in STEPS_OF_DERIVATIVES:  # a function can bend on a long step
+                with suppress(ArithmeticError, ValueError):  # outside the domain of the function
+                    wrong, error = slope_error(f.grad, f.value, x, shorter * s, self.seed + k)
+                    if not wrong > max(tolerance, 10.0 * error):
+                        break
+                    if shorter == STEPS_OF_DERIVATIVES[-1]:
+                        errors.append(wrong)
+        ok, wrong = not errors, max(errors, default=wrong)
+        advice = "the gradient is not that of the value"
+        return Finding(f"value of {self.name}", "its slope", f"{wrong:.1g} off", ok, advice)
+
     def _random(self, x: Array, length: float) -> Array:
+        """A random vector of this length, which is the same in each call."""
         draw = np.random.default_rng(self.seed + 1).standard_normal(x.shape[0])
         return self.f.space.cast(draw * (length / np.linalg.norm(draw)))
 
     def _prox_errors(self, at: list[tuple[Array, float]]) -> Iterator[float]:
         """By how much grad(u) + (u - v)/t differs from 0 for u = prox(v, t), beside its terms, at many v and t."""
-        f = self.function
+        L = self.function.L or 1.0  # 0 of a linear function
         for x, length in at:
             for reach in PROX_REACH:
                 v = x + self._random(x, reach * length)
                 for factor in PROX_STEPS:
-                    t = factor / (f.L or 1.0)  # L is 0 of a linear function
-                    u = f.prox(v, t)
-                    p = gradient_or_none(f.grad, u)
-                    if p is None:
-                        yield math.inf
-                        continue
-                    wrong = norm(p + (u - v) * (1.0 / t)) - self.check.noise
-                    rounding = 32.0 * eps_of(x) * (norm(u) + norm(v)) * (1.0 / t + f.L)
-                    yield max(wrong - rounding, 0.0) / max(norm(p) + norm(u - v) / t, math.ulp(0.0))
+                    yield self._prox_error(v, factor / L)
+        rng = np.random.default_rng(self.seed + 2)
+        x, length = at[0]
+        for _ in range(PROX_DRAWS):  # each coordinate at another distance, to either side
+            far = 10.0 ** rng.uniform(math.log10(PROX_REACH[0]), math.log10(10.0 * PROX_REACH[-1]), x.shape[0])
+            step = rng.choice([-1.0, 1.0], x.shape[0]) * far * length
+            t = 10.0 ** rng.uniform(math.log10(PROX_STEPS[0]), math.log10(PROX_STEPS[-1])) / L
+            yield self._prox_error(x + self.f.space.cast(step), float(t))
+
+    def _prox_error(self, v: Array, t: float) -> float:
+        """By how much grad(u) + (u - v)/t differs from 0 for u = prox(v, t), beside its terms."""
+        f = self.function
+        u = f.prox(v, t)
+        p = gradient_or_none(f.grad, u)
+        if p is None:
+            return math.inf
+        wrong = norm(p + (u - v) * (1.0 / t)) - self.check.noise
+        rounding = 32.0 * eps_of(v) * (norm(u) + norm(v)) * (1.0 / t + f.L)
+        return max(wrong - rounding, 0.0) / max(norm(p) + norm(u - v) / t, math.ulp(0.0))
 
     def _hessian_error(self, x: Array, length: float) -> float:
         """By how much the Hessian differs from the gradient's change, beside that; the least over several steps.
@@ -350,6 +328,7 @@ class _Examined:
         return min(self._hessian_error_on(x, length, factor * reach) for factor in STEPS_OF_DERIVATIVES)
 
     def _hessian_error_on(self, x: Array, length: float, reach: float) -> float:
+        """The same on one step of the length ``reach``."""
         assert self.function.hessian is not None
         z = x + self._random(x, ASIDE * length)
         step = self._random(z, reach)
@@ -361,12 +340,14 @@ class _Examined:
         return wrong / max(norm(expected), math.ulp(0.0))
 
     def _bend(self, x: Array, length: float) -> float:
+        """By how much the gradient changes differently on two equal steps, beside these changes; 0 if it is affine."""
         step, grad = self._random(x, length), self.function.grad
         rise, again = grad(x + step) - grad(x), grad(x + 2.0 * step) - grad(x + step)
         return norm(again - rise) / max(norm(rise), norm(again), math.ulp(0.0))
 
 
 def _coupling(f: Saddle, seed: int) -> Iterator[Finding]:
+    """Check that A' is the transpose of A, that products agree with each other, and that |A| is not too small."""
     m, n = f.shape
     rng = np.random.default_rng(seed)
     x, y = (f.space.cast(rng.standard_normal(size)) for size in (m, n))
@@ -387,6 +368,7 @@ def _coupling(f: Saddle, seed: int) -> Iterator[Finding]:
 
 
 def _finding(what: str, given: str, found: str, test: Any) -> Finding:
+    """The finding of a test, which is wrong if the test raises an AssumptionError; None for a test is right."""
     try:
         if test is not None:
             test()
@@ -400,10 +382,7 @@ def _same_memory(p: Array, other: Array | None) -> bool:
 
 
 def _timed(call: Any) -> float:
+    """The seconds that a call takes."""
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
-
-
-def _verdict(finding: Finding) -> str:
-    return "ok" if finding.ok else "WRONG"

@@ -19,7 +19,7 @@ def corrected(f: Saddle, function: str, constant: str, value: float) -> Saddle:
 
 
 def was_estimated(f: Saddle, function: str, constant: str) -> bool:
-    """Whether a constant that ``corrected`` has replaced was an estimate, and nobody's claim."""
+    """Whether a constant that ``corrected`` has replaced was an estimate, and no claim of the caller."""
     if constant != "norm":
         return constant == "L" and function in f.estimated
     A = f.A

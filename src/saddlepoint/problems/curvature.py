@@ -1,5 +1,7 @@
 r"""The curvature of simple terms: second derivatives of Euclidean norms, and of the spheres that bound Euclidean balls.
 
+``problems.low_rank`` has that of the nuclear norm.
+
 At a solution x* on the sphere |x| = r, with w = grad g(x*) + A y* = -lambda x* and lambda = |w|/r > 0, the solution
 moves along the sphere when the data change: its derivative is orthogonal to x*, and to the Hessian of g it adds
 lambda I, by which the sphere bends. A norm weight |x| has the Hessian (weight/|x|)(I - d d') with d = x/|x| where x is
@@ -14,7 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +26,10 @@ from saddlepoint.ground.arrays import Array, eps_of, space_of, to_host
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple.base import Support
 from saddlepoint.parts.simple.bounds import EPS
-from saddlepoint.parts.simple.euclidean import GroupBalls, Groups, GroupsL1
+from saddlepoint.parts.simple.group_balls import GroupBalls
+from saddlepoint.parts.simple.groups import Groups, GroupsL1
 from saddlepoint.parts.simple.partition import Partition
+from saddlepoint.problems.low_rank import LowRank, curvature_of_rank
 
 UP = 1.0 + 2.0**-40  # factor that exceeds the relative rounding of the few operations below
 THIRD = 2.0 / math.sqrt(3.0)  # the largest third derivative of |.| at a vector of length 1
@@ -58,13 +63,23 @@ class Bend(NamedTuple):
 
     Attributes:
         parts: the matrices, of disjoint sets of coordinates.
-        tilt: a bound on how far the unit normals of spheres are from those at the solution.
+        tilt: a bound on how far the projections onto the directions in which the solution can move are from those at
+            the solution; for a sphere, on how far its unit normal is.
         change: a bound on how far the matrices are from those at the solution, in the spectral norm.
+        ranks: matrices of low rank, with the curvature of the nuclear norm.
     """
 
     parts: tuple[Curved, ...] = ()
     tilt: float = 0.0
     change: float = 0.0
+    ranks: tuple[LowRank, ...] = ()
+
+    def function(self, n: int, like: Array) -> Smooth | None:
+        """The function u -> <u, C u>/2 of n coordinates with the matrix C of all parts; None if there are none."""
+        found = [curvature_of_rank(matrix, n, like) for matrix in self.ranks]
+        if self.parts:
+            found.append(curvature_function(self.parts, n, like))
+        return reduce(add, found) if found else None
 
 
 def of_norms(p: Groups | GroupsL1, x: Array, free: Array, near: Near) -> Bend:

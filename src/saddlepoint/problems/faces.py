@@ -2,8 +2,9 @@
 
 A coordinate that is proven to be at a bound or at zero stays there, and sums that are fixed stay fixed: near the data,
 the solution moves in a linear subspace, in which the problem is smooth. On a sphere it is the tangent space, and
-``problems.curvature`` says how the sphere bends. A ``Face`` is such a subspace with an orthonormal basis: coordinates
-that are free, and in them the directions that are orthogonal to some normals.
+``problems.curvature`` says how the sphere bends; for matrices of low rank, ``problems.low_rank`` says both. A ``Face``
+is such a subspace with an orthonormal basis: coordinates that are free, and in them the directions that are orthogonal
+to some normals.
 """
 
 from __future__ import annotations
@@ -15,26 +16,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Array, concat, dense, namespace, space_of, to_host
+from saddlepoint.ground.arrays import Array, concat, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.simple.ball import Ball, L1Ball
 from saddlepoint.parts.simple.base import Simple, Support
 from saddlepoint.parts.simple.blocks import Blocks
-from saddlepoint.parts.simple.euclidean import GroupBalls, Groups, GroupsL1
+from saddlepoint.parts.simple.bounds import EPS
+from saddlepoint.parts.simple.group_balls import GroupBalls
+from saddlepoint.parts.simple.groups import Groups, GroupsL1
 from saddlepoint.parts.simple.hyperplane import Hyperplane
 from saddlepoint.parts.simple.l1_box import L1Box
+from saddlepoint.parts.simple.nuclear import Nuclear
 from saddlepoint.parts.simple.rescaled import Rescaled
 from saddlepoint.parts.simple.shifted import Shifted
 from saddlepoint.parts.simple.simplex import Simplex
 from saddlepoint.problems.curvature import BY_ROUNDING, Bend, Curved, Near, of_balls, of_norms
+from saddlepoint.problems.low_rank import LowRank, of_nuclear
 
 
 class Free(NamedTuple):
     """Which coordinates are free, and what their free directions are orthogonal to.
 
     Attributes:
-        free: a mask of coordinates.
+        free: a mask of coordinates; of the entries of U'Z V where a matrix Z has a low rank (``LowRank.rotated``).
         normals: vectors with disjoint sets of nonzero entries.
         undecided: how many coordinates are neither proven to be free nor proven to be fixed.
         bend: the curvature of norms and spheres.
@@ -64,7 +69,9 @@ def free_directions(p: Simple, x: Array, support: Array | None, near: Near) -> F
     if isinstance(p, Ball):
         return free_directions(p.ball, x, found, near)
     if isinstance(p, Shifted):
-        return free_directions(p.p, x - p.center.everywhere(n), found, near)
+        z = x - p.center.everywhere(n)
+        at_center = p.p.support(z, near.w, near.reach_x + EPS * norm(z), near.reach_w)  # its entries need not be zero
+        return free_directions(p.p, z, at_center, near)
     if isinstance(p, Hyperplane):
         return Free(np.ones(n, dtype=bool), [p.a.everywhere(n)], 0)
     if isinstance(p, GroupBalls):
@@ -72,6 +79,8 @@ def free_directions(p: Simple, x: Array, support: Array | None, near: Near) -> F
         return Free(on.free, on.normals, on.undecided, on.bend)
     if isinstance(p, L1Ball):
         return _in_l1_ball(p, x, found, near)
+    if isinstance(p, Nuclear):
+        return _of_low_rank(p, x, near)
     undecided = int(np.count_nonzero(found == Support.UNDECIDED))
     if isinstance(p, Groups | GroupsL1):
         there = x != 0.0
@@ -82,7 +91,7 @@ def free_directions(p: Simple, x: Array, support: Array | None, near: Near) -> F
     if not isinstance(p, L1Box | Simplex):
         raise ProblemError(
             f"derivatives of solutions with the simple term {p!r} are not implemented; they are for L1, Box, "
-            "NonNegative, Simplex, Hyperplane, Ball, GroupBalls, Norm2, Groups, and Blocks of these"
+            "NonNegative, Simplex, Hyperplane, Ball, GroupBalls, Norm2, Groups, Nuclear, and Blocks of these"
         )
     at_kink = p.faces(x) != 0.0 if isinstance(p, L1Box) else x <= 0.0
     free = np.where(found == Support.UNDECIDED, ~at_kink, found == Support.OFF)
@@ -104,6 +113,15 @@ def _in_l1_ball(p: L1Ball, x: Array, support: Array, near: Near) -> Free:
     return Free(free, [np.sign(x) * free] if free.any() else [], undecided)
 
 
+def _of_low_rank(p: Nuclear, x: Array, near: Near) -> Free:
+    """The tangent space of the matrices of the rank that is proven; where none is, the computed point decides."""
+    if p.weight == 0.0:
+        return Free(np.ones(len(x), dtype=bool), [], 0)
+    found = of_nuclear(p, x, near.w, near.reach_x, near.reach_w)
+    bend = Bend((), found.tilt, found.change, (found.matrix,))
+    return Free(found.matrix.free, [], 0 if found.decided else len(x), bend)
+
+
 def _rescaled(p: Rescaled, x: Array, support: Array, near: Near) -> Free:
     """The directions of weight p(scale x): the Hessian of p is multiplied by weight scale^2."""
     slope, c = p.scale * p.weight, p.weight * p.scale * p.scale
@@ -111,38 +129,40 @@ def _rescaled(p: Rescaled, x: Array, support: Array, near: Near) -> Free:
     found = free_directions(p.p, p.scale * x, support, inner)
     bend = found.bend
     parts = tuple(part._replace(c=c * part.c) for part in bend.parts)
-    return found._replace(bend=Bend(parts, bend.tilt, c * bend.change))
+    ranks = tuple(matrix._replace(N=c * matrix.N, weight=c * matrix.weight) for matrix in bend.ranks)
+    return found._replace(bend=Bend(parts, bend.tilt, c * bend.change, ranks))
 
 
 def _joined(p: Blocks, x: Array, support: Array, near: Near) -> Free:
     """The directions of all blocks together."""
     n, masks, normals, undecided = int(x.shape[0]), [], [], 0
     parts: list[Curved] = []
+    ranks: list[LowRank] = []
     tilt = change = 0.0
-    for rows, part in p._parts(n):
+    for rows, part in p.parts(n):
         found = free_directions(part, x[rows], support[rows], near._replace(w=near.w[rows]))
         masks.append(found.free)
         parts += [piece._replace(rows=piece.rows + rows.start) for piece in found.bend.parts]
+        ranks += [matrix._replace(start=matrix.start + rows.start) for matrix in found.bend.ranks]
         tilt, change = max(tilt, found.bend.tilt), max(change, found.bend.change)
         undecided += found.undecided
         for normal in found.normals:
             whole = np.zeros(n)
             whole[rows] = normal
             normals.append(whole)
-    return Free(np.concatenate(masks), normals, undecided, Bend(tuple(parts), tilt, change))
+    return Free(np.concatenate(masks), normals, undecided, Bend(tuple(parts), tilt, change, tuple(ranks)))
 
 
 class Face:
-    """A subspace of vectors like ``like``, with an orthonormal basis.
+    """A subspace with an orthonormal basis; its vectors are arrays of any library.
 
     Args:
         of: the free coordinates and the normals.
-        like: an array in whose library the vectors are.
     """
 
-    def __init__(self, of: Free, like: Array) -> None:
+    def __init__(self, of: Free) -> None:
         self.places = np.flatnonzero(of.free)
-        self.n, space = int(of.free.shape[0]), space_of(like)._replace(dtype=None)
+        self.n = int(of.free.shape[0])
         kept = np.ones(self.places.shape[0], dtype=bool)
         self.mirrors: list[Array] = []
         for normal in of.normals:
@@ -159,16 +179,13 @@ class Face:
         self.size = int(self.kept.shape[0])
         self._back = _slots(self.kept, self.places.shape[0])
         self._out = _slots(self.places, self.n)
-        self._like, self._space = like, space
         self.bend = of.bend
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is the whole space."""
-        return self.size == self.n
+        self.has_axes = not self.mirrors and not of.bend.ranks  # the basis consists of coordinates
 
     def onto(self, v: Array) -> Array:
         """The coefficients of the projection of v; of a matrix, those of its columns."""
+        for matrix in self.bend.ranks:
+            v = matrix.rotated(v)
         w = _take(v, self.places)
         for mirror in self.mirrors:
             w = _reflected(w, mirror)
@@ -179,17 +196,26 @@ class Face:
         w = _take(_with_zero(u), self._back)
         for mirror in self.mirrors:
             w = _reflected(w, mirror)
-        return _take(_with_zero(w), self._out)
+        v = _take(_with_zero(w), self._out)
+        for matrix in self.bend.ranks:
+            v = matrix.rotated_back(v)
+        return v
 
     def off(self, v: Array) -> float:
         """The length of the part of v that is orthogonal to the subspace, as computed."""
         return norm(v - self.vector(self.onto(v)))
 
+    def rows(self, M: Any) -> Any:
+        """The matrix in the basis of this subspace, by its rows."""
+        if issparse(M):
+            return M.tocsr()[self.places] if self.has_axes else self.onto(M.toarray())
+        return self.onto(M)
+
     def matrix(self, M: Any, other: Face) -> Any:
         """The matrix in the bases of this subspace (rows) and of the other one (columns)."""
-        if issparse(M) and not (self.mirrors or other.mirrors):
+        if issparse(M) and self.has_axes and other.has_axes:
             return M.tocsr()[self.places][:, other.places]
-        M = dense(M)
+        M = M.toarray() if issparse(M) else M
         return other.onto(self.onto(M).T).T
 
 
@@ -230,6 +256,6 @@ def faces_of(
             faces.append(None)
             continue
         found = free_directions(p, np.asarray(to_host(z), dtype=np.float64), support, near)
-        faces.append(Face(found, z))
+        faces.append(Face(found))
         undecided += found.undecided
     return faces, undecided

@@ -1,9 +1,11 @@
-"""Checks the first gradient of a function, at the point where a run starts, before anything else is computed."""
+"""Checks of the first gradient of a function, at the point where a run starts, before anything else is computed."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
+
+import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, all_finite, common_space, copied, is_array, namespace
 from saddlepoint.ground.errors import ProblemError
@@ -40,7 +42,8 @@ def check_gradient(name: str, function: Smooth, point: Array, space: Space) -> f
 
 def check_shape(name: str, gradient: Any, point: Array) -> None:
     """Raise ProblemError unless the gradient is an array of the shape of the point."""
-    if not is_array(gradient) or gradient.shape != point.shape:
+    known = type(gradient) is np.ndarray or is_array(gradient)
+    if not known or gradient.shape != point.shape:
         raise ProblemError(
             f"the gradient of {name} returned {_describe(gradient)} for a point of shape {tuple(point.shape)}; "
             "expected an array of the same shape"

@@ -26,6 +26,12 @@ def random_quadratic(
         coupling: |A|/sqrt(mu_x mu_y).
         L_x, L_y: the largest eigenvalues.
         seed: the seed of the random numbers.
+
+    Example:
+        >>> from saddlepoint.problems.generators import random_quadratic
+        >>> f = random_quadratic(4, 3, kx=10.0, ky=5.0, coupling=2.0)
+        >>> f.shape, round(f.kappa_x, 3), round(f.kappa_y, 3)
+        ((4, 3), 10.0, 5.0)
     """
     _check(m=m, n=n, kx=kx, ky=ky, coupling=coupling, L_x=L_x, L_y=L_y, seed=seed)
     rng = np.random.default_rng(seed)
@@ -38,7 +44,10 @@ def random_quadratic(
 def random_logistic(
     m: int, n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_y: float = 1.0, seed: int = 0
 ) -> Saddle:
-    """A logistic risk for x and a log-cosh risk for y, both of dense data, so that no prox is cheap."""
+    """A logistic risk for x and a log-cosh risk for y, both of dense data, so that no prox is cheap.
+
+    The arguments are those of ``random_quadratic``; L_x and L_y are the smoothness constants.
+    """
     _check(m=m, n=n, kx=kx, ky=ky, coupling=coupling, L_x=L_x, L_y=L_y, seed=seed)
     rng = np.random.default_rng(seed)
     norm = coupling * math.sqrt(L_x / kx) * math.sqrt(L_y / ky)
@@ -56,7 +65,8 @@ def chain(n: int, kx: float, ky: float, coupling: float, *, L_x: float = 1.0, L_
 
     With D the bidiagonal difference matrix, g = x'((L_x - mu_x)/4 D D' + mu_x)x/2 - x_1,
     h = y'((L_y - mu_y)/4 D'D + mu_y)y/2 and A = |A|/2 D. Each query can make one more coordinate of an iterate nonzero.
-    Zhang, Hong and Zhang, "On lower iteration complexity bounds for the saddle point problems", Math. Prog. 2022.
+    Zhang, Hong and Zhang, "On lower iteration complexity bounds for the convex concave saddle point problems", Math.
+    Prog. 2022.
 
     Args:
         n: the numbers of variables of x and of y.

@@ -33,6 +33,6 @@ class Guarded:
 
     def __call__(self, x: Array) -> Any:
         """The answer of the function; ArithmeticError outside the domain."""
-        if not self.term._is_inside(x):
+        if not self.term.is_inside(x):
             raise ArithmeticError("the point is outside the domain, where the function is not defined")
         return self.function(x if self.term.outside(x) == 0.0 else self.term.project(x))  # without rounding errors

@@ -20,9 +20,8 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
-from saddlepoint.parts.functions.second_order import _constant_matrix, hessian_change, quadratic_model
+from saddlepoint.parts.functions.second_order import constant_matrix, hessian_change, quadratic_model
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.curvature import curvature_function
 from saddlepoint.problems.faces import Face
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import Certificate
@@ -50,8 +49,9 @@ class Linearised:
         )
         models = [quadratic_model(f.g, self.at[0]), quadratic_model(f.h, self.at[1])]
         for k, (face, z) in enumerate(zip(faces, (x, y), strict=True)):
-            if face is not None and face.bend.parts:
-                models[k] = models[k] + curvature_function(face.bend.parts, face.n, z)
+            bent = None if face is None else face.bend.function(face.n, z)
+            if bent is not None:
+                models[k] = models[k] + bent
         self.models = models[0], models[1]
 
     def problem(self, bx: Array, by: Array) -> Saddle:
@@ -63,16 +63,9 @@ class Linearised:
         """The same problem in the bases of the faces."""
         whole = self.problem(bx, by)
         if self.faces == (None, None):
-            return Reduced(whole, (None, None))
-        like = self.f.space.of_x.zeros(1), self.f.space.of_y.zeros(1)
-        spaces: list[Face | None] = []
-        functions: list[Smooth] = []
-        for face, function, size in zip(self.faces, (whole.g, whole.h), self.f.shape, strict=True):
-            keep = face is None or face.size > 0
-            spaces.append(face)
-            functions.append((_on_face(function, face, size) if face else function) if keep else Quadratic(1.0))
-        A = _coupling_on_faces(self.f.A, spaces, like)
-        return Reduced(Saddle(functions[0], functions[1], A), (spaces[0], spaces[1]))
+            return Reduced(whole, self.faces)
+        g, h = (_on_face(function, face) for function, face in zip((whole.g, whole.h), self.faces, strict=True))
+        return Reduced(Saddle(g, h, _coupling_on_faces(self.f.A, self.faces)), self.faces)
 
     def noise(self, noise_x: float, noise_y: float, u: tuple[Array, Array]) -> tuple[float, float]:
         """By how much products of the Hessians with u may be wrong if gradients are wrong by so much.
@@ -165,7 +158,7 @@ def on_host(f: Saddle) -> Saddle | None:
                 mu=function.mu,
                 L=function.L,
                 quadratic=True,
-                hessian=partial(_constant_matrix, H),
+                hessian=partial(constant_matrix, H),
                 trusted=True,
             )
         )
@@ -195,8 +188,15 @@ def _affine_map(H: Array, b: Array, u: Array) -> Array:
     return np.asarray(H @ u + b)
 
 
-def _on_face(f: Smooth, face: Face, size: int) -> Smooth:
-    """The function of the coefficients of a vector in the face."""
+def _on_face(f: Smooth, face: Face | None) -> Smooth:
+    """The function of the coefficients of a vector in the face; any function of one number for a face that is a point.
+
+    None stands for the whole space.
+    """
+    if face is None:
+        return f
+    if face.size == 0:
+        return Quadratic(1.0)
     hessian = f.hessian
 
     def grad(u: Array) -> Array:
@@ -219,7 +219,7 @@ def _on_face(f: Smooth, face: Face, size: int) -> Smooth:
     )
 
 
-def _coupling_on_faces(A: Coupling, faces: list[Face | None], like: tuple[Array, Array]) -> Any:
+def _coupling_on_faces(A: Coupling, faces: tuple[Face | None, Face | None]) -> Any:
     """A in the bases of the faces; a row or a column of zeros for a face that is a point."""
     m, n = (size if face is None else face.size for face, size in zip(faces, A.shape, strict=True))
     of_x, of_y = faces
@@ -232,9 +232,9 @@ def _coupling_on_faces(A: Coupling, faces: list[Face | None], like: tuple[Array,
         if of_x is not None and of_y is not None:
             return of_x.matrix(matrix, of_y)
         if of_x is not None:
-            return _rows(of_x, matrix)
+            return of_x.rows(matrix)
         assert of_y is not None
-        return _rows(of_y, matrix.T).T
+        return of_y.rows(matrix.T).T
 
     def mul(w: Array) -> Array:
         t = A.mul(w if of_y is None else of_y.vector(w))
@@ -245,12 +245,6 @@ def _coupling_on_faces(A: Coupling, faces: list[Face | None], like: tuple[Array,
         return t if of_y is None else of_y.onto(t)
 
     return as_coupling(LinearOperator((m, n), matvec=mul, rmatvec=tmul, dtype=A.dtype))
-
-
-def _rows(face: Face, matrix: Any) -> Any:
-    if hasattr(matrix, "tocsr"):
-        return matrix.tocsr()[face.places] if not face.mirrors else face.onto(matrix.toarray())
-    return face.onto(matrix)
 
 
 def relative_accuracy(f: Saddle, x: Array, y: Array, distance: float) -> float:

@@ -16,25 +16,27 @@ from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
 from saddlepoint.ground.errors import AssumptionError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.adjoint import additivity_error
+from saddlepoint.parts.functions.difference_quotients import seem_quotients
+from saddlepoint.parts.functions.gradient_noise import NOISE, Noise, noise_level
 from saddlepoint.parts.functions.plateaus import plateau
 from saddlepoint.parts.functions.probes import (
     ASIDE,
-    NOISE,
-    Noise,
     Unexaminable,
     changed_argument,
     differ,
     gradient_or_none,
+    keeping_directions,
     length_scale,
-    noise_level,
     pair_from,
 )
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumptions import GradientCheck, stated_error
-from saddlepoint.problems.examined import Examined
+from saddlepoint.problems.examined_points import Examined
+from saddlepoint.problems.gradient_check import GradientCheck, stated_error
 from saddlepoint.problems.oracle import Meter
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.certificate import NOTHING_PROVEN
 
+EXACT = "give value= to have them measured, say what they are at most with accuracy=, or give an exact gradient"
 UNEXAMINED = "the gradient is not finite around the point, or raises an exception there"
 AGAIN = 6  # further gradients at a point where two of them differ: errors may depend on the number of calls
 SPLITS = 0.5637, 0.8719  # shares of a vector that is split to measure the errors of products
@@ -49,11 +51,14 @@ class MeasuredNoise:
             block.
         products: bounds on the errors of A y and of A'x beyond rounding, as far as they were measured.
         loud: the functions of which this noise is clearly larger than rounding.
+        quotients: the functions whose gradients seem to be computed from differences of values. The errors of such
+            gradients cannot be measured by gradients.
         is_complete: whether the noise was measured at the best point, as far as it could be.
         unmeasured: for each function whose noise could not be measured, why.
         kept: the gradients that the certificate of the best point was made from, of functions that are not trusted.
         stale: whether that certificate has to be made again, because the noise is larger than was known or a gradient
             is another one now.
+        differs: whether the latter is so, or a gradient could not be evaluated again.
     """
 
     def __init__(self, meter: Meter) -> None:
@@ -61,14 +66,15 @@ class MeasuredNoise:
         self.gradients = {"g": 0.0, "h": 0.0}
         self.products: tuple[float, ...] = (0.0, 0.0)
         self.loud: set[str] = set()
+        self.quotients: set[str] = set()
         self.is_complete = False
         self.unmeasured: dict[str, str] = {}
         self.kept: dict[str, Array] = {}
-        self.stale = False
+        self.stale = self.differs = False
 
     def of(self, f: Saddle, checks: dict[str, GradientCheck]) -> None:
         """Measure the problem ``f`` from now on, whose functions with a check are not trusted."""
-        self.f, self.checks = f, checks
+        self.f, self.checks, self.quotients = f, checks, set()
         for name in checks:
             memory: Examined | None = getattr(f, name).examined
             if memory is not None:  # noise that earlier examinations of the function have measured
@@ -87,6 +93,15 @@ class MeasuredNoise:
         parts = [f"of {name} (about {self.gradients[name] / NOISE:.1g})" for name in sorted(self.loud)]
         return f"the gradient {' and '.join(parts)} seems noisy" if parts else ""
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """A sentence for each function whose gradients seem to be computed from differences of values."""
+        return tuple(
+            f"the gradient of {name} seems to be computed from differences of values, because it is rounded as they "
+            f"are; gradients alone do not show the errors of such differences, so that {NOTHING_PROVEN}: {EXACT}"
+            for name in sorted(self.quotients)
+        )
+
     def sentences(self, name: str) -> list[str]:
         """What a certificate assumes about the noise of one function."""
         said = []
@@ -102,12 +117,12 @@ class MeasuredNoise:
 
     def keep(self, queried: dict[str, Array], another: bool) -> None:
         """Remember the gradients of the certificate of the best point, which is perhaps another point now."""
-        self.kept, self.stale = dict(queried), False
+        self.kept, self.stale, self.differs = dict(queried), False, False
         self.is_complete = self.is_complete and not another
 
     def measure(self, x: Array, y: Array) -> None:
         """Measure the noise of gradients and products at (x, y)."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), keeping_directions():
             x, y = self.in_full_precision(x, y)
             for name, point in (("g", x), ("h", y)):
                 memory: Examined | None = getattr(self.f, name).examined
@@ -136,8 +151,8 @@ class MeasuredNoise:
                 raise changed_argument(name)
         return p
 
-    def level(self, name: str, x: Array, p: Array, refuse: bool = False) -> Noise | None:
-        """Measure the noise of the gradient around x, where it is p; None if that cannot be done.
+    def level(self, name: str, x: Array, p: Array, refuse: bool = False, seen: Noise | None = None) -> Noise | None:
+        """Measure the noise of the gradient around x, where it is p, unless it was ``seen``; None if that fails.
 
         Differences along lines do not show errors that depend on the number of calls, as those of a gradient that
         remembers something. Such errors show where a point is asked for again: this point after the lines, the same
@@ -146,25 +161,35 @@ class MeasuredNoise:
         """
         f: Smooth = getattr(self.f, name)
         sizes, check = self.f.block_norms, self.checks[name]
+        length = length_scale(x, p, f.L)
         try:
-            noise = noise_level(f.grad, x, p, length_scale(x, p, f.L), f.L, sizes=sizes)
+            noise = seen or noise_level(f.grad, x, p, length, f.L, sizes=sizes)
         except Unexaminable:
             self.unmeasured[name] = UNEXAMINED
             return None
         self.unmeasured.pop(name, None)
+        if f.value is None and math.isnan(f.accuracy):
+            seem, calls = seem_quotients(f.grad, x, p, length, f.L, noise)
+            self.meter.note(f"grad_{name}", calls)
+            if seem:
+                self.quotients.add(name)
         again, first = gradient_or_none(f.grad, copied(x)), check.first_again()
         self.meter.note(f"grad_{name}", 1 + noise.calls)
-        if refuse and first is not None:
-            check.refuse_two_answers(*first)
         kept = self.kept.get(name, p)
-        self.stale = self.stale or again is None or differ(again, kept)
-        pairs: list[tuple[Array | None, Array | None]] = [(again, p), (again, kept), first or (None, None)]
-        if any(a is not None and b is not None and differ(a, b) for a, b in pairs):
-            answers = [gradient_or_none(f.grad, copied(x)) for _ in range(AGAIN)]
+        self.differs = self.differs or again is None or differ(again, kept)
+        self.stale = self.stale or self.differs
+        if refuse and first is not None and _may_differ(*first):
+            check.refuse_two_answers(*first)
+        twice = [(again, p), (again, kept), *([] if first is None else [first])]
+        apart = [(a, b) for a, b in twice if a is not None and _may_differ(a, b)]
+        if any(differ(a, b) for a, b in apart):
+            found = (gradient_or_none(f.grad, copied(x)) for _ in range(AGAIN))
+            answers = [answer for answer in found if answer is not None]
             self.meter.note(f"grad_{name}", AGAIN)
-            pairs += [*combinations(answers, 2), *((answer, kept) for answer in answers)]
-        apart = [size / math.sqrt(2.0) for size in sizes([a - b for a, b in pairs if a is not None and b is not None])]
-        level = np.maximum.reduce([noise.level, *apart])
+            apart += [*combinations(answers, 2), *((answer, kept) for answer in answers)]
+        if not apart:
+            return noise
+        level = np.maximum.reduce([noise.level, *(size / math.sqrt(2.0) for size in sizes([a - b for a, b in apart]))])
         return noise._replace(level=level if np.ndim(level) else float(level))
 
     def plateau(self, name: str, x: Array, p: Array, noise: Noise) -> float:
@@ -220,3 +245,8 @@ class MeasuredNoise:
             for old, error, most in zip(before, errors, assumed, strict=True)
         )
         self.stale = self.stale or self.products != before
+
+
+def _may_differ(a: Array, b: Array) -> bool:
+    """Whether two vectors differ, or cannot be compared entry by entry, as those over shards."""
+    return differ(a, b) or not hasattr(a, "__setitem__")

@@ -1,13 +1,15 @@
 """A problem of PyTorch on the CPU as the same problem of NumPy, on the same memory.
 
-PyTorch takes several times as long as NumPy to start an operation, and on small vectors a run is little else. Dense
-matrices and quadratic functions become those of NumPy; any other function stays as it is written, and its arguments and
-answers are passed on without a copy. So the numbers and the bounds on their rounding errors are those of the problem.
+PyTorch takes several times as long as NumPy to start an operation, which is most of a run on small vectors. Dense
+matrices, quadratic functions and risks become those of NumPy; any other function stays as it is written, and its
+arguments and answers are passed on without a copy. So the numbers and the bounds on their rounding errors are those of
+the problem.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -15,31 +17,29 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, is_foreign, to_host
-from saddlepoint.parts.coupling import ArrayCoupling, Coupling
+from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling
+from saddlepoint.parts.functions import Entropy, LogSumExp, Risk
 from saddlepoint.parts.functions.accuracy import StatedBounds
+from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.second_order import quadratic_model
-from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 
 SMALL = 1000  # most variables of a function whose Hessian is made from products with all unit vectors
 
 
 def as_numpy_problem(f: Saddle) -> Saddle | None:
-    """The problem f of PyTorch with arrays of NumPy; None if it is on a GPU or has parts for which there is no way.
-
-    Args:
-        f: the problem.
-    """
+    """The problem f of PyTorch with arrays of NumPy; None if it is on a GPU or has parts that take tensors only."""
     space = f.space
     plain = type(f) is Saddle and f.columns is None and not f.estimated and type(f.A) is ArrayCoupling
     if not (plain and space.is_torch and space.on_host and f.A.dtype == space.dtype):
         return None
     terms = [function.simple for function in (f.g, f.h)]
     if not all(term is None or term.structured for term in terms):
-        return None  # a prox of one's own is written for tensors
+        return None  # a prox that the caller wrote takes tensors
     if space.eps > 1e-10 and any(type(function) is Smooth and function.space is None for function in (f.g, f.h)):
-        return None  # certificates call it in float64, but a function of one's own may need the dtype of its tensors
+        return None  # certificates call it in float64, and it may need the dtype of its own tensors
     g, h = (in_numpy(function, size) for function, size in zip((f.g, f.h), f.shape, strict=True))
     return Saddle(g, h, to_host(f.A.matrix()))
 
@@ -57,6 +57,10 @@ def in_numpy(f: Smooth, n: int) -> Smooth:
     if type(f) is Quadratic and f.mu >= 0.0 and f.accuracy == 0.0 and getattr(bounds, "__self__", None) is f:
         P, b = (part if part is None or isinstance(part, float) else _numbers(part) for part in (f.P, f.b))
         return Quadratic(P, b, mu=f.mu, L=f.L).replace(trusted=f.trusted)
+    if isinstance(f, Risk | LogSumExp | Entropy) and f.space is None:
+        return f  # without data it takes arrays of any library
+    if isinstance(f, Risk) and type(f.D) in (type(None), ArrayCoupling):
+        return _risk(f)
     passed = _Passed(f, n)
     return Smooth(
         passed.on(f.grad),
@@ -78,6 +82,19 @@ def in_numpy(f: Smooth, n: int) -> Smooth:
         prox_of_sum=passed.on(f.prox_of_sum),
         domain=f.domain,
     )
+
+
+def _risk(f: Risk) -> Risk:
+    """A risk with data of PyTorch as the same risk with arrays of NumPy; its constants are not computed again."""
+    other = copy(f)
+    other._kept = None
+    if f.D is not None:
+        other.D = DenseCoupling(to_host(f.D.matrix()))
+    for name in ("t", "labels"):
+        if is_foreign(getattr(f, name, None)):
+            setattr(other, name, to_host(getattr(f, name)))
+    other._assemble()
+    return other
 
 
 class _Passed:

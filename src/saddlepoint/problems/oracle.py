@@ -21,16 +21,17 @@ from saddlepoint.ground.probing import products_needed
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.assumptions import AdjointCheck, GradientCheck, check_estimate, stated_error
+from saddlepoint.problems.adjoint_check import AdjointCheck, check_estimate
+from saddlepoint.problems.gradient_check import GradientCheck, stated_error
 from saddlepoint.problems.saddle import Saddle
 
 ORACLES = ("grad_g", "grad_h", "A", "At")
 PROXES = ("prox_g", "prox_h")
 TOTAL = "total"  # the key of ``max_calls`` for all calls of an oracle, whoever made them
-LOOK = 8  # every so many products, their length is compared with an estimate of |A|
+NORM_CHECK = 8  # number of products from one comparison of their length with the estimate of |A| to the next
 
 
-class OutOfCalls(Exception):  # noqa: N818 - a signal to the driver, not an error
+class OutOfCalls(Exception):  # noqa: N818 - a signal within the run, not an error
     """The next call would exceed the budget of this oracle."""
 
 
@@ -70,6 +71,8 @@ class Meter:
 
     Attributes:
         beside: a function that returns the calls of an oracle that the method did not make.
+        reserved: calls of each oracle that the end of the run takes: the last certificate, and one more for the support
+            of simple terms.
         checks: the checks that compare gradients of g and h and products with A with the claimed constants.
     """
 
@@ -87,6 +90,7 @@ class Meter:
         self.limits = call_limits(None) if limits is None else dict(limits)
         self.total = self.limits.pop(TOTAL, math.inf)
         self.beside: Callable[[str], int] = self.counts.examined.__getitem__
+        self.reserved = 1
         self.clock = clock
         self.deadline = None if max_seconds is None else clock() + max_seconds
         self.tick = tick
@@ -103,8 +107,8 @@ class Meter:
             self.tick()
 
     def _exceeds_total(self, name: str, count: int) -> bool:
-        """Whether this many calls of the method, what was called beside them and one certificate are too many."""
-        return name in ORACLES and count + self.beside(name) + 1 > self.total
+        """Whether this many calls of the method, what was called beside them and the end of the run are too many."""
+        return name in ORACLES and count + self.beside(name) + self.reserved > self.total
 
     def note(self, name: str, times: int) -> None:
         """Count ``times`` calls that were made to examine the problem; no budget limits them."""
@@ -202,7 +206,7 @@ class MeteredCoupling(ForwardingCoupling):
         """Have a product of A ("A") or A' ("At") with v checked."""
         if self.check is not None:
             self.check.see(name, v, product)
-        if self.meter.calls[name] % LOOK == 0 and self.norm_estimate.is_quick:
+        if self.meter.calls[name] % NORM_CHECK == 0 and self.norm_estimate.is_quick:
             check_estimate(self.A, v, product, self.meter.note)
 
     def _charge_pair(self, times: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Examines the prox of a simple term that the caller wrote, at the point that a run is about to return.
+"""Examination of the prox of a simple term that the caller wrote, at the point that a run is about to return.
 
 Ready-made terms are not examined: they are correct by construction.
 """
@@ -14,7 +14,8 @@ from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.probes import length_scale
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.parts.simple.watch import SAFETY, refuted_prox, wrong_array
+from saddlepoint.parts.simple.prox_inequalities import refuted_prox, wrong_array
+from saddlepoint.theory.certificate import NOTHING_PROVEN
 
 AROUND = 1.0, 1e-3, 10.0  # distances of random points from the point, in units of its length
 STEPS = 0.1, 1.0, 10.0  # steps t, in units of 1/L
@@ -27,7 +28,7 @@ def has_own_term(f: Smooth) -> bool:
 
 
 def check_first_prox(name: str, f: Smooth, point: Array) -> None:
-    """Call prox and project of one's own term once; raise a ProblemError if an answer is no point like the given one.
+    """Call prox and project of a term that the caller wrote once; a ProblemError if an answer is no point of its kind.
 
     Args:
         name: "g" or "h".
@@ -45,18 +46,18 @@ def check_first_prox(name: str, f: Smooth, point: Array) -> None:
 
 
 def inexact_terms(g: Smooth, h: Smooth) -> tuple[str, ...]:
-    """A sentence for each prox of one's own in which errors beyond rounding were measured."""
+    """A sentence for each prox that the caller wrote in which unannounced errors beyond rounding were seen."""
     return tuple(
-        f"the prox of the simple term of {name} seems inexact: its errors are taken to be at most "
-        f"{f.simple.inexact:.2g} of the lengths of its argument and its answer, which is {SAFETY:g} times what was "
-        "measured"
+        f"the prox of the simple term of {name} seems inexact: errors of about {f.simple.inexact:.1g} of the lengths "
+        f"of its argument and its answer were estimated, so that {NOTHING_PROVEN}; say what it errs by at most with "
+        "accuracy= of sp.Simple, or make it exact"
         for name, f in (("g", g), ("h", h))
-        if f.simple is not None and f.simple.inexact > 0.0
+        if f.simple is not None and math.isnan(f.simple.accuracy) and f.simple.inexact > 0.0
     )
 
 
 def examine_prox(name: str, f: Smooth, x: Array, w: Array) -> bool:
-    """Raise an AssumptionError if the prox of one's own term is not that of a convex function, or not of its value.
+    """Raise an AssumptionError if a prox that the caller wrote is not that of a convex function, or not of its value.
 
     Returns whether errors of the prox were measured that are larger than those known before.
 
@@ -75,7 +76,7 @@ def examine_prox(name: str, f: Smooth, x: Array, w: Array) -> bool:
 
 
 def wrong_prox(f: Smooth, x: Array, w: Array, seed: int = 0) -> str | None:
-    """What is wrong with the prox of one's own term around x, in a sentence; None if nothing was found."""
+    """What is wrong with a prox that the caller wrote, around x, in a sentence; None if nothing was found."""
     if not has_own_term(f):
         return None
     assert f.simple is not None

@@ -1,14 +1,18 @@
-r"""The certificate of the point after one prox step, from the subgradients that the step hands over.
+r"""The certificate of the point after one prox step, from the subgradients that the step yields.
 
 The step is
 
     x+ = prox_{t p}(v),  v = x - t w,  w = grad g(x) + A y,   and the same for y.
 
 Then s = (v - x+)/t is a subgradient of p at x+, with which the Fenchel gap of the certificate is 0. This needs the prox
-alone, so that it serves functions of one's own, also those that were given no value. Their computed prox is taken to
-err by a few units of rounding of v and x+, and by what examinations have measured, which makes an error of that
-size over t in s. Nothing of the kind is
-assumed of ready-made functions: what they add at x+ is computed from their structure, as at any other point.
+alone, so that it serves terms that the caller wrote, also those without a value. Their computed prox is taken to be
+wrong by a few units of rounding of v and x+, and by what examinations have measured; the error of s is this number
+divided by t. Nothing of the kind is assumed of ready-made terms: what they add at x+ is computed from their structure,
+as at any other point.
+
+The duality gap is that of the stored point if p is a constraint: between two points of its domain the Fenchel gap of s
+changes by at most |s| times their distance. If p has other values, these change too, by an amount that the prox does
+not tell: the duality gap is then proven for the exact prox, up to this change.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, Space, eps_of
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.simple.bounds import raised
 from saddlepoint.problems.prox_check import has_own_term
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.terms import NO_TERM, Term
@@ -47,7 +52,7 @@ def prox_step(f: Saddle, x: Array, y: Array, space: Space) -> tuple[Point, tuple
 def certificate_after(f: Saddle, point: Point, terms: tuple[Term, Term]) -> Certificate:
     """The certificate of a point after a prox step.
 
-    Of functions of one's own, the subgradients of the step are used where they prove more than values of p.
+    Of a term p that the caller wrote, the subgradient of the step is used where it proves more than values of p.
     """
     at = f._with_terms(f._query(*point))
     stepped = at._replace(
@@ -74,4 +79,6 @@ def _step(f: Smooth, x: Array, w: Array, t: float, space: Space) -> tuple[Array,
     error = f.simple.prox_error(v, after)
     s, rounded = (1.0 / t) * (v - after), space.cast(after)
     away = error if rounded.dtype == after.dtype else error + 2.0 * eps_of(rounded) * norm(after)
-    return rounded, Term(s, 0.0, error / t, away, f.simple.diameter_in(int(x.shape[0])))
+    n = int(x.shape[0])
+    excess = away * (raised(norm(s), n + 4) + error / t)
+    return rounded, Term(s, 0.0, error / t, away, f.simple.diameter_in(n), excess)

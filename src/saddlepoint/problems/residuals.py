@@ -9,14 +9,16 @@ import numpy as np
 
 from saddlepoint.ground.arrays import FLOAT64, Array, Space, detached, eps_of, is_array, is_foreign, smallest_of
 from saddlepoint.ground.compensated import Accumulator, Sum
-from saddlepoint.ground.linalg import lengths, norm, squared_together
+from saddlepoint.ground.linalg import lengths, norm, prefetch_norms
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling
-from saddlepoint.parts.functions.accuracy import error_from_sizes
-from saddlepoint.parts.functions.probes import eps_of_code
+from saddlepoint.parts.functions.accuracy import ProvenBounds, Rough, error_from_sizes
+from saddlepoint.parts.functions.gradient_noise import eps_of_code
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.terms import NO_TERM, Term, term_at
+
+ROUGH = 1e-3  # share of a residual up to which a rough bound on its rounding errors is enough
 
 
 class Query(NamedTuple):
@@ -93,9 +95,10 @@ class Residuals:
                 Rx, twice_x = Rx + query.of_x.slope, 2.0 * eps_of(Rx) * norm(Rx)
             if query.of_y.slope is not None:
                 Ry, twice_y = Ry + query.of_y.slope, 2.0 * eps_of(Ry) * norm(Ry)
-            of_x, of_y = (Rx, gx, x, *_rounding(self.g, at_x)), (Ry, hy, y, *_rounding(self.h, at_y))
+            of_x = Rx, gx, x, *_rounding(self.g, at_x, self.blocks)
+            of_y = Ry, hy, y, *_rounding(self.h, at_y, self.blocks)
             (Fx, *sizes_x, scale_x), (Fy, *sizes_y, scale_y) = self._lengths(of_x, of_y)
-            error_x, error_y = self._gradient_errors(query, sizes_x, sizes_y)
+            error_x, error_y = self._gradient_errors(query, [Fx, *sizes_x], [Fy, *sizes_y])
             eps_x, eps_y = max(eps_of(gx), eps_of(Ay)), max(eps_of(hy), eps_of(Atx))
             error_x = error_x + gamma(self.A.sum_length, eps_of(Ay)) * scale_x + self._norm_error(0, eps_x) * Fx
             error_y = error_y + gamma(self.A.T.sum_length, eps_of(Atx)) * scale_y + self._norm_error(1, eps_y) * Fy
@@ -111,10 +114,10 @@ class Residuals:
                 return None
             Rx = _careful_sum(self.g, at_x, gx, Ay, query.of_x.slope)
             Ry = _careful_sum(self.h, at_y, hy, Atx, query.of_y.slope, -1.0)
-            of_x = Rx.hi, gx, x, *_rounding(self.g, at_x), Rx.error
-            of_y = Ry.hi, hy, y, *_rounding(self.h, at_y), Ry.error
+            of_x = Rx.hi, gx, x, *_rounding(self.g, at_x, self.blocks, careful=True), Rx.error
+            of_y = Ry.hi, hy, y, *_rounding(self.h, at_y, self.blocks, careful=True), Ry.error
             (Fx, *sizes_x, more_x, _), (Fy, *sizes_y, more_y, _) = self._lengths(of_x, of_y)
-            error_x, error_y = self._gradient_errors(query, sizes_x, sizes_y, careful=True)
+            error_x, error_y = self._gradient_errors(query, [Fx, *sizes_x], [Fy, *sizes_y], careful=True)
             error_x = error_x + more_x + self._norm_error(0, eps_of(Rx.hi)) * Fx
             error_y = error_y + more_y + self._norm_error(1, eps_of(Ry.hi)) * Fy
             return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
@@ -134,15 +137,26 @@ class Residuals:
     def _gradient_errors(
         self, query: Query, sizes_x: list[Any], sizes_y: list[Any], careful: bool = False
     ) -> tuple[Any, Any]:
-        """Bounds on the errors of the two gradients, from the sizes of gradient, point and bounds on the entries."""
+        """Bounds on the errors of the two gradients, from the sizes of residual, gradient, point and entries' bounds.
+
+        Where a rough bound is a small share of the residual, the bounds on the entries are not computed.
+        """
         errors = []
-        for f, L, at, p, (size, length, *entries) in (
+        for f, L, at, p, (F, size, length, *entries) in (
             (self.g, self._smoothness[0], query.at_x, query.gx, sizes_x),
             (self.h, self._smoothness[1], query.at_y, query.hy, sizes_y),
         ):
             known = careful and f.careful is not None
             rounding = entries[0] if entries and not known else 0.0 * size
-            eps = max(eps_of(at), eps_of_code(f.grad, at, p) if math.isnan(f.accuracy) else eps_of(p))
+            rough = None if careful else _rough_rounding(f, at, self.blocks)
+            if rough is not None:
+                rounding = rough(length, size, at.shape[0])
+                if not rounding <= ROUGH * F:
+                    assert f.rounding is not None
+                    rounding = norm(f.rounding(at))
+            # With L = 0 the gradient is constant: whole numbers in it say nothing about the precision of the code.
+            guess = math.isnan(f.accuracy) and f.L > 0.0
+            eps = max(eps_of(at), eps_of_code(f.grad, at, p) if guess else eps_of(p))
             errors.append(error_from_sizes(f, L, eps, rounding, size, length))
         return errors[0], errors[1]
 
@@ -160,7 +174,7 @@ class Residuals:
 
     def _lengths(self, of_x: tuple[Array, ...], of_y: tuple[Array, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The norms of some vectors, the third being x and y, followed by the rounding scales of A y and of A' x."""
-        squared_together(*of_x)
+        prefetch_norms(*of_x)
         sizes = lengths([*of_x, *of_y]) if self.space.sides is None else [*lengths(of_x), *lengths(of_y)]
         sizes_x, sizes_y = sizes[: len(of_x)], sizes[len(of_x) :]
         return (*sizes_x, self.A.rounding_scale(of_y[2])), (*sizes_y, self.A.T.rounding_scale(of_x[2]))
@@ -183,9 +197,21 @@ class Residuals:
         return x64 if self.space.is_numpy or function.space is not None else self.space.cast(x)
 
 
-def _rounding(f: Smooth, x: Array) -> tuple[Array, ...]:
-    """The bounds on the errors of the entries of the gradient at x, if the function has some."""
-    return () if f.rounding is None else (f.rounding(x),)
+def _rounding(f: Smooth, x: Array, blocks: int, careful: bool = False) -> tuple[Array, ...]:
+    """The bounds on the errors of the entries of the gradient at x, if the function has some and no rough one is first.
+
+    A careful gradient comes with its own bounds, which take the place of these.
+    """
+    if f.rounding is None or (f.careful is not None if careful else _rough_rounding(f, x, blocks) is not None):
+        return ()
+    return (f.rounding(x),)
+
+
+def _rough_rounding(f: Smooth, x: Array, blocks: int) -> Rough | None:
+    """The rough bound on the size of these bounds, where there is one for a point like x."""
+    if blocks != 1 or f.domain or not isinstance(f.rounding, ProvenBounds) or not isinstance(x, np.ndarray):
+        return None
+    return f.rounding.rough if x.dtype is FLOAT64 else None
 
 
 def _careful_sum(f: Smooth, x: Array, p: Array, product: Sum, slope: Array | None, sign: float = 1.0) -> Sum:

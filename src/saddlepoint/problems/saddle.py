@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import (
-    Array,
-    Space,
-    common_space,
-)
+from saddlepoint.ground.arrays import Array, Space, common_space
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import lengths, norm
 from saddlepoint.ground.recording import is_recording
@@ -27,13 +23,13 @@ from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.zero import Zero
 from saddlepoint.parts.simple.base import Simple
-from saddlepoint.parts.simple.own import HasProx
-from saddlepoint.problems.assumed import assumed_of_arithmetic, given_mu
+from saddlepoint.parts.simple.from_operator import HasProx
+from saddlepoint.problems.assumed import assumed_of_arithmetic, unexamined_claims
 from saddlepoint.problems.guarded import guarded
 from saddlepoint.problems.residuals import Query, Residuals
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals, distance_bound, rounding_decides
 
-READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # classes of functions that detach their data themselves
+READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # classes whose data are detached from PyTorch's records
 
 
 class Saddle(Residuals):
@@ -56,7 +52,6 @@ class Saddle(Residuals):
     """
 
     noise = (0.0, 0.0)  # bounds on the errors of gradients of g and h beyond rounding; in a batch, for any block
-
     columns: tuple[int, ...] | None = None  # of each A_i, if there are several
 
     def __init__(
@@ -189,9 +184,16 @@ class Saddle(Residuals):
             x, y: the point.
             tol: what the distance is compared with: rounding decides if the distance could be above or below it.
                 Without it, rounding decides if it is more than half of the distance.
-            gap: the same for the duality gap, which is looked at where it is given or a mu is 0.
+            gap: the same for the duality gap, which is compared where this is given or a mu is 0.
         """
-        query = self._with_terms(self._query(x, y))
+        return self.proven(self.query(x, y), tol, gap)
+
+    def query(self, x: Array, y: Array) -> Query:
+        """The gradients and products at (x, y), with what the simple terms add to the certificate."""
+        return self._with_terms(self._query(x, y))
+
+    def proven(self, query: Query, tol: float | None = None, gap: float | None = None) -> Certificate:
+        """The certificate of the point of a query; the other arguments are those of ``certificate``."""
         residuals = self._residuals(query)
         found = self._certificate(residuals, query)
         if self._rounding_decides(found, residuals[2:], query, tol, gap):
@@ -213,8 +215,7 @@ class Saddle(Residuals):
     @cached_property
     def assumes(self) -> tuple[str, ...]:
         """What certificates of this problem rest on beside arithmetic, in sentences."""
-        claims = [f"{given_mu(name, f)}." for name, f in (("g", self.g), ("h", self.h)) if not f.trusted]
-        return (*claims, *assumed_of_arithmetic(self.g, self.h, self.A))
+        return (*unexamined_claims(self.g, self.h, self.A), *assumed_of_arithmetic(self.g, self.h, self.A))
 
     def _certificate(self, residuals: tuple[Any, Any, Any, Any], query: Query) -> Certificate:
         Fx, Fy, error_x, error_y = residuals
@@ -236,6 +237,7 @@ class Saddle(Residuals):
             excess=of_x.excess + of_y.excess,
             diameters=(of_x.diameter, of_y.diameter),
             outside=(of_x.outside, of_y.outside),
+            excess_at_point=of_x.excess_at_x + of_y.excess_at_x,
         )
 
     def split_y(self, y: Array) -> list[Array]:

@@ -5,7 +5,7 @@ Let w = grad g(x) + A y. A certificate bounds |x - x*| by e_x and |y - y*| by e_
     |w_i - w_i*|  <=  H_i e_x + |A_i| e_y + the error of w_i,
 
 where H_i bounds the Lipschitz constant of the i-th partial derivative of g, and |A_i| is the length of the i-th row of
-A. The solution satisfies 0 = w* + s* with a subgradient s* of the simple term at x*. Its entries tell where x* is:
+A. The solution satisfies 0 = w* + s* with a subgradient s* of the simple term at x*. Its entries show where x* is:
 an l1 norm with the weight 2 has |s_i*| < 2 only at x_i* = 0. Every simple function has the rule for its own kind.
 """
 

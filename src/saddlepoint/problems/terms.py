@@ -15,7 +15,9 @@ the place of w in the certificate, and the Fenchel gap is added to the duality g
 at x the Fenchel gap is 0. Without strong convexity, -<w + s, d> is at most |w + s| times the diameter of the domain.
 
 A point that is outside the domain by a distance e, because of rounding, stands for the nearest point of the domain: the
-gradient there differs by at most L e, and the product by at most that of |A| with the vector of entries e.
+gradient there differs by at most L e, and the product by at most that of |A| with the vector of entries e. A point that
+is in the domain, but next to a bound or a sphere, may be taken for the point on it, because distances are bounded by
+the square root of the Fenchel gap. The duality gap is that of the stored point: it rests on the Fenchel gap there.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from typing import NamedTuple
 from saddlepoint.ground.arrays import Array, eps_of
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.simple.base import Pairing
 
 
 class Term(NamedTuple):
@@ -37,6 +40,8 @@ class Term(NamedTuple):
         error: a bound on the error of s: the proof is about an exact vector near it.
         outside: a bound on the distance from the point to that point of the domain.
         diameter: a bound on the diameter of the domain.
+        excess_at_x: a bound on the Fenchel gap at the stored point itself, on which the duality gap rests; where the
+            point is not in the domain, at the point of the domain that the term takes in its place.
     """
 
     slope: Array | None
@@ -44,9 +49,10 @@ class Term(NamedTuple):
     error: float
     outside: float
     diameter: float
+    excess_at_x: float
 
 
-NO_TERM = Term(None, 0.0, 0.0, 0.0, math.inf)
+NO_TERM = Term(None, 0.0, 0.0, 0.0, math.inf, 0.0)
 
 
 def term_at(f: Smooth, x: Array, w: Array) -> Term:
@@ -56,18 +62,21 @@ def term_at(f: Smooth, x: Array, w: Array) -> Term:
         return NO_TERM
     diameter = p.diameter_in(int(x.shape[0]))
     if f.mu == 0.0:
-        s, off_x, off_s, gap = p.pairing(x, -1.0 * w)
-        return Term(s, gap, off_s, off_x, diameter)
+        return _term(p.pairing(x, -1.0 * w), diameter)
     strength = f.L if math.isnan(f.mu) else f.mu
     xh = p.prox(x - (1.0 / strength) * w, 1.0 / strength)
     s = strength * (x - xh) - w
     if p.structured and not math.isnan(f.mu):
-        s, off_x, off_s, gap = p.pairing(x, p.subgradient(xh, s))
-        return Term(s, gap, off_s, off_x, diameter)
-    # A prox of one's own: s is a subgradient at xh, up to the rounding of the point at which the prox was taken.
+        return _term(p.pairing(x, p.subgradient(xh, s)), diameter)
+    # A prox that the caller wrote: s is a subgradient at xh, up to the rounding of the point where the prox was taken.
+    # If it is less accurate, values at xh say nothing about those at the exact prox: there may be a kink between them.
     size = norm(w) + strength * (norm(x) + norm(xh))
-    excess = p.bregman(x, xh, s) + p.inexact * size / strength * norm(s)
-    return Term(s, excess, (8.0 * eps_of(x) + p.inexact) * size, p.outside(x), diameter)
+    excess = p.bregman(x, xh, s) if p.beyond_rounding == 0.0 else math.inf
+    return Term(s, excess, (8.0 * eps_of(x) + p.beyond_rounding) * size, p.outside(x), diameter, excess)
+
+
+def _term(pair: Pairing, diameter: float) -> Term:
+    return Term(pair.s, pair.gap, pair.off_s, pair.off_x, diameter, pair.gap_at_x)
 
 
 def subgradient(f: Smooth, x: Array, w: Array) -> Array:

@@ -19,7 +19,7 @@ from saddlepoint.parts.coupling.equilibration import DiagonalCoupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.coupling.low_precision import LowPrecisionCoupling
 from saddlepoint.parts.functions.affine import affine
-from saddlepoint.parts.functions.smooth import anchored as anchored_function
+from saddlepoint.parts.functions.anchored import anchored as anchored_function
 from saddlepoint.problems.saddle import Saddle
 
 

@@ -1,6 +1,6 @@
 """Which methods `auto` tries, in which order, which of them take turns, and why.
 
-Anderson mixing of the Condat-Vu sweep or of the IMEX step needs far fewer calls on everyday problems than their worst
+Anderson mixing of the Condat-Vu sweep or of the IMEX step needs far fewer calls on typical problems than their worst
 case says, and on quadratic problems a Krylov method or a factorisation needs less still. Which of them comes first
 depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
@@ -8,9 +8,9 @@ turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, w
 little time; the sweep, IMEX, and Newton's method or LPD-GS, where it is weak. Where one oracle costs far more than
 another and the coupling is weak, `separated` comes first, which calls each oracle at its own rate. Without strong
 convexity the interior-point method comes first where it takes little time, and then Halpern's iteration of PDHG, with
-diagonal scaling, in turns with Anderson's mixing. None of these has a
-bound as good as that of LPD-GS, which is therefore the last method of every plan; ``solving.schedule`` decides when to
-change.
+diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal point method has turns as well.
+With strong convexity none of these has a bound as good as that of LPD-GS, which is therefore the last method of every
+such plan; ``solving.schedule`` decides when to change.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from saddlepoint.methods import (
     DIPPA,
+    IMEX,
     LPDGS,
     PDHG,
     Anderson,
@@ -33,6 +34,7 @@ from saddlepoint.methods import (
     Method,
     Newton,
     Preconditioned,
+    Proximal,
     Separated,
     make_method,
 )
@@ -53,19 +55,22 @@ from saddlepoint.solving.race import FIRST_TURN
 
 WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats Anderson's mixing over the sweep
 STRONG = 2.0  # |A|/sqrt(L_x L_y) from which solving for the coupling pays; also times sqrt(kx/ky) or its inverse
-NOTICEABLE = 0.4  # least |A|/sqrt(L_x L_y) at which that product counts
+NOTICEABLE = 1.0  # least |A|/sqrt(L_x L_y) for which it may pay because kx and ky differ
+EASILY = 50.0  # kx + ky + c up to which it does not pay for that reason: the sweep needs few steps
 NOTED = 0.2  # |A|/sqrt(L_x L_y) from which Anderson's mixing over IMEX may be faster than over the sweep
 STRONG_ALONE = 1.0  # |A|/sqrt(L_x L_y) from which LPD-GS is hardly ever the fastest
 STRONG_IF_DEAR = 0.2  # |A|/sqrt(L_x L_y) from which solving for the coupling pays where gradients are expensive
 DEAR = 5.0  # cost of a gradient, in products, from which gradients are expensive
 WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which `separated` is taken
+LONG = 4.0  # usual turns that the first one has with simple terms: mixing is slow until the right face is found
 QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
-NEWTON_STEPS = 12  # steps of Newton's method in which it comes to the end, most often
-EASY = 0.05  # share of the calls that the condition numbers ask for which a mild problem takes at least, most often
+NEWTON_STEPS = 12  # steps that Newton's method takes on most problems, at most
+EASY = 0.05  # most problems take at least this share of the calls that their condition numbers suggest
 MEMORY = 3_000_000  # numbers that Anderson may remember
-LEAST = 20  # steps that Anderson remembers, at least
-FEW = 10  # the same where so many would not fit into half of MEMORY: to read them takes longer than the products do
+LEAST = 20  # steps that Anderson remembers, at least, if they take no more than MEMORY
+FEW = 10  # steps that Anderson remembers, at least, if LEAST take more: reading them takes longer than the products
 IMPLICIT = 8.0  # products each way of a step of IMEX, at least, where it is chosen: it solves a linear system
+LATE = 512.0  # rounds that each of the other methods has without strong convexity before the proximal point method
 ROUNDS = 10  # rounds of an engine; Anderson is used on shards where reading A takes longer than these
 BANDWIDTH = 5e9  # bytes a second at which a worker reads its shard
 
@@ -79,6 +84,7 @@ class Plan(NamedTuple):
     prices: Mapping[str, float] = MappingProxyType({})  # what calls cost, by oracle
     rates: Mapping[Method, float] = MappingProxyType({})  # work of a method for one round of calls, where it is not 1
     first_turn: float = FIRST_TURN  # work after which the first turn of the first method may end
+    late: Mapping[Method, float] = MappingProxyType({})  # work of the others before the first turn of a method
 
     @property
     def racing(self) -> tuple[Method, ...]:
@@ -109,10 +115,11 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     if f.mu == 0.0:
         flat = [name for name, function in (("g", f.g), ("h", f.h)) if function.mu == 0.0]
         reason = f"{' and '.join(flat)} {'is' if len(flat) == 1 else 'are'} not strongly convex"
-        first_order = Preconditioned(Halpern(PDHG())), Anderson(PDHG(), mixed_steps(f))
+        steps = mixed_steps(f)
+        first_order = Preconditioned(Halpern(PDHG())), Anderson(PDHG(), steps), Proximal(Anderson(CondatVu(), steps))
         if gradient_cost(costs) < DEAR and worth_interior_point(f):
             return Plan((InteriorPoint(), *first_order), f"{reason}, and factorisations take little")
-        return Plan(first_order, reason, 2, dict(costs or {}))
+        return Plan(first_order, reason, 3, dict(costs or {}), late={first_order[-1]: LATE})
     if f.space.of_x.is_sharded:
         return on_shards(f)
     kx, ky, c = f.numbers
@@ -122,7 +129,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         side = "g" if f.h.simple is None else "h" if f.g.simple is None else "g and h"
         reason = f"{side} has a simple term" if len(side) == 1 else "g and h have simple terms"
         methods = Anderson(CondatVu(), steps), Anderson(LPDGS(), steps), LPDGS()
-        return Plan(methods, reason, 2, dict(costs or {}))
+        return Plan(methods, reason, 2, dict(costs or {}), first_turn=LONG * FIRST_TURN)
     sweep, imex = Anderson(CondatVu(), steps), make_method("anderson-imex", window=mixed_steps(f, IMPLICIT))
     quadratic, room = f.g.quadratic and f.h.quadratic, 2 * LEAST * sum(f.shape) <= MEMORY
     if quadratic and gradient_cost(costs) < DEAR and worth_factorising(f):
@@ -140,6 +147,8 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         methods, turns = (*methods, LPDGS()), 2
     elif strength > NOTED and room:
         first, second = (imex, sweep) if name == imex.label else (sweep, imex)
+        if first is imex and gradient_cost(costs) < DEAR and begins_with_many_calls(imex, f):
+            first, second, reason = sweep, imex, f"{reason}, but {imex.label} begins with a factorisation"
         methods, turns = (first, second, DIPPA(), LPDGS()), 2
         if newton or strength < STRONG_ALONE:
             methods, turns = (first, second, *newton, LPDGS()), 3
@@ -185,10 +194,19 @@ def on_shards(f: Saddle) -> Plan:
     return Plan((sweep, LPDGS()), "x is spread over shards, and to read them takes longer than the rounds")
 
 
+def begins_with_many_calls(method: Method, f: Saddle) -> bool:
+    """Whether a method that mixes IMEX begins with a factorisation that counts for more calls than a first turn has."""
+    inner = method.method if isinstance(method, Anderson) else method
+    return isinstance(inner, IMEX) and min(f.shape) > FIRST_TURN and inner.factorised(inner.normal_form(f).problem)
+
+
 def is_strong(kx: float, ky: float, c: float) -> bool:
-    """Whether solving for the coupling pays: if it is strong, or noticeable and the players unevenly conditioned."""
+    """Whether solving for the coupling pays: if it is strong, or noticeable and the players unevenly conditioned.
+
+    In the second case it does not where all condition numbers are small, because then few steps of the sweep suffice.
+    """
     strength, uneven = c / math.sqrt(kx) / math.sqrt(ky), math.sqrt(max(kx, ky) / min(kx, ky))
-    return strength >= STRONG or (strength >= NOTICEABLE and strength * uneven >= STRONG)
+    return strength >= STRONG or (strength >= NOTICEABLE and strength * uneven >= STRONG and kx + ky + c > EASILY)
 
 
 def recommend(
@@ -233,5 +251,5 @@ def oracle_prices(costs: Mapping[str, float] | None) -> tuple[float, float, floa
 
 def gradient_cost(costs: Mapping[str, float] | None) -> float:
     """What a gradient costs, in products; costs that are not given count as 1."""
-    full = dict.fromkeys(("grad_g", "grad_h", "A", "At"), 1.0) | dict(costs or {})
-    return (full["grad_g"] + full["grad_h"]) / (full["A"] + full["At"])
+    grad_g, grad_h, product = oracle_prices(costs)
+    return (grad_g + grad_h) / (product + product)

@@ -1,7 +1,7 @@
 """Many steps in one call, without communication with the host: a CUDA graph with PyTorch, a compiled loop with JAX.
 
 This applies to methods whose steps are all alike: a fixed number of oracle calls, nothing in the state but arrays that
-changes, and no number that Python looks at. Others are run step by step.
+changes, and no number on which Python decides anything. Others are run step by step.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def compiled(method: Method, f: Saddle, before: Any, after: Any, loops: Loops | 
         if library.endswith("torch") and "cuda" in str(f.space.device):
             return _CudaGraph(method, f, after)
     except UNFORESEEN:
-        pass  # the step looks at a number, or does what cannot be recorded
+        pass  # the step decides by a number, or does what cannot be recorded
     return None
 
 

@@ -16,13 +16,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from saddlepoint.ground.arrays import Array, detached, eps_of, is_array, to_host
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError, SingularError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_vector
-from saddlepoint.parts.coupling import SparseCoupling, as_coupling
+from saddlepoint.methods.direct import solver, wide
+from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.problems.curvature import Near
 from saddlepoint.problems.faces import Face, faces_of
-from saddlepoint.problems.linearised import Linearised, on_host, relative_accuracy
+from saddlepoint.problems.linearised import SMALL, Linearised, on_host, relative_accuracy
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.theory.certificate import Certificate
@@ -42,7 +43,7 @@ class Derivative:
         undecided: how many coordinates are neither proven to be at a bound of a simple term nor proven to be off it.
             The computed point has decided about them; the derivative is then one of several possible ones.
         assumes: what the bound rests on beside arithmetic, in sentences.
-        run: the result of the linear system's run; None if the derivative is zero.
+        run: the result of the linear system's run; None if the derivative is zero or one factorisation was enough.
     """
 
     bound: float
@@ -90,6 +91,8 @@ class VJP(Derivative):
     def bound_A(self) -> float:
         """A bound on the error of ``A`` in the Frobenius norm, from |x - x*|, |y - y*| and the errors of u."""
         _, x, y, proof = self._data
+        if self.bound == math.inf:  # before 0 * inf, which is not a number, where x or y is zero
+            return math.inf
         of_x = norm(x) * self.bound_y + proof.distance_x * (norm(self.uy) + self.bound_y)
         of_y = norm(y) * self.bound_x + proof.distance_y * (norm(self.ux) + self.bound_x)
         return (of_x + of_y) * (1.0 + 1e-12)
@@ -206,17 +209,22 @@ class Differentiable:
             small = linear.reduced(bx, by)
             target = {} if {"tol", "rtol"} & set(options) else {"rtol": self._accuracy(result)}
             host = on_host(small.problem) if "method" not in options else None
-            run = self.solve(host or small.problem, **{"history": False, **target, **options})
+            # A run examines second derivatives of one's own; those of other functions were examined as gradients.
+            examined = all(part.quadratic or part.trusted for part in (f.g.without_term, f.h.without_term))
+            found = _by_factorisation(host or small.problem, target["rtol"]) if examined and not options else None
+            if found is None:
+                run = self.solve(host or small.problem, **{"history": False, **target, **options})
+                found = run.x, run.y
             space = small.problem.space
-            u = small.vectors(space.of_x.cast(run.x), space.of_y.cast(run.y))
+            u = small.vectors(space.of_x.cast(found[0]), space.of_y.cast(found[1]))
         proof = result.certificate
         noise = linear.noise(proof.noise_x, proof.noise_y, u)
         if run is not None:
             noise = max(noise[0], run.certificate.noise_x), max(noise[1], run.certificate.noise_y)
         errors = more[0] + noise[0], more[1] + noise[1]
-        found = linear.certificate(u, bx, by, (proof.distance_x, proof.distance_y), errors)
-        bounds = found.distance, found.distance_x, found.distance_y
-        why = self._why(result, linear, undecided, found)
+        shown = linear.certificate(u, bx, by, (proof.distance_x, proof.distance_y), errors)
+        bounds = shown.distance, shown.distance_x, shown.distance_y
+        why = self._why(undecided, shown)
         if why:
             bounds = math.inf, math.inf, math.inf
         assumes = proof.assumes
@@ -241,7 +249,7 @@ class Differentiable:
     def _accuracy(self, result: Result) -> float:
         return relative_accuracy(self.f, result.x, result.y, result.certificate.distance)
 
-    def _why(self, result: Result, linear: Linearised, undecided: int, found: Certificate) -> str:
+    def _why(self, undecided: int, found: Certificate) -> str:
         """Why nothing is known of the error; empty if the bound is finite."""
         f = self.f
         if undecided:
@@ -258,6 +266,27 @@ class Differentiable:
                     f"the Lipschitz constant of the Hessian of {name} is not known; give hessian_lipschitz= to Smooth"
                 )
         return "a part of g or h has a Hessian whose Lipschitz constant is not known; give hessian_lipschitz= to Smooth"
+
+
+@np.errstate(all="ignore")  # as in a run: what is not finite is refused by the certificate
+def _by_factorisation(f: Saddle, rtol: float) -> tuple[Array, Array] | None:
+    """The solution of a small quadratic problem by its matrices, without a run, which would take longer to start.
+
+    None if the problem is large, if its matrices are not known, or if the answer is inaccurate.
+    """
+    ready = f.g.hessian is not None and f.h.hessian is not None
+    if not (ready and max(f.shape) <= SMALL and f.space.is_numpy and isinstance(f.A, DenseCoupling)):
+        return None
+    x, y = f.space.of_x.zeros(f.shape[0]), f.space.of_y.zeros(f.shape[1])
+    try:
+        solve = solver(*(wide(M) for M in (f.g.hessian(x), f.h.hessian(y), f.A.matrix())))  # type: ignore[misc]
+    except SingularError:
+        return None
+    for _ in range(2):  # the second time removes the rounding of the first
+        dx, dy = solve(*f.field(x, y))
+        x, y = x - dx, y - dy
+    tol = rtol * (norm(x) + norm(y))
+    return (x, y) if f.certificate(x, y, tol).distance <= tol else None
 
 
 def _length_on(face: Face | None, b: Array) -> float:

@@ -2,8 +2,8 @@
 
 A method's body keeps to ``+ - *`` and oracle calls, so all that it forms in between are linear combinations of vectors
 that are there. Given symbolic vectors that only note their terms, the same ``step`` says which combinations it needs;
-one Triton kernel forms all of one length that are asked for together. And it is known then what waits for what: the
-two gradients run beside each other, and beside a product with A that is under way.
+one Triton kernel forms all of one length that are asked for together. It is then known which results each call needs,
+so that the two gradients run at the same time, and at the same time as a product with A.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from saddlepoint.ground.arrays import namespace
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
-from saddlepoint.parts.coupling.triton_kernels import jit, torch
+from saddlepoint.parts.coupling.triton_launch import jit, torch
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.problems.saddle import Saddle
@@ -22,7 +22,7 @@ from saddlepoint.problems.saddle import Saddle
 if TYPE_CHECKING:
     import triton.language as tl
 else:
-    from saddlepoint.parts.coupling.triton_kernels import tl
+    from saddlepoint.parts.coupling.triton_launch import tl
 
 AVAILABLE = tl is not None
 BLOCK = 256  # entries of a program

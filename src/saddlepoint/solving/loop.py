@@ -26,7 +26,7 @@ from saddlepoint.solving.state import Correction, Factors, Racer, RunState, in_s
 from saddlepoint.solving.stepper import Stepper, fresh_state
 from saddlepoint.theory.certificate import NO_CERTIFICATE
 
-WORTH_DIAGNOSING = 400  # calls after which a run that is out of calls is examined for wrong assumptions
+DIAGNOSED_FROM = 400  # calls from which a run that is out of calls is examined for wrong assumptions
 ENDINGS: dict[type[BaseException], Status] = {  # what ends a method, and the status of the run
     OutOfCalls: Status.OUT_OF_CALLS,
     OutOfTime: Status.OUT_OF_TIME,
@@ -57,6 +57,7 @@ class Run:
         seconds = None if deadline is None else deadline - f.clock() - state.session.elapsed
         self.meter = Meter(options.limits, seconds, bar.tick, f.clock, state.counts)
         self.meter.beside = lambda name: setup_calls(self)[name] + state.monitor.checks
+        self.meter.reserved = 2 if f.has_simple else 1
         self.monitor = Monitor(Audit(f, self.meter), state, bar, self.result, options.callback, began)
         self.schedule = Schedule(f, options.target.most, state.schedule)
         self.counted = metered(f, self.meter)  # the problem as methods see it
@@ -76,6 +77,7 @@ class Run:
                     status = self.check(stepper)
                 else:
                     stepper.advance(self.monitor.certificate)
+                    self.monitor.begin_with(stepper.first_residual)
                     self.save(stepper)
         except tuple(ENDINGS) as signal:
             status = self.ended_by(signal)
@@ -92,7 +94,7 @@ class Run:
                     return status
                 self.switch("broke down")
             except TurnOver:
-                self.go_on_with(self.schedule.next_turn(self.state, self.monitor.standing))
+                self.go_on_with(self.schedule.next_turn(self.state, self.monitor.progress))
             except SwitchMethod:
                 self.switch("fell behind")
             except AssumptionError as error:
@@ -150,7 +152,7 @@ class Run:
         if status is None:
             counts, monitor = self.state.counts, self.state.monitor
             ahead = math.ceil(counts.busiest + monitor.next_check - self.state.work)
-            self.schedule.check_progress(self.monitor.standing, counts, ahead)
+            self.schedule.check_progress(self.monitor.progress, counts, ahead)
         return status
 
     def seems_solved(self, stepper: Stepper) -> bool:
@@ -168,7 +170,7 @@ class Run:
             if self.monitor.reached.present <= self.state.tol and self.monitor.confirmed():
                 return self.monitor.success
         if status in (Status.DIVERGED, Status.STALLED) or (
-            status is Status.OUT_OF_CALLS and self.state.counts.total >= WORTH_DIAGNOSING
+            status is Status.OUT_OF_CALLS and self.state.counts.total >= DIAGNOSED_FROM
         ):
             self.monitor.diagnose()
         return status
@@ -184,7 +186,7 @@ class Run:
     def switch(self, reason: str) -> None:
         """Go on with the next method of the schedule."""
         self.note(self.schedule.method.note(self.state.method_state))
-        self.go_on_with(self.schedule.switch(reason, self.state.counts, self.monitor.standing))
+        self.go_on_with(self.schedule.switch(reason, self.state.counts, self.monitor.progress))
 
     def go_on_with(self, racer: Racer) -> None:
         """Let a method go on where it was, or begin at the best point."""
@@ -241,8 +243,9 @@ class Run:
 
     def save(self, stepper: Stepper) -> None:
         """Remember the run between two steps; perhaps write it to disk. The time is not the method's."""
-        with self.monitor.clock:
-            self.checkpointer.note(lambda: self.snapshot(stepper.factors))
+        if self.checkpointer.name:
+            with self.monitor.clock:
+                self.checkpointer.note(lambda: self.snapshot(stepper.factors))
 
     def snapshot(self, factors: Factors = (None, None)) -> RunState:
         """A copy of the run as it is now."""

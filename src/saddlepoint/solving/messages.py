@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import NamedTuple
 
 from saddlepoint.ground.arrays import Space
@@ -10,11 +11,20 @@ from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import Certificate
 
 
+class Worth(Enum):
+    """What the certified numbers of a run are worth."""
+
+    PROVEN = auto()
+    UNEXAMINED = auto()  # proven if what is claimed is true, which was not examined
+    ESTIMATED = auto()  # they contain an estimate, so that they prove nothing
+    NOTHING = auto()  # mu is unknown
+
+
 class Ending(NamedTuple):
     """What a sentence about the end of a run needs to know."""
 
     certificate: Certificate
-    mu_known: bool  # so that something is certified
+    worth: Worth  # what the certified numbers are worth
     target: Target
     reached: float  # the certified number that was asked for
     space: Space
@@ -30,7 +40,7 @@ def sentence(status: Status, ending: Ending) -> str:
     """What happened and, if it is not solved, what to try."""
     residual, tol, reached = ending.certificate.residual, ending.target.most, ending.reached
     what, argument = ending.target.what, ending.target.argument
-    where = f"at a certified {what} of {reached:.3g}" if ending.mu_known else f"at a residual of {residual:.3g}"
+    where = _where(ending)
     oracle, limit = ending.exhausted
     onward = f"call again to go on from {ending.file}" if ending.file else "go on from x, y by passing them as x0, y0"
     either = "and" if ending.file else "or"
@@ -38,7 +48,9 @@ def sentence(status: Status, ending: Ending) -> str:
     said = {
         Status.SOLVED: f"certified {what} {reached:.3g} <= {argument} {tol:.3g}",
         Status.UNCERTIFIED: f"residual {residual:.3g} <= tol {tol:.3g}, but no distance is certified: mu is unknown; "
-        "give mu to Smooth to have a proof",
+        "give mu to Smooth to have a proof"
+        if ending.worth is Worth.NOTHING
+        else f"the {what} is estimated to be {reached:.3g} <= {argument} {tol:.3g}, but nothing is certified",
         Status.OUT_OF_CALLS: f"{where} the {limit:.0f} calls of {oracle} are spent; raise max_calls {either} {onward}",
         Status.OUT_OF_TIME: f"{where} the time is up; raise max_seconds {either} {onward}",
         Status.INTERRUPTED: f"{who}{where}; {onward}",
@@ -51,6 +63,18 @@ def sentence(status: Status, ending: Ending) -> str:
     noise = "" if status in (Status.SOLVED, Status.STALLED) else ending.noise
     notes = "; ".join(note for note in (*ending.notes, noise) if note)
     return f"{said} ({notes})" if notes else said
+
+
+def _where(ending: Ending) -> str:
+    """How far the run has come, and what that is worth."""
+    what, reached = ending.target.what, ending.reached
+    if ending.worth is Worth.NOTHING:
+        return f"at a residual of {ending.certificate.residual:.3g}"
+    if ending.worth is Worth.ESTIMATED:
+        return f"at an estimated {what} of {reached:.3g}"
+    if ending.worth is Worth.UNEXAMINED:
+        return f"at a {what} of {reached:.3g}, if the claims in certificate.assumes are true, which were not examined,"
+    return f"at a certified {what} of {reached:.3g}"
 
 
 def _obstacle(ending: Ending) -> str:

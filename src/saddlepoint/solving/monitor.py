@@ -17,24 +17,28 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.clock import RunClock
 from saddlepoint.solving.progress import Progress
 from saddlepoint.solving.result import Record, Result, Status
-from saddlepoint.solving.schedule import Standing
+from saddlepoint.solving.schedule import RunProgress
 from saddlepoint.solving.state import Point, RunState
 from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import NO_CERTIFICATE, Certificate
 
 CHECK_LEAST = 24  # calls and steps between two certificates, at least: a certificate is four calls itself
+CHECK_KNOWN = 96  # CHECK_LEAST where the residual of the method says when the target seems to be reached
 CHECK_GROWTH = 0.05  # calls and steps between two certificates, as a share of all of them, in a long run
-CHECK_EARLY = 0.5, 640  # the same in a short run: as a share, and at most
-FALL = 100.0  # factor by which the certified distance is to fall from one certificate to the next, at most
-BELOW = 0.7  # share of tol that the certified distance is expected to have reached at the last certificate
+CHECK_EARLY = 1.5, 1280  # calls and steps between two certificates in a short run: as a share of all, and at most
+CHECK_RACING = 0.5, 640  # CHECK_EARLY where methods take turns, which end at certificates
+FALL = 1e4  # factor by which the certified distance is to fall from one certificate to the next, at most
+FALL_RACING = 100.0  # FALL where methods take turns
+AIM = 0.85  # share of tol that the certified distance is to have reached, if it goes on falling as it did
+BELOW = 0.7  # share of tol that it is to have reached, if it falls as the residual of the method does
+FROM_START = 0.3  # usual factor by which the certified distance falls more than that residual, from start to end
 STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 AT_FLOOR = 10.0  # certified distance up to which the arithmetic allows no more, in units of its precision
-NEAR_FLOOR = 100.0  # the same where the method may be to blame
-NEAR_CHECKS = 24  # certificates without progress that make a stall there
+NEAR_FLOOR = 100.0  # certified distance, in the same units, up to which the arithmetic is likely to allow no more
+NEAR_CHECKS = 24  # certificates without progress that make a stall below NEAR_FLOOR
 WORTH_DIAGNOSING = 2000  # calls without progress after which the problem is examined for wrong assumptions
 LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that make a stall anywhere
 PROGRESS = 0.9  # factor by which the certified distance falls if a certificate shows progress
-
 
 EXAMINATIONS = SOLVED, STALLED = "solved", "stalled"  # before a run is called solved, and when it has stalled
 
@@ -51,24 +55,31 @@ class StoppedByCallback(Exception):  # noqa: N818 - a signal within the run, not
     """The callback has raised StopIteration."""
 
 
-def latest_check(work: int) -> int:
+def latest_check(work: int, least: int = CHECK_LEAST, racing: bool = False) -> int:
     """The calls and steps at which the next certificate is taken at the latest, after one at ``work``."""
-    share, most = CHECK_EARLY
-    return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work, min(share * work, most)))
+    share, most = CHECK_RACING if racing else CHECK_EARLY
+    return work + math.ceil(max(least, CHECK_GROWTH * work, min(share * work, most)))
 
 
-def next_check(work: int, records: list[Record], target: Target) -> int:
+def next_check(work: int, records: list[Record], target: Target, missing: float, racing: bool = False) -> int:
     """The calls and steps at which the next certificate is taken, after one at ``work``.
 
     It is where the certified distance or gap will be below the target, or will have fallen by the factor ``FALL``, if
     it goes on falling as it fell between the last two records, but not later than ``latest_check``.
+
+    Args:
+        work: calls and steps so far.
+        records: one for each certificate so far.
+        target: what the run is to prove.
+        missing: the factor by which the certified number has to fall to the target.
+        racing: whether methods take turns.
     """
     before, now = [target.recorded(record) for record in records[-2:]] if len(records) > 1 else (math.inf, math.inf)
     if not 0.0 < now < before < math.inf:
         return work + math.ceil(max(CHECK_LEAST, CHECK_GROWTH * work))
-    fall = FALL if target.argument == "rtol" else min(max(now / (BELOW * target.most), 1.0), FALL)
+    fall = min(max(missing / AIM, 1.0), FALL_RACING if racing else FALL)
     ahead = (_work(records[-1]) - _work(records[-2])) * math.log(fall) / math.log(before / now)
-    return work + math.ceil(max(CHECK_LEAST, min(ahead, latest_check(work) - work)))
+    return work + math.ceil(max(CHECK_LEAST, min(ahead, latest_check(work, racing=racing) - work)))
 
 
 def _work(record: Record) -> int:
@@ -118,21 +129,35 @@ class Monitor:
     @property
     def success(self) -> Status:
         """The status of a run that reached its tolerance."""
-        return Status.SOLVED if self.mu_known else Status.UNCERTIFIED
+        return Status.SOLVED if self.mu_known and not self.audit.is_estimated else Status.UNCERTIFIED
 
     def measure_reached(self, certificate: Certificate, point: Point) -> float:
         """What is to fall below tol: the certified number that was asked for, or the residual where mu is unknown."""
         return self.state.target.reached(certificate, *point) if self.mu_known else certificate.residual
 
     @property
-    def standing(self) -> Standing:
-        """Where the run stands, for the choice of methods."""
+    def progress(self) -> RunProgress:
+        """What is certified so far, for the choice of methods."""
         distance = self.state.target.as_distance(self.f, *self.state.best)
-        return Standing(self.certificate, self.reached.best, self.reached.estimate, distance)
+        return RunProgress(self.certificate, self.reached.best, self.reached.estimate, distance)
 
     def expects_success(self, residual: float) -> bool:
         """Whether the target is likely to be reached, if what is certified falls as the residual of the method does."""
         return self.state.monitor.scale * residual <= BELOW * self.state.tol
+
+    def begin_with(self, residual: float) -> None:
+        """Expect success by the residual of the method at its start, of which the certificate is known.
+
+        It is called after each step and does something after the first one.
+        """
+        state, estimate = self.state.monitor, self.reached.estimate
+        if state.checks == 1 and state.scale == math.inf and self._compares(residual):
+            state.scale = FROM_START * estimate / residual
+            state.next_check = latest_check(0, CHECK_KNOWN, len(self.state.schedule.race) > 1)
+
+    def _compares(self, residual: float) -> bool:
+        """Whether what is certified can be compared with the residual of the method."""
+        return self.state.target.argument != "gap" and 0.0 < residual < math.inf and self.reached.estimate < math.inf
 
     def check(self, x: Array, y: Array, residual: float = math.inf) -> Status | None:
         """Take a certificate, call the callback, and return the status of the run if it is over.
@@ -141,10 +166,12 @@ class Monitor:
         """
         certificate = self.certify(x, y)
         state, work = self.state.monitor, self.state.work
-        state.next_check = next_check(work, state.records, self.state.target)
+        racing, missing = len(self.state.schedule.race) > 1, self.reached.estimate / self.state.tol
+        state.next_check = next_check(work, state.records, self.state.target, missing, racing)
         state.scale = math.inf
-        if self.state.target.argument != "gap" and 0.0 < residual < math.inf and self.reached.estimate < math.inf:
-            state.scale, state.next_check = self.reached.estimate / residual, latest_check(work)
+        if self._compares(residual):
+            state.scale = self.reached.estimate / residual
+            state.next_check = latest_check(work, CHECK_KNOWN, racing)
         if self.callback is not None:
             try:
                 with self.clock:
@@ -196,8 +223,12 @@ class Monitor:
 
     def certificate_of(self, point: Point) -> Certificate:
         """The certificate of a point, with care about rounding where that decides about the target."""
-        tol, of_gap = self.state.tol, self.state.target.argument == "gap"
-        return self.audit.certificate(*point, tol=None if of_gap else tol, gap=tol if of_gap else None)
+        return self.audit.certificate(point[0], point[1], **self._compared_with)
+
+    @property
+    def _compared_with(self) -> dict[str, float]:
+        """What the certified distance or gap is compared with."""
+        return {"gap" if self.state.target.argument == "gap" else "tol": self.state.tol}
 
     def certify_best(self) -> None:
         """Take the certificate of the best point anew: it came from a file, or the constants are others now."""
@@ -261,12 +292,18 @@ class Monitor:
 
     def certify_if_stale(self) -> None:
         """Certify the best point again if its certificate does not allow for what was found there."""
-        if self.audit.noise.stale:
+        if not self.audit.noise.stale:
+            return
+        certificate = self.audit.with_noise(**self._compared_with)
+        if certificate is None:
             self.state.monitor.checks += 1
             self.certify_best()
+        else:
+            self.certificate = certificate
+            self.reached = self.reached._replace(best=self.measure_reached(certificate, self.state.best))
 
     def stalled(self) -> bool:
-        """No progress for a while, at the precision of the arithmetic; for longer, near it; for very long, anywhere."""
+        """Whether there was no progress for a while at the precision of the arithmetic, or for longer elsewhere."""
         state, certificate = self.state.monitor, self.certificate
         check, calls = state.improved
         waited = state.checks - check

@@ -33,7 +33,10 @@ def work_of(calls: Mapping[str, int], prices: Mapping[str, float]) -> float:
 
 
 def starters(
-    methods: Iterable[Method], rates: Mapping[Method, float] | None = None, first_turn: float = FIRST_TURN
+    methods: Iterable[Method],
+    rates: Mapping[Method, float] | None = None,
+    first_turn: float = FIRST_TURN,
+    late: Mapping[Method, float] | None = None,
 ) -> list[Racer]:
     """The methods before their first turns, the likeliest first.
 
@@ -41,9 +44,11 @@ def starters(
         methods: the methods.
         rates: the work of a method for one round of calls, where it is not 1.
         first_turn: the work of the first turn of the first one; the others have their turns from then on.
+        late: the work that each of the others has done before a method has its first turn, where that is to be late.
     """
     racers = [Racer(method, rate=(rates or {}).get(method, 1.0)) for method in methods]
-    return [racer._replace(turn_end=0.5 * first_turn if k else first_turn) for k, racer in enumerate(racers)]
+    ends = [(late or {}).get(racer.method, 0.5 * first_turn if k else first_turn) for k, racer in enumerate(racers)]
+    return [racer._replace(turn_end=end) for racer, end in zip(racers, ends, strict=True)]
 
 
 def marked(racer: Racer, work: float, distance: float) -> Racer:
@@ -78,18 +83,14 @@ def own_work(racer: Racer) -> float:
 
 
 def turn_is_over(race: Sequence[Racer], turn: int, tol: float) -> bool:
-    """Whether the method whose turn it is has done its work and is not predicted to end soon, or another one is.
-
-    While another one has not had a turn yet, soon is measured by the length of the turn, and then by the work done.
-    """
+    """Whether the method whose turn it is has done its work and is not predicted to end soon, or another one is."""
     racer = race[turn]
     done = own_work(racer)
     if done < racer.turn_end:
         return False
-    known = max(racer.turn_end, 0.5 * FIRST_TURN) if any(other.work == 0.0 for other in race) else done
     left = predicted(racer, tol)
     sooner = min((predicted(other, tol) for k, other in enumerate(race) if k != turn), default=math.inf)
-    return left > SOON * known or left > FAVOUR * sooner
+    return left > SOON * done or left > FAVOUR * sooner
 
 
 def next_turn(race: Sequence[Racer], turn: int, tol: float) -> int:

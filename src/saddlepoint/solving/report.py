@@ -11,13 +11,14 @@ from saddlepoint.methods.wrappers.refined import Refined
 from saddlepoint.problems.corrections import was_estimated
 from saddlepoint.problems.oracle import ORACLES, PROXES
 from saddlepoint.problems.support import Supports, proven_support
-from saddlepoint.solving.messages import Ending, sentence
+from saddlepoint.solving.messages import Ending, Worth, sentence
 from saddlepoint.solving.provenance import provenance
 from saddlepoint.solving.result import History, Result, Status
 from saddlepoint.theory.certificate import NO_CERTIFICATE
 
 if TYPE_CHECKING:
     from saddlepoint.solving.loop import Run
+    from saddlepoint.solving.monitor import Monitor
 
 
 def make_result(run: Run, status: Status) -> Result:
@@ -37,7 +38,7 @@ def make_result(run: Run, status: Status) -> Result:
         y=y,
         status=status,
         message=sentence(status, _ending(run)),
-        certificate=run.monitor.certificate._replace(assumes=run.monitor.audit.assumes()),
+        certificate=run.monitor.audit.proof(run.monitor.certificate),
         calls={name: count for name, count in state.counts.calls.items() if count or name not in PROXES},
         passes=state.counts.passes,
         iterations=state.iterations,
@@ -69,6 +70,8 @@ def _supports(run: Run) -> Supports:
     f, proof = run.monitor.f, run.monitor.certificate
     if not f.has_simple or proof is NO_CERTIFICATE:
         return None, None
+    if run.monitor.audit.is_estimated:
+        proof = proof.without_bounds
     for name in ORACLES:
         run.meter.note(name, 1)
     with suppress(Exception), run.monitor.clock:  # a run may end because a gradient or a shard fails
@@ -79,10 +82,20 @@ def _supports(run: Run) -> Supports:
 def setup_calls(run: Run) -> dict[str, int]:
     """What was called before the first step and to examine the problem."""
     f, session = run.f, run.state.session
-    products = f.A.norm_estimate.products + f.A.probes + session.timed_products
+    products = f.A.norm_estimate.products + f.A.probes
     gradients = {f"grad_{name}": 1 + f.estimated.get(name, 0) for name in ("g", "h")}  # 1 to examine it at the start
     calls = gradients | {"A": products, "At": products}
-    return {name: n + run.state.counts.examined[name] + session.identity_calls for name, n in calls.items()}
+    each = session.timed_calls + session.identity_calls
+    return {name: n + run.state.counts.examined[name] + each for name, n in calls.items()}
+
+
+def _worth(monitor: Monitor) -> Worth:
+    """What the certified numbers are worth."""
+    if not monitor.mu_known:
+        return Worth.NOTHING
+    if monitor.audit.is_estimated:
+        return Worth.ESTIMATED
+    return Worth.PROVEN if monitor.audit.is_examined else Worth.UNEXAMINED
 
 
 def _ending(run: Run) -> Ending:
@@ -98,7 +111,7 @@ def _ending(run: Run) -> Ending:
         notes.append(f"the last checkpoint was lost: {run.checkpointer.lost}")
     return Ending(
         certificate=monitor.certificate,
-        mu_known=monitor.mu_known,
+        worth=_worth(monitor),
         target=state.target,
         reached=monitor.reached.best,
         space=run.f.space,

@@ -39,7 +39,7 @@ def support_words(found: Array) -> str:
 
 
 class Status(StrEnum):
-    """Why a run ended. Only ``SOLVED`` claims anything, and only on the strength of a certificate."""
+    """Why a run ended. ``SOLVED`` is reported only if the certificate meets the tolerance."""
 
     SOLVED = "solved"
     OUT_OF_CALLS = "out of calls"
@@ -128,7 +128,7 @@ class Result:
         x, y: the point, in the variables and the dtype of the problem.
         status, message: why the run ended, as a word and as a sentence.
         certificate: what is proven about (x, y).
-        calls: what the method called, by oracle.
+        calls: how often the method called each oracle.
         passes: how often the method read A from end to end.
         iterations: steps of the method.
         seconds: wall-clock time of the whole call: checks of the options, the estimate of |A|, the steps, certificates,
@@ -138,8 +138,8 @@ class Result:
         history: one record a certificate.
         monitor_calls: certificates taken, each a query of all four oracles, kept apart from ``calls``.
         setup_calls: what examining the problem took: one gradient of each function at the start, and the estimates of
-            |A| and of any L that was not given, which are made once for all runs of a problem; and what looking into a
-            suspicion took.
+            |A| and of any L that was not given, which are made once for all runs of a problem; and the examination of
+            a constant that seemed to be wrong.
         provenance: versions, machine, problem, method with its options and constants, and the works to cite, in plain
             values.
         support_x, support_y: what is proven about each coordinate of the saddle point, as an int8 array of NumPy with
@@ -185,7 +185,10 @@ class Result:
         return "\n\n".join(self.provenance.get("citations", {}).values())
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Certified distance against oracle calls (needs matplotlib); saved to ``path`` if given."""
+        """Certified distance, or duality gap where there is none, against oracle calls (needs matplotlib).
+
+        The picture is saved to ``path`` if that is given.
+        """
         from saddlepoint.solving.convergence_plot import plot_convergence
 
         return plot_convergence({self.method: self}, path)
@@ -319,13 +322,9 @@ class Result:
             proof = f"{''.join(known)}gap <= {self.certificate.gap:.3g}"
         elif self.certificate.distance == float("inf"):
             proof = f"none; residual |F| = {self.certificate.residual:.3g}"
-            if self.certificate.gap < float("inf"):
-                sides = (("x", self.certificate.distance_x), ("y", self.certificate.distance_y))
-                known = [f"|{name}-{name}*| <= {bound:.3g}" for name, bound in sides if bound < float("inf")]
-                proof = ", ".join([f"gap <= {self.certificate.gap:.3g}", *known])
         lines = [
             f"{self.status}: {self.message}",
-            f"  certificate  {proof}",
+            f"  certificate  {proof}{'' if self.certificate.is_examined else '  (its claims were not examined)'}",
             f"  calls        {calls}, all counted  (by the method {of_method})",
             f"  method       {self.method}, {self.iterations} iterations, {self.seconds:.3g} s",
             f"  point        x{self.x.shape}, y{self.y.shape}, {self.x.dtype}",

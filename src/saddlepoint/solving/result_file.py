@@ -98,11 +98,11 @@ def _array(data: bytes, name: str, kind: str) -> Array:
     return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def _certificate(told: dict[str, Any]) -> Certificate:
-    numbers: dict[str, Any] = {name: _bound(told[name], name) for name in Certificate._fields if name != "assumes"}
-    if not isinstance(told["assumes"], list):
-        raise ValueError(f"assumes is {short_repr(told['assumes'])}")
-    return Certificate(**numbers, assumes=tuple(_line(sentence, "assumes") for sentence in told["assumes"]))
+def _certificate(summary: dict[str, Any]) -> Certificate:
+    numbers: dict[str, Any] = {name: _bound(summary[name], name) for name in Certificate._fields if name != "assumes"}
+    if not isinstance(summary["assumes"], list):
+        raise ValueError(f"assumes is {short_repr(summary['assumes'])}")
+    return Certificate(**numbers, assumes=tuple(_line(sentence, "assumes") for sentence in summary["assumes"]))
 
 
 def _bound(value: Any, name: str) -> float:
@@ -124,32 +124,32 @@ def _line(value: Any, name: str) -> str:
     return value
 
 
-def _result(arrays: dict[str, Array], told: dict[str, Any]) -> Result:
+def _result(arrays: dict[str, Array], summary: dict[str, Any]) -> Result:
     x, y, history = (arrays[name] for name in ("x", "y", "history"))
     if x.ndim != 1 or y.ndim != 1 or history.shape[1:] != (len(Record._fields),):
         raise ValueError(f"x has shape {x.shape}, y {y.shape} and the history {history.shape}")
     for name in TABLES:
-        if not isinstance(told[name], dict):
-            raise ValueError(f"{name} is {short_repr(told[name])}")
+        if not isinstance(summary[name], dict):
+            raise ValueError(f"{name} is {short_repr(summary[name])}")
     for name in ("calls", "setup_calls"):
-        for oracle, count in told[name].items():
+        for oracle, count in summary[name].items():
             _count(count, f"{name} of {oracle}")
     result = Result(
         x=x,
         y=y,
-        status=Status(told["status"]),
-        message=_line(told["message"], "message"),
-        certificate=_certificate(told["certificate"]),
-        seconds=_bound(told["seconds"], "seconds"),
-        method_seconds=_bound(told["method_seconds"], "method_seconds"),
-        method=_line(told["method"], "method"),
+        status=Status(summary["status"]),
+        message=_line(summary["message"], "message"),
+        certificate=_certificate(summary["certificate"]),
+        seconds=_bound(summary["seconds"], "seconds"),
+        method_seconds=_bound(summary["method_seconds"], "method_seconds"),
+        method=_line(summary["method"], "method"),
         history=History.of(history),
-        passes=_count(told["passes"], "passes"),
-        iterations=_count(told["iterations"], "iterations"),
-        monitor_calls=_count(told["monitor_calls"], "monitor_calls"),
+        passes=_count(summary["passes"], "passes"),
+        iterations=_count(summary["iterations"], "iterations"),
+        monitor_calls=_count(summary["monitor_calls"], "monitor_calls"),
         support_x=_support(arrays, "x"),
         support_y=_support(arrays, "y"),
-        **{name: told[name] for name in TABLES},
+        **{name: summary[name] for name in TABLES},
     )
     _check_proof(result)
     return result

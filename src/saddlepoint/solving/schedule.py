@@ -34,8 +34,8 @@ class TurnOver(Exception):  # noqa: N818 - a signal within the run, not an error
     """Another method of the race has a turn."""
 
 
-class Standing(NamedTuple):
-    """Where a run stands.
+class RunProgress(NamedTuple):
+    """What is certified so far, for decisions about methods.
 
     Attributes:
         best: the certificate of the best point.
@@ -78,13 +78,13 @@ class Schedule:
 
     # -- the next method -----------------------------------------------------------------------------------------------
 
-    def switch(self, reason: str, counts: CallCounts, standing: Standing) -> Racer:
+    def switch(self, reason: str, counts: CallCounts, progress: RunProgress) -> Racer:
         """Give up the present method, for a reason in words, and return the next one."""
         state, before = self.state, self.method
         if len(state.race) > 1:
             del state.race[state.turn]
             state.turn = 0
-            found = self.begin_turn(counts, standing)
+            found = self.begin_turn(counts, progress)
             state.race = state.race if len(state.race) > 1 else []
         else:
             state.race, state.methods = [], state.methods[1:]
@@ -93,22 +93,22 @@ class Schedule:
         self.begin(counts.busiest)
         return found
 
-    def next_turn(self, run: RunState, standing: Standing) -> Racer:
+    def next_turn(self, run: RunState, progress: RunProgress) -> Racer:
         """Put the present method aside in the state that it has reached, and return the one whose turn is next."""
         state = self.state
         state.race[state.turn] = state.race[state.turn]._replace(units=run.units, state=run.method_state)
         state.turn = next_turn(state.race, state.turn, self.tol)
         if state.race[state.turn].work == 0.0:
             state.notes.append(f"{self.method.label} in turns with {state.race[state.turn].method.label}")
-        return self.begin_turn(run.counts, standing)
+        return self.begin_turn(run.counts, progress)
 
-    def begin_turn(self, counts: CallCounts, standing: Standing) -> Racer:
+    def begin_turn(self, counts: CallCounts, progress: RunProgress) -> Racer:
         """Begin the turn of the method with the number ``turn``, and return it as it was put aside."""
         state, racer = self.state, self.state.race[self.state.turn]
         if isinstance(racer.method, LPDGS):  # it is never begun anew, because its distance falls late
             if racer.state is None:
-                racer = racer._replace(promise=racer.work + self.promised_calls(standing))
-        elif racer.marks and racer.marks[-1].distance > MUCH_BETTER * standing.reached:
+                racer = racer._replace(promise=racer.work + self.promised_calls(progress))
+        elif racer.marks and racer.marks[-1].distance > MUCH_BETTER * progress.reached:
             racer = racer._replace(state=None, marks=())
         state.methods = (racer.method, *state.methods[1:])
         state.others = work_of(counts.calls, state.prices) - racer.work / racer.rate
@@ -129,25 +129,25 @@ class Schedule:
 
     # -- progress ------------------------------------------------------------------------------------------------------
 
-    def promised_calls(self, standing: Standing) -> float:
+    def promised_calls(self, progress: RunProgress) -> float:
         """The calls within which LPD-GS is sure to bring the certified distance to what is needed.
 
         It begins at the best point, or goes on where it was if it has had a turn. Without strong convexity it promises
         nothing.
         """
-        f, best = self.f, standing.best
+        f, best = self.f, progress.best
         if f.mu == 0.0:
             return math.inf
         smooth = distance_bound(f.mu_x, f.mu_y, best.Fx, best.Fy)  # a simple term makes the certified distance larger
         more = best.distance / smooth if f.has_simple and 0.0 < smooth < best.distance < math.inf else 1.0
-        anew = lpd_gs_calls(*f.numbers, more * best.Fx, more * best.Fy, f.mu_x, f.mu_y, standing.distance)
+        anew = lpd_gs_calls(*f.numbers, more * best.Fx, more * best.Fy, f.mu_x, f.mu_y, progress.distance)
         return min([anew, *(racer.promise - racer.work for racer in self.state.race)])
 
-    def check_progress(self, standing: Standing, counts: CallCounts, next_calls: int) -> None:
+    def check_progress(self, progress: RunProgress, counts: CallCounts, next_calls: int) -> None:
         """Raise SwitchMethod if the present method should be given up, and TurnOver if another one has a turn.
 
         Args:
-            standing: where the run stands.
+            progress: what is certified so far.
             counts: the calls so far.
             next_calls: of the busiest oracle, as many as there may be when this is asked next.
         """
@@ -155,12 +155,12 @@ class Schedule:
             return
         state, calls = self.state, counts.busiest
         if state.race:
-            self.mark(standing.present, counts)
-        promise = self.promised_calls(standing)
+            self.mark(progress.present, counts)
+        promise = self.promised_calls(progress)
         if state.budget == math.inf:
             state.budget = calls + 2.0 * promise
-        if standing.reached < state.mark / math.e:
-            state.mark, state.marked = standing.reached, calls
+        if progress.reached < state.mark / math.e:
+            state.mark, state.marked = progress.reached, calls
         hardness = math.inf if self.f.mu == 0.0 else chain_N(*self.f.numbers)
         patience = max(SWITCH_AFTER[0], 3.0 * hardness)
         if self.fallbacks > 1:
@@ -192,7 +192,7 @@ class Schedule:
     def give_up(self, spent: bool) -> None:
         """Raise SwitchMethod; but if the present method is the one with the guarantee, let it go on alone.
 
-        If the calls are spent, all methods are struck out but the present one and the one with the guarantee.
+        If the calls are spent, the plan keeps only the present method and the one with the guarantee.
         """
         state, present = self.state, self.method
         if isinstance(present, LPDGS):
@@ -203,7 +203,7 @@ class Schedule:
         raise SwitchMethod
 
     def keep_guarantee(self) -> None:
-        """Strike out all methods but the present one and the one with the guarantee."""
+        """Remove all methods but the present one and the one with the guarantee from the plan."""
         state = self.state
         kept = [(k, racer) for k, racer in enumerate(state.race) if k == state.turn or isinstance(racer.method, LPDGS)]
         state.turn = next((new for new, (old, _) in enumerate(kept) if old == state.turn), 0)

@@ -27,10 +27,10 @@ from saddlepoint.solving.result import Result
 from saddlepoint.solving.state import RunState, ScheduleState, Session
 from saddlepoint.solving.target import Target
 
-WORTH_TIMING = 2e-2  # seconds of two gradients from which products are timed too
+WORTH_TIMING = 2e-2  # seconds of two gradients from which all oracles are timed
 
 
-@np.errstate(all="ignore")  # what comes of an overflow is noticed
+@np.errstate(all="ignore")  # infinities and NaN are found by later checks
 def solve(
     f: Saddle,
     x0: Any = None,
@@ -116,11 +116,11 @@ def solve(
     )
     options.target.check(f)
     x, y = starting_point(f, x0, y0)
+    if options.method is not None:
+        check_needs(options.method, f)
     check_first_prox("g", f.g, x)
     check_first_prox("h", f.h, y)
     x, y = f.project(x, y)
-    if options.method is not None:
-        check_needs(options.method, f)
     seconds = check_gradient("g", f.g, x, f.space.of_x), check_gradient("h", f.h, y, f.space.of_y)
     with show_reading(options.progress, f.A.runtime.reading, "estimating |A|"):
         check_condition(f)
@@ -130,13 +130,12 @@ def solve(
     if options.checkpoint is not None:
         every = options.checkpoint_every
         checkpointer = RunFile(options.checkpoint, every, f, options.asked, options.storage.precision)
-    session = Session(time.time(), timed_products=timed, identity_calls=int(options.checkpoint is not None))
-    schedule = ScheduleState(
-        plan.in_order, [plan.message] if plan.message else [], race=starters(plan.racing, plan.rates, plan.first_turn)
-    )
+    session = Session(time.time(), timed_calls=timed, identity_calls=int(options.checkpoint is not None))
+    race = starters(plan.racing, plan.rates, plan.first_turn, plan.late)
+    schedule = ScheduleState(plan.in_order, [plan.message] if plan.message else [], race=race)
     schedule.prices.update(plan.prices)
     state = checkpointer.load(RunState(options.target, (x, y), (x, y), schedule, session))
-    wanted = options.checkpoint is not None and f.A.runtime.alone  # several processes have their own way
+    wanted = options.checkpoint is not None and f.A.runtime.alone  # several processes have to end together
     label = state.schedule.methods[0].label
     with (
         make_progress(options.progress, options.target.most, label, f.A.runtime.reading) as bar,
@@ -151,24 +150,34 @@ def solve(
 
 
 def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: tuple[float, float]) -> tuple[Plan, int]:
-    """The methods to try, and how many products each way were made to measure their cost.
+    """The methods to try, and how many calls of each oracle were made to measure their cost.
+
+    Gradients that seem to be slow are timed again: the first call may have compiled something, or the system may have
+    interrupted it.
 
     Args:
         f: the problem.
         options: what the caller asked for.
         x, y: the start.
-        seconds: of a gradient of g, and of one of h.
+        seconds: of the first gradient of g, and of the first one of h.
     """
     if options.method is not None:
         return Plan((options.method,), ""), 0
     costs, timed = options.costs, 0
     if costs is None and sum(seconds) >= WORTH_TIMING and f.A.runtime.measurable:
-        began = time.perf_counter()
-        f.A.both(x, y)
-        product, timed = max(time.perf_counter() - began, 1e-6) / 2.0, 1
-        grad_g, grad_h = (max(gradient, 1e-6) for gradient in seconds)
-        costs = {"grad_g": grad_g, "grad_h": grad_h, "A": product, "At": product}
+        grad_g, grad_h = min(seconds[0], _timed(f.g.grad, x)), min(seconds[1], _timed(f.h.grad, y))
+        product, timed = _timed(f.A.both, x, y) / 2.0, 1
+        if grad_g + grad_h >= WORTH_TIMING:
+            taken = {"grad_g": grad_g, "grad_h": grad_h, "A": product, "At": product}
+            costs = {name: max(value, 1e-6) for name, value in taken.items()}
     plan = choose(f, costs)
     methods = tuple(options.storage.applied(method) for method in plan.methods)
     turns = plan.turns if options.storage == (None, None) else 1  # methods that wait take memory, too
     return plan._replace(methods=methods, turns=turns), timed
+
+
+def _timed(call: Callable[..., Any], *arguments: Array) -> float:
+    """The seconds that a call takes."""
+    began = time.perf_counter()
+    call(*arguments)
+    return time.perf_counter() - began

@@ -15,7 +15,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, is_array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import Rows
+from saddlepoint.ground.rows import Rows
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.problems.transforms import Units
@@ -100,7 +100,7 @@ class Session:
     began: float  # time.time() of the first start
     elapsed: float = 0.0  # wall-clock seconds since the call began, with those of earlier sessions
     resumed: int = 0
-    timed_products: int = 0  # products each way, made to measure their cost
+    timed_calls: int = 0  # calls of each oracle, made to measure their cost
     identity_calls: int = 0  # calls of each oracle, made to recognise the problem of a checkpoint
 
 

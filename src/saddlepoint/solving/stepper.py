@@ -32,13 +32,15 @@ class Stepper:
 
     Attributes:
         unchecked: whether steps were taken since the last certificate.
+        start_residual: the residual of the method at its start, where it is known before the first step; else infinite.
     """
 
     def __init__(self, f: Saddle, counted: Saddle, method: Method, state: RunState, meter: Meter) -> None:
         self.f, self.counted, self.method, self.state, self.meter = f, counted, method, state, meter
         fresh = state.method_state is None  # the units, and with them the view, are chosen in `begin`
         self.view = View(self.counted) if fresh else self.own_view(self.counted)
-        self.unchecked = False
+        self.unchecked, self.start_residual = False, math.inf
+        self.compiles = f.space.compiles
         self.many: Steps | None = None  # compiled steps
         self.origin: Any = object()  # of the inner run for which they were compiled
 
@@ -57,6 +59,11 @@ class Stepper:
         state = self.state.method_state
         return math.inf if state is None else self.method.state_residual(state)
 
+    @property
+    def first_residual(self) -> float:
+        """The residual at the start. Anderson's mixing knows it after its first step, Newton's method before it."""
+        return self.start_residual if self.start_residual < math.inf else self.residual
+
     def begin(self, certificate: Certificate) -> None:
         """Initialise the method at its start; the certificate there says in which units to compute."""
         x, y = self.state.start
@@ -64,6 +71,7 @@ class Stepper:
         self.view = self.own_view(self.counted)
         self.state.method_state = self.method.init(self.view.problem, *self.view.to(x, y))
         self.state.parameters = self.method.parameters(self.view.problem)
+        self.start_residual = self.residual
 
     def advance(self, certificate: Certificate) -> None:
         """Take one step; or, where steps can be compiled, as many as there are until the next certificate.
@@ -76,7 +84,7 @@ class Stepper:
         self.state.method_state = self.method.step(self.view.problem, before)
         self.state.iterations += 1
         self.unchecked = True
-        if self.f.space.compiles:
+        if self.compiles:
             self.advance_compiled(before)
 
     def advance_compiled(self, before: Any) -> None:

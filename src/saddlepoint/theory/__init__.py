@@ -1,8 +1,9 @@
 """Executable theory: one function for each theorem or lemma, named after it and used by the methods themselves."""
 
 from saddlepoint.theory.affine_field import AffineField
-from saddlepoint.theory.ag import ag_bound, ag_epoch, ag_epoch_bound, ag_eta
+from saddlepoint.theory.ag import ag_bound, ag_epoch, ag_epoch_bound, ag_eta, apd_bound
 from saddlepoint.theory.agd import agd_bound, agd_momentum, agd_proof_steps, agd_steps, step_gap
+from saddlepoint.theory.agraal import agraal_decrease, agraal_energy
 from saddlepoint.theory.aipfb import (
     aipfb_adaptive_eps,
     aipfb_bound,
@@ -58,7 +59,12 @@ from saddlepoint.theory.dippa import (
     dippa_start,
 )
 from saddlepoint.theory.dppa import dppa_alpha, dppa_bound, dppa_contraction
-from saddlepoint.theory.equations import equations_bound, equations_certificate, equations_distances
+from saddlepoint.theory.equations import (
+    equations_bound,
+    equations_certificate,
+    equations_distances,
+    equations_saddle_certificate,
+)
 from saddlepoint.theory.exploitability import exploitability_bound, product_error
 from saddlepoint.theory.gradient import (
     condat_vu_bound,
@@ -102,6 +108,7 @@ from saddlepoint.theory.pbr import (
     response_sweeps,
     response_theta,
 )
+from saddlepoint.theory.proximal import proximal_bound, proximal_inner_steps, proximal_rate, proximal_steps
 from saddlepoint.theory.rhss import (
     rhss_contraction,
     rhss_goal,
@@ -143,6 +150,8 @@ __all__ = [
     "agd_momentum",
     "agd_proof_steps",
     "agd_steps",
+    "agraal_decrease",
+    "agraal_energy",
     "agraal_order",
     "aipfb_C",
     "aipfb_K",
@@ -154,6 +163,7 @@ __all__ = [
     "aipfb_next_bound",
     "aipfb_order",
     "aipfb_rho",
+    "apd_bound",
     "apdg_bound",
     "apdg_parameters",
     "apfb_bound",
@@ -206,6 +216,7 @@ __all__ = [
     "equations_bound",
     "equations_certificate",
     "equations_distances",
+    "equations_saddle_certificate",
     "exploitability_bound",
     "extragradient_bound",
     "extragradient_eta",
@@ -249,6 +260,10 @@ __all__ = [
     "product_error",
     "prox_lipschitz",
     "proximal_apfb_steps",
+    "proximal_bound",
+    "proximal_inner_steps",
+    "proximal_rate",
+    "proximal_steps",
     "regime",
     "response_contraction",
     "response_sweeps",

@@ -19,7 +19,7 @@ def agd_bound(ell: float, mu: float, T: int, start: float) -> float:
 
 def agd_steps(kappa: float, reduction: float) -> int:
     """The T of Theorem `agd` for which exp(-T/sqrt(kappa)) <= 1/reduction."""
-    return max(1, math.floor(countable(math.sqrt(kappa) * math.log(reduction))) + 1)
+    return max(1, math.floor(countable(math.sqrt(kappa) * math.log(max(reduction, 1.0)))) + 1)
 
 
 def step_gap(ell: float, mu: float, gradient: float) -> float:

@@ -45,7 +45,7 @@ def apfb_bound(coupling: float, T: int, start: float) -> float:
 def apfb_steps(coupling: float, reduction: float) -> int:
     """A number of steps T for which the bound of Theorem `apfb` is at most start/reduction."""
     c = floored(coupling)
-    return max(1, math.floor(countable((c + 1.0) * math.log(max(1.0, c) * reduction))) + 2)
+    return max(1, math.floor(countable((c + 1.0) * math.log(max(1.0, c) * max(reduction, 1.0)))) + 2)
 
 
 def proximal_apfb_steps(coupling: float, reduction: float) -> int:

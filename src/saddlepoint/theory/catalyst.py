@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from saddlepoint.theory.counts import countable
+from saddlepoint.theory.counts import MOST, countable
 
 
 def catalyst_beta(L: float, mu_x: float, mu_y: float) -> float:
@@ -53,8 +53,12 @@ def catalyst_bound(k: int, q: float, gap: float) -> float:
 
 
 def catalyst_steps(q: float, reduction: float) -> int:
-    """The outer steps after which ``catalyst_bound`` is at most gap/reduction."""
-    rho = catalyst_rho(q)
-    if rho >= 1.0 or q == 1.0:
+    """The outer steps after which ``catalyst_bound`` is at most gap/reduction; those for 1 if ``reduction`` is less."""
+    if q >= 1.0:
         return 1
-    return max(1, math.ceil(countable(math.log(8.0 / (math.sqrt(q) - rho) ** 2 * reduction) / -math.log1p(-rho))))
+    rho = catalyst_rho(q)
+    left = math.sqrt(q) - rho
+    if left == 0.0:
+        return int(MOST)
+    factor = math.log(8.0 * max(reduction, 1.0)) - 2.0 * math.log(left)
+    return max(1, math.ceil(countable(factor / -math.log1p(-rho))))

@@ -16,8 +16,9 @@ duality gap (``problems.terms`` has the proof): the gap is at most W/2 + E, and 
 mu of one side is 0 and its domain has the diameter D, then |R| D takes the place of |R|^2/(2 mu), and the distance of
 the other side is still proven.
 
-``certificates_from_residuals`` evaluates these formulas, for one problem or for the blocks of a batch; every
-``Certificate`` of the library comes from it.
+``certificate_from_residuals`` evaluates these formulas for one problem, and ``certificates_from_residuals`` for the
+blocks of a batch. Every ``Certificate`` of the library comes from one of the two, but for those of problems with linear
+equations, which have a theorem of their own (``theory.equations``).
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ UP = 1.0 + 8.0 * UNIT  # factor that exceeds the relative rounding of every form
 LEAST = 4.0 * math.ulp(0.0)  # added to positive bounds: exceeds what the formulas below lose by underflow
 NORMAL = float(np.finfo(np.float64).tiny)  # smallest mu that is accepted: below it, numbers have fewer digits
 
+NOT_EXAMINED = "not examined"  # words of a sentence in ``assumes`` about a claim that nobody has examined yet
+NOTHING_PROVEN = "nothing is proven"  # words of a sentence in ``assumes`` about errors that are estimated or unknown
+
 Number = TypeVar("Number", float, Array)  # one number, or one for each block
 
 
@@ -48,7 +52,7 @@ class Certificate(NamedTuple):
         distance: bounds |x - x*| + |y - y*|.
         distance_x: bounds |x - x*|.
         distance_y: bounds |y - y*|.
-        gap: bounds the duality gap; where rounding moved the point out of its domain, that of the nearest point in it.
+        gap: bounds the duality gap; where rounding moved the point out of its domain, that of a point in it next to it.
         rounding: the part of ``distance`` that allows for errors of the query, from rounding and from noise.
         Fx: |grad g(x) + A y|, as computed.
         Fy: |grad h(y) - A' x|, as computed.
@@ -73,8 +77,27 @@ class Certificate(NamedTuple):
         """|F|, the length of the field."""
         return math.hypot(self.Fx, self.Fy)
 
+    @property
+    def is_examined(self) -> bool:
+        """Whether all claims that the proof rests on were examined; ``assumes`` names those that were not.
+
+        A run examines them before it is reported as solved, and ``sp.certify`` does; a run that ends before has not.
+        """
+        return not any(NOT_EXAMINED in sentence for sentence in self.assumes)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the numbers contain estimated errors or leave out unknown ones, so that they would prove nothing."""
+        return any(NOTHING_PROVEN in sentence for sentence in self.assumes)
+
+    @property
+    def without_bounds(self) -> Certificate:
+        """The same query without a proof, where what it would rest on is an estimate."""
+        return self._replace(distance=math.inf, distance_x=math.inf, distance_y=math.inf, gap=math.inf)
+
     def __repr__(self) -> str:
-        return f"Certificate(|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g})"
+        doubt = "" if self.is_examined else "; claims not examined"
+        return f"Certificate(|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g}{doubt})"
 
 
 # The certificate of a point that has not been queried: nothing is proven about it.
@@ -166,6 +189,7 @@ def certificate_from_residuals(
     excess: float = 0.0,
     diameters: tuple[float, float] = (math.inf, math.inf),
     outside: tuple[float, float] = (0.0, 0.0),
+    excess_at_point: float | None = None,
 ) -> Certificate:
     """The certificate of a point where the residuals have the lengths Rx and Ry.
 
@@ -177,9 +201,10 @@ def certificate_from_residuals(
         Rx, Ry: the lengths of the residuals, as computed.
         slack_x, slack_y: bounds on the rounding errors of the two residuals.
         noise_x, noise_y: bounds on the noise of the two gradients.
-        excess: what simple terms add to the duality gap.
+        excess: what simple terms add to the duality gap of a point at most ``outside`` away.
         diameters: of the domains of x and of y.
-        outside: bounds on the distances of x and y to their domains; the bounds are those of the nearest points there.
+        outside: bounds on the distances from x and y to the point that ``excess`` is about.
+        excess_at_point: what simple terms add to the duality gap of the point itself; as ``excess``, if left out.
 
     Example:
         >>> from saddlepoint.theory import certificate_from_residuals
@@ -191,11 +216,12 @@ def certificate_from_residuals(
     error_x, error_y = slack_x + noise_x, slack_y + noise_y
     finite = math.isfinite(Rx + Ry + error_x + error_y + mu_x + mu_y)
     bounds = (math.inf, math.inf, math.inf, math.inf, math.inf)
-    plain = excess == 0.0 and not any(outside)
+    excesses = excess, excess if excess_at_point is None else excess_at_point
+    plain = not any(excesses) and not any(outside)
     if finite and min(mu_x, mu_y) >= NORMAL and plain:
         bounds = _bounds(mu_x, mu_y, Rx, Ry, error_x, error_y)
     elif finite and all(mu == 0.0 or mu >= NORMAL for mu in (mu_x, mu_y)):
-        bounds = _bounds_with_terms((mu_x, mu_y), (Rx, Ry), (error_x, error_y), excess, diameters, outside)
+        bounds = _bounds_with_terms((mu_x, mu_y), (Rx, Ry), (error_x, error_y), excesses, diameters, outside)
     return Certificate(*bounds, Rx, Ry, noise_x, noise_y)
 
 
@@ -237,15 +263,16 @@ def _bounds_with_terms(
     mu: tuple[float, float],
     R: tuple[float, float],
     error: tuple[float, float],
-    excess: float,
+    excesses: tuple[float, float],
     diameters: tuple[float, float],
     outside: tuple[float, float],
 ) -> tuple[float, float, float, float, float]:
     """The bounds of a ``Certificate`` for a problem with simple terms; with a mu that is 0, distances are infinite."""
     sides = list(zip(mu, R, error, diameters, strict=True))
-    gap = excess + sum(_decrease(m, length + e, diameter) for m, length, e, diameter in sides)
+    decrease = sum(_decrease(m, length + e, diameter) for m, length, e, diameter in sides)
+    gap, gap_at_point = (excess + decrease for excess in excesses)
     rounding = sum(_decrease(m, e, diameter) for m, _, e, diameter in sides)
-    least = LEAST * (gap > 0.0)
+    least = LEAST * (gap + gap_at_point > 0.0)
 
     def distance(m: float, g: float) -> float:
         return math.inf if m == 0.0 else math.sqrt(2.0 * g) / math.sqrt(m)
@@ -253,15 +280,18 @@ def _bounds_with_terms(
     of_x, of_y = (distance(m, gap) + away for m, away in zip(mu, outside, strict=True))
     both = math.hypot(distance(mu[0], gap), distance(mu[1], gap)) + sum(outside)
     due = math.hypot(distance(mu[0], rounding), distance(mu[1], rounding)) + sum(outside)
-    return UP * both + least, UP * of_x + least, UP * of_y + least, UP * gap + least, UP * due + least
+    return UP * both + least, UP * of_x + least, UP * of_y + least, UP * gap_at_point + least, UP * due + least
 
 
 def _decrease(mu: float, residual: float, diameter: float) -> float:
-    """The largest value of <r, d> - mu/2 |d|^2 over all r of this length and all d up to the diameter."""
+    """The largest value of <r, d> - mu/2 |d|^2 over all r of this length and all d up to the diameter.
+
+    ``LEAST`` is added, because distances are roots of this number, in which what it loses by underflow is not small.
+    """
     if residual == 0.0:
         return 0.0
     far = residual * diameter
-    return far if mu == 0.0 else min(far, 0.5 * residual / mu * residual)
+    return LEAST + (far if mu == 0.0 else min(far, 0.5 * residual / mu * residual))
 
 
 def _sqrt(a: Number) -> Number:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from saddlepoint.theory.certificate import LEAST, UP
+from saddlepoint.theory.certificate import LEAST, UP, Certificate
 
 
 class EquationsCertificate(NamedTuple):
@@ -94,3 +94,27 @@ def equations_distances(mu: float, L: float, sigma: float, Fx: float, Fy: float)
     dx = UP * UP * (Fx / (2.0 * k1) + rho / math.sqrt(k1)) + most
     dy = UP * UP * (Fx + q / (2.0 * k2) + rho / math.sqrt(k2) + most) / sigma
     return dx, dy * UP + most
+
+
+def equations_saddle_certificate(
+    mu: float,
+    L: float,
+    sigma: float,
+    Fx: float,
+    Fy: float,
+    slack_x: float,
+    slack_y: float,
+    noise_x: float = 0.0,
+    noise_y: float = 0.0,
+) -> Certificate:
+    """The certificate of a point of the saddle problem of ``equations_distances``; nothing is proven about its gap.
+
+    Args:
+        mu, L, sigma, Fx, Fy: as there, with the residuals as computed.
+        slack_x, slack_y: bounds on the rounding errors of the two residuals.
+        noise_x, noise_y: bounds on the noise of the two gradients.
+    """
+    more_x, more_y = slack_x + noise_x, slack_y + noise_y
+    dx, dy = equations_distances(mu, L, sigma, (Fx + more_x) * UP, (Fy + more_y) * UP)
+    rounding = sum(equations_distances(mu, L, sigma, more_x * UP, more_y * UP))
+    return Certificate(math.nextafter(dx + dy, math.inf), dx, dy, math.inf, rounding, Fx, Fy, noise_x, noise_y)

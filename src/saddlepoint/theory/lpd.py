@@ -1,8 +1,8 @@
 """The lifted primal-dual methods: LPD, its Gauss-Seidel form LPD-GS, and LPD-slide.
 
 In the lifted problem min_{x,v} max_{y,u} mu_x/2 |x|^2 + ht*(v) + <x, u> + <x, A y> - <v, y> - mu_y/2 |y|^2 - gt*(u),
-where gt = g - mu_x/2 |x|^2 and ht = h - mu_y/2 |y|^2, all that couples the two players is one linear map. Its norm, in
-the metric of the two functions, is N; and N is the constant of the lower bound as well (see ``lower``).
+where gt = g - mu_x/2 |x|^2 and ht = h - mu_y/2 |y|^2, one linear map couples the two players. Its norm, in the metric
+of the two functions, is N, which is the constant of the lower bound as well (see ``lower``).
 """
 
 from __future__ import annotations
@@ -38,9 +38,17 @@ def lpd_gs_bound(kx: float, ky: float, c: float, k: int) -> float:
     a step. It starts below (1 + r + sqrt(1 + r)) (B1 + B2), and B1 + B2 <= max(kx, ky)/(2 r) times the start; and
     the margin in N keeps a share 1 - 1/MARGIN^2 of it that is |x_k - x*|^2 and |y_k - y*|^2 themselves.
     """
-    r = lpd_gs_rho(kx, ky, c)
-    constant = max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
-    return 1.0 if k == 0 else constant * (1.0 + r) ** (1 - k)
+    return lifted_bound(kx, ky, lpd_gs_rho(kx, ky, c), k)
+
+
+def lifted_bound(kx: float, ky: float, r: float, k: int) -> float:
+    """The bound of ``lpd_gs_bound`` for the step r; it is 1 for k = 0."""
+    return 1.0 if k == 0 else _lifted_constant(kx, ky, r) * (1.0 + r) ** (1 - k)
+
+
+def _lifted_constant(kx: float, ky: float, r: float) -> float:
+    """The constant before (1 + r)^(1-k) in ``lifted_bound``."""
+    return max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
 
 
 def lpd_gs_steps(kx: float, ky: float, c: float, reduction: float) -> int:
@@ -91,8 +99,8 @@ def lpd_parameters(kx: float, ky: float, c: float) -> LpdParameters:
 def lpd_bound(kx: float, ky: float, c: float, k: int) -> float:
     """LPD: mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its start.
 
-    The theorem bounds (1/rx + 1) mu_x |x_k - x*|^2 and its mirror by 2 theta^k times the same plus the Bregman
-    distances of the lifted variables, with 1 + 1/sx and 1 + 1/sy before them.
+    The theorem bounds (1/rx + 1) mu_x |x_k - x*|^2 + (1/ry + 1) mu_y |y_k - y*|^2 by 2 theta^k times the same at the
+    start plus the Bregman distances of the lifted variables, with the factors 1 + 1/sx and 1 + 1/sy.
     """
     p = lpd_parameters(kx, ky, c)
     start = max(1.0 / p.rx + 1.0 + (1.0 + 1.0 / p.sx) * (kx - 1.0), 1.0 / p.ry + 1.0 + (1.0 + 1.0 / p.sy) * (ky - 1.0))
@@ -106,9 +114,7 @@ def lpd_slide_rho(kx: float, ky: float) -> float:
 
 def lpd_slide_bound(kx: float, ky: float, k: int) -> float:
     """LPD-slide with exact inner solves: the bound of ``lpd_gs_bound``, with the step of LPD-slide."""
-    r = lpd_slide_rho(kx, ky)
-    constant = max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
-    return 1.0 if k == 0 else constant * (1.0 + r) ** (1 - k)
+    return lifted_bound(kx, ky, lpd_slide_rho(kx, ky), k)
 
 
 def lpd_slide_accuracy(kx: float, ky: float) -> float:
@@ -132,5 +138,4 @@ def lpd_slide_inexact_bound(kx: float, ky: float, accuracy: float, k: int) -> fl
     factor = (1.0 / (1.0 + r) + eta) / (1.0 - 3.0 * eta) if 3.0 * eta < 1.0 else math.inf
     if not factor < 1.0:
         return 1.0 if k == 0 else math.inf
-    constant = max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
-    return 1.0 if k == 0 else constant * (1.0 + r) * factor**k
+    return 1.0 if k == 0 else _lifted_constant(kx, ky, r) * (1.0 + r) * factor**k

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from saddlepoint.theory.catalyst import catalyst_eps, catalyst_theta
 
-FARTHEST = 1e32  # largest ratio of two squared residuals that float64 can resolve
+LARGEST_RATIO = 1e32  # largest ratio of two squared residuals that float64 can resolve
 SHARE = 0.1  # most error that an inexact x may cause in the gradient for y, relative to the target of that gradient
 
 
@@ -61,5 +61,5 @@ def minimax_appa_tolerance(eps: float, m: float, mu_y: float, norm: float) -> fl
 
 
 def reduction(start: float, end: float) -> float:
-    """start/end, but at most ``FARTHEST``."""
-    return min(start / end, FARTHEST) if end > 0.0 else FARTHEST
+    """start/end, but at most ``LARGEST_RATIO`` and at least 1: what is small enough already does not have to fall."""
+    return min(max(start / end, 1.0), LARGEST_RATIO) if end > 0.0 else LARGEST_RATIO

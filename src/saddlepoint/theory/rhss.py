@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from saddlepoint.theory.counts import countable
 
-SLACK, PROVEN = 0.5, 0.125  # tolerance of the solves within a step, divided by 1 - contraction: at first, at least
+SLACK = 0.5  # first tolerance of the solves within a step, in units of 1 - contraction
+PROVEN = 0.125  # least tolerance, in the same unit; with it the contraction of a step is proven
 SMALLEST = 1e-17  # least tolerance, and least gain of a step: smaller ones are lost in rounding
 
 

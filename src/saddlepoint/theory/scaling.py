@@ -1,13 +1,13 @@
 r"""What a round costs when A is split by rows over many workers, and how long a solve takes.
 
-Model:      time per round = read + talk + overhead.
+Model:      time per round = read + send + overhead.
             read = (bytes of A on the busiest worker)/(bytes a second from memory, or from disk where they do not fit),
                    times 1 + s sqrt(2 log K) for K workers whose times scatter by the share s: the mean of the largest
                    of K normal variables is at most sqrt(2 log K) standard deviations above theirs.
-            talk = a broadcast of y and a reduction of A' x, n numbers each, over a tree of fan-in f and depth
+            send = a broadcast of y and a reduction of A' x, n numbers each, over a tree of fan-in f and depth
                    ceil(log_f K). A message of b bytes takes latency + b/network, and the f children of a node share
                    its link: latency + f b/network a level. With f >= K the tree is a star.
-            time to solution = rounds (read + talk + overhead) + gradients * gradient + scalars * (talk of one number).
+            time to solution = rounds (read + send + overhead) + gradients * gradient + scalars * (send of one number).
 Floor:      a round is never shorter than one read of A, bytes/(K bandwidth), nor than twice the latency.
 Reference:  R. Hockney, The communication challenge for MPP: Intel Paragon and Meiko CS-2, Parallel Computing 1994
             (latency and bandwidth of a message); R. Thakur, R. Rabenseifner and W. Gropp, Optimization of collective
@@ -146,8 +146,8 @@ def read_seconds(size: float, cluster: Cluster, from_memory: bool = True) -> flo
 
 def round_seconds(job: Job, cluster: Cluster) -> Round:
     """Seconds of one round: y is sent to all, every worker reads its rows once, and the parts of A' x are summed."""
-    talk = tree_seconds(job.vector, cluster)
-    return Round(read_seconds(job.size, cluster, fits(job, cluster)), talk, talk, cluster.overhead)
+    send = tree_seconds(job.vector, cluster)
+    return Round(read_seconds(job.size, cluster, fits(job, cluster)), send, send, cluster.overhead)
 
 
 def gradient_seconds(job: Job, cluster: Cluster) -> float:
@@ -249,7 +249,7 @@ def solution_seconds(counts: Counts, job: Job, cluster: Cluster) -> float:
     )
 
 
-def even_gradient(one: Counts, other: Counts, round_: float, scalar: float = 0.0) -> float:
+def break_even_gradient(one: Counts, other: Counts, round_: float, scalar: float = 0.0) -> float:
     """The seconds of a gradient at which two methods take the same time; infinite or negative if one is always faster.
 
     If a gradient takes longer than this, the method with fewer gradients is faster.

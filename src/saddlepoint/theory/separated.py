@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from saddlepoint.theory.lpd import MARGIN, lifted_rho
+from saddlepoint.theory.lpd import MARGIN, lifted_bound, lifted_rho
 
 SIMILAR = 16.0  # parts whose squared constants differ by no more than this factor share a loop
 LONGEST = 1.0  # the longest step r; a longer one would hardly make the outer loop shorter
@@ -42,9 +42,7 @@ def separated_bound(kx: float, ky: float, c: float, k: int) -> float:
     dual of g, y with the dual of h, or x with y) are taken as one: the coupling that is left between the blocks has the
     norm ``explicit_N``.
     """
-    r = separated_rho(kx, ky, c)
-    constant = max(kx, ky) * (1.0 + r + math.sqrt(1.0 + r)) / (1.0 - MARGIN**-2)
-    return 1.0 if k == 0 else constant * (1.0 + r) ** (1 - k)
+    return lifted_bound(kx, ky, separated_rho(kx, ky, c), k)
 
 
 def separated_gradient_g_order(kx: float, ky: float, c: float) -> float:

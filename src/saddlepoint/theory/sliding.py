@@ -32,7 +32,7 @@ def sliding_accuracy(eta: float) -> float:
 def sliding_bound(kx: float, ky: float, k: int, terms: bool = False) -> float:
     """mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 is at most this times its start: 1 - alpha/3 a step, up to a constant.
 
-    The potential is |.|^2/eta and 2/alpha Bregman distances; the latter start below (kappa - 1)/alpha |.|^2. With
+    The potential is |.|^2/eta plus 2/alpha Bregman distances, which start below (kappa - 1)/alpha |.|^2. With
     simple terms the answer is zh, and |z_k - zh| <= |zh - z_{k-1}|/sqrt(6); so |zh - z*|^2 is at most 6 times the
     larger one of |z_k - z*|^2 and |z_{k-1} - z*|^2. The proof uses of the coupling only that it is monotone, as it is
     with such terms.

@@ -46,4 +46,4 @@ def worst_case_certificate(mu: float, residual: float, slack: float) -> WorstCas
         return WorstCaseCertificate(math.inf, math.inf)
     a, b = 0.5 * residual / mu, math.sqrt(slack) / math.sqrt(mu)
     least = LEAST * (residual + slack > 0.0)
-    return WorstCaseCertificate(UP * (a + math.hypot(a, b)) + least, UP * (slack + 0.5 * residual**2 / mu) + least)
+    return WorstCaseCertificate(UP * (a + math.hypot(a, b)) + least, UP * (slack + a * residual) + least)

@@ -1,1 +1,1 @@
-"""Uses of `solve`: batches of problems, predictions of calls, benchmarks, plots and HTML pages."""
+"""What is built on `solve`: models, layers, batches, prepared problems, predictions, benchmarks, plots and pages."""

@@ -10,7 +10,8 @@ from saddlepoint.ground.validation import short_repr
 from saddlepoint.problems.certify import CertifiedPoint, certify_point
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.uses.estimators import CertifiedEstimator, certify_estimator
-from saddlepoint.uses.model.problem import CertifiedAnswer, Problem
+from saddlepoint.uses.model.answers import CertifiedAnswer
+from saddlepoint.uses.model.problem import Problem
 
 
 @overload

@@ -14,7 +14,7 @@ from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.problems.oracle import ORACLES
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.messages import Ending, sentence
+from saddlepoint.solving.messages import Ending, Worth, sentence
 from saddlepoint.solving.provenance import provenance
 from saddlepoint.solving.result import History, Record, Result, Status
 from saddlepoint.solving.target import Target
@@ -113,7 +113,7 @@ def _the_rest(f: Saddle, given: dict[str, Any], tol: float, history: bool, note:
     )
     ending = Ending(
         certificate=certificate,
-        mu_known=True,
+        worth=Worth.PROVEN,
         target=Target("tol", tol),
         reached=certificate.distance,
         space=f.space,

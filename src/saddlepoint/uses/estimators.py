@@ -16,15 +16,18 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, issparse
 
 from saddlepoint.ground.arrays import Array, dense
-from saddlepoint.ground.definite import UNIT, IndefiniteError, TooLargeError, eigenvalue_ends
+from saddlepoint.ground.definite import eigenvalue_ends
+from saddlepoint.ground.definite_factors import IndefiniteError, TooLargeError
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.gershgorin import UNIT
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import ELEMENTARY, gamma
 from saddlepoint.ground.validation import as_vector, finite
 from saddlepoint.parts.functions import Logistic, Quadratic, Smooth
 from saddlepoint.theory.logistic_distance import logistic_distance
 from saddlepoint.uses import model as m
-from saddlepoint.uses.model.problem import CertifiedAnswer, Problem
+from saddlepoint.uses.model.answers import CertifiedAnswer
+from saddlepoint.uses.model.problem import Problem
 
 UP = 1.0 + 1e-9  # factor that exceeds the rounding of the bounds here
 FACTORS = "Factors of the objective, such as alpha (1 - l1_ratio), are those that float64 arithmetic makes of them."
@@ -93,12 +96,10 @@ def certify_estimator(estimator: Any, X: Any, t: Any) -> CertifiedEstimator:
             "distance to certify; its solution need not be unique. A positive l2 penalty makes it so"
         ) from None
     bounds = {key: proof.distance(key) for key in values}
-    mu = problem.form.strength(w)
     together = math.hypot(*bounds.values())
     if problem.form.saddle.mu > 0.0 and proof.point is not None:  # all variables are in one certificate
         shift = norm(np.concatenate([np.ravel(values[k]) for k in values]) - proof.point.x)
         together = min(together, UP * (proof.certificate.distance_x + shift))
-    assert mu > 0.0
     return CertifiedEstimator(coef, intercept, together, (*proof.certificate.assumes, FACTORS), proof)
 
 

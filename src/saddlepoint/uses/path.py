@@ -219,13 +219,13 @@ class _Lines(_Bar):
     """A line on stderr every second, where Rich is not installed."""
 
     def __init__(self, count: int, target: Target) -> None:
-        self.count, self.target, self.told = count, target, 0.0
+        self.count, self.target, self.printed = count, target, 0.0
 
     def show(self, done: int, value: float, result: Result) -> None:
         """Print a line if the last one is a second old, or if all is done."""
         now = time.perf_counter()
-        if now - self.told > SECONDS or done == self.count:
-            self.told = now
+        if now - self.printed > SECONDS or done == self.count:
+            self.printed = now
             with suppress(OSError):
                 proven = self.target.reached(result.certificate, result.x, result.y)
                 text = f"path: {done} of {self.count}, parameter {value:.6g}, certified {proven:.2e}"
@@ -239,8 +239,8 @@ class _RichBar(_Bar):
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        said = TextColumn("parameter {task.fields[value]:.4g}, certified {task.fields[proven]:.1e}")
-        columns = (TextColumn("path"), BarColumn(), MofNCompleteColumn(), said, TimeElapsedColumn())
+        words = TextColumn("parameter {task.fields[value]:.4g}, certified {task.fields[proven]:.1e}")
+        columns = (TextColumn("path"), BarColumn(), MofNCompleteColumn(), words, TimeElapsedColumn())
         self.target = target
         self.bar = Progress(*columns, console=Console(stderr=True))
         self.task = self.bar.add_task("path", total=count, value=float("nan"), proven=float("inf"))

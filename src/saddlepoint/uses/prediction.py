@@ -119,7 +119,7 @@ def predict(
         raise ProblemError(f"tol is {tol:g}; expected a number between 0 and 1, a factor on the distance")
     try:
         forced = forced_rounds(kx, ky, c, tol)
-        *rows, low = (_promise(row, kx, ky, c, tol) for row in promised_rows() if f is None or _can(row.key, f))
+        *rows, low = (_promise(row, kx, ky, c, tol) for row in promised_rows() if f is None or _takes_terms(row.key, f))
     except ArithmeticError:
         raise ProblemError(
             f"the promises for kx = {kx:g}, ky = {ky:g}, coupling = {c:g} and tol = {tol:g} are not "
@@ -131,7 +131,7 @@ def predict(
     return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, name, why, (*rows, low))
 
 
-def _can(name: str, f: Saddle) -> bool:
+def _takes_terms(name: str, f: Saddle) -> bool:
     """Whether the method of this name takes the simple terms of the problem; the lower bound is no method."""
     return not f.has_simple or name not in method_names() or not make_method(name).needs.smooth
 

@@ -40,7 +40,7 @@ ROUNDS = 4  # times that rows which fail are added to the equations
 DENOMINATOR = 1000  # largest denominator of the factors by which an equation follows from others
 EXACT_TERMS = 20_000  # most entries of rows that are added up exactly
 COLUMNS = 8  # number of columns, for each equation, among which those are chosen that solve it
-ROOM = 1e6  # room of variables and multipliers without bounds, relative to the largest finite one
+ROOM = 1e6  # how far a number without bounds is taken to be able to move, relative to the most that one with bounds can
 
 
 class Lower(NamedTuple):
@@ -104,12 +104,13 @@ def _lower(data: Data, c: Interval, y: Interval, box: Interval, zero: Array | No
     linear = times(r, t).lo
     d = data.curvature
     with np.errstate(all="ignore"):
-        far = np.maximum(np.abs(t.lo), np.abs(t.hi))
-        steep = np.maximum(np.abs(r.lo), np.abs(r.hi))
-        bowl = np.where(d > 0.0, -np.nextafter(np.nextafter(steep * steep, np.inf) / (2.0 * d), np.inf), -np.inf)
-        bowl = np.where(steep == 0.0, 0.0, np.nextafter(bowl, -np.inf))
-        dome = np.nextafter(0.5 * d * np.nextafter(far * far, np.inf), -np.inf)
-        terms = np.where(d >= 0.0, np.maximum(linear, bowl), linear + dome)
+        # For d > 0 the minimum over all t is -r^2/(2 d); for d < 0, d/2 t^2 is least at the end that is farther away.
+        most_t = np.maximum(np.abs(t.lo), np.abs(t.hi))
+        most_r = np.maximum(np.abs(r.lo), np.abs(r.hi))
+        convex = np.where(d > 0.0, -np.nextafter(np.nextafter(most_r * most_r, np.inf) / (2.0 * d), np.inf), -np.inf)
+        convex = np.where(most_r == 0.0, 0.0, np.nextafter(convex, -np.inf))
+        concave = np.nextafter(0.5 * d * np.nextafter(most_t * most_t, np.inf), -np.inf)
+        terms = np.where(d >= 0.0, np.maximum(linear, convex), linear + concave)
         terms = np.where(d < 0.0, np.nextafter(terms, -np.inf), terms)
     terms = np.where(np.isnan(terms), -np.inf, terms)
     start, _ = data.value(c)
@@ -166,7 +167,8 @@ def _moved(v: Array, by: Interval) -> Interval:
 def _correction(M: Any, b: Interval, room: Array) -> Interval | None:
     """An interval that holds a solution z of M z = c for every c of b, z being zero in most coordinates.
 
-    As many columns as rows are chosen; those with much room come first.
+    As many columns as rows are chosen. ``room`` says how far each coordinate of z may be from zero; columns with much
+    room come first.
     """
     M = dense(M)
     if M.shape[0] > min(LARGEST, M.shape[1]):
@@ -230,7 +232,7 @@ def _solved(data: Data, x: Array, inside: Interval, equations: Array) -> Interva
     target = np.where(np.abs(at.centre - low) < np.abs(at.centre - high), low, high)
     room = np.minimum(x - data.x_lower, data.x_upper - x)
     rows = data.rows[equations]
-    part = _roomy(rows, room)
+    part = _movable(rows, room)
     E, room_there = rows[:, part].toarray(), room[part]
     with np.errstate(all="ignore"):
         weighed = E * np.minimum(room_there, ROOM * float(np.max(room[np.isfinite(room)], initial=1.0)))
@@ -258,7 +260,7 @@ def _solved(data: Data, x: Array, inside: Interval, equations: Array) -> Interva
     return box
 
 
-def _roomy(rows: Any, room: Array) -> Array:
+def _movable(rows: Any, room: Array) -> Array:
     """The columns of some equations that can change most: all of them, or several times as many as there are rows."""
     most = COLUMNS * rows.shape[0] + 200
     if rows.shape[1] <= most:

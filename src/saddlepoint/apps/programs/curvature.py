@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse import diags_array, issparse
 
 from saddlepoint.ground.arrays import Array, dense
-from saddlepoint.ground.definite import IndefiniteError, TooLargeError, eigenvalue_ends
+from saddlepoint.ground.definite import eigenvalue_ends
+from saddlepoint.ground.definite_factors import IndefiniteError, TooLargeError
 from saddlepoint.ground.errors import ProblemError
 
 EXACT = 40  # most variables of a matrix that is examined in rational arithmetic

@@ -114,7 +114,10 @@ def read_program(P: Any, q: Any, A: Any, lower: Any, upper: Any, x_lower: Any, x
     )
     for low, high, names in ((*ends[:2], ("lower", "upper")), (*ends[2:], ("x_lower", "x_upper"))):
         if (low == math.inf).any() or (high == -math.inf).any():
-            raise ProblemError(f"{names[0]} holds inf or {names[1]} holds -inf; expected ends that a number can keep")
+            raise ProblemError(
+                f"{names[0]} holds inf or {names[1]} holds -inf, between which there is no number; expected numbers, "
+                "-inf for no lower end, and inf for no upper one"
+            )
         if (low > high).any():
             i = int(np.argmax(low > high))
             raise ProblemError(
@@ -127,12 +130,14 @@ def read_program(P: Any, q: Any, A: Any, lower: Any, upper: Any, x_lower: Any, x
 
 
 def _size(P: Any, q: Any, A: Any) -> int:
-    for given, axis in ((q, 0), (A, 1), (P, 0)):
+    """The number of variables."""
+    for name, given, axis in (("q", q, 0), ("A", A, 1), ("P", P, 0)):
         if given is not None:
             shape = np.shape(given) if not hasattr(given, "shape") else given.shape
             if len(shape) > axis and shape[axis] > 0:
                 return int(shape[axis])
-            raise ProblemError(f"an argument has the shape {tuple(shape)}; expected one variable at least")
+            kind = "a vector" if name == "q" else "a matrix"
+            raise ProblemError(f"{name} has the shape {tuple(shape)}; expected {kind}, for one variable at least")
     raise ProblemError("P, q and A are all missing; expected one of them at least")
 
 

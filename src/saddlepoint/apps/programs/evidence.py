@@ -9,6 +9,7 @@ import numpy as np
 from saddlepoint.apps.programs.certificate import feasible_box, lower_bound, point_in
 from saddlepoint.apps.programs.data import Data
 from saddlepoint.apps.programs.exact import Exact, is_small
+from saddlepoint.apps.programs.result import interval_width
 from saddlepoint.ground.arrays import Array
 
 # Rows and variables that are so close to an end, relative to their sizes, are moved to it; tried in this order.
@@ -39,9 +40,7 @@ class Evidence:
     @property
     def width(self) -> float:
         """The length of the interval, rounded up; infinite if an end is."""
-        if not (self.lower > -math.inf and self.upper < math.inf):
-            return math.inf
-        return math.nextafter(self.upper - self.lower, math.inf) if self.upper > self.lower else 0.0
+        return interval_width(self.lower, self.upper)
 
     def add(self, x: Array, y: Array) -> None:
         """Examine a point and multipliers with rounded arithmetic."""

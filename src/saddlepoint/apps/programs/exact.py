@@ -8,9 +8,11 @@ checked exactly.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -42,17 +44,15 @@ def rounded_up(value: Fraction) -> float:
     try:
         found = float(value)
     except OverflowError:
-        return math.inf if value > 0 else -1.7976931348623157e308
+        return math.inf if value > 0 else -sys.float_info.max
     return found if Fraction(found) >= value else math.nextafter(found, math.inf)
 
 
 def is_small(data: Data) -> bool:
     """Whether the program is small enough for rational arithmetic."""
     m, n = data.shape
-    entries = data.rows.nnz + (
-        0 if data.P is None else int(np.count_nonzero(data.P)) if not issparse(data.P) else data.P.nnz
-    )
-    return max(m, n, int(entries)) <= ENTRIES
+    in_P = 0 if data.P is None else data.P.nnz if issparse(data.P) else int(np.count_nonzero(data.P))
+    return max(m, n, int(data.rows.nnz + in_P)) <= ENTRIES
 
 
 class Exact:
@@ -66,11 +66,9 @@ class Exact:
             for j, a in row.items():
                 self.columns[j][i] = a
         P = data.P
-        self.P = (
-            [{j: Fraction(float(P[i, j])) for j in _filled(P, i)} for i in range(data.shape[1])]
-            if P is not None
-            else None
-        )
+        self.P: list[Row] | None = None
+        if P is not None:
+            self.P = [{j: Fraction(float(P[i, j])) for j in _filled(P, i)} for i in range(data.shape[1])]
         self.q = [Fraction(float(v)) for v in data.q]
         self.budget = _Budget()
 
@@ -87,7 +85,7 @@ class Exact:
         return None
 
     def _point(self, x: Array, near: float, snap: float, rows: Array | bool) -> ExactPoint | None:
-        """Active rows among ``rows`` are solved as equations; variables that are ``snap`` to a bound are at it."""
+        """A point with equality in the active ones of ``rows``; variables within ``snap`` of a bound are at it."""
         data = self.data
         x = np.clip(x, data.x_lower, data.x_upper)
         reach = snap * (1.0 + np.abs(x))
@@ -122,9 +120,9 @@ class Exact:
     def value(self, x: Sequence[Fraction]) -> Fraction:
         """The objective."""
         linear = sum((c * v for c, v in zip(self.q, x, strict=True)), Fraction(0))
-        return linear + sum((g * v for g, v in zip(self._half(x), x, strict=True)), Fraction(0)) / 2
+        return linear + sum((g * v for g, v in zip(self._times_P(x), x, strict=True)), Fraction(0)) / 2
 
-    def _half(self, x: Sequence[Fraction]) -> list[Fraction]:
+    def _times_P(self, x: Sequence[Fraction]) -> list[Fraction]:
         """P x."""
         if self.P is None:
             return [Fraction(0)] * len(x)
@@ -141,6 +139,7 @@ class Exact:
         return best
 
     def _lower(self, x: Array, y: Array, near: float) -> float:
+        """The bound by multipliers for which reduced costs of variables that are not ``near`` to a bound vanish."""
         data = self.data
         x = np.clip(x, data.x_lower, data.x_upper)
         at = [Fraction(float(v)) for v in x]
@@ -190,7 +189,7 @@ class Exact:
     def bound(self, at: Sequence[Fraction], y: Sequence[Fraction]) -> float:
         """The lower bound that exact multipliers y prove, with the objective linearised at a point, rounded down."""
         data = self.data
-        slope = [c + g for c, g in zip(self.q, self._half(at), strict=True)]
+        slope = [c + g for c, g in zip(self.q, self._times_P(at), strict=True)]
         total = self.value(at)
         for i, v in enumerate(y):
             if v:
@@ -208,15 +207,15 @@ class Exact:
         return -rounded_up(-total)
 
 
-def _row(rows: object, i: int) -> Row:
-    start, end = rows.indptr[i], rows.indptr[i + 1]  # type: ignore[attr-defined]
-    entries = zip(rows.indices[start:end].tolist(), rows.data[start:end].tolist(), strict=True)  # type: ignore[attr-defined]
-    return {j: Fraction(a) for j, a in entries if a}
+def _row(rows: Any, i: int) -> Row:
+    """The entries of a row of a sparse array that are not zero."""
+    part = slice(rows.indptr[i], rows.indptr[i + 1])
+    return {j: Fraction(a) for j, a in zip(rows.indices[part].tolist(), rows.data[part].tolist(), strict=True) if a}
 
 
-def _filled(P: object, i: int) -> list[int]:
-    row = P[[i]]  # type: ignore[index]
-    return [int(j) for j in (row.nonzero()[1])]
+def _filled(P: Any, i: int) -> list[int]:
+    """The column numbers of the entries of row i that are not zero."""
+    return [int(j) for j in P[[i]].nonzero()[1]]
 
 
 class _TooLongError(ArithmeticError):
@@ -230,6 +229,7 @@ class _Budget:
         self.left = float(WORK)
 
     def spend(self, operations: int, number: Fraction) -> None:
+        """Count operations with a number; a _TooLongError if the work is done."""
         bits = number.numerator.bit_length() + number.denominator.bit_length()
         self.left -= operations * (1.0 + (bits / LONG) ** 2)
         if self.left < 0.0:

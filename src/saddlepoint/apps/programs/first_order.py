@@ -27,19 +27,14 @@ FIRST = 200  # steps before the first proposal
 GROWTH = 1.5  # growth of the number of steps between proposals
 
 
-def first_order(
-    given: Data, x: Array | None = None, y: Array | None = None, late: Callable[[], bool] = lambda: False
-) -> Iterator[Proposal]:
+def first_order(given: Data, late: Callable[[], bool]) -> Iterator[Proposal]:
     """Better and better points, without end; the present one is proposed at once when it is ``late``."""
     form = scaled(given)
     data = form.data
     m, n = data.shape
     f = saddle(data)
     method = Halpern(PDHG())
-    start = np.clip(np.zeros(n), data.x_lower, data.x_upper), np.zeros(m)
-    if x is not None and y is not None:
-        start = form.there(x, y)
-    state = method.init(f, *start)
+    state = method.init(f, np.clip(np.zeros(n), data.x_lower, data.x_upper), np.zeros(m))
     steps, until = 0, FIRST
     while True:
         state = method.step(f, state)

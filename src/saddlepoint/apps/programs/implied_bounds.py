@@ -19,7 +19,7 @@ from saddlepoint.ground.rounding import gamma
 ROUNDS = 10  # rounds over all rows at most
 
 
-def implied_bounds(rows: Any, sides: Interval, box: Interval, rounds: int = ROUNDS) -> Interval:
+def implied_bounds(rows: Any, sides: Interval, box: Interval) -> Interval:
     """The box, with bounds from the rows (a sparse array) where it has none; lo > hi where it is proven to be empty.
 
     Finite bounds of the box remain as they are.
@@ -38,7 +38,7 @@ def implied_bounds(rows: Any, sides: Interval, box: Interval, rounds: int = ROUN
     a, column = rows.data, rows.indices
     row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     growth = gamma(int(np.diff(rows.indptr).max()) + 4, EPS)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         open_ends = np.count_nonzero(np.isinf(box.lo)) + np.count_nonzero(np.isinf(box.hi))
         if open_ends == 0:
             break
@@ -53,6 +53,7 @@ def implied_bounds(rows: Any, sides: Interval, box: Interval, rounds: int = ROUN
 def _round(
     a: Array, row: Array, column: Array, growth: float, shape: tuple[int, int], sides: Interval, box: Interval
 ) -> Interval:
+    """The box after one round: ``a`` has the entries of the rows, in row ``row`` and column ``column``."""
     lo, hi = box.lo[column], box.hi[column]
     with np.errstate(all="ignore"):
         least = np.where(a > 0.0, a * lo, a * hi)  # the least of a_ij x_j

@@ -211,9 +211,11 @@ class _Ends:
             return [np.where(self.has[0], v - low, 1.0), np.where(self.has[1], high - v, 1.0)]
 
     def product(self, gaps: list[Array], z: list[Array]) -> float:
+        """The sum of the products of distances and multipliers."""
         return float(gaps[0] @ z[0] + gaps[1] @ z[1])
 
     def weights(self, gaps: list[Array], z: list[Array]) -> Array:
+        """What the barriers add to the diagonal of the linear system."""
         return z[0] / gaps[0] + z[1] / gaps[1]
 
     def push(self, gaps: list[Array], z: list[Array], c: Any) -> Array:
@@ -229,15 +231,19 @@ class _Ends:
         ]
 
     def second(self, target: float, d: Array, dz: list[Array]) -> tuple[Any, Any]:
+        """The products to aim at: the target, less the second-order terms of a step."""
         return target - d * dz[0], target + d * dz[1]
 
     def longest(self, gaps: list[Array], d: Array) -> float:
+        """The longest step along d that stays inside the ends."""
         return min(_longest(gaps[0], np.where(self.has[0], d, 0.0)), _longest(gaps[1], np.where(self.has[1], -d, 0.0)))
 
     def longest_dual(self, z: list[Array], dz: list[Array]) -> float:
+        """The longest step of the multipliers for which they stay positive."""
         return min(_longest(z[0], dz[0]), _longest(z[1], dz[1]))
 
     def after(self, gaps: list[Array], z: list[Array], d: Array, dz: list[Array], primal: float, dual: float) -> float:
+        """The sum of the products after steps of these lengths."""
         low = np.where(self.has[0], (gaps[0] + primal * d) * (z[0] + dual * dz[0]), 0.0)
         high = np.where(self.has[1], (gaps[1] - primal * d) * (z[1] + dual * dz[1]), 0.0)
         return float(low.sum() + high.sum())
@@ -253,7 +259,10 @@ Solve = Callable[[Array, Array], tuple[Array, Array]]
 
 
 class _System:
-    """The linear systems [P + D, A'; A, -W] of the steps, for diagonal D >= 0 and W >= 0."""
+    """The linear systems [P + D, A'; A, -W] of the steps, for diagonal D >= 0 and W >= 0.
+
+    REGULAR is added to the entries of D and W, so that a factorisation exists.
+    """
 
     def __init__(self, data: Data, fixed: Array, equal: Array) -> None:
         self.data, self.fixed, self.equal = data, fixed, equal
@@ -317,7 +326,7 @@ class _System:
         return both
 
     def _augmented(self, D: Array, W: Array) -> Solve:
-        """By the whole matrix; fixed variables have a huge diagonal entry."""
+        """By the whole matrix; fixed variables get the diagonal entry 1e20, so that they do not move."""
         m, n = self.data.shape
         D = np.where(self.fixed, 1e20, D + REGULAR)
         if self.dense:
@@ -333,14 +342,16 @@ class _System:
 
 
 def _dense_cholesky(S: Array) -> Callable[[Array], Array]:
+    """The function that solves a dense positive definite system; its diagonal grows if rounding made it indefinite."""
     try:
         factor = cho_factor(S)
     except np.linalg.LinAlgError:
-        S[np.diag_indices_from(S)] += 1e-8 * S.diagonal()
+        S[np.diag_indices_from(S)] += REGULAR * S.diagonal()
         factor = cho_factor(S)
     return lambda b: np.asarray(cho_solve(factor, b))
 
 
 def _sparse(S: Any) -> Callable[[Array], Array]:
+    """The function that solves a sparse symmetric system, without pivoting."""
     factor = splu(csc_array(S), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     return lambda b: np.asarray(factor.solve(b))

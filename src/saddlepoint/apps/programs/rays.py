@@ -34,7 +34,7 @@ def proves_infeasible(data: Data, y: Array, exactly: bool = True) -> bool:
 
 
 def row_ray(data: Data) -> Array | None:
-    """Multipliers of one row that prove that the bounds of x contradict it; None if no row is alone in this."""
+    """Multipliers of one row that prove that the bounds of x contradict it; None if they contradict no single row."""
     m = data.shape[0]
     rows = data.rows
     row = np.repeat(np.arange(m), np.diff(rows.indptr))
@@ -77,7 +77,7 @@ def farkas_multipliers(y: Array) -> Array:
 
 
 def ray_program(data: Data) -> Data:
-    """min q'd over the directions d in which one can go for ever without a change of x'Px, |d_i| <= 1."""
+    """min q'd over the directions d, |d_i| <= 1, along which no row, no bound and no growth of x'Px ends a step."""
     n = data.q.size
     rows, low, high = (
         data.rows,
@@ -92,7 +92,10 @@ def ray_program(data: Data) -> Data:
 
 
 def proves_unbounded(data: Data, d: Array) -> bool:
-    """Whether there is, close to d, a direction of endless descent: with a feasible point, a program is unbounded."""
+    """Whether there is, close to d, a direction along which the objective decreases without bound.
+
+    A program with such a direction and a point that satisfies it is unbounded.
+    """
     size = float(np.max(np.abs(d), initial=0.0))
     if not 0.0 < size < math.inf:
         return False

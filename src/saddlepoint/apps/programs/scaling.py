@@ -15,7 +15,7 @@ from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.rounding import nearest_power_of_two
 
 ROUNDS = 10  # rounds of scaling
-LIMIT = 1e8  # largest ratio of a factor and its inverse to 1
+LIMIT = 1e8  # largest factor of a row or column; the smallest one is its inverse
 
 
 class Scaled(NamedTuple):
@@ -29,10 +29,6 @@ class Scaled(NamedTuple):
     def back(self, x: Array, y: Array) -> tuple[Array, Array]:
         """A point and multipliers of the given program."""
         return x * self.columns, y * self.rows / self.objective
-
-    def there(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """A point and multipliers of the scaled program."""
-        return x / self.columns, y / self.rows * self.objective
 
 
 def scaled(data: Data) -> Scaled:
@@ -65,6 +61,7 @@ def _unit(data: Data, rows: Array, columns: Array) -> float:
 
 
 def _largest(M: Any, rows: Array, columns: Array) -> tuple[Array, Array]:
+    """The largest entries in the rows, and in the columns, of a matrix without negative entries after scaling."""
     if 0 in M.shape:
         return np.zeros(M.shape[0]), np.zeros(M.shape[1])
     S = _times(rows, M, columns)
@@ -74,10 +71,12 @@ def _largest(M: Any, rows: Array, columns: Array) -> tuple[Array, Array]:
 
 
 def _times(rows: Array, M: Any, columns: Array) -> Any:
+    """The matrix with rows and columns multiplied by factors."""
     if issparse(M):
         return csr_array(diags_array(rows) @ M @ diags_array(columns))
     return rows[:, None] * M * columns
 
 
 def _root(v: Array) -> Array:
+    """The square roots; 1 where an entry is zero."""
     return np.sqrt(np.where(v > 0.0, v, 1.0))

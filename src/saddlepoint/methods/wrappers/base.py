@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from saddlepoint.methods.base import Method, Needs
-from saddlepoint.methods.registry import as_method
+from saddlepoint.methods.registry import as_method, register_wrapper
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View
 
@@ -21,6 +21,10 @@ class Wrapper(Method):
     inner: Method | str
 
     own_works: ClassVar[tuple[str, ...]] = ()  # keys of the works to cite for the wrapper itself
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        register_wrapper(cls)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,10 +1,10 @@
-r"""Halpern: a method that is reflected, drawn back to an anchor, and restarted.
+r"""Halpern: reflected steps of a method, averaged with an anchor, and restarted.
 
 Problem:    the fixed point of z -> T(z), where T is one step of the wrapped method on its whole state z.
 Recursion:  z_{k+1} = (k+1)/(k+2) (2 T(z_k) - z_k) + 1/(k+2) z_0. It is restarted from T(z_k) when the residual
             |T(z_k) - z_k| has fallen to 0.2 of the first of the epoch; when it has fallen to 0.8 of it and begins to
             rise; or when the epoch has 36 % of all steps. At a restart the weight w of PDHG becomes
-            sqrt(w |dy|/|dx|), where (dx, dy) is the way of the epoch.
+            sqrt(w |dy|/|dx|), where (dx, dy) is the move from the beginning of the epoch to its end.
 Guarantee:  within an epoch the residual is at most |z_0 - z*|/(k+1) (``halpern_bound``) where 2 T - I is nonexpansive,
             as it is for PDHG with linear g and h. On problems that are sharp, such as matrix games and linear programs,
             restarts make this linear.
@@ -87,7 +87,7 @@ class Halpern(Wrapper):
         return given.get("x", 1.0), given.get("y", 1.0)
 
     def reweighted(self, f: Saddle, after: Any, anchor: Any) -> Any:
-        """The state with a weight for the next epoch that would have balanced the ways of x and of y in this one."""
+        """The state with a weight for the next epoch that would have balanced the moves of x and of y in this one."""
         if not isinstance(self.method, PDHG) or not isinstance(after, PDHGState) or self.weighting == "fixed":
             return after
         dx, dy = norm(after.x - anchor.x), norm(after.y - anchor.y)

@@ -98,6 +98,10 @@ class Preconditioned(Wrapper):
         """The remark of the inner method."""
         return self.method.note(s)
 
+    def state_residual(self, s: Any) -> float:
+        """The residual of the inner method, in the new units."""
+        return self.method.state_residual(s)
+
 
 def _computed(f: Saddle, A: Coupling) -> tuple[Scales, Norm]:
     together = [not _is_free(g) for g in (f.g, f.h)]

@@ -101,8 +101,8 @@ class Refined(Wrapper):
             s = advanced(s, self.method.step(low, s.inner), 1)
         except NotFinite:  # the copy cannot hold such vectors
             return self.exactly_from_start(f, s)
-        look = s.k <= FIRST_TEST or f.space.on_host  # elsewhere it costs a wait; the tests find it, too
-        if look and not math.isfinite(norm(s.x) + norm(s.y)):
+        is_tested = s.k <= FIRST_TEST or f.space.on_host  # elsewhere it costs a wait; the tests find it, too
+        if is_tested and not math.isfinite(norm(s.x) + norm(s.y)):
             return self.exactly_from_start(f, s)
         if s.k < s.test:
             return s

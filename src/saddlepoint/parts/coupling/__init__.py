@@ -35,12 +35,20 @@ __all__ = [
 
 
 def as_coupling(A: Any, name: str = "A", least: int | None = None) -> Coupling:
-    """``A`` as a coupling.
+    """``A`` as a coupling, an object with the products A y and A' x, the norm of A and its transpose.
 
-    ``A`` may be an array of any supported library, a SciPy sparse array, a LinearOperator, anything with ``@`` and
-    ``.T``, or of a registered kind (see ``register_coupling``), such as a Dask array. A ``np.memmap`` of more than
-    MEMORY_LIMIT bytes stays on disk (see ``sp.stream``). A dense array of at least ``least`` bytes, if given, is read
-    once for two products (see ``DenseCoupling``).
+    Args:
+        A: an array of any supported library, a SciPy sparse array, a LinearOperator, anything with ``@`` and ``.T``, or
+            an object of a registered kind (see ``register_coupling``), such as a Dask array. A ``np.memmap`` of more
+            than MEMORY_LIMIT bytes stays on disk (see ``sp.stream``).
+        name: what A is called in an error.
+        least: bytes of a dense array from which it is read once for two products (see ``DenseCoupling``).
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> A = sp.as_coupling(np.array([[3.0, 0.0], [0.0, 1.0]]))
+        >>> A.mul(np.ones(2)).tolist(), round(A.norm, 6)
+        ([3.0, 1.0], 3.0)
     """
     if isinstance(A, Coupling):
         return A

@@ -7,6 +7,7 @@ y1 + y2 = y exactly, and A y1 + A y2 - A y, which is zero for a linear A, shows 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from saddlepoint.ground.arrays import Array
@@ -39,7 +40,8 @@ def wrong_transpose(mul: Product, tmul: Product, y: Array, Ay: Array, x: Array, 
     allowed = MARGIN * (norm(x) * error_A + norm(y) * error_At)
     if not difference > allowed:
         return ""
-    share = difference / max(norm(x) * sizes[0], norm(y) * sizes[1])
+    size = max(norm(x) * sizes[0], norm(y) * sizes[1])
+    share = difference / size if size > 0.0 else math.inf  # where the array of a product was written into
     return (
         f"A' is not the transpose of A: <x, A y> and <A' x, y> differ by {difference:.3g}, {share:.1g} of "
         f"|A| |x| |y|, and rounding explains {allowed:.1g} at most; correct the product with A or with its transpose"

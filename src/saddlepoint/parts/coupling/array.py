@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from saddlepoint.ground.arrays import Array, Space, detached, space_of
-from saddlepoint.ground.compensated import UP, Sum, dense_product
+from saddlepoint.ground.compensated import Sum, dense_product
 from saddlepoint.ground.linalg import norm, norms
-from saddlepoint.parts.coupling.base import Coupling, raised_lengths
+from saddlepoint.parts.coupling.base import Coupling, raised_lengths, scale_from_columns
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
 BLOCK = 1 << 24  # entries of A converted at a time for a product with a vector of a wider dtype
@@ -86,8 +86,8 @@ class ArrayCoupling(Coupling):
         return lengths
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
-        return UP * math.sqrt(self.shape[1]) * norm(self._column_norms * y)
+        """A bound from the norms of the columns of A."""
+        return scale_from_columns(self._column_norms, y)
 
     def row_lengths(self) -> Array:
         """The lengths of the rows, rounded up."""
@@ -126,8 +126,8 @@ class ArrayTranspose(TransposeByProducts):
         return self.of.A @ self.of.A.T
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms of the rows of A."""
-        return UP * math.sqrt(self.shape[1]) * norm(self.of._row_norms * y)
+        """A bound from the norms of the rows of A."""
+        return scale_from_columns(self.of._row_norms, y)
 
     def row_lengths(self) -> Array:
         """The lengths of the columns of A, rounded up."""

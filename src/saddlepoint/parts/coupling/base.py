@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, eps_of, to_host
-from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.compensated import UP, Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import norm, power_of_two
@@ -55,6 +55,20 @@ class Coupling(ABC):
         has_entries: whether products are computed from entries that are known, so that their errors can be bounded.
         careful_entries: number of entries of A that products in about twice the digits have read.
         probes: products with A, and as many with A', that ``as_coupling`` used to examine A.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> class Shift(sp.Coupling):
+        ...     shape, dtype = (3, 3), np.dtype(np.float64)
+        ...     def mul(self, y):
+        ...         return np.roll(y, 1)
+        ...     def tmul(self, x):
+        ...         return np.roll(x, -1)
+        ...     def _transpose(self):
+        ...         return sp.as_coupling(self.matrix().T)
+        >>> f = sp.Saddle(sp.Quadratic(1.0, np.ones(3)), sp.Quadratic(1.0), Shift())
+        >>> sp.solve(f).x.round(6).tolist()
+        [-0.5, -0.5, -0.5]
     """
 
     shape: tuple[int, int]
@@ -257,6 +271,11 @@ class Coupling(ABC):
     def __repr__(self) -> str:
         m, n = self.shape
         return f"{type(self).__name__}({m} x {n}, {self.dtype})"
+
+
+def scale_from_columns(lengths: Array, y: Array) -> float:
+    """A bound on the norm of |A||y| from the norms c of the columns of A: it is at most the sum of the c_j |y_j|."""
+    return UP * math.sqrt(y.shape[0]) * norm(lengths * y)
 
 
 def raised_lengths(lengths: Array, n: int) -> Array:

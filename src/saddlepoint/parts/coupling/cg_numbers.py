@@ -1,4 +1,4 @@
-"""What a step of conjugate gradients looks at, on whichever device its vectors are."""
+"""The numbers by which conjugate gradients decide whether to stop, for vectors on any device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 
 class Numbers(NamedTuple):
-    """The product <d, M d> of the last step, |r|^2, and the square of the distance from the origin."""
+    """Numbers after a step of conjugate gradients.
+
+    Attributes:
+        curvature: <d, M d> for the direction d of the step and the matrix M.
+        rr: |r|^2 for the residual r.
+        moved: the square of the distance from the origin.
+    """
 
     curvature: float
     rr: float

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import UP, Sum, dense_product
+from saddlepoint.ground.compensated import Sum, dense_product
 from saddlepoint.ground.linalg import norm
-from saddlepoint.parts.coupling.base import Coupling, raised_lengths
+from saddlepoint.parts.coupling.base import Coupling, raised_lengths, scale_from_columns
 
 BLOCK = 1 << 18  # entries of A converted at a time for a product with a vector of a wider dtype
 
@@ -19,8 +19,9 @@ BLOCK = 1 << 18  # entries of A converted at a time for a product with a vector 
 FUSE_BYTES = 1 << 26  # least bytes of A; a smaller A may fit the cache, and loading Numba would take longer
 FUSE_SIDE_BYTES = 1 << 7  # least bytes of the shorter side, over which the access to the longer vector is amortised
 FUSE_ROW_BYTES = 1 << 21  # most bytes of a contiguous row: `through` needs eight rows in the cache at once
-LOADING = 1 << 25  # entries of A of which products in about twice the digits take as long as loading Numba does
 FUSE_COLUMNS = 1000  # most contiguous columns: `through` needs a strip of rows across all of them in the cache
+
+LOADING = 1 << 25  # entries of A: products with so many, in about twice the digits, take as long as loading Numba
 
 
 class DenseCoupling(Coupling):
@@ -52,7 +53,8 @@ class DenseCoupling(Coupling):
         """A y."""
         if y.dtype.itemsize > self.dtype.itemsize and y.shape == self.shape[1:]:
             return self._widened(y)
-        return self.A @ y
+        product: Array = self.A.dot(y)  # half the overhead of A @ y where A is small
+        return product
 
     def tmul(self, x: Array) -> Array:
         """A' x."""
@@ -84,9 +86,10 @@ class DenseCoupling(Coupling):
         """(A y, A' x) in one pass, if A and the vectors allow it."""
         if not self._streamed:
             return None
-        from saddlepoint.parts.coupling import cpu_kernels as kernels
+        from saddlepoint.parts.coupling import dense_kernels as kernels
+        from saddlepoint.parts.coupling.compiled_loops import matching_vectors
 
-        vectors = kernels.matching_vectors(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
+        vectors = matching_vectors(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
         if vectors is None:
             return None
         x, y = vectors
@@ -103,9 +106,10 @@ class DenseCoupling(Coupling):
         """(t, A'(s t + e)) in one pass, if A and the vectors allow it."""
         if not self._streamed_through:
             return None
-        from saddlepoint.parts.coupling import cpu_kernels as kernels
+        from saddlepoint.parts.coupling import dense_kernels as kernels
+        from saddlepoint.parts.coupling.compiled_loops import matching_vectors
 
-        vectors = kernels.matching_vectors(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
+        vectors = matching_vectors(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
         if vectors is None:
             return None
         y, e = vectors
@@ -131,8 +135,8 @@ class DenseCoupling(Coupling):
         return norms
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
-        return UP * math.sqrt(self.shape[1]) * norm(self._column_norms * y)
+        """A bound from the norms of the columns of A."""
+        return scale_from_columns(self._column_norms, y)
 
     def row_lengths(self) -> Array:
         """The lengths of the rows, rounded up."""
@@ -162,6 +166,6 @@ def uses_kernels(A: Coupling, entries: int) -> bool:
 
 def _compiled() -> bool:
     """Whether the loops can be compiled. It is called only for a large A, since it imports Numba."""
-    from saddlepoint.parts.coupling import cpu_kernels
+    from saddlepoint.parts.coupling import compiled_loops
 
-    return cpu_kernels.AVAILABLE
+    return compiled_loops.AVAILABLE

@@ -22,9 +22,9 @@ def array_coupling(A: Any) -> ArrayCoupling:
             "NamedSharding: jax.device_put(A, NamedSharding(mesh, PartitionSpec('rows', None)))"
         )
     if "cuda" in str(space_of(A).device).lower() or type(A).__module__.startswith("cupy"):
-        from saddlepoint.parts.coupling import triton_kernels
+        from saddlepoint.parts.coupling import triton_launch
 
-        if triton_kernels.available():
+        if triton_launch.available():
             from saddlepoint.parts.coupling.gpu import CudaCoupling
 
             return CudaCoupling(A)

@@ -5,36 +5,23 @@ are added up with the error of each addition, and all errors are added up beside
 Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 2005). A sum of n terms is then hi + lo with an error of at
 most gamma_k^2 times the sum of the |a y|, where k is the number of additions; that sum is computed too.
 
-Numba compiles the loops without any freedom to reorder. Importing this module imports Numba; without it ``AVAILABLE``
-is False. ``saddlepoint.ground.compensated`` computes the same products in any array library.
+Numba compiles the loops without any freedom to reorder. ``saddlepoint.ground.compensated`` computes the same products
+in any array library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS, UP, Sum
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.parts.coupling.cpu_kernels import AVAILABLE, NJIT, read_only
+from saddlepoint.parts.coupling.compiled_loops import AVAILABLE, compiled_as_written, read_only
 
 LANES = 32  # number of sums of a row that are computed side by side
 LEAST = 2.0**-1074  # smallest positive number: the most that underflow changes in one operation
-
-Loop = TypeVar("Loop", bound=Callable[..., Any])
-
-
-def _compiled(loop: Loop) -> Loop:
-    if not AVAILABLE:
-        return loop
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    try:
-        return cast(Loop, NJIT(cache=True, **options)(loop))
-    except RuntimeError:  # no folder can be written
-        return cast(Loop, NJIT(**options)(loop))
 
 
 def _fused_multiply_add() -> Any:
@@ -81,7 +68,7 @@ def _sum(hi: Array, lo: Array, size: Array, terms: int) -> Sum:
     return Sum(hi, lo, UP * gamma(additions, EPS) ** 2 * size + additions * LEAST * (size > 0.0))
 
 
-@_compiled
+@compiled_as_written
 def _added(a: float, b: float, s: float, c: float, w: float) -> tuple[float, float, float]:
     """The sum s, its errors c and the sum w of absolute values, after the product a b was added."""
     p = a * b
@@ -90,7 +77,7 @@ def _added(a: float, b: float, s: float, c: float, w: float) -> tuple[float, flo
     return t, c + (_fma(a, b, -p) + ((s - (t - z)) + (p - z))), w + abs(p)
 
 
-@_compiled
+@compiled_as_written
 def _rows(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
     m, n = A.shape
     s, c, w = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
@@ -109,7 +96,7 @@ def _rows(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
         size[i] = w.sum()
 
 
-@_compiled
+@compiled_as_written
 def _columns(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
     """A' y, row by row of A."""
     m, n = A.shape
@@ -118,7 +105,7 @@ def _columns(A: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
             hi[j], lo[j], size[j] = _added(np.float64(A[i, j]), y[i], hi[j], lo[j], size[j])
 
 
-@_compiled
+@compiled_as_written
 def _compressed_rows(data: Array, indices: Array, indptr: Array, y: Array, hi: Array, lo: Array, size: Array) -> None:
     for i in range(len(hi)):
         s, c, w = 0.0, 0.0, 0.0
@@ -127,7 +114,7 @@ def _compressed_rows(data: Array, indices: Array, indptr: Array, y: Array, hi: A
         hi[i], lo[i], size[i] = s, c, w
 
 
-@_compiled
+@compiled_as_written
 def _compressed_columns(
     data: Array, indices: Array, indptr: Array, y: Array, hi: Array, lo: Array, size: Array
 ) -> None:

@@ -142,7 +142,7 @@ class DiagonalCoupling(ForwardingCoupling):
         return self.rows * Ay, self.columns * Atx
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
-        """The same as for every coupling, by two products."""
+        """(t, (R A C)'(s t + e)) with t = R A C y, by two products."""
         return Coupling.through(self, y, s, e)
 
     def matrix(self) -> Any:

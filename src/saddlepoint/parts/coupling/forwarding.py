@@ -23,7 +23,7 @@ class ForwardingCoupling(Coupling):
         self.has_entries = A.has_entries
 
     def around(self, A: Coupling) -> Coupling:
-        """The same wrapper around another coupling of the same shape."""
+        """A copy of this wrapper around another coupling of the same shape."""
         other = copy(self)
         for name in ("T", *NOT_PICKLED):
             other.__dict__.pop(name, None)

@@ -10,8 +10,10 @@ from saddlepoint.ground.compensated import Sum
 from saddlepoint.parts.coupling import jax_kernels, triton_dot2, triton_norms
 from saddlepoint.parts.coupling import triton_kernels as kernels
 from saddlepoint.parts.coupling.array import ArrayCoupling
+from saddlepoint.parts.coupling.triton_launch import as_torch, like, torch
+from saddlepoint.parts.coupling.triton_plans import Kind
 
-KINDS: tuple[kernels.Kind, ...] = ("both", "through")
+KINDS: tuple[Kind, ...] = ("both", "through")
 
 
 class CudaCoupling(ArrayCoupling):
@@ -23,7 +25,7 @@ class CudaCoupling(ArrayCoupling):
 
     def __init__(self, A: Any) -> None:
         super().__init__(A)
-        self._torch = kernels.as_torch(A)
+        self._torch = as_torch(A)
         self.fused = self.fused_compiled = all(kernels.fuses(self._torch, kind) for kind in KINDS)
         if self.space.xp.__name__.startswith("jax"):
             self.fused_compiled = all(jax_kernels.fuses(A, kind) for kind in KINDS)
@@ -32,7 +34,7 @@ class CudaCoupling(ArrayCoupling):
         """A y."""
         if y.dtype == self.dtype or _traced(y):
             return super().mul(y)
-        product: Array = kernels.like(kernels.mul(self._torch, kernels.as_torch(y)), y)
+        product: Array = like(kernels.mul(self._torch, as_torch(y)), y)
         return product
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -42,8 +44,8 @@ class CudaCoupling(ArrayCoupling):
         if _traced(y):
             fuses = self.fused_compiled and jax_kernels.fuses(self.A, "both", y.dtype)
             return jax_kernels.both(self.A, x, y) if fuses else super().both(x, y)
-        Ay, Atx = kernels.both(self._torch, kernels.as_torch(x), kernels.as_torch(y))
-        return kernels.like(Ay, y), kernels.like(Atx, x)
+        Ay, Atx = kernels.both(self._torch, as_torch(x), as_torch(y))
+        return like(Ay, y), like(Atx, x)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
         """(t, A'(s t + e)) with t = A y, in one pass where that is faster."""
@@ -52,9 +54,9 @@ class CudaCoupling(ArrayCoupling):
         if _traced(y):
             fuses = self.fused_compiled and jax_kernels.fuses(self.A, "through", y.dtype)
             return jax_kernels.through(self.A, y, s, e) if fuses else super().through(y, s, e)
-        shift = None if e is None else kernels.as_torch(e)
-        t, u = kernels.through(self._torch, kernels.as_torch(y), s, shift)
-        return kernels.like(t, y), kernels.like(u, y)
+        shift = None if e is None else as_torch(e)
+        t, u = kernels.through(self._torch, as_torch(y), s, shift)
+        return like(t, y), like(u, y)
 
     @cached_property
     def _column_norms(self) -> Array:
@@ -67,7 +69,7 @@ class CudaCoupling(ArrayCoupling):
         return super()._row_norms if found is None else self._like_A(found)
 
     def _like_A(self, tensor: Any) -> Array:
-        array: Array = kernels.like(tensor, self.A)
+        array: Array = like(tensor, self.A)
         return array
 
     def careful_mul(self, y: Array) -> Sum | None:
@@ -80,10 +82,10 @@ class CudaCoupling(ArrayCoupling):
 
     def _dot2(self, A: Any, y: Array) -> Sum | None:
         """A y by one pass over A; None if y is not a vector of float64."""
-        vector = kernels.as_torch(y)
-        if vector.dtype != kernels.torch.float64:
+        vector = as_torch(y)
+        if vector.dtype != torch.float64:
             return None
-        return Sum(*(kernels.like(part, y) for part in triton_dot2.dot2(A, vector)))
+        return Sum(*(like(part, y) for part in triton_dot2.dot2(A, vector)))
 
 
 def _traced(array: Any) -> bool:

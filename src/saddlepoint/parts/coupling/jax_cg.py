@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from saddlepoint.ground.arrays import Array, namespace, to_host
-from saddlepoint.ground.linalg import jax_program
+from saddlepoint.ground.jax_program import jitted
 from saddlepoint.parts.coupling.cg_numbers import Numbers
 
 
@@ -24,7 +24,7 @@ class Vectors:
     def __init__(self, a: float, x: Array, y: Array, r: Array, origin: tuple[Array, Array]) -> None:
         self.a, self.origin, self.xp = a, origin, namespace(x)
         self.x, self.y, self.r, self.d = x, y, r, r
-        self.numbers = jax_program(_numbers, 0)(self.xp, 1.0, x, y, r, *origin)
+        self.numbers = jitted(_numbers, 0)(self.xp, 1.0, x, y, r, *origin)
 
     @staticmethod
     def can_hold(*vectors: Any) -> bool:
@@ -37,7 +37,7 @@ class Vectors:
     def step(self, t: Array, u: Array) -> None:
         """Move by a step of conjugate gradients, where t = A d and u = A't."""
         state = self.x, self.y, self.r, self.d, self.numbers
-        moved = jax_program(_moved, 0)(self.xp, self.a, state, t, u, self.origin)
+        moved = jitted(_moved, 0)(self.xp, self.a, state, t, u, self.origin)
         self.x, self.y, self.r, self.d, self.numbers = moved
 
     def read(self) -> Numbers:

@@ -13,6 +13,8 @@ from typing import Any
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.parts.coupling import triton_kernels as kernels
+from saddlepoint.parts.coupling.triton_launch import as_torch, torch
+from saddlepoint.parts.coupling.triton_plans import Kind, Plan
 
 
 @cache
@@ -29,7 +31,7 @@ def available() -> bool:
             os.environ["TRITON_CACHE_DIR"] = folder
 
 
-def fuses(A: Any, kind: kernels.Kind, vectors: Any = None) -> bool:
+def fuses(A: Any, kind: Kind, vectors: Any = None) -> bool:
     """Whether ``both`` or ``through`` reads A, a JAX array on a GPU, once; ``vectors`` as in ``kernels.fuses``."""
     return available() and _plan(A, kind, vectors) is not None
 
@@ -44,12 +46,12 @@ def through(A: Any, y: Array, s: float, e: Array | None) -> tuple[Array, Array]:
     return _run(A, "through", y, e, s)
 
 
-def _plan(A: Any, kind: kernels.Kind, vectors: Any) -> kernels.Plan | None:
-    plan = kernels.plan(kernels.as_torch(A), kind, getattr(kernels.torch, str(vectors), None))
+def _plan(A: Any, kind: Kind, vectors: Any) -> Plan | None:
+    plan = kernels.plan(as_torch(A), kind, getattr(torch, str(vectors), None))
     return None if plan is None or plan.waits else plan
 
 
-def _run(A: Any, kind: kernels.Kind, y: Array, x: Array | None, s: float) -> tuple[Array, Array]:
+def _run(A: Any, kind: Kind, y: Array, x: Array | None, s: float) -> tuple[Array, Array]:
     jax: Any = import_module("jax")
     plan = _plan(A, kind, y.dtype)
     assert plan is not None

@@ -94,9 +94,9 @@ def check_storage(A: Coupling, storage: Any) -> None:
     if not isinstance(A, ArrayCoupling | DenseCoupling | SparseCoupling):
         raise ProblemError(f"storage needs the entries of A, and A is a {type(A).__name__}; leave storage out")
     if storage == "bfloat16" and isinstance(A, DenseCoupling | SparseCoupling):
-        raise ProblemError("storage is bfloat16, which NumPy has not; use float32, or PyTorch or JAX arrays")
+        raise ProblemError("storage is bfloat16, which NumPy does not have; use float32, or PyTorch or JAX arrays")
     if not hasattr(A.space.xp, storage):
-        raise ProblemError(f"storage is {storage}, which {A.space} has not; use float32")
+        raise ProblemError(f"storage is {storage}, which {A.space} does not have; use float32")
 
 
 def low_precision(A: Coupling, storage: str) -> Coupling:

@@ -4,6 +4,8 @@ If A is split by rows, x is split in the same way and every device has a copy of
 with its own rows, and one sum over all devices (an all-reduce of n numbers) completes A' x; x itself is never sent. If
 A is split by columns, x and y change roles. If A is split both ways, its blocks form a grid, and each product has a sum
 of its own, over the rows or the columns of the grid.
+
+Products in about twice the digits are rare. They are computed by NumPy: each block of A is copied to the host in turn.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from saddlepoint.ground.arrays import Array, Space, split_sides
+from saddlepoint.ground.arrays import Array, Space
+from saddlepoint.ground.compensated import Sum, mesh_product
+from saddlepoint.ground.device_mesh import split_sides
 from saddlepoint.ground.linalg import norms
 from saddlepoint.parts.coupling.array import BLOCK, ArrayCoupling
 
@@ -54,6 +58,14 @@ class MeshCoupling(ArrayCoupling):
         """(t, A'(s t + e)) with t = A y, with one sum over the devices."""
         products: tuple[Array, Array] = self._products.through(self.A, y, s, e)
         return products
+
+    def careful_mul(self, y: Array) -> Sum | None:
+        """A y in about twice the digits; None where other processes have blocks of A."""
+        return mesh_product(self.A, y) if self.A.is_fully_addressable else None
+
+    def careful_tmul(self, x: Array) -> Sum | None:
+        """A' x in about twice the digits; None where other processes have blocks of A."""
+        return mesh_product(self.A, x, transposed=True) if self.A.is_fully_addressable else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_products"}

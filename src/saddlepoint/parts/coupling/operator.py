@@ -25,11 +25,11 @@ class OperatorCoupling(Coupling):
 
     def mul(self, y: Array) -> Array:
         """A y."""
-        return np.asarray(self.A @ y)
+        return _own(np.asarray(self.A @ y))
 
     def tmul(self, x: Array) -> Array:
         """A' x."""
-        return np.asarray(self.At @ x)
+        return _own(np.asarray(self.At @ x))
 
     def _transpose(self) -> Coupling:
         transpose = OperatorCoupling(self.At, self.A)
@@ -62,3 +62,8 @@ class OperatorCoupling(Coupling):
             wrong = wrong_transpose(self.mul, self.tmul, y, Ay, x, Atx)
             if wrong:
                 raise ProblemError(wrong)
+
+
+def _own(product: Array) -> Array:
+    """The product; a copy if it is a view, because the operator may write into the array that is seen in it again."""
+    return product if product.base is None else product.copy()

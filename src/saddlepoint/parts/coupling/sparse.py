@@ -22,8 +22,9 @@ FUSE_ENTRIES = 1 << 24  # least number of entries; for fewer, loading Numba take
 STRETCH = 1 << 16  # number of consecutive entries whose columns are compared
 FUSE_WINDOW = 1 << 18  # most columns that they span on average; then their parts of y and A' x stay in the cache
 SHORT_ROW = 6  # mean entries of a row up to which rows are handled one by one
+SHORT_NEAR_ROW, NEAR = 16, 1 << 15  # the same number where the entries of a stretch span at most NEAR columns
+
 SAFE = 1e-10, 1e150  # largest entries between which squares of entries lose no more than `_lost` says
-SHORT_NEAR_ROW, NEAR = 16, 1 << 15  # the same, if the entries of a stretch span at most NEAR columns
 
 
 class SparseCoupling(Coupling):
@@ -36,8 +37,8 @@ class SparseCoupling(Coupling):
     trusted = True
     has_entries = True
 
-    def __init__(self, A: Any, shared: dict[str, float] | None = None) -> None:
-        self._shared = {} if shared is None else shared  # numbers that A and its transpose have in common
+    def __init__(self, A: Any, shared: dict[str, Any] | None = None) -> None:
+        self._shared = {} if shared is None else shared  # what A and its transpose have in common
         self.A = A if A.format in ("csr", "csc") else A.tocsr()
         self.shape = (A.shape[0], A.shape[1])
         self.dtype = A.dtype
@@ -70,29 +71,32 @@ class SparseCoupling(Coupling):
             Atx, Ay = self.T.both(y, x)
             return Ay, Atx
         if self._streamed:
-            from saddlepoint.parts.coupling import cpu_kernels as kernels
+            from saddlepoint.parts.coupling import sparse_kernels as kernels
+            from saddlepoint.parts.coupling.compiled_loops import matching_vectors
 
-            vectors = kernels.matching_vectors(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
+            vectors = matching_vectors(self.dtype, (x, self.shape[0]), (y, self.shape[1]))
             if vectors is not None:
-                return kernels.sparse_both(kernels.Rows.of(self.A), self._windows(), self._short, *vectors)
+                return kernels.both(kernels.Rows.of(self.A), self._windows(), self._short, *vectors)
         return super().both(x, y)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
         """(t, A'(s t + e)) with t = A y."""
         if self._streamed:
-            from saddlepoint.parts.coupling import cpu_kernels as kernels
+            from saddlepoint.parts.coupling import sparse_kernels as kernels
+            from saddlepoint.parts.coupling.compiled_loops import matching_vectors
 
-            vectors = kernels.matching_vectors(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
+            vectors = matching_vectors(self.dtype, (y, self.shape[1]), (e, self.shape[0]))
             if vectors is not None:
                 y, e = vectors
-                return kernels.sparse_through(kernels.Rows.of(self.A), self._windows(), self._short, y, s, e)
+                return kernels.through(kernels.Rows.of(self.A), self._windows(), self._short, y, s, e)
         return super().through(y, s, e)
 
     def _windows(self) -> Any:
         """The parts of A for all threads, or fewer parts if their columns overlap so much that it would cost time."""
-        from saddlepoint.parts.coupling import cpu_kernels as kernels
+        from saddlepoint.parts.coupling import compiled_loops
+        from saddlepoint.parts.coupling import sparse_kernels as kernels
 
-        threads = kernels.threads()
+        threads = compiled_loops.threads()
         if threads not in self._parts:
             rows, parts = kernels.Rows.of(self.A), threads
             windows = kernels.windows(rows, parts)
@@ -110,14 +114,10 @@ class SparseCoupling(Coupling):
         """A'A, sparse."""
         return self.A.T @ self.A
 
-    @cached_property
+    @property
     def _column_norms(self) -> Array:
-        entries = self._entries.astype(np.float64)
-        unit = 1.0 if SAFE[0] < self._largest < SAFE[1] or self._largest == 0.0 else power_of_two(self._largest)
-        if unit != 1.0:
-            entries *= 1.0 / unit
-        entries *= entries
-        return unit * np.sqrt(self._sums(entries, 0))
+        norms: Array = self._sizes[f"norms of columns, {self.A.format}"]
+        return norms
 
     def rounding_scale(self, y: Array) -> float:
         """From the norms c of the columns of A, or from its largest sums of absolute values in rows and in columns.
@@ -135,11 +135,23 @@ class SparseCoupling(Coupling):
     @property
     def _mean_sum(self) -> float:
         """The geometric mean of the largest row sum and the largest column sum of |A|, which bounds the norm of |A|."""
+        mean: float = self._sizes["mean_sum"]
+        return mean
+
+    @property
+    def _sizes(self) -> dict[str, Any]:
+        """Sums and norms of rows and columns, computed together: each alone would take a copy of all entries."""
         if "mean_sum" not in self._shared:
             sizes = np.abs(self._entries).astype(np.float64, copy=False)
             rows, columns = (float(self._sums(sizes, axis).max(initial=0.0)) for axis in (1, 0))
+            unit = 1.0 if SAFE[0] < self._largest < SAFE[1] or self._largest == 0.0 else power_of_two(self._largest)
+            if unit != 1.0:
+                sizes *= 1.0 / unit
+            sizes *= sizes
+            for axis, A in ((0, self.A), (1, self.A.T)):
+                self._shared[f"norms of columns, {A.format}"] = unit * np.sqrt(self._sums(sizes, axis))
             self._shared["mean_sum"] = math.sqrt(rows) * math.sqrt(columns)
-        return self._shared["mean_sum"]
+        return self._shared
 
     @property
     def _lost(self) -> float:
@@ -152,7 +164,8 @@ class SparseCoupling(Coupling):
         if "largest" not in self._shared:
             entries = self._entries
             self._shared["largest"] = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
-        return self._shared["largest"]
+        largest: float = self._shared["largest"]
+        return largest
 
     @property
     def _entries(self) -> Array:
@@ -185,9 +198,10 @@ class SparseCoupling(Coupling):
 
 def _window(A: Any) -> float:
     """The mean number of columns that STRETCH consecutive entries span; infinite without Numba."""
-    from saddlepoint.parts.coupling import cpu_kernels as kernels
+    from saddlepoint.parts.coupling import compiled_loops
+    from saddlepoint.parts.coupling import sparse_kernels as kernels
 
-    if not kernels.AVAILABLE or A.dtype not in (np.float32, np.float64):
+    if not compiled_loops.AVAILABLE or A.dtype not in (np.float32, np.float64):
         return math.inf
     windows = kernels.windows(kernels.Rows.of(A), max(1, A.nnz // STRETCH))
     return windows.width / len(windows.left)

@@ -43,7 +43,7 @@ class TransposeByProducts(Coupling):
 
     @property
     def norm_estimate(self) -> Norm:
-        """The same as for A."""
+        """The bounds for A, which has the same norm."""
         found: Norm = self.of.norm_estimate
         return found
 

@@ -12,12 +12,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from saddlepoint.parts.coupling.cg_numbers import Numbers
-from saddlepoint.parts.coupling.triton_kernels import Tensor, jit, launch, torch
+from saddlepoint.parts.coupling.triton_launch import Tensor, jit, launch, torch
 
 if TYPE_CHECKING:
     import triton.language as tl
 else:
-    from saddlepoint.parts.coupling.triton_kernels import tl
+    from saddlepoint.parts.coupling.triton_launch import tl
 
 BLOCK = 1024  # entries of a program
 PARTS = 64  # most programs whose sums another program adds up at a time

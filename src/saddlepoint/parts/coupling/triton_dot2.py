@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from saddlepoint.ground.compensated import EPS, UP, Sum
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.parts.coupling.triton_kernels import Tensor, jit, torch
+from saddlepoint.parts.coupling.triton_launch import Tensor, jit, torch
 
 if TYPE_CHECKING:
     import triton.language as tl
 else:
-    from saddlepoint.parts.coupling.triton_kernels import tl
+    from saddlepoint.parts.coupling.triton_launch import tl
 
 LEAST = 2.0**-1074  # smallest positive number: the most that underflow changes in one operation
 PROGRAMS = 1024  # rows are cut into parts until there are about this many programs

@@ -1,4 +1,4 @@
-"""Fused products with a dense A on an NVIDIA GPU, as Triton kernels, and the choice of when to use them.
+"""Fused products with a dense A on an NVIDIA GPU, as Triton kernels.
 
     both(A, x, y)        -> A y, A'x
     through(A, y, s, e)  -> t = A y, A'(s t + e)
@@ -23,56 +23,29 @@ then scattered over all of A's memory. Teams with short slices can compute it to
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.parts.coupling.triton_launch import Tensor, jit, launch, torch
+from saddlepoint.parts.coupling.triton_plans import (
+    Kind,
+    Plan,
+    ceil_power_of_two,
+    is_row_major,
+    plan_for,
+    resources,
+    tile_plan,
+)
 
 if TYPE_CHECKING:
     import triton.language as tl
+else:
+    from saddlepoint.parts.coupling.triton_launch import tl
 
-__all__ = ["as_torch", "available", "both", "fuses", "independent", "launch", "like", "mul", "plan", "through", "tmul"]
-
-Tensor = Any
-Kind = Literal["both", "through"]
-
-NARROW = 1024  # columns of a tile up to which several threads share a column
-TILE = 64 << 10  # bytes of A in a tile
-REGISTERS = 192 << 10  # bytes of registers for the tiles, the slice of y and the sum; the compiler uses the rest
-SPARE = 16 << 10  # bytes of shared memory that are reserved for reductions
-BY_COLUMNS = 512  # columns of a slice of a column-major A
-BUSY = 0.95  # least share of the multiprocessors that the teams must use
-# Bytes of A from which one pass takes less time than two products of PyTorch (benchmarks/fused_gpu.py, NVIDIA H200). At
-# 128 MiB it is 1.4 times as fast or more in a loop of calls. At 64 MiB it is slower (0.85 times as fast), because the
-# host takes longer to launch the kernels. In a CUDA graph it is still 1.5 times as fast: fuse=True selects it there.
-FUSE_BYTES = 128 << 20
 EMPTY = {4: 0x7FC5ADDD, 8: 0x7FF85ADDD1E90172}  # bits of the NaN that means "not written yet", by bytes of a number
 NAN = {4: 0x7FC00000, 8: 0x7FF8000000000000}  # bits of the NaN that is written for a dot product that is NaN
-
-
-def _optional(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
-torch, triton = _optional("torch"), _optional("triton")
-if not TYPE_CHECKING:
-    tl = _optional("triton.language")
-
-
-def available() -> bool:
-    """Whether PyTorch, Triton and a CUDA GPU are available."""
-    return torch is not None and triton is not None and bool(torch.cuda.is_available())
-
-
-def jit(kernel: Callable[..., Any]) -> Any:
-    return kernel if triton is None else triton.jit(kernel)
 
 
 @jit
@@ -263,115 +236,6 @@ def _add_up(
     tl.store(out + columns, total, columns < size)
 
 
-class Plan(NamedTuple):
-    """How A is divided: teams take tiles of ``rows`` rows in turn, and each member a slice of ``width`` columns."""
-
-    rows: int
-    width: int
-    members: int
-    teams: int
-    stages: int  # number of tiles in use or being loaded
-    waits: bool  # whether members exchange dot products
-
-    @property
-    def span(self) -> int:
-        """The columns of a tile: ``width`` rounded up to a power of two."""
-        return _ceil_power_of_two(self.width)
-
-    @property
-    def narrow(self) -> bool:
-        """Whether several threads share a column."""
-        return not self.waits and self.span <= NARROW
-
-    @property
-    def warps(self) -> int:
-        """Number of warps of a program."""
-        return 8 if self.narrow else 16
-
-
-def _ceil_power_of_two(k: int, least: int = 16) -> int:
-    return max(least, 1 << (k - 1).bit_length())
-
-
-def _floor_power_of_two(k: int) -> int:
-    return 1 << (k.bit_length() - 1)
-
-
-@cache
-def _plan(
-    kind: str, m: int, n: int, size: int, sum_size: int, by_rows: bool, processors: int, shared: int
-) -> Plan | None:
-    """A plan for an m x n matrix with entries of ``size`` bytes, or None if one pass is not possible."""
-    if by_rows:
-        # In registers are a row, y and the sum; with teams, two rows, the two before, y and the sum.
-        most_independent = _floor_power_of_two(REGISTERS // (3 * sum_size))
-        most_cooperative = _floor_power_of_two(REGISTERS // (2 * (size + sum_size) + 2 * sum_size))
-    else:
-        most_independent, most_cooperative = 2 * BY_COLUMNS, BY_COLUMNS
-    waits = kind == "through" and n > most_independent
-    least = math.ceil(n / (most_cooperative if waits else most_independent))
-    members = next((k for k in range(least, processors + 1) if processors // k * k >= BUSY * processors), least)
-    if waits and members > processors:
-        return None
-    width = n if members == 1 else 16 * math.ceil(n / members / 16)
-    draft = Plan(1, width, members, max(1, processors // members), 1, waits)
-    entry = sum_size + waits * size + draft.narrow * sum_size  # bytes of registers for an entry of a tile
-    held = REGISTERS - 2 * draft.span * sum_size
-    rows = _floor_power_of_two(min(TILE // (draft.span * size), held // (draft.span * entry)))
-    while rows > 1 and math.ceil(m / rows) < draft.teams:
-        rows //= 2
-    stages = min(4, 1 + (shared - SPARE) // (rows * draft.span * size))
-    return draft._replace(rows=rows, teams=min(draft.teams, math.ceil(m / rows)), stages=stages)
-
-
-@cache
-def _resources(device: int) -> tuple[int, int]:
-    """The number of multiprocessors, and the bytes of shared memory that a program can use."""
-    found = torch.cuda.get_device_properties(device)
-    return found.multi_processor_count, getattr(found, "shared_memory_per_block_optin", 99 << 10)
-
-
-def _is_row_major(shape: tuple[int, int], strides: tuple[int, int]) -> bool | None:
-    """True for a row-major matrix, False for a column-major one, None for neither."""
-    if strides[1] == 1 or shape[1] == 1:
-        return True
-    return False if strides[0] == 1 or shape[0] == 1 else None
-
-
-@cache
-def _choose_plan(
-    kind: str,
-    shape: tuple[int, int],
-    strides: tuple[int, int],
-    type_: Any,
-    sum_type: Any,
-    device: int,
-    fuse: bool | None,
-) -> Plan | None:
-    """The plan for one pass; None if two products are as fast, were requested, or are the only possibility."""
-    m, n = shape
-    by_rows = _is_row_major(shape, strides)
-    if kind == "both" and by_rows is False:
-        return _choose_plan(kind, (n, m), (strides[1], strides[0]), type_, sum_type, device, fuse)
-    found = None
-    if by_rows is not None:
-        found = _plan(kind, m, n, type_.itemsize, sum_type.itemsize, by_rows, *_resources(device))
-    if fuse and found is None:
-        raise ProblemError(
-            f"{kind} in one pass is impossible for A of shape {m} x {n}, strides {strides}; omit fuse=True"
-        )
-    if found is None or fuse is not None:
-        return found if fuse else None
-    if found.waits and not by_rows and not (type_ == sum_type == torch.float32):
-        return None  # column-major teams are 1.1 to 1.4 times as fast in float32, otherwise 0.7 to 1.0 times
-    mixed = type_ != sum_type  # PyTorch has no product of two dtypes
-    return found if mixed or m * n * type_.itemsize >= FUSE_BYTES else None
-
-
-def _plan_for(A: Tensor, kind: str, sum_type: Any, fuse: bool | None) -> Plan | None:
-    return _choose_plan(kind, A.shape, A.stride(), A.dtype, sum_type, A.device.index, fuse)
-
-
 def _sum_type(*operands: Any) -> Any:
     return torch.float64 if torch.float64 in [getattr(v, "dtype", None) for v in operands] else torch.float32
 
@@ -384,7 +248,7 @@ def fuses(A: Tensor, kind: Kind, vectors: Any = None) -> bool:
 def plan(A: Tensor, kind: Kind, vectors: Any = None) -> Plan | None:
     """The plan by which ``both`` or ``through`` reads A once; None if it does not."""
     sum_type = torch.float64 if torch.float64 in (_matrix(A).dtype, vectors) else torch.float32
-    return _plan_for(A, kind, sum_type, None)
+    return plan_for(A, kind, sum_type, None)
 
 
 def both(
@@ -397,11 +261,11 @@ def both(
     sum_type = _sum_type(_matrix(A), x, y)
     x, y = _vector(x, "x", A, 0, sum_type), _vector(y, "y", A, 1, sum_type)
     t, u = _outputs(A, out, sum_type)
-    plan = _plan_for(A, "both", sum_type, fuse)
+    plan = plan_for(A, "both", sum_type, fuse)
     if plan is None:
         _product(A, y, t)
         _product(A.T, x, u)
-    elif _is_row_major(A.shape, A.stride()):
+    elif is_row_major(A.shape, A.stride()):
         _run_independent(A, "both", plan, y, x, 1.0, t, u)
     else:
         _run_independent(A.T, "both", plan, x, y, 1.0, u, t)
@@ -422,7 +286,7 @@ def through(
     y = _vector(y, "y", A, 1, sum_type)
     e = None if e is None else _vector(e, "e", A, 0, sum_type)
     t, u = _outputs(A, out, sum_type)
-    plan = _plan_for(A, "through", sum_type, fuse)
+    plan = plan_for(A, "through", sum_type, fuse)
     if plan is None:
         _product(A, y, t)
         scaled = t if not _on_gpu(s) and s == 1 else (s * t).to(sum_type)
@@ -452,9 +316,9 @@ def _product(A: Tensor, y: Tensor, t: Tensor) -> None:
     if A.dtype == y.dtype:
         torch.mv(A, y, out=t)
         return
-    by_columns = _is_row_major(A.shape, A.stride()) is False
+    by_columns = is_row_major(A.shape, A.stride()) is False
     stored = A.T if by_columns else A
-    plan = _plan("both", *stored.shape, A.element_size(), y.element_size(), True, *_resources(A.device.index))
+    plan = tile_plan("both", *stored.shape, A.element_size(), y.element_size(), True, *resources(A.device.index))
     assert plan is not None  # independent programs can always do it
     if by_columns:
         _run_independent(stored, "tmul", plan, None, y, 1.0, t, t)
@@ -485,7 +349,7 @@ def _run_cooperative(
     m, n = A.shape
     rows, width, members, teams, stages, _ = plan
     size = t.element_size()
-    members_up = _ceil_power_of_two(members, 1)
+    members_up = ceil_power_of_two(members, 1)
     pack = max(1, min(8, members_up * rows // (32 * plan.warps)))
     sums = u if teams == 1 else u.new_empty((teams, n))
     places = math.ceil(m / rows) * members * rows
@@ -501,37 +365,8 @@ def _run_cooperative(
 def _sum_rows(parts: Tensor, out: Tensor) -> None:
     count, size = parts.shape
     launch(
-        _add_up, math.ceil(size / 32), (parts, out, count, size, min(256, _ceil_power_of_two(count)), 32), num_warps=8
+        _add_up, math.ceil(size / 32), (parts, out, count, size, min(256, ceil_power_of_two(count)), 32), num_warps=8
     )
-
-
-_launchers: dict[tuple[Any, ...], Any] = {}
-
-
-def launch(kernel: Any, programs: int, arguments: tuple[Any, ...], **options: Any) -> None:
-    """Launch on the GPU that holds the first argument.
-
-    Triton inspects all arguments at every launch, which takes the host longer than everything else. The compiled kernel
-    is therefore cached here by what Triton would find (as in its tutorial on softmax) and launched directly.
-    """
-    device = arguments[0].device.index
-    key: list[Any] = [id(kernel), device]
-    pointers = 0
-    for argument in arguments:
-        if isinstance(argument, torch.Tensor):
-            key.append(argument.dtype)
-            pointers |= argument.data_ptr()
-        elif not isinstance(argument, float):  # floats are not compiled in
-            key.append(argument)
-    signature = tuple(key)
-    launcher = _launchers.get(signature) if pointers % 16 == 0 else None
-    with contextlib.nullcontext() if device == torch.cuda.current_device() else torch.cuda.device(device):
-        if launcher is not None:
-            launcher(*arguments)
-            return
-        compiled = kernel[(programs,)](*arguments, **options)
-        if pointers % 16 == 0:
-            _launchers[signature] = compiled[(programs, 1, 1)]
 
 
 def _on_gpu(s: float | Tensor) -> bool:
@@ -589,24 +424,3 @@ def _description(v: Any) -> str:
     if not isinstance(v, torch.Tensor):
         return f"of type {type(v).__name__}"
     return f"a tensor of shape {tuple(v.shape)} and type {v.dtype} on {v.device}"
-
-
-def as_torch(array: Any) -> Tensor:
-    """The same memory as a torch tensor, for arrays of CuPy, JAX and every other library with DLPack.
-
-    If their libraries are still computing the array, the GPU waits for it on torch's stream; the host does not wait.
-    """
-    return array if isinstance(array, torch.Tensor) else torch.from_dlpack(array)
-
-
-def like(tensor: Tensor, array: Any) -> Any:
-    """The same memory as an array of the library of ``array``; the stream of that library waits for torch's.
-
-    Keep the arrays that were passed to ``as_torch`` until then, since their library may reuse their memory when they
-    are deleted. Do not write into a tensor that was passed to JAX, which assumes that its arrays never change.
-    """
-    if isinstance(array, torch.Tensor):
-        return tensor
-    known = hasattr(array, "__array_namespace__")
-    library = array.__array_namespace__() if known else import_module(type(array).__module__.partition(".")[0])
-    return library.from_dlpack(tensor)

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from saddlepoint.parts.coupling.triton_dot2 import parts
-from saddlepoint.parts.coupling.triton_kernels import Tensor, jit, torch
+from saddlepoint.parts.coupling.triton_launch import Tensor, jit, torch
 
 if TYPE_CHECKING:
     import triton.language as tl
 else:
-    from saddlepoint.parts.coupling.triton_kernels import tl
+    from saddlepoint.parts.coupling.triton_launch import tl
 
 LEAST = 1e-280  # smaller sums of squares may have lost digits, if the entries are numbers of float64
 

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.parts.coupling.triton_kernels import jit, launch, torch
+from saddlepoint.parts.coupling.triton_launch import jit, launch, torch
 
 if TYPE_CHECKING:
     import triton.language as tl
 else:
-    from saddlepoint.parts.coupling.triton_kernels import tl
+    from saddlepoint.parts.coupling.triton_launch import tl
 
 BLOCK = 1024  # entries that a program takes at a time
 PROGRAMS = 128  # most programs; each of them writes five sums, which the host adds up

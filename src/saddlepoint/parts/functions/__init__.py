@@ -3,8 +3,9 @@
 from saddlepoint.parts.functions.entropy import Entropy
 from saddlepoint.parts.functions.group import GroupHuber
 from saddlepoint.parts.functions.logsumexp import LogSumExp
+from saddlepoint.parts.functions.losses import Huber, LeastSquares, LogCosh, Logistic, SmoothedHinge
 from saddlepoint.parts.functions.quadratic import Quadratic
-from saddlepoint.parts.functions.risk import Huber, LeastSquares, LogCosh, Logistic, Risk, SmoothedHinge
+from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.functions.smooth import Smooth
 
 __all__ = [

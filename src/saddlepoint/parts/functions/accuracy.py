@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
 
 Rounding: TypeAlias = Callable[[Array], Array]
+Rough: TypeAlias = Callable[[float, float, int], float]
 Careful: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]
 
 ASSUMED = 2.0  # units of rounding that are assumed of a gradient about which nothing was said
@@ -48,9 +49,26 @@ class StatedBounds:
         return found
 
 
+class ProvenBounds(JaxProgram):
+    """Bounds on the errors of the entries of a gradient, perhaps with a rough bound on their size.
+
+    Args:
+        bounds: x -> the bounds, one for each entry.
+        rough: (|x|, |gradient at x|, number of entries) -> at least the norm of the bounds at x, for x in float64
+            (``rough_rounding.py``).
+    """
+
+    def __init__(self, bounds: Rounding, rough: Rough | None = None) -> None:
+        super().__init__(bounds)
+        self.rough = rough
+
+    def __reduce__(self) -> Any:
+        return ProvenBounds, (self.function, self.rough)
+
+
 def as_program(bounds: Rounding | None) -> Rounding | None:
     """Bounds that are proven, as one program of JAX; those that a caller stated are not touched."""
-    return bounds if bounds is None or isinstance(bounds, StatedBounds | JaxProgram) else JaxProgram(bounds)
+    return bounds if bounds is None or isinstance(bounds, StatedBounds | JaxProgram) else ProvenBounds(bounds)
 
 
 def as_accuracy(accuracy: Any, name: str) -> tuple[float, Rounding | None]:
@@ -65,9 +83,13 @@ def as_accuracy(accuracy: Any, name: str) -> tuple[float, Rounding | None]:
     return a, None
 
 
-def known_rounding(rounding: Rounding | None = None, careful: Careful | None = None) -> dict[str, Any]:
+def known_rounding(
+    rounding: Rounding | None = None, careful: Careful | None = None, rough: Rough | None = None
+) -> dict[str, Any]:
     """The arguments of ``Smooth`` for bounds that cover the whole error of a gradient; none if there are no bounds."""
-    return {} if rounding is None else {"accuracy": 0.0, "rounding": rounding, "careful": careful}
+    if rounding is None:
+        return {}
+    return {"accuracy": 0.0, "rounding": ProvenBounds(rounding, rough), "careful": careful}
 
 
 def gradient_error(f: Smooth, x: Array, p: Array, sizes: Callable[[Array], Any]) -> Any:
@@ -101,7 +123,24 @@ def unbounded_if_nan(error: float) -> float:
 
 def stated(f: Smooth, *arrays: Array) -> float:
     """The number ``accuracy`` of f, or what is assumed for the array of the lowest precision if it was not said."""
-    return ASSUMED * max(map(eps_of, arrays)) if math.isnan(f.accuracy) else f.accuracy
+    return assumed(*arrays) if math.isnan(f.accuracy) else f.accuracy
+
+
+def assumed(*arrays: Array) -> float:
+    """The accuracy that is assumed where nothing was said, for the array of the lowest precision."""
+    return ASSUMED * max(map(eps_of, arrays))
+
+
+def stated_errors(f: Smooth, x: Array) -> Array:
+    """A vector whose length bounds the error of the gradient at x, for a function with a number ``accuracy``.
+
+    With the gradient p as computed, its entries are multiples of |p_i| + L |x_i|: vectors u and v without negative
+    entries have |u| + |v| <= sqrt(2) |u + v|.
+    """
+    xp, p, a = namespace(x), f.grad(x), f.accuracy
+    factor = 1.5 * a / (1.0 - a) if a < 1.0 else math.inf
+    errors: Array = factor * (xp.abs(p) + f.L * xp.abs(x))
+    return errors
 
 
 def accuracy_of_sum(f: Smooth, g: Smooth) -> float:
@@ -114,8 +153,20 @@ def accuracy_of_sum(f: Smooth, g: Smooth) -> float:
     return min(a * (1.0 + a) / (1.0 - a), 1.0) if a < 1.0 else 1.0
 
 
+def require_L(f: Smooth) -> None:
+    """Raise a ProblemError if an accuracy is stated of f, which is relative to L |x|, and L is not known."""
+    if f.accuracy > 0.0 and math.isnan(f.L):
+        raise ProblemError(
+            f"accuracy of {type(f).__name__} is {f.accuracy:g}, relative to |grad| + L |x|, but L is not known; "
+            "expected L as well where the function is part of another one"
+        )
+
+
 def rounding_of_sum(f: Smooth, g: Smooth) -> Rounding | None:
     """Bounds on the errors of grad f + grad g beyond those that ``accuracy_of_sum`` accounts for."""
+    if math.isnan(f.accuracy + g.accuracy):
+        require_L(f)
+        require_L(g)
     if f.rounding is None and g.rounding is None and math.isnan(f.accuracy) and math.isnan(g.accuracy):
         return None  # the sum of two black boxes is a black box
     return SumRounding(f, g)
@@ -129,6 +180,10 @@ class SumRounding:
     and the second one is added here. If both have one, a is the larger one, q is the computed gradient of g, and
     a |grad f| + a |grad g| <= a |grad f + grad g| + 2 a |grad g| with |grad g| <= (|q| + a L |x|)/(1 - a); the terms
     with |grad f + grad g| and L |x| are at most those of the accuracy a (1 + a)/(1 - a).
+
+    If nothing was said of one of them, nothing is known of the accuracy of the sum, for which a = two units of rounding
+    is assumed, and what was stated of the other one is added here as a whole. Bounds that come from an accuracy have
+    the length of the error; single entries of the error may exceed them.
     """
 
     def __init__(self, f: Smooth, g: Smooth) -> None:
@@ -137,14 +192,17 @@ class SumRounding:
     def __call__(self, x: Array) -> Array:
         """The bounds at x."""
         f, g = (self.g, self.f) if self.f.accuracy == 0.0 else (self.f, self.g)  # g has a proof, if one of them has
+        is_unknown = math.isnan(f.accuracy + g.accuracy)
         xp, q = namespace(x), g.grad(x)
         own = [h.rounding(x) for h in (f, g) if h.rounding is not None]
         bound: Array = own[0] + own[1] if len(own) == 2 else own[0] if own else 0.0 * xp.abs(q)
+        for h in (f, g):
+            if is_unknown and h.accuracy > 0.0:
+                bound = bound + stated_errors(h, x)
         if f.accuracy != 0.0:
-            a, b = stated(f, x, q), 0.0 if g.accuracy == 0.0 else stated(g, x, q)
-            a = max(a, b)
-            factor = (2.0 if b > 0.0 else 1.0) * a / (1.0 - a) if a < 1.0 else math.inf
+            a = assumed(x, q) if is_unknown else max(f.accuracy, g.accuracy)
+            factor = (1.0 if g.accuracy == 0.0 else 2.0) * a / (1.0 - a) if a < 1.0 else math.inf
             bound = bound + factor * (xp.abs(q) + bound)
-        if not math.isnan(f.accuracy + g.accuracy):  # otherwise the assumption is about the sum, addition included
+        if not is_unknown:  # otherwise the assumption is about the sum, addition included
             bound = bound + eps_of(x) * xp.abs(f.grad(x) + q)
         return bound

@@ -56,8 +56,17 @@ def affine(
         return f
     low, high = t.curvature_range
     if is_recording():
+        simple = None if f.simple is None else t.simple(f.simple)
         return f.replace(
-            grad=t.grad, mu=low * f.mu, L=high * f.L, value=None, prox=None, hessian=None, trusted=f.trusted
+            grad=t.grad,
+            mu=low * f.mu,
+            L=high * f.L,
+            value=None,
+            prox=None,
+            prox_of_sum=None,
+            hessian=None,
+            simple=simple,
+            trusted=f.trusted,
         )
     vectors: list[Any] = [v for v in (scale, shift, linear) if is_array(v)]
     return f.replace(
@@ -251,7 +260,7 @@ class Affine:
         return 0.0 if change == 0.0 else UP * steepest * change
 
     def restrict(self, rows: slice) -> Smooth:
-        """The same function of some of the coordinates."""
+        """The function of some of the coordinates."""
         assert self.f.restrict is not None
         given: dict[str, Any] = {name: v[rows] if is_array(v) else v for name, v in self.given.items()}
         return affine(self.f.restrict(rows), **given)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from saddlepoint.ground.arrays import Array, detached, is_foreign
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import is_recording
+from saddlepoint.parts.functions.given_constants import known
+from saddlepoint.parts.simple.base import Simple
+from saddlepoint.parts.simple.blocks import Blocks
+from saddlepoint.parts.simple.rescaled import Rescaled
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
@@ -29,18 +33,39 @@ class Detached:
 
 def without_gradients(f: Smooth) -> Smooth:
     """The function f with oracles whose answers do not require gradients, also if its PyTorch tensors do."""
-    value, hessian = f.value, f.hessian
     return f.replace(
         grad=Detached(f.grad),
-        value=None if value is None else Detached(value),
+        value=_detached(f.value),
         prox=Detached(f.prox) if f.has_prox else None,
-        hessian=None if hessian is None else Detached(hessian),
-        hvp=None if f.hvp is None else Detached(f.hvp),
+        hessian=_detached(f.hessian),
+        hvp=_detached(f.hvp),
+        restrict=f.restrict,
         trusted=f.trusted,
-        accuracy=None if math.isnan(f.accuracy) else f.accuracy,
-        rounding=None if f.rounding is None else Detached(f.rounding),
-        careful=None if f.careful is None else Detached(f.careful),
+        accuracy=known(f.accuracy),
+        rounding=_detached(f.rounding),
+        careful=_detached(f.careful),
+        simple=None if f.simple is None else term_without_gradients(f.simple),
+        prox_of_sum=_detached(f.prox_of_sum),
     )
+
+
+def term_without_gradients(p: Simple) -> Simple:
+    """The simple function p whose answers do not require gradients; a ready-made one has no tensors that do."""
+    if p.structured:
+        return p
+    other = copy(p)
+    if isinstance(other, Blocks):
+        other.blocks = [(start, stop, term_without_gradients(q)) for start, stop, q in other.blocks]
+    elif isinstance(other, Rescaled):
+        other.p = term_without_gradients(other.p)
+    else:  # methods of a subclass are replaced, and the functions that were given to the class itself
+        given = {name: _detached(getattr(p, name)) for name in ("_value", "_conjugate")}
+        vars(other).update(given, prox=Detached(p.prox), project=Detached(p.project))
+    return other
+
+
+def _detached(oracle: Callable[..., Any] | None) -> Detached | None:
+    return None if oracle is None else Detached(oracle)
 
 
 class Differentiated:
@@ -112,7 +137,7 @@ class TorchProduct:
 
         with torch.enable_grad():
             self.x = x.detach().requires_grad_(True)
-            self.gradient = grad.recorded(self.x) if isinstance(grad, Differentiated) else grad(self.x)
+            self.gradient: Any = grad.recorded(self.x) if isinstance(grad, Differentiated) else grad(self.x)
         self(0.0 * x.detach())  # an error shows here: a gradient that was computed elsewhere has no record
 
     def __call__(self, u: Any) -> Array:
@@ -121,8 +146,8 @@ class TorchProduct:
 
         given = u.to(self.gradient.dtype)
         (product,) = torch.autograd.grad(self.gradient, self.x, given, retain_graph=True)
-        found: Array = product.detach().to(u.dtype)
-        return found
+        found: Any = product.detach().to(u.dtype)
+        return found  # type: ignore[no-any-return]
 
 
 def _jax_product(grad: Callable[[Any], Any], x: Any) -> Callable[[Array], Array]:

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import block_diag, eye_array
+from scipy.sparse import block_diag, csr_array
 
 from saddlepoint.ground.arrays import Array, common_space, concat
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
+from saddlepoint.parts.functions.accuracy import require_L, stated_errors
 from saddlepoint.parts.functions.careful import carefully
+from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.second_order import hessian_change, quadratic_model
-from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.zero import Zero
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.blocks import Blocks
@@ -66,22 +68,25 @@ class BlockSum(Smooth):
         self.parts = list(parts)
         ends = np.cumsum(sizes).tolist()
         self.rows = [slice(end - n, end) for end, n in zip(ends, sizes, strict=True)]
-        accuracy = max(f.accuracy for f in parts) if not any(np.isnan(f.accuracy) for f in parts) else None
+        accuracy = known(float(np.max([f.accuracy for f in parts])))  # NaN if one of them is
+        is_black_box = all(f.rounding is None and math.isnan(f.accuracy) for f in parts)
+        for f in parts if accuracy is None else ():
+            require_L(f)
         super().__init__(
             self._gradient,
-            mu=known(min(f.mu for f in parts) if not any(np.isnan(f.mu) for f in parts) else np.nan),
-            L=known(max(f.L for f in parts) if not any(np.isnan(f.L) for f in parts) else np.nan),
+            mu=known(float(np.min([f.mu for f in parts]))),
+            L=known(float(np.max([f.L for f in parts]))),
             value=self._value if all(f.value is not None for f in parts) else None,
             prox=self._proximal if all(f.has_prox for f in parts) else None,
             dim=int(sum(sizes)),
             space=common_space({f"part {i}": f for i, f in enumerate(parts)}),
             quadratic=all(f.quadratic for f in parts),
-            hessian=self._hessian if all(f.hessian is not None or isinstance(f, Zero) for f in parts) else None,
+            hessian=self._hessian if all(f.hessian is not None for f in parts) else None,
             hessian_lipschitz=self._change,
             second_order=self._model,
             trusted=all(f.trusted for f in parts),
             accuracy=accuracy,
-            rounding=self._rounding if accuracy is not None else None,
+            rounding=None if is_black_box else self._rounding,
             careful=self._careful if accuracy == 0.0 and any(f.careful is not None for f in parts) else None,
         )
 
@@ -98,8 +103,13 @@ class BlockSum(Smooth):
         return concat(f.prox(part, t) for f, part in self._on(v))
 
     def _rounding(self, x: Array) -> Array:
-        """The bounds of the parts, beyond what their accuracies account for."""
-        return concat(0.0 * abs(part) if f.rounding is None else f.rounding(part) for f, part in self._on(x))
+        """The bounds of the parts, beyond what the accuracy of the whole accounts for."""
+        return concat(self._part_rounding(f, part) for f, part in self._on(x))
+
+    def _part_rounding(self, f: Smooth, x: Array) -> Array:
+        bound = 0.0 * abs(x) if f.rounding is None else f.rounding(x)
+        is_left_out = math.isnan(self.accuracy) and f.accuracy > 0.0
+        return bound + stated_errors(f, x) if is_left_out else bound
 
     def _careful(self, x: Array) -> Sum:
         """The gradients of the parts in about twice the digits."""
@@ -116,7 +126,5 @@ class BlockSum(Smooth):
         return math.hypot(*changes) * (1.0 + 1e-12)
 
     def _hessian(self, x: Array) -> Any:
-        blocks = [
-            0.0 * eye_array(int(part.shape[0])) if f.hessian is None else f.hessian(part) for f, part in self._on(x)
-        ]
-        return block_diag(blocks, format="csr")
+        blocks: list[Any] = [f.hessian(part) for f, part in self._on(x) if f.hessian is not None]
+        return block_diag([csr_array(block) for block in blocks], format="csr")

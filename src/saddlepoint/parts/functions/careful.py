@@ -1,7 +1,8 @@
 """Gradients in about twice the digits of float64, as sums hi + lo with bounds on the errors of their entries.
 
-The products D x, which are long sums, are those of ``Coupling.careful_mul``. Products of single numbers are split
-without error (T. J. Dekker, A floating-point technique for extending the available precision, Numer. Math. 1971).
+The products D x, which are long sums, are those of ``Coupling.careful_mul``. A product of two numbers is a sum of two
+numbers without error (T. J. Dekker, A floating-point technique for extending the available precision, Numer. Math.
+1971).
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, eps_of, namespace, space_of
-from saddlepoint.ground.compensated import EPS, Accumulator, Sum, halves
+from saddlepoint.ground.compensated import EPS, Accumulator, Sum, exact_product
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.accuracy import Careful, SumRounding
-from saddlepoint.parts.functions.products import absolute
+from saddlepoint.parts.functions.product_rounding import absolute
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
@@ -46,10 +47,7 @@ def total(*parts: Sum | None) -> Sum:
 
 def two_product(a: Array, b: Any) -> Sum:
     """The product a b of vectors, or of a vector and a number: exact unless it underflows."""
-    p = a * b
-    (ah, al), (bh, bl) = halves(a), halves(b)
-    low = ((ah * bh - p) + ah * bl + al * bh) + al * bl
-    return Sum(p, low, (1.0 + abs(b)) * underflow(a, 8))
+    return Sum(*exact_product(a, b), (1.0 + abs(b)) * underflow(a, 8))
 
 
 def times(s: Sum, factor: Any, rest: Any = 0.0) -> Sum:
@@ -88,7 +86,7 @@ def careful_of_sum(f: Smooth, g: Smooth) -> Careful | None:
 
 
 class CarefulSum:
-    """grad f + grad g in about twice the digits; a gradient that has not more digits is taken with its bounds."""
+    """grad f + grad g in about twice the digits; ordinary gradients are taken with their bounds."""
 
     def __init__(self, f: Smooth, g: Smooth) -> None:
         self.f, self.g = f, g

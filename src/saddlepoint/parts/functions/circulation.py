@@ -45,7 +45,7 @@ def circulation(
     constants: tuple[float, float],
     wrong: float,
 ) -> Circulation | None:
-    """Go around a regular polygon in a plane; None if the gradient cannot be evaluated at one of the corners.
+    """The sum around a regular polygon in a plane; None if the gradient cannot be evaluated at one of the corners.
 
     Args:
         grad: the gradient.
@@ -81,7 +81,7 @@ def circulation(
             first = here
         if last is not None and here is not None:
             side, change = here[0] - last[0], here[1] - last[1]
-            products = inners([side, change, here[1] + last[1]])  # in units of the radius, they are tame
+            products = inners([side, change, here[1] + last[1]])
             length, size = math.sqrt(products[0, 0]), math.sqrt(products[1, 1])
             total += 0.5 * float(products[0, 2])
             slack += smooth_lemma(float(products[0, 1]), length * length, size * size, mu, L)

@@ -9,8 +9,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array, Space, all_finite, copied, eps_of, is_array, namespace, to_host
-from saddlepoint.ground.definite import ALL_EIGENVALUES, UNIT, Ends, IndefiniteError, TooLargeError, eigenvalue_ends
+from saddlepoint.ground.definite import ALL_EIGENVALUES, Ends, eigenvalue_ends
+from saddlepoint.ground.definite_factors import IndefiniteError, TooLargeError
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.gershgorin import UNIT
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import gamma
@@ -24,6 +26,7 @@ DENSE = ALL_EIGENVALUES  # largest size of a matrix of which all eigenvalues are
 WIDE = 500  # up to this many rows, the eigenvalues of a matrix with more columns than rows are computed
 MARGIN = 1.1  # factor on the quick estimate of the norm of such a matrix, which errs by a few percent
 ROUNDING = 32 * float(np.finfo(np.float64).eps)  # usual relative error of a computed largest eigenvalue
+STARTS, STEPS = 4, 12  # points around which L of a black box is estimated, and steps of power iteration at each of them
 
 
 def eigenvalue_bounds(P: Coupling, mu: float | None = None, L: float | None = None) -> tuple[float, float]:
@@ -75,7 +78,7 @@ def gram_bounds(D: Coupling) -> tuple[float, float]:
         gram, terms = _gram(D, columns <= rows)
         try:
             ends = _gram_ends(_on_host(gram), terms)
-        except RuntimeError:  # a device that gives nothing away: only the trivial lower bound is proven
+        except RuntimeError:  # a matrix that cannot be copied to the host: only the trivial lower bound is proven
             return 0.0, _square(D.estimated_norm().upper)
         return (max(ends.low, 0.0) if columns <= rows else 0.0), ends.high * (1 + ROUNDING)
     if D.space.of_x.is_sharded and columns <= DENSE:  # this takes one round, in which only the Gram matrix is sent
@@ -140,9 +143,7 @@ def _on_host(matrix: Any) -> Any:
     return matrix if issparse(matrix) else to_host(matrix)
 
 
-def estimate_smoothness(
-    grad: Gradient, n: int, space: Space, *, name: str = "the function", starts: int = 4, steps: int = 12
-) -> tuple[float, int]:
+def estimate_smoothness(grad: Gradient, n: int, space: Space, *, name: str = "the function") -> tuple[float, int]:
     """An estimate of L of a black box, and the gradient calls it took.
 
     It is twice the largest quotient |grad(x) - grad(z)|/|x - z| that power iteration finds around a few random points.
@@ -150,7 +151,7 @@ def estimate_smoothness(
     """
     rng = np.random.default_rng(0)
     largest, calls = 0.0, 0
-    for start in range(starts):
+    for start in range(STARTS):
         x = space.zeros(n) if start == 0 else space.cast(rng.standard_normal(n))
         given = copied(x)
         base = grad(given)
@@ -163,7 +164,7 @@ def estimate_smoothness(
             raise changed_argument(name)
         direction = space.cast(rng.standard_normal(n))
         length = (1.0 + norm(x)) * space.eps**0.33
-        for _ in range(steps):
+        for _ in range(STEPS):
             direction = direction * (length / norm(direction))
             change = grad(x + direction) - base
             calls += 1

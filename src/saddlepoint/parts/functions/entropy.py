@@ -13,9 +13,10 @@ from saddlepoint.ground.elementwise import choose, clip, log
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import ELEMENTARY
+from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.second_order import UP
-from saddlepoint.parts.functions.smooth import Smooth, _constant
+from saddlepoint.parts.functions.smooth import Smooth
 
 
 class Entropy(Smooth):
@@ -26,6 +27,9 @@ class Entropy(Smooth):
     The function is finite everywhere, so it does not keep x positive: outside [low, high] it is a parabola, and a
     coordinate where the slope at the solution is s < phi'(0) = log(low) is low (s - log(low)) < 0 there. A smaller
     ``low`` brings it nearer to 0 and raises L.
+
+    Args:
+        low, high: the ends of the interval on which phi is t log t, with 0 < low < high.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -38,7 +42,7 @@ class Entropy(Smooth):
     """
 
     def __init__(self, low: float = 1e-3, high: float = 1.0) -> None:
-        self.low, self.high = _constant(low, "low of Entropy"), _constant(high, "high of Entropy")
+        self.low, self.high = as_nonnegative(low, "low of Entropy"), as_nonnegative(high, "high of Entropy")
         if not 0.0 < self.low < self.high:
             raise ProblemError(f"low = {self.low:g} and high = {self.high:g} of Entropy; expected 0 < low < high")
         super().__init__(

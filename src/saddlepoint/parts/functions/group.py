@@ -14,7 +14,8 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, power_of_two
 from saddlepoint.ground.rounding import gamma, underflow
 from saddlepoint.ground.validation import as_vector
-from saddlepoint.parts.functions.smooth import Smooth, _constant
+from saddlepoint.parts.functions.given_constants import as_nonnegative
+from saddlepoint.parts.functions.smooth import Smooth
 
 SAFE = 1e-10, 1e10  # range of the largest entry in which squares of float32 numbers neither overflow nor underflow
 
@@ -43,7 +44,7 @@ class GroupHuber(Smooth):
 
     def __init__(self, groups: Any = None, weight: float = 1.0, width: float = 1e-2, l2: float = 0.0) -> None:
         self.weight, self.width = _positive(weight, "weight"), _positive(width, "width")
-        self.l2 = _constant(l2, "l2 of GroupHuber")
+        self.l2 = as_nonnegative(l2, "l2 of GroupHuber")
         self.labels = None if groups is None else _as_labels(groups)
         super().__init__(
             self._gradient,
@@ -173,6 +174,11 @@ class GroupNorms:
     """
 
     def __init__(self, x: Array, labels: Array | None) -> None:
+        if not isinstance(x, np.ndarray):
+            raise ProblemError(
+                f"GroupHuber was given a {type(x).__name__}; expected a NumPy array: with another library, use the "
+                "simple function Groups"
+            )
         self.labels, self.info, self.size = labels, np.finfo(x.dtype), x.size
         unit = 1.0
         with np.errstate(over="ignore"):
@@ -206,7 +212,7 @@ class GroupNorms:
 
 
 class CarefulGroupNorms(GroupNorms):
-    """The same norms, in which sums of squares are rounded once, whatever the sizes of the groups."""
+    """The norms of ``GroupNorms``, with sums of squares that are rounded once, whatever the sizes of the groups."""
 
     def _sums(self, x: Array) -> Array:
         if self.labels is None:
@@ -235,20 +241,18 @@ def along(x: Array, labels: Array | None, radial: Any) -> Array:
 
 
 def scaled(x: Array, norms: GroupNorms, radial: Any) -> Array:
-    """The same, for norms that are known."""
+    """The vector x, rescaled as by ``along``, for norms of the groups that are known."""
     r = norms.sizes
     return np.asarray(x * norms.spread(np.divide(radial(r), r, out=np.zeros_like(r), where=r > 0.0)))
 
 
 def _as_labels(groups: Any) -> Array:
     labels = as_vector(groups, "groups of GroupHuber")
-    if labels.size == 0:
-        raise ProblemError("groups of GroupHuber is empty; expected a label for every coordinate")
     return np.asarray(np.unique(labels, return_inverse=True)[1])
 
 
 def _positive(value: float, name: str) -> float:
-    number = _constant(value, f"{name} of GroupHuber")
+    number = as_nonnegative(value, f"{name} of GroupHuber")
     if number == 0.0:
         raise ProblemError(f"{name} of GroupHuber is 0; expected a positive number")
     return number

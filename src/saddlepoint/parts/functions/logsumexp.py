@@ -21,9 +21,11 @@ from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, S
 from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
 from saddlepoint.parts.functions.constants import gram_bounds
-from saddlepoint.parts.functions.products import absolute, is_bounded, number_error, ridge_rounding
-from saddlepoint.parts.functions.second_order import UP, _constant_matrix
-from saddlepoint.parts.functions.smooth import Smooth, _constant, plus_identity
+from saddlepoint.parts.functions.given_constants import as_nonnegative
+from saddlepoint.parts.functions.product_rounding import absolute, is_bounded, number_error, ridge_rounding
+from saddlepoint.parts.functions.risk import size_of_offset
+from saddlepoint.parts.functions.second_order import UP, constant_matrix
+from saddlepoint.parts.functions.smooth import Smooth, plus_identity
 
 
 class LogSumExp(Smooth):
@@ -31,11 +33,23 @@ class LogSumExp(Smooth):
 
     Its Hessian is D'(diag p - p p')D / tau with softmax weights p, hence L = l2 + min(|D|^2/2, max_i |d_i|^2) / tau.
     Without D the maximum is over the coordinates of x.
+
+    Args:
+        D: the matrix of the rows d_i: an array, a SciPy sparse array or an operator; None for the identity.
+        t: the offsets, a number or a vector; zero if left out.
+        l2: the factor of |x|^2/2, not negative; it is mu.
+        tau: the width of the smoothing, a positive number: the value exceeds the maximum by at most tau log N.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> g = sp.LogSumExp(tau=0.5)
+        >>> g, round(g(np.array([3.0, 0.0])), 4)
+        (LogSumExp(mu=0, L=1), 3.0012)
     """
 
     def __init__(self, D: Any = None, t: Any = None, l2: float = 0.0, tau: float = 1.0) -> None:
-        self.l2 = _constant(l2, "l2 of LogSumExp")
-        self.tau = _constant(tau, "tau of LogSumExp")
+        self.l2 = as_nonnegative(l2, "l2 of LogSumExp")
+        self.tau = as_nonnegative(tau, "tau of LogSumExp")
         if not is_recording() and self.tau == 0.0:
             raise ProblemError("tau of LogSumExp is 0; expected a positive number")
         self.D: Coupling | None = None if D is None else as_coupling(D, "D of LogSumExp")
@@ -49,11 +63,7 @@ class LogSumExp(Smooth):
             hessian=self._hessian if self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling) else None,
             hessian_lipschitz=self._hessian_change,
             second_order=self._quadratic_model,
-            dim=self.D.shape[1]
-            if self.D is not None
-            else None
-            if self.t is None or isinstance(self.t, float)
-            else self.t.shape[0],
+            dim=size_of_offset(self.t) if self.D is None else self.D.shape[1],
             space=common_space(
                 {"D of LogSumExp": self.D, "t of LogSumExp": None if isinstance(self.t, float) else self.t}
             ),
@@ -100,7 +110,7 @@ class LogSumExp(Smooth):
         return self.replace(
             grad=SoftmaxProduct(self, x),
             value=None,
-            hessian=None if self.hessian is None else partial(_constant_matrix, self._hessian(x)),
+            hessian=None if self.hessian is None else partial(constant_matrix, self._hessian(x)),
             hessian_lipschitz=0.0,
             second_order=None,
             quadratic=True,

@@ -15,12 +15,14 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, eps_of, space_of
 from saddlepoint.ground.linalg import norm
-from saddlepoint.parts.functions.probes import NOISE, SHORTEST, UNITS, eps_of_code, gradient_or_none, length_scale
+from saddlepoint.parts.functions.curvature_estimate import SHORTEST
+from saddlepoint.parts.functions.gradient_noise import NOISE, UNITS, eps_of_code
+from saddlepoint.parts.functions.probes import gradient_or_none, length_scale, random_directions
 from saddlepoint.parts.functions.smooth import Gradient, Smooth
 
 AXES = 3  # number of coordinates along which the size of a region is searched for
 FARTHER = 16  # powers of two by which a step is made longer as long as the gradient does not change
-FARTHEST = 256  # the same, from ``length_scale`` to the longest step
+FARTHEST = 256  # powers of two from ``length_scale`` to the longest step
 APART = 2.0  # factor by which the shortest step exceeds the one on which rounding could hide the change of a gradient
 
 
@@ -55,12 +57,11 @@ def plateau(f: Smooth, x: Array, p: Array, noise: float) -> Plateau:
     shortest = APART * rounding / f.mu if f.mu > 0.0 else math.inf
     if not shortest < length or f.mu * shortest < SHORTEST:
         return Plateau(0.0, 0)
-    m, rng = x.shape[0], np.random.default_rng(0)
-    draw = rng.standard_normal(m)
+    m, (aside, _) = x.shape[0], random_directions(x, 0)
     calls = 0
     for sign in (1.0, -1.0):
         calls += 1
-        change, step = _change(grad, x, p, np.multiply(sign, draw), shortest)
+        change, step = _change(grad, x, p, (sign * shortest) * aside)
         if not math.isnan(change):
             break
     jump, is_flat = change - L * step, change == 0.0 and f.mu * step > rounding
@@ -68,24 +69,24 @@ def plateau(f: Smooth, x: Array, p: Array, noise: float) -> Plateau:
         return Plateau(0.0, calls)
     if change > 0.0:  # a change that falls with the step is no jump: L is too small
         calls += 1
-        closer, _ = _change(grad, x, p, np.multiply(sign, draw), shortest / 16.0)
+        closer, _ = _change(grad, x, p, (sign * shortest / 16.0) * aside)
         if 0.0 < closer < 0.25 * change:
             return Plateau(0.0, calls)
     extent, count = step if is_flat else 0.0, math.ceil(math.log2(length / shortest))
-    for axis in rng.permutation(m)[:AXES]:
+    for axis in np.random.default_rng(0).permutation(m)[:AXES]:
         unit = np.zeros(m)
         unit[axis] = 1.0
         for sign in (1.0, -1.0):
-            found, taken = _extent(grad, x, p, sign * unit, shortest, count)
+            found, taken = _extent(grad, x, p, space_of(x).cast(sign * unit), shortest, count)
             extent, calls = max(extent, found), calls + taken
     error = NOISE * max(L * math.sqrt(m) * extent, jump)
     code = eps_of_code(grad, x, p) if math.isnan(f.accuracy) else 0.0
     return Plateau(error if error > 2.0 * NOISE * code * (norm(p) + L * norm(x)) else 0.0, calls + 1)
 
 
-def _change(grad: Gradient, x: Array, p: Array, direction: Array, length: float) -> tuple[float, float]:
+def _change(grad: Gradient, x: Array, p: Array, step: Array) -> tuple[float, float]:
     """The length of the change of the gradient on a step, and the length of the step; NaN outside the domain."""
-    end = x + space_of(x).cast(direction * (length / np.linalg.norm(direction)))
+    end = x + step
     q = gradient_or_none(grad, end)
     return (math.nan if q is None else norm(q - p)), norm(end - x)
 
@@ -100,7 +101,7 @@ def _extent(grad: Gradient, x: Array, p: Array, direction: Array, shortest: floa
     is_bounded = False  # whether a step with a change is known
     while low + 1 < high or not is_bounded:
         k = (low + high) // 2 if is_bounded else high
-        change, step = _change(grad, x, p, direction, math.ldexp(shortest, k))
+        change, step = _change(grad, x, p, math.ldexp(shortest, k) * direction)
         calls += 1
         if change == 0.0:
             extent, low = step, k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import copy
 from functools import partial
@@ -18,19 +19,20 @@ from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.validation import as_float_array, as_offset, finite
-from saddlepoint.parts.coupling import Coupling, as_coupling
+from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import StatedBounds, known_rounding
 from saddlepoint.parts.functions.careful import exactly, total, two_product, widened
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
-from saddlepoint.parts.functions.products import (
+from saddlepoint.parts.functions.given_constants import as_nonnegative
+from saddlepoint.parts.functions.product_rounding import (
     HALF,
-    AbsoluteMatrix,
     absolute,
     is_bounded,
     number_error,
     scaled_rounding,
 )
-from saddlepoint.parts.functions.smooth import Prox, Smooth, _constant
+from saddlepoint.parts.functions.rough_rounding import EPS, RoughQuadratic, gammas
+from saddlepoint.parts.functions.smooth import Prox, Smooth
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.l1_box import L1Box
 
@@ -55,25 +57,26 @@ class Quadratic(Smooth):
     """
 
     _kept: tuple[Array, Array] | None = None  # a point x and the product P x
+    _rough_kept: RoughQuadratic | None = None
 
     def __init__(self, P: Any, b: Any = None, *, mu: float | None = None, L: float | None = None) -> None:
         self.P = _as_hessian(P)
-        self._skew: tuple[AbsoluteMatrix] | tuple[()] | None = None
+        self._skew: tuple[Coupling] | tuple[()] | None = None
         dim = None if _is_number(self.P) else self.P.shape[0]  # type: ignore[union-attr]
         self.b: float | Array | None = None if b is None else as_offset(b, "b of Quadratic", dim)
         if self.b is not None and not isinstance(self.b, float):
             dim = self.b.shape[0]
         trusted = mu is None and L is None
-        mu = None if mu is None else _constant(mu, "mu of Quadratic")  # a negative one is computed, never given
-        L = None if L is None else _constant(L, "L of Quadratic")
+        mu = None if mu is None else as_nonnegative(mu, "mu of Quadratic")  # a negative one is computed, never given
+        L = None if L is None else as_nonnegative(L, "L of Quadratic")
         if mu is None or L is None:
             mu, L = self._bounds(mu, L)
             mu = 0.0 if not is_recording() and L == 0.0 else mu  # of P = 0, whatever the rounding of its bound
-        arithmetic = known_rounding(*(self._rounding, self._careful) if is_bounded(self.P) else ())
+        arithmetic = self._known_rounding() if is_bounded(self.P) else {}
         self._assemble(dim, mu, L if is_recording() else max(L, mu), trusted, arithmetic)
 
     def _assemble(self, dim: int | None, mu: float, L: float, trusted: bool, arithmetic: dict[str, Any]) -> None:
-        """Make the oracles, which are methods of this object."""
+        """Call the constructor of ``Smooth``, with methods of this object as the oracles."""
         P_space = None if _is_number(self.P) else self.P
         b_space = None if isinstance(self.b, float) else self.b
         space = common_space({"P of Quadratic": P_space, "b of Quadratic": b_space})
@@ -81,7 +84,7 @@ class Quadratic(Smooth):
             self._gradient,
             mu=mu,
             L=L,
-            value=self._half,
+            value=self._value,
             prox=self._proximal,
             dim=dim,
             space=space,
@@ -106,7 +109,7 @@ class Quadratic(Smooth):
         other = copy(self)
         other.b = b
         is_own = self.accuracy == 0.0 and not isinstance(self.rounding, StatedBounds)
-        arithmetic = known_rounding(other._rounding, other._careful) if is_own else self.arithmetic
+        arithmetic = other._known_rounding() if is_own else self.arithmetic
         other._assemble(b.shape[0], self.mu, self.L, self.trusted, arithmetic)
         return other
 
@@ -153,8 +156,29 @@ class Quadratic(Smooth):
             return scaled_rounding(self.P, self.b, x)
         bound = absolute(self.P).errors(x)
         for skew in self._asymmetry():
-            bound = bound + HALF * skew.times(xp.abs(x))
+            bound = bound + HALF * absolute(skew).times(xp.abs(x))
         return bound if self.b is None else bound + eps * xp.abs(self._product(x) + self.b) + number_error(self.b, eps)
+
+    def _known_rounding(self) -> dict[str, Any]:
+        """The arguments of ``Smooth`` about the accuracy of the gradient."""
+        self._rough_kept = None
+        has_norm = not isinstance(self.P, Coupling) or isinstance(self.P, DenseCoupling | SparseCoupling)
+        return known_rounding(self._rounding, self._careful, self._rough if has_norm else None)
+
+    def _rough(self, length: float, size: float, n: int) -> float:
+        """A bound on the norm of ``_rounding(x)`` for x of n entries with |x| = length and |P x + b| = size."""
+        if self._rough_kept is None or self._rough_kept.rows != n:
+            offset = math.sqrt(n) * abs(self.b) if isinstance(self.b, float) else 0.0
+            if isinstance(self.P, Coupling):
+                numbers = (
+                    self.P.norm_ceiling(),
+                    gammas(self.P)[0],
+                    sum(skew.norm_ceiling() for skew in self._asymmetry()),
+                )
+            else:
+                numbers = float(np.max(np.abs(self.P))), 2.0 * EPS, 0.0
+            self._rough_kept = RoughQuadratic(*numbers, n, offset)
+        return self._rough_kept(length, size)
 
     def _careful(self, x: Array) -> Sum:
         """P x + b in about twice the digits; the ordinary gradient where there is no such product."""
@@ -168,19 +192,19 @@ class Quadratic(Smooth):
             return Sum(self._gradient(x), 0.0 * x, self._rounding(x))
         found = total(product, None if self.b is None else exactly(cast_like(self.b, wide)))
         for skew in self._asymmetry() if isinstance(P, Coupling) else ():
-            found = found._replace(error=found.error + HALF * skew.times(abs(wide)))
+            found = found._replace(error=found.error + HALF * absolute(skew).times(abs(wide)))
         return found
 
-    def _asymmetry(self) -> tuple[AbsoluteMatrix] | tuple[()]:
-        """|P - P'|, or nothing if P is symmetric."""
+    def _asymmetry(self) -> tuple[Coupling] | tuple[()]:
+        """The matrix P - P', or nothing if P is symmetric."""
         if self._skew is None:
             assert isinstance(self.P, Coupling)
             entries = self.P.matrix()
             skew = as_coupling(entries - entries.T)
-            self._skew = (absolute(skew),) if skew.norm_ceiling() > 0.0 else ()
+            self._skew = (skew,) if skew.norm_ceiling() > 0.0 else ()
         return self._skew
 
-    def _half(self, x: Array) -> float:
+    def _value(self, x: Array) -> float:
         linear = 0.0 if self.b is None else inner(cast_like(self.b, x), x)
         return 0.5 * inner(x, self.hessian_times(x)) + linear
 
@@ -230,11 +254,11 @@ def _is_number(P: Any) -> bool:
 
 def _as_hessian(P: Any) -> float | Array | Coupling:
     if isinstance(P, int | float | np.number):
-        return _constant(P, "P of Quadratic")
+        return as_nonnegative(P, "P of Quadratic")
     if not issparse(P):
         P = as_float_array(P, "P of Quadratic")
         if P.ndim == 0:
-            return _constant(P, "P of Quadratic")
+            return as_nonnegative(P, "P of Quadratic")
         if P.ndim == 1:
             if is_recording():
                 return P  # type: ignore[no-any-return]
@@ -258,6 +282,6 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
 
 
 def _shrunk_prox(p: float | Array, b: float | Array | None, prox: Prox, v: Array, t: float) -> Array:
-    """The prox of p/2 |x|^2 + b'x + f, from that of f; if p is a diagonal, f acts on each coordinate."""
+    """The prox of p/2 |x|^2 + b'x + f, from that of f; if p is a diagonal, f is a sum over coordinates."""
     shrink: Any = 1.0 / (1.0 + t * p)
     return prox(shrink * (v if b is None else v - t * b), shrink * t)

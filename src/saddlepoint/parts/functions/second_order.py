@@ -37,7 +37,7 @@ def quadratic_model(f: Smooth, x: Array) -> Smooth:
         times, hessian = Difference(f.grad, f.grad(0.0 * x)), f.hessian
     elif f.hessian is not None:
         H = f.hessian(x)
-        times, hessian = partial(_product, H), partial(_constant_matrix, H)
+        times, hessian = partial(_product, H), partial(constant_matrix, H)
     else:
         found = differentiated_gradient(f.grad, x)
         if found is None:
@@ -100,5 +100,6 @@ def _product(H: Any, u: Array) -> Array:
     return found
 
 
-def _constant_matrix(H: Any, u: Array) -> Any:
+def constant_matrix(H: Any, u: Array) -> Any:
+    """The matrix H, whatever u is; a quadratic function has such a Hessian."""
     return H

@@ -12,18 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import eye_array, issparse
 
-from saddlepoint.ground.arrays import Array, Space, common_space, detached, eps_of, namespace, space_of
-from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.arrays import Array, Space, common_space, detached
 from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.recording import is_recording
-from saddlepoint.ground.rounding import underflow
-from saddlepoint.ground.validation import as_count, as_number, short_repr
+from saddlepoint.ground.validation import as_count, short_repr
 from saddlepoint.parts.functions.accuracy import (
     Careful,
     Rounding,
-    SumRounding,
     accuracy_of_sum,
     as_accuracy,
     as_program,
@@ -32,10 +29,11 @@ from saddlepoint.parts.functions.accuracy import (
 )
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
-from saddlepoint.parts.functions.careful import careful_of_sum, carefully, exactly, times, total, widened
-from saddlepoint.parts.functions.second_order import change_of_sum, model_of_sum, quadratic_model
+from saddlepoint.parts.functions.careful import careful_of_sum
+from saddlepoint.parts.functions.given_constants import UNKNOWN, as_convexity, as_nonnegative, known
+from saddlepoint.parts.functions.second_order import change_of_sum, model_of_sum
 from saddlepoint.parts.simple.base import Simple
-from saddlepoint.parts.simple.own import HasProx, as_simple
+from saddlepoint.parts.simple.from_operator import HasProx, as_simple
 
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
@@ -45,9 +43,19 @@ HessianProduct: TypeAlias = Callable[[Array, Array], Array]
 HessianChange: TypeAlias = Callable[[Array, Array, float], float]
 Restrict: TypeAlias = Callable[[slice], "Smooth"]
 
-UNKNOWN = ", or None if it is unknown"  # end of the sentence in an error about mu or L
 # Arguments of Smooth that are functions:
-FUNCTIONS = {"grad", "value", "prox", "hessian", "hvp", "second_order", "restrict", "prox_of_sum"}
+FUNCTIONS = {
+    "grad",
+    "value",
+    "prox",
+    "hessian",
+    "hvp",
+    "second_order",
+    "restrict",
+    "prox_of_sum",
+    "rounding",
+    "careful",
+}
 CLAIMS = {"grad", "mu", "L"}  # arguments of Smooth to which ``trusted`` refers
 
 
@@ -105,8 +113,8 @@ class Smooth:
     """
 
     __array_ufunc__ = None  # makes NumPy leave np.float64(3) * g to __rmul__
-    _plain: Smooth | None = None  # the function to which a simple term was added, if it was by ``+``
-    examined: Any = None  # where examinations are remembered for later runs, if they are (see ``problems.examined``)
+    _plain: Smooth | None = None  # the function without its simple term, if that was added by ``+``
+    examined: Any = None  # the points at which runs have examined it, for later runs (see ``problems.examined_points``)
 
     def __init__(
         self,
@@ -154,8 +162,8 @@ class Smooth:
         self.has_prox = prox is not None
         self.prox: Prox = partial(_no_prox, type(self).__name__) if prox is None else prox
         # An unknown constant is NaN; so is every sum and product with an unknown constant.
-        self.L = math.nan if L is None else _constant(L, f"L of {name}", UNKNOWN)
-        self.mu = math.nan if mu is None else _convexity(mu, self.L, f"mu of {name}")
+        self.L = math.nan if L is None else as_nonnegative(L, f"L of {name}", UNKNOWN)
+        self.mu = math.nan if mu is None else as_convexity(mu, self.L, f"mu of {name}")
         if not is_recording() and self.mu > self.L:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = None if dim is None else as_count(dim, f"dim of {name}")
@@ -164,7 +172,7 @@ class Smooth:
         self.hessian, self.hvp, self.second_order = hessian, hvp, second_order
         self.hessian_lipschitz = hessian_lipschitz
         if hessian_lipschitz is not None and not callable(hessian_lipschitz):
-            self.hessian_lipschitz = _constant(hessian_lipschitz, f"hessian_lipschitz of {name}", UNKNOWN)
+            self.hessian_lipschitz = as_nonnegative(hessian_lipschitz, f"hessian_lipschitz of {name}", UNKNOWN)
         self.restrict = restrict
         self.trusted = trusted
         self.accuracy, bounds = as_accuracy(accuracy, name)
@@ -198,9 +206,9 @@ class Smooth:
         So are ``accuracy``, ``rounding`` and ``careful``, unless grad changes; ``**f.arithmetic`` keeps them for a new
         grad that computes the same numbers.
         The copy of a ready-made function has the same class if no function changes; otherwise it is a plain
-        ``Smooth``, because its data may not belong to the new functions. A function that gets a simple term is a plain
-        one too, without restrict, which would be that of the function alone; so is its prox, and ``prox_of_sum`` is
-        that of the sum.
+        ``Smooth``, because its data may not belong to the new functions. A copy with a new simple term is a plain
+        ``Smooth``, too. It has no ``restrict``, its ``prox`` is that of the function without the term, and
+        ``prox_of_sum`` that of the function with the term.
 
         Example:
             >>> import saddlepoint as sp
@@ -337,7 +345,7 @@ class Smooth:
         )
 
     def _with_simple(self, term: Simple) -> Smooth:
-        """The sum of this function and a simple one. It is no ready-made function any more."""
+        """The sum of this function and a simple one, as a plain ``Smooth``."""
         both = term if self.simple is None else self.simple + term
         plain = self if self._plain is None else self._plain
         total = plain.replace(simple=both, prox_of_sum=plain._prox_with(both))
@@ -347,7 +355,7 @@ class Smooth:
     __radd__ = __add__
 
     def __mul__(self, factor: float) -> Smooth:
-        c = _constant(factor, "the factor of a function")
+        c = as_nonnegative(factor, "the factor of a function")
         if not is_recording() and c == 0.0:
             raise ProblemError("a function can only be multiplied by a positive number; got 0")
         return affine(self, weight=c)
@@ -369,76 +377,13 @@ class Smooth:
 
 
 def _no_prox(name: str, v: Array, t: float) -> Array:
-    """Refuse; a method of the function itself here would be a cycle of references, which is freed late."""
+    """Raise a ProblemError. It is no method, because a bound method would make a cycle of references, freed late."""
     raise ProblemError(f"this {name} has no prox; give prox= to Smooth, or use a gradient method")
 
 
 def _sum(f: Callable[[Any], Any], g: Callable[[Any], Any], x: Any) -> Any:
     """The sum f(x) + g(x). It is not a lambda, so that sums of functions can be sent to other processes."""
     return f(x) + g(x)
-
-
-def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
-    """The function f + weight/2 |x - centre|^2, which proximal steps minimise and Catalyst uses in the place of g.
-
-    Only ``+ - *`` are applied to points, so they may be symbolic.
-    """
-    grad, value, F, restrict = f.grad, f.value, f.hessian, f.restrict
-
-    def prox(v: Array, t: float) -> Array:
-        shrink = 1.0 / (1.0 + t * weight)
-        return f.prox(shrink * (v + (t * weight) * centre), shrink * t)
-
-    def prox_of_sum(v: Array, t: float) -> Array:
-        shrink = 1.0 / (1.0 + t * weight)
-        return f.whole_prox(shrink * (v + (t * weight) * centre), shrink * t)
-
-    return f.replace(
-        grad=lambda x: grad(x) + weight * (x - centre),
-        mu=known(add_down(f.mu, weight)),
-        L=known(f.L + weight),
-        value=None if value is None else lambda x: value(x) + 0.5 * weight * inner(x - centre, x - centre),
-        prox=prox if f.has_prox else None,
-        prox_of_sum=None if f.prox_of_sum is None else prox_of_sum,
-        hessian=None if F is None else lambda x: plus_identity(F(x), weight),
-        hvp=None,
-        second_order=lambda x: anchored(quadratic_model(f, x), weight, 0.0 * centre),
-        restrict=None if restrict is None else lambda rows: anchored(restrict(rows), weight, centre[rows]),
-        trusted=f.trusted,
-        accuracy=known(f.accuracy),
-        rounding=None if f.rounding is None and math.isnan(f.accuracy) else AnchoredRounding(f, weight, centre),
-        careful=None if f.careful is None or f.accuracy != 0.0 else AnchoredRounding(f, weight, centre).careful,
-    )
-
-
-class AnchoredRounding:
-    """Bounds on the errors of the entries of grad f(x) + weight (x - centre)."""
-
-    def __init__(self, f: Smooth, weight: float, centre: Array) -> None:
-        self.f, self.weight, self.centre = f, weight, centre
-
-    def __call__(self, x: Array) -> Array:
-        """The bounds at x: those of a sum of two functions."""
-        ball = Smooth(self._gradient, mu=0.0, L=self.weight, accuracy=0.0, rounding=self._bounds)
-        return SumRounding(self.f, ball)(x)
-
-    def careful(self, x: Array) -> Sum:
-        """The gradient in about twice the digits."""
-        wide = widened(x)
-        if wide is None:
-            p = self.f.grad(x) + self._gradient(x)
-            return Sum(p, 0.0 * p, self(x))
-        step = total(exactly(wide), exactly(-space_of(wide).cast(self.centre)))
-        return total(carefully(self.f, x), times(step, self.weight))
-
-    def _gradient(self, x: Array) -> Array:
-        return self.weight * (x - self.centre)
-
-    def _bounds(self, x: Array) -> Array:
-        """One rounding each of the difference, of the weight in the dtype of x, and of the product."""
-        q = namespace(x).abs(self._gradient(x))
-        bounds: Array = 3.0 * eps_of(x) * q + underflow(x - self.centre)
-        return bounds
 
 
 def plus_identity(matrix: Any, c: float) -> Any:
@@ -453,25 +398,3 @@ def _as_dtype(dtype: Any, name: str) -> np.dtype[Any]:
         if known in (np.float32, np.float64):
             return known
     raise ProblemError(f"dtype of {name} is {short_repr(dtype)}; expected float32 or float64")
-
-
-def known(constant: float) -> float | None:
-    """The constant in the form that ``Smooth`` takes: None if it is unknown (NaN)."""
-    return None if isinstance(constant, float) and math.isnan(constant) else constant
-
-
-def _convexity(value: Any, L: float, name: str) -> float:
-    """The constant mu; a negative one is accepted if it is small beside L."""
-    number = as_number(value, name, f"a number{UNKNOWN}")
-    if is_recording():
-        return number
-    return number if -1e-3 * L <= number < 0.0 else _constant(number, name, UNKNOWN)
-
-
-def _constant(value: Any, name: str, otherwise: str = "") -> float:
-    number = as_number(value, name, f"a number{otherwise}")
-    if is_recording():
-        return number
-    if not math.isfinite(number) or number < 0.0:
-        raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative{otherwise}")
-    return number

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from saddlepoint.parts.functions.risk import Logistic, Risk
+from saddlepoint.parts.functions.losses import Logistic
+from saddlepoint.parts.functions.risk import Risk
 
 
 class Softplus(Logistic):
@@ -20,5 +19,5 @@ class Softplus(Logistic):
     """
 
     def __init__(self, D: Any, t: Any) -> None:
-        self.labels = np.array([-1.0])
+        self.labels = -1.0  # of all rows
         Risk.__init__(self, D, t, 0.0, curvature=(0.0, 0.25))

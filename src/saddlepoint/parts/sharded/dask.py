@@ -14,36 +14,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import pickle
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.coupling import as_coupling
-from saddlepoint.parts.coupling.cpu_kernels import threads as kernel_threads
 from saddlepoint.parts.sharded.coupling import ShardedCoupling
+from saddlepoint.parts.sharded.dask_actor import Actor, CallFailed, Entry, ShardActor, call_actor, packed
 from saddlepoint.parts.sharded.dask_array import check_dask_array, row_bounds
 from saddlepoint.parts.sharded.dask_cluster import Cluster, current_cluster, import_distributed
-from saddlepoint.parts.sharded.engine import (
-    FUSE_BYTES,
-    MATRIX,
-    Answers,
-    Engine,
-    Piece,
-    Program,
-    Shards,
-    ShardsLost,
-    joined,
-    total,
-)
+from saddlepoint.parts.sharded.engine import Engine, ShardsLost
 from saddlepoint.parts.sharded.local import even_bounds
+from saddlepoint.parts.sharded.shard_program import Answers, Program, total
 
 FAN_OUT = 8  # number of actors to which this process, and every actor, passes a message on
 COPY_ROUNDS = 32  # least number of rounds between two copies of the stores
@@ -58,135 +45,6 @@ log = logging.getLogger("saddlepoint")
 
 class _Lost(Exception):  # noqa: N818 - a signal within the engine
     """A worker does not answer."""
-
-
-class Entry(NamedTuple):
-    """One change of the stores: a program that was run, or (if that is None) a vector that was scattered."""
-
-    program: Program | None
-    broadcast: Sequence[Array]
-    scattered: tuple[int, dict[int, Any]] | None = None
-
-
-class _CallFailed(Exception):  # noqa: N818 - a signal within the engine
-    """A call of an actor raised an exception, which is the cause of this one."""
-
-
-class Pickled(NamedTuple):
-    """A pickled function, which the worker unpickles."""
-
-    data: bytes
-
-
-class Actor(NamedTuple):
-    """The address of a worker, and the name of the actor there."""
-
-    worker: str
-    key: str
-
-
-async def call_actor(rpc: Any, key: str, method: str, *arguments: Any) -> Any:
-    """Call a method of an actor and return its result.
-
-    ``distributed.Actor`` sends the same message, but it would wait without end for an actor that is lost.
-    """
-    packed = import_module("distributed.protocol").to_serialize
-    reply = await rpc.actor_execute(function=method, actor=key, args=list(map(packed, arguments)))
-    if reply["status"] != "OK":
-        raise _CallFailed from reply["exception"]
-    return reply["result"]
-
-
-class ShardActor:
-    """The actor of one worker, with the stores of its shards.
-
-    Args:
-        numbers: the numbers of its shards.
-        shards: number of all shards.
-        shapes: expected shapes of the blocks.
-        dtype: expected dtype of the blocks.
-        blocks: the rows of A of these shards.
-
-    Attributes:
-        busy: seconds that the shards have computed.
-    """
-
-    def __init__(
-        self, numbers: Sequence[int], shards: int, shapes: Sequence[tuple[int, int]], dtype: str, *blocks: Any
-    ) -> None:
-        stores: dict[int, dict[int, Any]] = {}
-        for k, shape, block in zip(numbers, shapes, blocks, strict=True):
-            if block.shape != shape or str(block.dtype) != dtype:
-                raise ProblemError(
-                    f"shard {k} of A is {_describe(block.shape, block.dtype)}; expected {_describe(shape, dtype)}, as "
-                    "the Dask array says: correct the meta data that it was made with"
-                )
-            stores[k] = {MATRIX: as_coupling(_unpacked(block), f"shard {k} of A", FUSE_BYTES)}
-        self.stores, self.shards = stores, shards
-        self.below: tuple[Actor, ...] = ()
-        self.busy = 0.0
-        self.worker = import_distributed().get_worker()
-        # Where the compiled products use several threads themselves, the shards are computed one after the other.
-        own = self.worker.state.nthreads if kernel_threads() == 1 else 1
-        starts = even_bounds(len(numbers), min(own, len(numbers)))
-        self.groups = [Shards({k: stores[k] for k in numbers[start:stop]}, shards) for start, stop in pairwise(starts)]
-        self.pool: Executor = ThreadPoolExecutor(len(self.groups), thread_name_prefix="saddlepoint-shards")
-
-    def link(self, below: Sequence[Actor]) -> None:
-        """Pass messages on to these actors."""
-        self.below = tuple(below)
-
-    async def run(self, program: Program, broadcast: Sequence[Array]) -> Any:
-        """Run the program on the shards of this actor and of those below it in the tree.
-
-        Returns the folded answers and the number of bytes sent for them. An exception of the program is returned, not
-        raised: if this method raises, an actor is lost.
-        """
-        loop = asyncio.get_running_loop()
-        passed = [
-            loop.create_task(call_actor(self.worker.rpc(actor.worker), actor.key, "run", program, broadcast))
-            for actor in self.below
-        ]
-        broadcast = list(map(_unpacked, broadcast))
-        own = [loop.run_in_executor(self.pool, _timed, group, program, broadcast) for group in self.groups]
-        moved = 0
-        try:
-            found = await asyncio.gather(*own)
-        except Exception as error:
-            return error
-        pieces = [folded for folded, _ in found]
-        self.busy += max(seconds for _, seconds in found)
-        for answer in passed:
-            below = await answer
-            if isinstance(below, Exception):
-                return below
-            pieces.append(below[0])
-            moved += below[1]
-        folded = joined(pieces, program.reductions, self.shards)
-        return folded, moved + sum(array.nbytes for answers in folded.values() for array in answers)
-
-    def put(self, name: int, parts: dict[int, Any]) -> None:
-        """Store parts, by shard, under a name."""
-        for k, part in parts.items():
-            self.stores[k][name] = _unpacked(part)
-
-    def vectors(self, name: int | None = None) -> dict[int, dict[int, Array]]:
-        """The parts of one vector, or of all vectors, by shard and name."""
-        return {
-            k: {n: part for n, part in store.items() if isinstance(part, np.ndarray) and name in (None, n)}
-            for k, store in self.stores.items()
-        }
-
-    def restore(self, kept: dict[int, dict[int, Any]], entries: Sequence[Entry]) -> None:
-        """Store the copied parts, and repeat the changes since the copy."""
-        for k, held in kept.items():
-            self.stores[k].update({name: _unpacked(part) for name, part in held.items()})
-        for program, broadcast, scattered in entries:
-            if scattered is not None:
-                self.put(*scattered)
-            if program is not None:
-                for group in self.groups:
-                    group.run(program, list(map(_unpacked, broadcast)))
 
 
 class DaskEngine(Engine):
@@ -266,7 +124,7 @@ class DaskEngine(Engine):
 
     def scatter(self, name: int, part: Callable[[int], Any]) -> None:
         """Store ``part(k)``, a part of a vector or of a function, under ``name`` in every shard k."""
-        parts = {k: _packed(part(k)) for k in range(self.shards)}
+        parts = {k: packed(part(k)) for k in range(self.shards)}
         self._retry(lambda: self._ask("put", None, lambda i: (name, {k: parts[k] for k in self.numbers[i]})))
         if isinstance(parts[0], np.ndarray):
             self.entries.append(Entry(None, (), (name, parts)))
@@ -296,7 +154,7 @@ class DaskEngine(Engine):
         chosen = range(self.workers) if which is None else which
         try:
             answers: list[Any] = self.client.sync(asked)
-        except _CallFailed as failed:
+        except CallFailed as failed:
             reason = f"{type(failed.__cause__).__name__}: {' '.join(str(failed.__cause__).split())}"
             if method == "run":  # it raises only if an actor below it in the tree is lost
                 raise _Lost(reason) from failed
@@ -323,7 +181,10 @@ class DaskEngine(Engine):
                 self._place_actors()
                 log.warning(
                     "all %d shards are back on %d workers after %.1f s, with the last %d rounds done again",
-                    *(self.shards, self.workers, time.perf_counter() - began, len(self.entries)),
+                    self.shards,
+                    self.workers,
+                    time.perf_counter() - began,
+                    len(self.entries),
                 )
         raise ShardsLost(
             f"shards were lost {TRIES} times in one round; read the logs of the Dask workers for the reason"
@@ -383,10 +244,8 @@ class DaskEngine(Engine):
     def _actor(self, worker: str, numbers: list[int]) -> Any:
         shapes = [(self.bounds[k + 1] - self.bounds[k], self.columns) for k in numbers]
         blocks = [self.blocks[k] for k in numbers]
-        return self.client.submit(
-            *(ShardActor, numbers, self.shards, shapes, str(self.dtype), *blocks),
-            **{"actor": True, "workers": [worker], "pure": False},
-        )
+        given = numbers, self.shards, shapes, str(self.dtype), *blocks
+        return self.client.submit(ShardActor, *given, actor=True, workers=[worker], pure=False)
 
     def _link(self) -> None:
         """Build the tree: this process calls up to ``fan_out`` actors, each of them as many more, and so on."""
@@ -509,37 +368,7 @@ def dask_coupling(A: Any, name: str = "A", cluster: Cluster | None = None) -> Sh
     return ShardedCoupling(DaskEngine(A, cluster, name=name))
 
 
-def _timed(group: Shards, program: Program, broadcast: Sequence[Array]) -> tuple[dict[Piece, Answers], float]:
-    began = time.perf_counter()
-    folded = group.run(program, broadcast)
-    return folded, time.perf_counter() - began
-
-
-def _packed(part: Any) -> Any:
-    """A part as it is sent: functions are pickled here, so that a failure can be explained in a ProblemError."""
-    if isinstance(part, np.ndarray):
-        return part
-    try:
-        return Pickled(import_module("cloudpickle").dumps(part))
-    except Exception as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise ProblemError(
-            f"a function cannot be sent to the Dask workers ({reason}); expected one that can be pickled"
-        ) from None
-
-
-def _unpacked(part: Any) -> Any:
-    """A part as it is used. Arrays of a message may be unaligned in memory, and are then copied once."""
-    if isinstance(part, Pickled):
-        return pickle.loads(part.data)
-    return np.require(part, requirements="A") if isinstance(part, np.ndarray) else part
-
-
 def _split(several: list[int], most: int) -> list[list[int]]:
     """Consecutive numbers in at most ``most`` groups of nearly equal size."""
     starts = even_bounds(len(several), min(most, len(several))) if several else [0]
     return [several[start:stop] for start, stop in pairwise(starts)]
-
-
-def _describe(shape: Sequence[int], dtype: Any) -> str:
-    return f"{' x '.join(map(str, shape))} of {dtype}"

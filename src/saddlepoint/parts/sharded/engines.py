@@ -145,10 +145,8 @@ def _dask(workers: int | None, scheduler: str | None, certificates: tuple[Any, .
             m, n = A.shape
             if not isinstance(A, StoredRows | np.memmap):
                 size = A.nnz * (A.dtype.itemsize + 4) if issparse(A) else A.nbytes
-                return DaskEngine(
-                    rows_of(A, even_bounds(m, min(m, max(LEAST_SHARDS, -(-size // SHARD_BYTES))))), cluster
-                )
-            wanted = min(m, max(LEAST_SHARDS, -(-A.nbytes // SHARD_BYTES)))
+                return DaskEngine(rows_of(A, even_bounds(m, dask_shards(m, size))), cluster)
+            wanted = dask_shards(m, A.nbytes)
             if isinstance(A, StoredRows):
                 return DaskEngine(rows_from(A.read, A.bounds(wanted), n, A.dtype), cluster)
             return DaskEngine(rows_from(NpyRows(Path(str(A.filename))), even_bounds(m, wanted), n, A.dtype), cluster)
@@ -157,8 +155,8 @@ def _dask(workers: int | None, scheduler: str | None, certificates: tuple[Any, .
         yield session
 
 
-def shards(rows: int, size: int) -> int:
-    """The number of shards of a matrix of so many rows and bytes, with the dask engine."""
+def dask_shards(rows: int, size: int) -> int:
+    """The number of shards of a matrix of ``rows`` rows and ``size`` bytes, with the dask engine."""
     return min(rows, max(LEAST_SHARDS, -(-size // SHARD_BYTES)))
 
 

@@ -13,8 +13,9 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.careful import times, total, two_product
-from saddlepoint.parts.functions.products import ridge_rounding
-from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.parts.functions.given_constants import known
+from saddlepoint.parts.functions.product_rounding import ridge_rounding
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.sharded.simple import ShardedSimple
 from saddlepoint.parts.sharded.vectors import Library, Sharded
 

@@ -13,7 +13,8 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_count
 from saddlepoint.parts.coupling import as_coupling
-from saddlepoint.parts.sharded.engine import FUSE_BYTES, MATRIX, Answers, Engine, Program, Shards, total
+from saddlepoint.parts.sharded.engine import Engine
+from saddlepoint.parts.sharded.shard_program import FUSE_BYTES, MATRIX, Answers, Program, Shards, total
 
 
 def even_bounds(rows: int, shards: int) -> list[int]:

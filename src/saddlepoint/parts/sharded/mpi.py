@@ -22,19 +22,19 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError, Terminated
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.coupling.streamed import StoredRows
-from saddlepoint.parts.sharded.engine import (
+from saddlepoint.parts.sharded.engine import Engine
+from saddlepoint.parts.sharded.local import even_bounds
+from saddlepoint.parts.sharded.shard_program import (
     FUSE_BYTES,
     MATRIX,
     REDUCTIONS,
     Answers,
-    Engine,
     Piece,
     Program,
     Shards,
     fold,
     total,
 )
-from saddlepoint.parts.sharded.local import even_bounds
 
 SHARDS = 16  # number of shards for any number of ranks, so that sums are added in the same order
 ORDERED = SHARDS  # up to this number of ranks, all pieces of a sum are sent, to be added in that order
@@ -68,19 +68,18 @@ class MPIEngine(Engine):
     """Shards of the rows of a matrix over the ranks of a communicator. All ranks create, use and close it together.
 
     The number of shards does not depend on the number of ranks. With up to 16 ranks, results have the same bits for any
-    number of ranks. With more, MPI adds in an order of its own, and results raise_on_all_ranks up to rounding.
+    number of ranks. With more, MPI adds in an order of its own, and results agree up to rounding.
 
     Args:
         A: an array, of which each rank reads its own rows (so it may be a memory map, or ``StoredRows``), or a SciPy
             sparse array.
         comm: the communicator; by default that of the whole job.
-        shards: number of shards over all ranks.
     """
 
     kind = "mpi"
     alone = False
 
-    def __init__(self, A: Any, comm: Any = None, shards: int = SHARDS) -> None:
+    def __init__(self, A: Any, comm: Any = None) -> None:
         self.comm = world() if comm is None else comm
         self.rank, ranks = self.comm.Get_rank(), self.comm.Get_size()
         sparse = hasattr(A, "tocsr")
@@ -90,7 +89,7 @@ class MPIEngine(Engine):
                 f"A has shape {array.shape} and there are {ranks} ranks; expected a matrix with a row for each rank"
             )
         m, n = array.shape
-        bounds = even_bounds(m, min(m, max(shards, ranks)))
+        bounds = even_bounds(m, min(m, max(SHARDS, ranks)))
         self.groups = even_bounds(len(bounds) - 1, ranks)
         own = range(self.groups[self.rank], self.groups[self.rank + 1])
         parts, wrong = {}, ""

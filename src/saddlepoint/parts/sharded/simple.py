@@ -22,6 +22,7 @@ class ShardedSimple(Simple):
     def __init__(self, p: Simple, library: Library) -> None:
         self.p, self.library = p, library
         self.structured, self.separable, self.dim = p.structured, True, p.dim
+        self.accuracy = p.accuracy
         engine = library.engine
         p.restrict(engine.slice(0))  # a function that is no sum over coordinates is refused here
         self.number = engine.name()
@@ -65,19 +66,19 @@ class ShardedSimple(Simple):
         return raised(math.sqrt(square), self.library.engine.shards + 4)
 
     def diameter_in(self, n: int | None) -> float:
-        """That of p."""
+        """The diameter of the domain of p."""
         return self.p.diameter_in(n)
 
     def validate(self, n: int, name: str = "x") -> None:
-        """As p does it."""
+        """Raise the ProblemError of p, if it raises one."""
         self.p.validate(n, name)
 
     def dual_point(self, s: Array) -> Any:
-        """That of each part."""
+        """The dual point, part by part."""
         return self._vector("dual_point", s)
 
     def subgradient(self, xh: Array, s: Array) -> Any:
-        """That of each part."""
+        """The subgradient, part by part."""
         return self._vector("subgradient", xh, s)
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
@@ -85,7 +86,7 @@ class ShardedSimple(Simple):
         return raised(self._sum("fenchel_gap", x, s), self.library.engine.shards + 1)
 
     def bregman(self, x: Array, xh: Array, s: Array) -> float:
-        """The sum over the parts."""
+        """The sum of the bounds of the parts."""
         return raised(self._sum("bregman", x, xh, s), self.library.engine.shards + 1)
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:

@@ -16,7 +16,8 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.sharded.engine import Answers, Engine, Program, Step
+from saddlepoint.parts.sharded.engine import Engine
+from saddlepoint.parts.sharded.shard_program import Answers, Program, Step
 from saddlepoint.parts.sharded.stacked import Stacked
 
 Number = int | float | np.number
@@ -76,8 +77,8 @@ class Sharded:
         assert self.name is not None
         return self.library.engine.gather(self.name)
 
-    def squared_together(self, vectors: Sequence[Sharded]) -> None:
-        """Compute the squares |v|^2 of several vectors in one round and store them with the vectors."""
+    def prefetch_norms(self, vectors: Sequence[Sharded]) -> None:
+        """Compute |v|^2 of some vectors in one round and store it with each of them, for ``linalg.prefetch_norms``."""
         self.library.dots([(v, v) for v in vectors])
 
     def __getitem__(self, key: Any) -> Any:
@@ -268,15 +269,15 @@ class Library:
         return -self.max(-vector) == 1.0
 
     def finfo(self, dtype: Any) -> Any:
-        """NumPy's."""
+        """The limits of a dtype, those of NumPy."""
         return np.finfo(dtype)
 
     def isdtype(self, dtype: Any, kind: Any) -> bool:
-        """NumPy's."""
+        """Whether a dtype is of a kind, as NumPy says."""
         return bool(np.isdtype(dtype, kind))
 
     def result_type(self, *dtypes: Any) -> Any:
-        """NumPy's."""
+        """The common dtype, as NumPy says."""
         return np.result_type(*dtypes)
 
 

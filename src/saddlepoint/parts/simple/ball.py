@@ -19,11 +19,11 @@ from saddlepoint.ground.arrays import Array, namespace
 from saddlepoint.ground.elementwise import choose
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.ground.validation import positive, short_repr
+from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.simple.base import Pairing, Simple, Structured, Support, on_host
-from saddlepoint.parts.simple.bounds import EPS, raised, sum_difference, sum_error, sum_of_products, wide
-from saddlepoint.parts.simple.data import Coordinates
-from saddlepoint.parts.simple.euclidean import GroupBalls
+from saddlepoint.parts.simple.bounds import EPS, at_distance, raised, sum_difference, sum_error, sum_of_products, wide
+from saddlepoint.parts.simple.coordinates import Coordinates, as_pair, positive_or_live
+from saddlepoint.parts.simple.group_balls import GroupBalls
 from saddlepoint.parts.simple.l1_box import UP, L1Box, limited
 from saddlepoint.parts.simple.shifted import Shifted
 from saddlepoint.parts.simple.simplex import nearest_in_simplex
@@ -48,7 +48,7 @@ class L1Ball(Structured):
 
     def value(self, x: Array) -> float:
         """0.0 in the ball, infinite outside."""
-        return 0.0 if self._is_inside(x) else math.inf
+        return 0.0 if self.is_inside(x) else math.inf
 
     def prox(self, v: Array, t: float) -> Array:
         """The nearest point of the ball, whatever t is."""
@@ -91,10 +91,10 @@ class L1Ball(Structured):
         return self._gap(x, s, self.outside(x) > 0.0)[0]
 
     def pairing(self, x: Array, s: Array) -> Pairing:
-        """The same for a point on the boundary, where x is on it up to rounding."""
+        """The gap of a point on the boundary, where x is on it up to rounding."""
         near = sum_error(namespace(x).abs(wide(x)), self.radius) <= 64.0 * EPS * self.radius
         gap, off = self._gap(x, s, near or self.outside(x) > 0.0)
-        return Pairing(s, off, 0.0, gap)
+        return Pairing(s, off, 0.0, gap, at_distance(gap, off, s))
 
     def _gap(self, x: Array, s: Array, on_boundary: bool) -> tuple[float, float]:
         x, s = wide(x), wide(s)
@@ -145,20 +145,20 @@ class Ball(Structured):
     """
 
     def __init__(self, radius: float = 1.0, norm: Any = 2, center: Any = 0.0) -> None:
-        self.radius = positive(radius, "radius of Ball")
+        self.radius = positive_or_live(radius, "radius of Ball")
         self.center = Coordinates(center, "center of Ball")
-        if not -math.inf < self.center.least <= self.center.most < math.inf:
+        if self.center.known and not -math.inf < self.center.least <= self.center.most < math.inf:
             raise ProblemError("center of Ball is infinite; expected finite numbers")
         self.ball: Structured
         if not isinstance(norm, str | int | float):
             raise ProblemError(f'norm of Ball is {short_repr(norm)}; expected 1, 2 or "inf"')
         if norm in ("inf", math.inf):
-            self.ball = L1Box(0.0, self.center.value - self.radius, self.center.value + self.radius, "Ball")
+            center, radius = as_pair(self.center, Coordinates(self.radius, "radius of Ball"))
+            self.ball = L1Box(0.0, center - radius, center + radius, "Ball")
         elif norm in (1, 2):
             around_zero = EuclideanBall(self.radius) if norm == 2 else L1Ball(self.radius)
-            self.ball = (
-                around_zero if self.center.least == self.center.most == 0.0 else Shifted(around_zero, self.center)
-            )
+            centered = self.center.live is None and self.center.least == self.center.most == 0.0
+            self.ball = around_zero if centered else Shifted(around_zero, self.center)
         else:
             raise ProblemError(f'norm of Ball is {short_repr(norm)}; expected 1, 2 or "inf"')
         super().__init__(self.center.size, self.ball.separable)
@@ -183,6 +183,10 @@ class Ball(Structured):
         """The distance to the ball, rounded up."""
         return self.ball.outside(x)
 
+    def is_inside(self, x: Array) -> bool:
+        """Whether x is in the ball up to rounding."""
+        return self.ball.is_inside(x)
+
     def diameter_in(self, n: int | None) -> float:
         """The diameter in n dimensions."""
         return self.ball.diameter_in(n)
@@ -204,12 +208,16 @@ class Ball(Structured):
         return self.ball.fenchel_gap(x, s)
 
     def pairing(self, x: Array, s: Array) -> Pairing:
-        """The same for a point on the boundary, where x is on it up to rounding."""
+        """The gap of a point on the boundary, where x is on it up to rounding."""
         return self.ball.pairing(x, s)
 
     def faces(self, x: Array) -> Array:
         """At which kink or bound each coordinate is."""
         return self.ball.faces(x)
+
+    def along_face(self, x: Array, moves: Array) -> Array:
+        """The moves that leave x on its kinks and bounds."""
+        return self.ball.along_face(x, moves)
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """What is proven about each coordinate."""

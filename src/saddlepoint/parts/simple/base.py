@@ -30,7 +30,7 @@ Prox: TypeAlias = Callable[[Array, float], Array]
 Value: TypeAlias = Callable[[Array], float]
 Projection: TypeAlias = Callable[[Array], Array]
 
-PROX_ERROR = 8.0  # of a computed prox, in units of rounding of its argument and of its answer
+PROX_ERROR = 8.0  # assumed error of a computed prox, in units of rounding of its argument and of its answer
 INSIDE = 64.0  # a point counts as inside the domain if its distance is below this many roundings of its entries
 
 
@@ -44,6 +44,12 @@ class Support(IntEnum):
         ZERO: it is zero.
         LOWER: it is at its lower bound.
         UPPER: it is at its upper bound.
+
+    Example:
+        >>> import numpy as np, saddlepoint as sp
+        >>> f = sp.Saddle(sp.Quadratic(1.0, [3.0, 0.1]) + sp.L1(1.0), sp.Quadratic(1.0), np.zeros((2, 1)))
+        >>> [sp.Support(value).name for value in sp.solve(f).support_x]
+        ['OFF', 'ZERO']
     """
 
     UNDECIDED = 0
@@ -64,18 +70,21 @@ class Pairing(NamedTuple):
         off_x: a bound on |x' - x|.
         off_s: a bound on |s' - s|.
         gap: a bound on p(x') + p*(s') - <s', x'>.
+        gap_at_x: a bound on p(x) + p*(s') - <s', x>, for the stored numbers of x; where these are outside the domain,
+            for the point of the domain that ``fenchel_gap`` takes in their place.
     """
 
     s: Array
     off_x: float
     off_s: float
     gap: float
+    gap_at_x: float
 
 
 class Simple:
     """A closed convex function p with a cheap prox: a norm, or the indicator of a constraint (0 inside, inf outside).
 
-    The class itself makes a function of one's own from its prox. The ready-made functions are subclasses.
+    The class itself makes a function from a prox that the caller wrote. The ready-made functions are subclasses.
 
     Args:
         prox: (v, t) -> argmin_u t p(u) + |u - v|^2 / 2, for t > 0, as a new array. For a constraint it is the nearest
@@ -87,13 +96,17 @@ class Simple:
         diameter: an upper bound of the diameter of the domain.
         separable: True if prox acts on each coordinate alone and in the same way, so that it may be applied in shards.
         dim: the dimension, if the function fixes it.
+        accuracy: a number a with |computed - prox| <= a (|v| + |computed|), for a prox that is computed by iterations.
+            Certificates allow for it: they are about the exact prox, which is at most that far away. Left out, prox is
+            taken to be right up to a few units of rounding, and a run that sees larger errors is not solved.
 
     Attributes:
         structured: whether ``fenchel_gap`` is computed from the structure of the function, as for the ready-made ones.
         dim: the dimension, or None.
         separable: whether the function is a sum of functions of single coordinates.
-        inexact: a bound on the errors of a prox of one's own beyond rounding, relative to the lengths of its argument
-            and of its answer, as far as examinations have measured them.
+        accuracy: the number a, or NaN if nothing was said.
+        inexact: an estimate of the errors, beyond rounding, of a prox that the caller wrote, relative to the lengths of
+            its argument and of its answer, where examinations have seen some; for a proof, ``accuracy`` is to be said.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -104,6 +117,7 @@ class Simple:
 
     __array_ufunc__ = None  # makes NumPy leave sums and products with arrays to this class
     structured: bool = False
+    accuracy: float = math.nan
     inexact: float = 0.0
 
     def __init__(
@@ -116,6 +130,7 @@ class Simple:
         diameter: float = math.inf,
         separable: bool = False,
         dim: int | None = None,
+        accuracy: float | None = None,
     ) -> None:
         given = (("prox", prox), ("value", value), ("project", project), ("conjugate", conjugate))
         for what, function in given:
@@ -127,6 +142,10 @@ class Simple:
             raise ProblemError(f"diameter of Simple is {self._diameter:g}; expected a number that is not negative")
         self.separable = separable
         self.dim = None if dim is None else as_count(dim, "dim of Simple")
+        if accuracy is not None:
+            self.accuracy = as_number(accuracy, "accuracy of Simple", "a number from 0 to 1")
+            if not 0.0 <= self.accuracy <= 1.0:
+                raise ProblemError(f"accuracy of Simple is {self.accuracy:g}; expected a number from 0 to 1")
 
     # -- the function --------------------------------------------------------------------------------------------------
 
@@ -150,8 +169,13 @@ class Simple:
         return self._prox(v, t)
 
     def prox_error(self, v: Array, x: Array) -> float:
-        """What certificates take for a bound on the error of x = prox(v, t), a prox of one's own."""
-        return (PROX_ERROR * eps_of(x) + self.inexact) * (norm(v) + norm(x))
+        """What certificates take for a bound on the error of x = prox(v, t), a prox that the caller wrote."""
+        return (PROX_ERROR * eps_of(x) + self.beyond_rounding) * (norm(v) + norm(x))
+
+    @property
+    def beyond_rounding(self) -> float:
+        """The errors of prox beyond rounding, relative to its argument and answer: as stated, or as estimated."""
+        return self.inexact if math.isnan(self.accuracy) else self.accuracy
 
     def conjugate(self, s: Array) -> float:
         """p*(s) = max_x <s, x> - p(x), the support function of a set; infinite outside its domain."""
@@ -172,6 +196,10 @@ class Simple:
         if self._project is None:
             return 0.0 if self._value is None else math.inf
         return norm_bound(wide(x) - wide(self.project(x)), 1)
+
+    def is_inside(self, x: Array) -> bool:
+        """Whether x is in the domain up to the rounding of its entries."""
+        return self.outside(x) <= INSIDE * eps_of(x) * math.sqrt(int(x.shape[0])) * norm(x)
 
     @property
     def diameter(self) -> float:
@@ -205,7 +233,7 @@ class Simple:
     def dual_point(self, s: Array) -> Array:
         """A point near s at which p* is finite, for its stored digits exactly; s itself if p* is finite everywhere.
 
-        For a function of one's own it is s, because nothing is known.
+        For a function that the caller wrote it is s, because nothing is known about p*.
         """
         return s
 
@@ -221,7 +249,7 @@ class Simple:
         """A proven upper bound of p(x) + p*(s) - <s, x>, rounding included, for s in the domain of p*.
 
         If x is outside the domain, the bound holds for a point of the domain that is at most ``outside(x)`` from x. It
-        is infinite if s is not in the domain of p*, and if nothing is known. For a function of one's own the
+        is infinite if s is not in the domain of p*, and if nothing is known. For a function that the caller wrote,
         cancellation limits its accuracy.
         """
         if self._value is None or self._conjugate is None:
@@ -237,8 +265,8 @@ class Simple:
         """A proven upper bound of p(x) - p(xh) - <s, x - xh> for a subgradient s of p at xh, rounding included.
 
         A ready-made function returns fenchel_gap(x, dual_point(s)), which is this number for the subgradient
-        ``dual_point(s)``. For a function of one's own it is computed from values, which are assumed to have the errors
-        of a sum over the coordinates; it is infinite without ``value``.
+        ``dual_point(s)``. For a function that the caller wrote it is computed from values, which are assumed to have
+        the errors of a sum over the coordinates; it is infinite without ``value``.
         """
         if self.structured:
             return self.fenchel_gap(x, self.dual_point(s))
@@ -252,18 +280,26 @@ class Simple:
         return not_nan(max(p - q - float(xp.sum(products)), 0.0) + 2.0 * allowed)
 
     def pairing(self, x: Array, s: Array) -> Pairing:
-        """The best proof about x and a dual vector near s; for functions with curved faces it is better than
-        ``fenchel_gap`` at ``dual_point``, because it may move both points by a rounding error.
+        """The best proof about x and a dual vector near s.
+
+        For functions with curved faces it is better than ``fenchel_gap`` at ``dual_point``, because it may move both
+        points by a rounding error.
         """
         dual = self.dual_point(s)
-        return Pairing(dual, self.outside(x), 0.0, self.fenchel_gap(x, dual))
+        gap = self.fenchel_gap(x, dual)
+        return Pairing(dual, self.outside(x), 0.0, gap, gap)
 
     def faces(self, x: Array) -> Array:
         """For each coordinate a number that says at which kink or bound of the function it is; 0.0 if at none.
 
-        Methods that combine points compare it. For a function of one's own only zero counts as a kink.
+        Methods that combine points compare these numbers. Of a function that the caller wrote, zero is the only kink.
         """
         found: Array = namespace(x).astype(x == 0.0, x.dtype)
+        return found
+
+    def along_face(self, x: Array, moves: Array) -> Array:
+        """The moves without the parts that would take x off its kinks and bounds; a vector, or a matrix of rows."""
+        found: Array = moves * namespace(x).astype(self.faces(x) == 0.0, moves.dtype)
         return found
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
@@ -298,10 +334,6 @@ class Simple:
         """The sum of the two, where its prox is known."""
         return None
 
-    def _is_inside(self, x: Array) -> bool:
-        """Whether x is in the domain up to the rounding of its entries."""
-        return self.outside(x) <= INSIDE * eps_of(x) * math.sqrt(int(x.shape[0])) * norm(x)
-
     def __repr__(self) -> str:
         return type(self).__name__
 
@@ -318,7 +350,7 @@ class Structured(Simple):
 
 
 def _as_float(answer: Any, what: str) -> float:
-    """The answer of a function of the caller as a number."""
+    """The answer of a function that the caller wrote, as a number."""
     try:
         return float(answer)
     except (TypeError, ValueError):

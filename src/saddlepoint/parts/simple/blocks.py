@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, concat
+from saddlepoint.ground.arrays import Array, concat, namespace
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.simple.base import Pairing, Simple, on_host
@@ -44,6 +44,9 @@ class Blocks(Simple):
                 )
         self.structured = all(p.structured for _, _, p in self.blocks)
         self.separable = all(p.separable for _, _, p in self.blocks)
+        self.accuracy = max(
+            (p.accuracy for _, _, p in self.blocks if not p.structured), key=_unknown_first, default=math.nan
+        )
         self.dim = None
 
     @property
@@ -51,8 +54,8 @@ class Blocks(Simple):
         """Whether all blocks have values."""
         return all(p.has_value for _, _, p in self.blocks)
 
-    def _parts(self, n: int) -> list[tuple[slice, Simple]]:
-        """All ranges of n coordinates in their order, with their functions; the free ones too."""
+    def parts(self, n: int) -> list[tuple[slice, Simple]]:
+        """All ranges of n coordinates in their order, with their functions; free coordinates have ``FREE``."""
         parts: list[tuple[slice, Simple]] = []
         end = 0
         for start, stop, p in self.blocks:
@@ -64,7 +67,7 @@ class Blocks(Simple):
 
     def _on(self, *vectors: Array) -> list[tuple[Any, ...]]:
         """The function of each block, and its parts of the vectors."""
-        return [(p, *(v[rows] for v in vectors)) for rows, p in self._parts(int(vectors[0].shape[0]))]
+        return [(p, *(v[rows] for v in vectors)) for rows, p in self.parts(int(vectors[0].shape[0]))]
 
     def value(self, x: Array) -> float:
         """The sum of the values."""
@@ -86,11 +89,15 @@ class Blocks(Simple):
         """The length of the vector of the distances of all blocks."""
         return _length(p.outside(part) for p, part in self._on(x))
 
+    def is_inside(self, x: Array) -> bool:
+        """Whether x, or each block of it, is in the domain up to rounding."""
+        return super().is_inside(x) or all(p.is_inside(part) for p, part in self._on(x))
+
     def diameter_in(self, n: int | None) -> float:
         """The length of the vector of the diameters of all blocks; infinite if there are free coordinates."""
         if n is None:
             return math.inf
-        return _length(p.diameter_in(rows.stop - rows.start) for rows, p in self._parts(n))
+        return _length(p.diameter_in(rows.stop - rows.start) for rows, p in self.parts(n))
 
     def validate(self, n: int, name: str = "x") -> None:
         """Raise a ProblemError if a range reaches beyond n coordinates, or if a function does not fit its range."""
@@ -116,11 +123,11 @@ class Blocks(Simple):
         return Blocks(found) if found else FREE
 
     def dual_point(self, s: Array) -> Array:
-        """That of each block; zero where the coordinates are free."""
+        """The dual points of the blocks; zero where the coordinates are free."""
         return concat(p.dual_point(part) for p, part in self._on(s))
 
     def subgradient(self, xh: Array, s: Array) -> Array:
-        """That of each block."""
+        """The subgradients of the blocks."""
         return concat(p.subgradient(*parts) for p, *parts in self._on(xh, s))
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
@@ -128,18 +135,25 @@ class Blocks(Simple):
         return _sum(p.fenchel_gap(*parts) for p, *parts in self._on(x, s))
 
     def bregman(self, x: Array, xh: Array, s: Array) -> float:
-        """The sum over the blocks."""
+        """The sum of the bounds of the blocks."""
         return _sum(p.bregman(*parts) for p, *parts in self._on(x, xh, s))
 
     def pairing(self, x: Array, s: Array) -> Pairing:
-        """That of each block."""
+        """The proofs of the blocks, joined."""
         pairs = [p.pairing(*parts) for p, *parts in self._on(x, s)]
         offs = (_length(pair.off_x for pair in pairs), _length(pair.off_s for pair in pairs))
-        return Pairing(concat(pair.s for pair in pairs), *offs, _sum(pair.gap for pair in pairs))
+        gaps = (_sum(pair.gap for pair in pairs), _sum(pair.gap_at_x for pair in pairs))
+        return Pairing(concat(pair.s for pair in pairs), *offs, *gaps)
 
     def faces(self, x: Array) -> Array:
-        """Those of each block."""
+        """The numbers of the blocks."""
         return concat(p.faces(part) for p, part in self._on(x))
+
+    def along_face(self, x: Array, moves: Array) -> Array:
+        """The moves that leave each block on its kinks and bounds."""
+        parts = [p.along_face(x[rows], moves[..., rows]) for rows, p in self.parts(int(x.shape[0]))]
+        found: Array = namespace(moves).concat(parts, axis=-1)
+        return found
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """What is proven about the coordinates of each block."""
@@ -195,3 +209,8 @@ def _sum(bounds: Iterable[float]) -> float:
 def _length(bounds: Iterable[float]) -> float:
     found = list(bounds)
     return not_nan(raised(math.hypot(*found), len(found) + 4))
+
+
+def _unknown_first(accuracy: float) -> float:
+    """The accuracy as a key by which one that was not said is the largest."""
+    return math.inf if math.isnan(accuracy) else accuracy

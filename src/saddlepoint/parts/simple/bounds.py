@@ -77,6 +77,14 @@ def norm_bound(a: Array, operations: int = 0) -> float:
     return 0.0 if size == 0.0 else raised(size, int(a.shape[0]) + operations + 4) + flushed(a) * int(a.shape[0])
 
 
+def at_distance(gap: float, distance: float, s: Array) -> float:
+    """A bound on the Fenchel gap of s and a point of a set, from that of another point of the set at this distance.
+
+    It changes by the product of s and the difference of the two points.
+    """
+    return gap if distance == 0.0 else raised(gap + norm_bound(wide(s)) * distance, 2)
+
+
 def sum_error(a: Array, total: float) -> float:
     """An upper bound of |sum(a) - total|."""
     difference, error = sum_difference(a, total)

@@ -1,4 +1,4 @@
-"""A simple function whose coordinates are in units of their own: u -> weight p(scale * u) with a vector of scales.
+"""A simple function with a unit for each coordinate: u -> weight p(scale * u) with a vector of scales.
 
 The prox of such a function does not follow from that of p. It is known where p is a sum over coordinates, for the
 simplex, and for blocks of these.
@@ -15,18 +15,18 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.simple.base import Simple, Support
 from saddlepoint.parts.simple.blocks import Blocks
 from saddlepoint.parts.simple.bounds import wide
-from saddlepoint.parts.simple.data import Coordinates
+from saddlepoint.parts.simple.coordinates import Coordinates
 from saddlepoint.parts.simple.l1_box import L1Box, limited
 from saddlepoint.parts.simple.rescaled import UP, Rescaled
 from saddlepoint.parts.simple.simplex import Simplex
 
 
 def diagonal_scales(p: Simple | None, scales: Array) -> Array:
-    """Scales near the given ones with which the prox of p is known: one number for all coordinates that p joins."""
+    """Scales near the given ones with which the prox of p is known: one for all coordinates that p joins."""
     if p is None or isinstance(p, L1Box | Simplex):
         return scales
     if isinstance(p, Blocks):
-        return np.concatenate([diagonal_scales(part, scales[rows]) for rows, part in p._parts(len(scales))])
+        return np.concatenate([diagonal_scales(part, scales[rows]) for rows, part in p.parts(len(scales))])
     return np.full(len(scales), np.exp2(np.round(np.log2(scales).mean())))
 
 
@@ -39,7 +39,7 @@ def diagonal_simple(p: Simple, scales: Any, weight: float) -> Simple:
         box = p.lower.everywhere(n) / d, p.upper.everywhere(n) / d
         return L1Box(weight * d * p.weight.everywhere(n), *box)
     if isinstance(p, Blocks):
-        parts = [(range(rows.start, rows.stop), rows, part) for rows, part in p._parts(len(d))]
+        parts = [(range(rows.start, rows.stop), rows, part) for rows, part in p.parts(len(d))]
         return Blocks([(key, diagonal_simple(part, d[rows], weight)) for key, rows, part in parts])
     if isinstance(p, Simplex):
         return WeightedSimplex(p, numbers)
@@ -52,7 +52,7 @@ def diagonal_simple(p: Simple, scales: Any, weight: float) -> Simple:
 
 
 class WeightedSimplex(Rescaled):
-    """The constraint u >= 0, sum_i scale_i u_i = total: a simplex whose coordinates have units of their own.
+    """The constraint u >= 0, sum_i scale_i u_i = total: a simplex with a unit for each coordinate.
 
     The nearest point to v is max(v - theta scale, 0), where theta is the largest of
     (sum scale_i v_i - total)/(sum scale_i^2) over the k largest entries of v/scale, k = 1, ..., n.
@@ -89,6 +89,10 @@ class WeightedSimplex(Rescaled):
         """A bound on the distance from u to the set."""
         return UP * self.p.outside(self.scales.like(u) * u) / self.scales.least
 
+    def is_inside(self, u: Array) -> bool:
+        """Whether u is in the set up to rounding."""
+        return self.p.is_inside(self.scales.like(u) * u)
+
     def diameter_in(self, n: int | None) -> float:
         """A bound on the distance of two corners."""
         return UP * self.p.diameter_in(n) / self.scales.least
@@ -113,13 +117,22 @@ class WeightedSimplex(Rescaled):
         return UP * self.p.fenchel_gap(d * u, s / d)
 
     def bregman(self, u: Array, uh: Array, s: Array) -> float:
-        """That of the simplex at scale u."""
+        """The bound of the simplex at scale u."""
         d = self.scales.like(u)
         return UP * self.p.bregman(d * u, d * uh, s / d)
 
     def faces(self, u: Array) -> Array:
         """1.0 where u is zero."""
         return self.p.faces(u)
+
+    def along_face(self, u: Array, moves: Array) -> Array:
+        """The entries where u is positive, less a multiple of their scales, so that the weighted sum stays."""
+        xp = namespace(moves)
+        normal = self.scales.like(u) * xp.astype(u > 0.0, moves.dtype)
+        kept = moves * xp.astype(u > 0.0, moves.dtype)
+        off = xp.sum(kept * normal, axis=-1, keepdims=True) / xp.sum(normal * normal)
+        found: Array = kept - off * normal
+        return found
 
     def support(self, u: Array, w: Array, reach_u: float, reach_w: Any) -> Array:
         """Undecided: supports are proven in the variables of the problem."""

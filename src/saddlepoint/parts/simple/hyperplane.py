@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, concat, eps_of, namespace, to_host
-from saddlepoint.ground.compensated import halves
+from saddlepoint.ground.arrays import Array, concat, eps_of, namespace
+from saddlepoint.ground.compensated import exact_product
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.ground.validation import as_number, as_vector, fixed
+from saddlepoint.ground.recording import has_numbers
+from saddlepoint.ground.validation import as_number, as_vector
 from saddlepoint.parts.simple.base import Pairing, Structured
 from saddlepoint.parts.simple.bounds import EPS, norm_bound, raised, sum_error, wide
-from saddlepoint.parts.simple.data import Coordinates
+from saddlepoint.parts.simple.coordinates import Coordinates
 
 TINY = 1e-280  # products below it may lose digits by underflow
 PARALLEL = 64.0  # a vector counts as a multiple of the normal if it is one up to this many roundings of its entries
@@ -40,24 +41,22 @@ class Hyperplane(Structured):
     """
 
     def __init__(self, a: Any, b: float = 0.0) -> None:
-        vector = np.asarray(to_host(as_vector(a, "a of Hyperplane")), dtype=np.float64)
-        fixed(a, "a of Hyperplane")
-        fixed(b, "b of Hyperplane")
+        self.a = Coordinates(as_vector(a, "a of Hyperplane"), "a of Hyperplane")
         self.b = as_number(b, "b of Hyperplane")
-        if not math.isfinite(self.b):
+        if has_numbers(b) and not abs(self.b) < math.inf:
             raise ProblemError(f"b of Hyperplane is {self.b}; expected a finite number")
+        vector = np.asarray(self.a.value)
         size = float(np.abs(vector).max())
         if size == 0.0:
             raise ProblemError("a of Hyperplane is zero; expected a vector that is not, because <0, x> = b is no plane")
-        if not 1e-100 < size < 1e100:
+        if self.a.known and not 1e-100 < size < 1e100:
             raise ProblemError(f"a of Hyperplane has entries up to {size:g}; divide a and b by this number")
-        self.a = Coordinates(vector, "a of Hyperplane")
         self._square = float(vector @ vector)
         super().__init__(int(vector.shape[0]))
 
     def value(self, x: Array) -> float:
         """0.0 in the plane, infinite outside."""
-        return 0.0 if self._is_inside(x) else math.inf
+        return 0.0 if self.is_inside(x) else math.inf
 
     def prox(self, v: Array, t: float) -> Array:
         """The nearest point of the plane, whatever t is."""
@@ -66,8 +65,9 @@ class Hyperplane(Structured):
     def project(self, x: Array) -> Array:
         """The nearest point of the plane."""
         a = self.a.like(x)
+        square = self._square if self.a.live is None else a @ a
         for _ in range(2):  # the second time removes the rounding of the first
-            x = x - ((a @ x - self.b) * (1.0 / self._square)) * a
+            x = x - ((a @ x - self.b) * (1.0 / square)) * a
         return x
 
     def conjugate(self, s: Array) -> float:
@@ -82,13 +82,14 @@ class Hyperplane(Structured):
         """|<a, x> - b| / |a|, rounded up."""
         x = wide(x)
         a, xp = self.a.like(x), namespace(x)
-        high, low = exact_products(a, x)
+        high, low = exact_product(a, x)
         error = sum_error(concat([high, low]), self.b)
         if bool(xp.any((a != 0.0) & (x != 0.0) & (xp.abs(high) < TINY))):  # digits of such products underflow
             error += TINY * int(x.shape[0])
         return raised(error / math.sqrt(self._square), int(x.shape[0]) + 4)
 
-    def _is_inside(self, x: Array) -> bool:
+    def is_inside(self, x: Array) -> bool:
+        """Whether x is in the domain up to the rounding of its entries and of b."""
         size = norm(x) + abs(self.b) / math.sqrt(self._square)
         return self.outside(x) <= PARALLEL * eps_of(x) * math.sqrt(int(x.shape[0])) * size
 
@@ -117,16 +118,7 @@ class Hyperplane(Structured):
         factor = inner(a, wide_s) / self._square
         multiple = self.a.like(s) * factor
         rounded = 2.0 * eps_of(s) if eps_of(s) > EPS else 0.0  # the entries of a in a smaller dtype are rounded too
-        return Pairing(multiple, self.outside(x), (rounded + 2.0 * EPS) * norm_bound(wide(multiple)), 0.0)
+        return Pairing(multiple, self.outside(x), (rounded + 2.0 * EPS) * norm_bound(wide(multiple)), 0.0, 0.0)
 
     def __repr__(self) -> str:
         return f"Hyperplane({self.a}, {self.b:g})"
-
-
-def exact_products(a: Array, b: Array) -> tuple[Array, Array]:
-    """Vectors whose sum has the entries a_i b_i exactly, unless they overflow or underflow, by Dekker and Veltkamp."""
-    product = a * b
-    a_high, a_low = halves(a)
-    b_high, b_low = halves(b)
-    low = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-    return product, low

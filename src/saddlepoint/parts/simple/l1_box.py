@@ -3,12 +3,12 @@ r"""L1 norms, boxes and their sums: sum_i weight_i |x_i| subject to lower <= x <
 All formulas are those of one coordinate. The prox of the sum is the soft threshold, clipped to the interval, because a
 convex function of one variable that is restricted to an interval has its minimum at the nearest point to the free one.
 
-The gap p(x) + p*(s) - s x is what the concave function s u - weight |u| gains on the way from x to its maximum:
+The gap p(x) + p*(s) - s x is what the concave function s u - weight |u| gains from x to its maximum:
 
-    (s - weight)+ times the way from x up to upper,    (weight - s)+ times the way from x down to lower,   where u > 0,
-    (s + weight)+ times the way from x up to upper,   (-s - weight)+ times the way from x down to lower,   where u < 0,
+    (s - weight)+ times the distance from x to upper,   (weight - s)+ times the distance from x to lower,  where u > 0,
+    (s + weight)+ times the distance from x to upper,  (-s - weight)+ times the distance from x to lower,  where u < 0,
 
-with ways counted only on that side of zero. All terms are positive, so that nothing cancels.
+with distances counted only on that side of zero. All terms are positive, so that nothing cancels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from saddlepoint.ground.elementwise import choose
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.simple.base import Pairing, Simple, Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import norm_bound, raised, sum_of_products, wide
-from saddlepoint.parts.simple.data import Coordinates, common_size
+from saddlepoint.parts.simple.coordinates import Coordinates, as_pair, common_size
 
 UP = 1.0 + 2.0**-48  # factor that exceeds the relative rounding of a comparison in ``support``
 
@@ -50,14 +50,16 @@ class L1Box(Structured):
         self.weight = Coordinates(weight, f"weight of {name}")
         self.lower, self.upper = Coordinates(lower, f"lower of {name}"), Coordinates(upper, f"upper of {name}")
         super().__init__(common_size(name, self.weight, self.lower, self.upper), separable=True)
-        if not (self.weight.least >= 0.0 and self.weight.most < math.inf):
+        if self.weight.known and not (self.weight.least >= 0.0 and self.weight.most < math.inf):
             raise ProblemError(
                 f"{self.weight.name} is {_first(self.weight, lambda w: ~((w >= 0.0) & (w < math.inf)))}; expected "
                 "finite numbers that are not negative: with others the function is not convex"
             )
-        self._check_bounds(name)
-        self._normed = self.weight.most > 0.0
-        self._low, self._high = self.lower.most > -math.inf, self.upper.least < math.inf
+        if self.lower.known and self.upper.known:
+            self._check_bounds(name)
+        self._normed = self.weight.live is not None or self.weight.most > 0.0
+        self._low = self.lower.live is not None or self.lower.most > -math.inf
+        self._high = self.upper.live is not None or self.upper.least < math.inf
 
     def _check_bounds(self, name: str) -> None:
         n = 1 if self.dim is None else self.dim
@@ -75,7 +77,7 @@ class L1Box(Structured):
 
     def value(self, x: Array) -> float:
         """sum_i weight_i |x_i|; infinite outside the box."""
-        if (self._low or self._high) and not self._is_inside(x):
+        if (self._low or self._high) and not self.is_inside(x):
             return math.inf
         if not self._normed:
             return 0.0
@@ -94,9 +96,9 @@ class L1Box(Structured):
         s = wide(s)
         x, xp = self._clipped(0.0 * s), namespace(s)
         total = x * s - self.weight.like(s) * xp.abs(x)
-        for slope, way in self._gains(x, s):
-            both = (slope > 0.0) & (way > 0.0)
-            total = total + choose(both, slope, 0.0 * s) * choose(both, way, 0.0 * s)
+        for slope, distance in self._gains(x, s):
+            both = (slope > 0.0) & (distance > 0.0)
+            total = total + choose(both, slope, 0.0 * s) * choose(both, distance, 0.0 * s)
         return float(xp.sum(total))
 
     # -- its domain ----------------------------------------------------------------------------------------------------
@@ -137,8 +139,9 @@ class L1Box(Structured):
         return dual
 
     def subgradient(self, xh: Array, s: Array) -> Array:
-        """Entries of s are limited to the slopes of weight |x| to the left and to the right of xh, which has none
-        beyond a bound.
+        """Entries of s, limited to the interval between the slopes of weight |x| to the left and to the right of xh.
+
+        At a bound of the box the interval has no end on the side of the bound.
         """
         weight, lower, upper = self.weight.like(s, 0.0) + 0.0 * s, self.lower.like(s), self.upper.like(s)
         left = choose(xh <= lower, 0.0 * s - math.inf, choose(xh > 0.0, weight, -weight))
@@ -152,7 +155,7 @@ class L1Box(Structured):
         return sum_of_products(self._gains(x, s))
 
     def pairing(self, x: Array, s: Array) -> Pairing:
-        """The same at the point whose entries are the bounds, where x has the float32 numbers next to them.
+        """The gap at the point whose entries are the bounds, where x has the float32 numbers next to them.
 
         A bound such as 0.1 is no float32 number. A point of float32 numbers that is at its bounds up to this rounding
         has a gap of the order of the rounding, which would limit the certified distance to the square root of that.
@@ -160,17 +163,19 @@ class L1Box(Structured):
         if not self._rounded:
             return super().pairing(x, s)
         dual, off = self.dual_point(s), self.outside(x)
+        gap = self.fenchel_gap(x, dual)
         at = x = wide(x)
         for bound, near in self._rounded:
             exact, rounded = bound.like(x), near.like(x)
             beside = (x == rounded) & (x != exact)
             if bool(namespace(x).any(beside)):
                 at = choose(beside, exact + 0.0 * x, at)
-        moved = 0.0 if at is x else norm_bound(at - x, 1)
-        return Pairing(dual, raised(off + moved, 1), 0.0, self.fenchel_gap(at, dual))
+        if at is x:
+            return Pairing(dual, off, 0.0, gap, gap)
+        return Pairing(dual, raised(off + norm_bound(at - x, 1), 1), 0.0, self.fenchel_gap(at, dual), gap)
 
     def _gains(self, x: Array, s: Array) -> list[tuple[Array, Array]]:
-        """The slopes of s u - weight |u| towards its maximum and the ways from x, for x in the box, both in float64."""
+        """The slopes of s u - weight |u| towards its maximum, and the distances from x in the box; both in float64."""
         weight, lower, upper = self.weight.like(x), self.lower.like(x), self.upper.like(x)
         if not self._normed:
             return [(_positive(s), upper - x), (_positive(-s), x - lower)]
@@ -179,7 +184,7 @@ class L1Box(Structured):
             (_positive(weight - s), right - _beyond_zero(lower)),
             (_positive(s + weight), left - _beyond_zero(-upper)),
         ]
-        # Without a bound the way is infinite, and in the domain of the conjugate no slope leads there.
+        # Without a bound the distance is infinite, and in the domain of the conjugate the slope is zero there.
         if self._high or float(namespace(s).max(s - weight)) > 0.0:
             pairs.append((_positive(s - weight), _beyond_zero(upper) - right))
         if self._low or float(namespace(s).max(-s - weight)) > 0.0:
@@ -220,14 +225,17 @@ class L1Box(Structured):
             return None
         name = f"{self!r} + {other!r}"
         common_size(name, *(part for p in (self, other) for part in (p.weight, p.lower, p.upper)))
-        lower = np.maximum(self.lower.value, other.lower.value)
-        upper = np.minimum(self.upper.value, other.upper.value)
-        return L1Box(np.add(self.weight.value, other.weight.value), lower, upper, name=name)
+        weight, lower, upper = (
+            as_pair(getattr(self, part), getattr(other, part)) for part in ("weight", "lower", "upper")
+        )
+        highest, lowest = (np if isinstance(pair[0], float) else namespace(pair[0]) for pair in (lower, upper))
+        return L1Box(weight[0] + weight[1], highest.maximum(*lower), lowest.minimum(*upper), name=name)
 
     def _clipped(self, v: Array) -> Array:
         if not (self._low or self._high):
             return v
-        low, high = (self.lower, self.upper) if eps_of(v) < 1e-15 else self._narrow
+        live = self.lower.live is not None or self.upper.live is not None
+        low, high = (self.lower, self.upper) if live or eps_of(v) < 1e-15 else self._narrow
         return limited(v, low.like(v) if self._low else None, high.like(v) if self._high else None)
 
     @cached_property

@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, all_finite, concat, eps_of, namespace, space_of
+from saddlepoint.ground.compensated import exact_product
 from saddlepoint.ground.elementwise import choose
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norms
+from saddlepoint.ground.recording import has_numbers
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import as_count, as_number, short_repr
 from saddlepoint.parts.simple.base import Pairing, Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import EPS, norm_bound, not_nan, raised, sum_difference, wide
-from saddlepoint.parts.simple.hyperplane import exact_products
 from saddlepoint.parts.simple.l1_box import UP, limited
 
 RANK = 1e-12  # singular values below this multiple of the largest one count as zero
@@ -72,7 +73,7 @@ class Nuclear(Structured):
         rows, columns = (as_count(size, "shape of Nuclear") for size in shape)
         self.shape = rows, columns
         self.weight = as_number(weight, "weight of Nuclear")
-        if not 0.0 <= self.weight < math.inf:
+        if has_numbers(weight) and not 0.0 <= self.weight < math.inf:
             raise ProblemError(f"weight of Nuclear is {self.weight:g}; expected a finite number that is not negative")
         super().__init__(rows * columns)
 
@@ -138,13 +139,13 @@ class Nuclear(Structured):
         f = self._factors(x)
         k = min(self.shape)
         most = raised(float(namespace(x).sum(f.S)) + math.sqrt(k) * f.error, k + 6) * self.weight
-        difference, error = sum_difference(concat(exact_products(x, s)), most)
+        difference, error = sum_difference(concat(exact_product(x, s)), most)
         return not_nan(max(-difference, 0.0) + error + 4.0 * EPS * most + 1e-300)
 
     def pairing(self, x: Array, s: Array) -> Pairing:
         """The formula above, for matrices whose decompositions are exact."""
         if self.weight == 0.0:
-            return Pairing(0.0 * s, 0.0, 0.0, 0.0)
+            return Pairing(0.0 * s, 0.0, 0.0, 0.0, 0.0)
         w, xp = self.weight, namespace(x)
         X, Y = self._factors(wide(x)), self._factors(wide(s))
         k = min(self.shape)
@@ -161,7 +162,9 @@ class Nuclear(Structured):
         lengths = xp.abs(norms(X.U, 0) - 1.0) + xp.abs(norms(V, 0) - 1.0) + 2.0 * gamma(max(self.shape) + 8, EPS)
         off_x = raised(X.residual + norm_bound(X.S - kept) + float(xp.sum(lengths * kept)), k + 6)
         gaps = kept * (ahead * ahead + short + (w * beyond) ** 2.0) * (1.0 / (2.0 * w))
-        return Pairing(s, off_x, off_s, raised(float(xp.sum(gaps)), 4 * k + 16))
+        gap = raised(float(xp.sum(gaps)), 4 * k + 16)
+        # From the exact X to x, weight |X|_* and <S, X> change by at most weight times the nuclear norm of the move.
+        return Pairing(s, off_x, off_s, gap, raised(gap + 2.0 * w * math.sqrt(k) * off_x, 6))
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """All entries are zero if the largest singular value of w is below the weight beyond its error."""

@@ -1,4 +1,4 @@
-"""Disjoint groups of coordinates: the norms of the groups, and values of groups given to their coordinates."""
+"""Disjoint groups of coordinates: the norms of the groups, and values of groups at their coordinates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Partition:
         self._grid: tuple[int, int, int] | None = None
         self._buckets: list[Indices] = []
         self._labels: Indices | None = None
-        self.order: Array | None = None  # the place in the user's order of each group, where it differs from ours
+        self.order: Array | None = None  # of the groups as ``norms`` has them, their numbers in the user's order
         if shape is not None:
             if groups is not None:
                 raise ProblemError(f"{name} was given both groups and shape; expected one of them")
@@ -130,7 +130,7 @@ class Partition:
         return space_of(x).cast(xp.reshape(grid, (-1,)))
 
     def on_coordinates(self, found: Array, n: int) -> Array:
-        """The same for NumPy arrays of any kind, as one entry for each of n coordinates."""
+        """What ``spread`` returns for a NumPy array of any dtype, with one entry for each of n coordinates."""
         return np.array(np.broadcast_to(self.spread(found, found), n))
 
     def _rows(self, x: Array) -> list[Array]:
@@ -143,7 +143,7 @@ class Partition:
 
 
 class Indices:
-    """Indices of coordinates, given back in the library and on the device of the arrays they are applied to."""
+    """Indices of coordinates, returned in the library and on the device of the arrays they are applied to."""
 
     def __init__(self, indices: Array) -> None:
         self.shape = (*indices.shape, 1) if indices.ndim == 2 else indices.shape

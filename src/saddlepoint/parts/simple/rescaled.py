@@ -15,7 +15,8 @@ def rescaled_simple(p: Simple, scale: float, weight: float) -> Simple:
     """The function u -> weight p(scale u), for a weight above 0 and a scale other than 0."""
     if isinstance(p, Rescaled):
         return rescaled_simple(p.p, p.scale * scale, p.weight * weight)
-    return p if scale == weight == 1.0 else Rescaled(p, scale, weight)
+    given = isinstance(scale, float) and isinstance(weight, float)  # within ``recording()`` they may be tensors
+    return p if given and scale == weight == 1.0 else Rescaled(p, scale, weight)
 
 
 class Rescaled(Simple):
@@ -24,6 +25,7 @@ class Rescaled(Simple):
     def __init__(self, p: Simple, scale: float, weight: float) -> None:
         self.p, self.scale, self.weight = p, scale, weight
         self.structured, self.separable, self.dim = p.structured, p.separable, p.dim
+        self.accuracy = p.accuracy
 
     def diameter_in(self, n: int | None) -> float:
         """The diameter of the domain, in the unit of u."""
@@ -49,6 +51,10 @@ class Rescaled(Simple):
     def outside(self, u: Array) -> float:
         """A bound on the distance from u to the domain."""
         return UP * self.p.outside(self.scale * u) / abs(self.scale)
+
+    def is_inside(self, u: Array) -> bool:
+        """Whether scale u is in the domain of p up to rounding."""
+        return self.p.is_inside(self.scale * u)
 
     def dual_point(self, s: Array) -> Array:
         """A point near s where the conjugate is finite."""
@@ -77,8 +83,12 @@ class Rescaled(Simple):
         """The kinks and bounds at which scale u is."""
         return self.p.faces(self.scale * u)
 
+    def along_face(self, u: Array, moves: Array) -> Array:
+        """The moves that leave scale u on its kinks and bounds."""
+        return self.p.along_face(self.scale * u, moves)
+
     def support(self, u: Array, w: Array, reach_u: float, reach_w: Any) -> Array:
-        """That of x = scale u, whose bounds are exchanged if the scale is negative."""
+        """What is proven about x = scale u; lower and upper bounds are exchanged if the scale is negative."""
         slope = self.weight * self.scale
         reach_x, reach = UP * abs(self.scale) * reach_u, UP * reach_w / abs(slope)
         rounding = (UP - 1.0) / abs(slope) * abs(on_host(w))

@@ -15,7 +15,7 @@ from saddlepoint.ground.arrays import Array, eps_of, space_of
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.simple.base import INSIDE, Pairing, Structured, Support
 from saddlepoint.parts.simple.bounds import EPS, norm_bound, raised, wide
-from saddlepoint.parts.simple.data import Coordinates
+from saddlepoint.parts.simple.coordinates import Coordinates
 
 
 class Shifted(Structured):
@@ -46,7 +46,7 @@ class Shifted(Structured):
 
     def value(self, x: Array) -> float:
         """0.0 in the domain, infinite outside."""
-        return 0.0 if self._is_inside(x) else math.inf
+        return 0.0 if self.is_inside(x) else math.inf
 
     def prox(self, v: Array, t: float) -> Array:
         """The center plus the prox of p at v - center."""
@@ -66,7 +66,8 @@ class Shifted(Structured):
         z = self._from_center(x)
         return raised(self.p.outside(z) + self._error(z), 2)
 
-    def _is_inside(self, x: Array) -> bool:
+    def is_inside(self, x: Array) -> bool:
+        """Whether x is in the domain up to the rounding of its entries and of the center."""
         n = int(x.shape[0])
         size = norm(x) + float(np.linalg.norm(self.center.everywhere(n)))
         return self.outside(x) <= INSIDE * eps_of(x) * math.sqrt(n) * size
@@ -76,27 +77,33 @@ class Shifted(Structured):
         return self.p.diameter_in(n)
 
     def dual_point(self, s: Array) -> Array:
-        """That of p: a shift changes no subgradient."""
+        """The dual point of p: a shift changes no subgradient."""
         return self.p.dual_point(s)
 
     def subgradient(self, xh: Array, s: Array) -> Array:
-        """That of p at xh - center."""
+        """The subgradient of p at xh - center."""
         return self.p.subgradient(space_of(xh).cast(self._from_center(xh)), s)
 
     def fenchel_gap(self, x: Array, s: Array) -> float:
-        """That of p at x - center, and what the rounding of the difference may change."""
+        """The gap of p at x - center, plus what the rounding of the difference may change."""
         z = self._from_center(x)
         return raised(self.p.fenchel_gap(z, s) + self._error(z) * norm_bound(wide(s)), 3)
 
     def pairing(self, x: Array, s: Array) -> Pairing:
-        """That of p at x - center, for a point that is farther from x by the rounding of the difference."""
+        """The proof of p at x - center, for a point that is farther from x by the rounding of the difference."""
         z = self._from_center(x)
         pair = self.p.pairing(z, s)
-        return pair._replace(off_x=raised(pair.off_x + self._error(z), 2))
+        error = self._error(z)
+        gap = raised(pair.gap_at_x + error * norm_bound(wide(s)), 3)
+        return pair._replace(off_x=raised(pair.off_x + error, 2), gap_at_x=gap)
 
     def faces(self, x: Array) -> Array:
-        """Those of p at x - center."""
+        """The faces of p at x - center."""
         return self.p.faces(space_of(x).cast(self._from_center(x)))
+
+    def along_face(self, x: Array, moves: Array) -> Array:
+        """The moves that leave x - center on the kinks and bounds of p."""
+        return self.p.along_face(space_of(x).cast(self._from_center(x)), moves)
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """What is proven about x - center; an entry that is proven to be at its center is zero only if that is zero."""

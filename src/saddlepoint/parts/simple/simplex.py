@@ -17,9 +17,9 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, namespace
 from saddlepoint.ground.elementwise import choose
-from saddlepoint.ground.validation import positive
 from saddlepoint.parts.simple.base import Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import norm_bound, raised, sum_error, sum_of_products, wide
+from saddlepoint.parts.simple.coordinates import positive_or_live
 from saddlepoint.parts.simple.l1_box import UP, limited
 
 SHORT = 1024  # vectors up to this length are sorted as a whole
@@ -41,11 +41,11 @@ class Simplex(Structured):
 
     def __init__(self, total: float = 1.0) -> None:
         super().__init__()
-        self.total = positive(total, "total of Simplex")
+        self.total = positive_or_live(total, "total of Simplex")
 
     def value(self, x: Array) -> float:
         """0.0 in the simplex, infinite outside."""
-        return 0.0 if self._is_inside(x) else math.inf
+        return 0.0 if self.is_inside(x) else math.inf
 
     def prox(self, v: Array, t: float) -> Array:
         """The nearest point of the simplex, whatever t is."""
@@ -83,6 +83,14 @@ class Simplex(Structured):
             return math.inf
         gap = sum_of_products([(float(namespace(s).max(s)) - s, x)], 1)
         return raised(gap * (self.total / total), int(x.shape[0]) + 3)
+
+    def along_face(self, x: Array, moves: Array) -> Array:
+        """The entries where x is positive, less their mean, so that the sum stays."""
+        xp = namespace(moves)
+        positive = xp.astype(x > 0.0, moves.dtype)
+        kept = moves * positive
+        found: Array = kept - positive * (xp.sum(kept, axis=-1, keepdims=True) / xp.sum(positive))
+        return found
 
     def support(self, x: Array, w: Array, reach_x: float, reach_w: Any) -> Array:
         """An entry is zero if its w is above the smallest one beyond the errors."""

@@ -48,7 +48,7 @@ def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT
         size = file_size(path)
         if suffix == ".npy":
             _refuse_part(path, part)
-            with Cautious(path, HEADER) as file:
+            with LimitedReader(path, HEADER) as file:
                 if mapped:
                     return _mapped_npy(file, size, path)
                 return _read_npy(file, size, str(path), memory)
@@ -64,8 +64,8 @@ def read_array(reference: str, folder: Path, memory: Memory | int = MEMORY_LIMIT
     raise ProblemError(f"{path} has an unknown ending; expected .npy, .npz, .mtx, .libsvm or .svm")
 
 
-class Cautious(io.BufferedReader):
-    """A file that refuses to read more than ``most`` bytes at once, as NumPy and zipfile do if a size is damaged."""
+class LimitedReader(io.BufferedReader):
+    """A file of which at most ``most`` bytes are read at once; a damaged file may declare any size."""
 
     def __init__(self, path: Path, most: int) -> None:
         super().__init__(io.FileIO(path))
@@ -150,7 +150,7 @@ def _read_npz(path: Path, part: str | None, memory: Memory) -> Any:
     """One array of a .npz file, or the sparse matrix that it holds as a whole."""
     try:
         with (
-            Cautious(path, max(HEADER, memory.room // DIRECTORY)) as file,
+            LimitedReader(path, max(HEADER, memory.room // DIRECTORY)) as file,
             zipfile.ZipFile(file) as archive,
         ):
             members = Members(path, archive, memory)

@@ -1,4 +1,4 @@
-"""Builds the sequence form of a two-player game from the nodes of its tree."""
+"""The sequence form of a two-player game, built from the nodes of its tree."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from saddlepoint.problems.files.reading import Memory
 LAYOUTS = ("coordinate", "array")
 FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric")
-SPARSE_ENTRY, DENSE_ENTRY = 48, 9  # bytes of memory for an entry; three times as many if half of them are listed
+SPARSE_ENTRY, DENSE_ENTRY = 48, 9  # bytes of memory for an entry; if a sparse matrix is symmetric, three times as many
 BLOCK = 1 << 20  # bytes of text that are converted at a time
 LINE = 1 << 16  # most bytes of a line before the numbers
 

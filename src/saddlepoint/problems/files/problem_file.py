@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_count, as_number, did_you_mean
+from saddlepoint.ground.validation import as_count, did_you_mean
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.streamed import StoredRows
 from saddlepoint.parts.functions import (
@@ -26,11 +24,12 @@ from saddlepoint.parts.functions import (
     SmoothedHinge,
 )
 from saddlepoint.parts.simple import Simple
-from saddlepoint.problems.files.arrays import read_array, split_reference
-from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, as_path, read_text
+from saddlepoint.problems.files.arrays import split_reference
+from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, as_path
 from saddlepoint.problems.files.simple_terms import TERMS, is_label_list
 from saddlepoint.problems.files.stores import open_store, stored_reference, stream
-from saddlepoint.problems.files.toml_values import list_fault, toml_repr
+from saddlepoint.problems.files.toml_reader import TomlReader
+from saddlepoint.problems.files.toml_values import toml_repr
 from saddlepoint.problems.saddle import Saddle
 
 NEEDED = {
@@ -38,10 +37,6 @@ NEEDED = {
     "g": "a table [g] with a kind",
     "h": "a table [h] with a kind",
 }
-EXPANSION = 320  # most bytes of memory for a byte of a problem file whose keys have at most PARTS parts
-PARTS = 4  # most parts of a dotted key, such as a.b.c.d; the parser's memory grows with their square
-PART = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
-KEY = re.compile(rf"#[^\n]*+|{PART}(?:[ \t]*+\.[ \t]*+{PART})*+")
 SOLVE_KEYS = ("method", "options", "tol", "rtol", "gap", "max_calls", "max_seconds", "x0", "y0")
 
 K = TypeVar("K")
@@ -89,7 +84,7 @@ def load_problem(
             memory map, and an A that is stored in blocks as ``StoredRows``.
     """
     path = as_path(path)
-    reader = _Reader(path, Memory(memory_limit))
+    reader = ProblemReader(path, Memory(memory_limit))
     document = reader.document()
     reader.only(document, ("A", "g", "h", "solve"), "")
     for key in ("A", "g", "h"):
@@ -108,44 +103,8 @@ def load_problem(
     return ProblemFile(problem, settings)
 
 
-class _Reader:
-    """Reads one document; its errors name the file and the key."""
-
-    def __init__(self, path: Path, memory: Memory) -> None:
-        self.path, self.memory = path, memory
-
-    def fail(self, key: str, complaint: str) -> None:
-        raise ProblemError(f"{self.path}: key {key!r} {complaint}")
-
-    def document(self) -> dict[str, Any]:
-        text = read_text(self.path, self.memory, EXPANSION)
-        try:
-            if any(_parts(match[0]) > PARTS for match in KEY.finditer(text)):
-                raise RecursionError
-            return tomllib.loads(text)
-        except RecursionError:
-            raise ProblemError(f"{self.path} is nested too deeply for a problem; expected keys and tables") from None
-        except ValueError as error:
-            raise ProblemError(f"{self.path} is not valid TOML: {error}") from None
-
-    def only(self, table: Mapping[str, Any], allowed: tuple[str, ...], prefix: str) -> None:
-        for key in table:
-            if key not in allowed:
-                self.fail(f"{prefix}{key}", f"is unknown; expected {', '.join(allowed)}{did_you_mean(key, allowed)}")
-
-    def array(self, value: Any, key: str, mapped: bool = False) -> Any:
-        """The array of a key, which holds a file reference, a number or a list of numbers."""
-        if not isinstance(value, str):
-            if isinstance(value, bool) or not isinstance(value, int | float | list):
-                self.fail(key, f"is {toml_repr(value)}; expected a file name or numbers")
-            labels = key.endswith(".groups")  # they may be words
-            if isinstance(value, list) and not labels and (fault := list_fault(value)):
-                self.fail(key, fault)
-            return value
-        try:
-            return read_array(value, self.path.parent, self.memory, mapped)
-        except ProblemError as error:
-            raise ProblemError(f"{self.path}: key {key!r}: {error}") from None
+class ProblemReader(TomlReader):
+    """Reads the functions, the matrix and the settings of a problem file."""
 
     def on_disk(self, value: Any, mapped: bool) -> bool:
         """Whether A stays on disk; a .npy file that is mapped into memory does not count."""
@@ -182,9 +141,6 @@ class _Reader:
         except ProblemError as error:
             raise ProblemError(f"{self.path}: key 'A': {error}") from None
 
-    def number(self, value: Any, key: str) -> float:
-        return as_number(value, f"{self.path}: key {key!r}")
-
     def function(self, value: Any, name: str) -> Smooth | Simple:
         """The function of one table with its simple term, or the sum of the functions of several tables."""
         if isinstance(value, list) and value:
@@ -218,6 +174,7 @@ class _Reader:
         return kinds[value["kind"]]
 
     def require(self, value: dict[str, Any], keys: tuple[str, ...], name: str) -> None:
+        """Raise a ProblemError if the table of a function lacks one of these keys."""
         for key in keys:
             if key not in value:
                 self.fail(f"{name}.{key}", f"is missing; {value['kind']} needs it")
@@ -270,6 +227,7 @@ class _Reader:
             raise ProblemError(f"{self.path}: key {name!r}: {error}") from None
 
     def settings(self, table: Any) -> dict[str, Any]:
+        """The keywords of ``solve`` in the table [solve]."""
         if not isinstance(table, dict):
             self.fail("solve", f"is {toml_repr(table)}; expected a table [solve]")
         self.only(table, SOLVE_KEYS, "solve.")
@@ -287,8 +245,3 @@ class _Reader:
         for oracle, number in calls.items() if isinstance(calls, dict) else [("", calls)]:
             as_count(number, f"{self.path}: key 'solve.max_calls{oracle and '.'}{oracle}'", 0)
         return settings
-
-
-def _parts(key: str) -> int:
-    """The number of parts of a dotted key; quoted texts and comments count as one."""
-    return len(re.findall(PART, key)) if key.count(".") >= PARTS and not key.startswith("#") else 1

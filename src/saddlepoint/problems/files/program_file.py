@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from saddlepoint.problems.files.problem_file import _Reader
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, as_path
+from saddlepoint.problems.files.toml_reader import TomlReader
 from saddlepoint.problems.files.toml_values import toml_repr
 
-KIND = "program"  # what such a file says that it is
+KIND = "program"  # the value of the key kind
 DATA = ("P", "q", "A", "lower", "upper", "x_lower", "x_upper")  # the arguments of QuadraticProgram
-NUMBERS = ("gap", "rtol", "feasibility", "max_seconds")
-SOLVE = (*NUMBERS, "method")
+NUMBERS = ("gap", "rtol", "feasibility", "max_seconds")  # the keys of [solve] that hold numbers
+SOLVE = (*NUMBERS, "method")  # all keys of [solve]
 
 
 class ProgramFile(NamedTuple):
@@ -23,9 +23,14 @@ class ProgramFile(NamedTuple):
 
 
 def load_program(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> ProgramFile:
-    """Read a file with ``kind = "program"``; a ProblemError names the file and the key that is wrong."""
+    """Read a file with ``kind = "program"``; a ProblemError names the file and the key that is wrong.
+
+    Args:
+        path: the file.
+        memory_limit: bytes that it and the arrays that it names may take together.
+    """
     path = as_path(path)
-    reader = _Reader(path, Memory(memory_limit))
+    reader = TomlReader(path, Memory(memory_limit))
     document = reader.document()
     if document.get("kind") != KIND:
         found = toml_repr(document["kind"]) if "kind" in document else "missing"

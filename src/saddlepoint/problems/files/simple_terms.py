@@ -27,7 +27,7 @@ class TermKind(NamedTuple):
     build: Callable[..., Simple]
     arrays: tuple[str, ...] = ()  # keys that name or hold arrays, or one number
     numbers: tuple[str, ...] = ()  # keys that hold one number
-    words: tuple[str, ...] = ()  # keys whose value is taken as it is
+    words: tuple[str, ...] = ()  # keys whose value is passed on unchanged
     blocks: tuple[str, ...] = ()  # keys that hold tables with start, stop and a simple term
     required: tuple[str, ...] = ()
 

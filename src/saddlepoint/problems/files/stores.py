@@ -1,4 +1,4 @@
-"""A that stays on disk and is read in blocks: .npy, Zarr, HDF5, Parquet, Matrix Market, and folders of such files.
+"""A matrix A that stays on disk and is read in blocks: .npy, Zarr, HDF5, Parquet, Matrix Market, and folders of them.
 
 Files are read as numbers only; nothing is unpickled or executed.
 """
@@ -8,32 +8,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError, first_line
-from saddlepoint.ground.validation import did_you_mean, short_repr
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.streamed import MEMORY_LIMIT, Block, RawStore, Store, streamed, streamed_map
 from saddlepoint.parts.coupling.streamed.store import Read, State, check_dtype, check_shape
-from saddlepoint.problems.files.arrays import HEADER, Cautious, npy_header, split_reference
+from saddlepoint.problems.files.arrays import HEADER, LimitedReader, npy_header, split_reference
+from saddlepoint.problems.files.chunked_stores import ZarrStore, hdf5_store, zarr_store
 from saddlepoint.problems.files.matrix_market import matrix_market_bytes, matrix_market_header, read_matrix_market
+from saddlepoint.problems.files.parquet_store import ParquetStore
 from saddlepoint.problems.files.reading import Memory, as_path, file_size
-from saddlepoint.problems.files.special import check_folder, check_sources
 
 HDF5 = (".h5", ".hdf5", ".he5", ".nc")
 PARQUET = (".parquet", ".pq")
 MATRIX_MARKET = (".mtx", ".mm")
 ENDINGS = (".npy", ".zarr", *HDF5, *PARQUET, *MATRIX_MARKET)
-SPARSE_COLUMNS = ("row", "column", "value")
-DECODED = 3  # memory that decoding compressed rows takes, in units of the memory of the rows
-SPARSE_ENTRY = 64  # bytes of memory for an entry while it is put into its row
 NUMBERED = re.compile(r"(\D*)(\d+)(.*)")
 
 
@@ -72,7 +67,7 @@ def stream(source: Any, memory_limit: int | str = MEMORY_LIMIT, *, norm: float |
         return streamed(ZarrStore(source), memory_limit, norm)
     if library == "h5py":
         source.file.flush()
-        return streamed(_hdf5(Path(source.file.filename), source.name), memory_limit, norm)
+        return streamed(hdf5_store(Path(source.file.filename), source.name), memory_limit, norm)
     if not isinstance(source, str | Path):
         raise ProblemError(f"the source is {short_repr(source)}; expected a file, a folder, or an array on disk")
     path, part = split_reference(str(as_path(source)), Path())
@@ -84,9 +79,9 @@ def open_store(path: Path, part: str | None = None) -> tuple[Store, bool]:
     """The store at ``path``, and whether its rows are the columns of A; a ProblemError names the file."""
     suffix = path.suffix.lower()
     if suffix == ".zarr":
-        return _zarr(path, part), False
+        return zarr_store(path, part), False
     if suffix in HDF5:
-        return _hdf5(path, part), False
+        return hdf5_store(path, part), False
     if part is not None:
         raise ProblemError(f"{path} holds one array; drop ':{part}'")
     if path.is_dir():
@@ -103,7 +98,7 @@ def open_store(path: Path, part: str | None = None) -> tuple[Store, bool]:
 
 
 def stored_reference(reference: str, folder: Path, room: float) -> bool:
-    """Whether a reference is to a folder, Zarr, HDF5 or Parquet, or to a .npy file of more than ``room`` bytes."""
+    """Whether a reference names a folder, a Zarr, HDF5 or Parquet file, or a .npy file of more than ``room`` bytes."""
     path, _ = split_reference(reference, folder)
     suffix = path.suffix.lower()
     try:
@@ -116,7 +111,7 @@ def stored_reference(reference: str, folder: Path, room: float) -> bool:
 def npy_store(path: Path) -> tuple[RawStore, bool]:
     """The store of a .npy file, which is stored by rows or by columns."""
     size = file_size(path)
-    with Cautious(path, HEADER) as file:
+    with LimitedReader(path, HEADER) as file:
         shape, dtype, by_columns = npy_header(file, str(path))
         offset = file.tell()
     m, n = check_shape(shape, str(path))
@@ -126,254 +121,6 @@ def npy_store(path: Path) -> tuple[RawStore, bool]:
             f"{path} declares {m * n * dtype.itemsize} bytes of data (shape {shape}) but holds {size - offset}"
         )
     return RawStore(path, offset, (n, m) if by_columns else (m, n), dtype), by_columns
-
-
-def _needed(library: str, what: str) -> Any:
-    try:
-        return import_module(library)
-    except ImportError:
-        package = library.partition(".")[0]
-        raise ProblemError(f"{what} needs {package}: pip install 'saddlepoint[data]'") from None
-
-
-# -- Zarr and HDF5 -----------------------------------------------------------------------------------------------------
-
-
-class ArrayStore(Store):
-    """An array of a library that reads rows in whole chunks."""
-
-    expansion = DECODED
-    chunk = 1  # number of rows that are stored together
-
-    def blocks(self, size: int) -> list[Block]:
-        """Blocks of whole chunks, each of which takes about ``size`` bytes to read."""
-        m, row = self.shape[0], self.row_bytes
-        rows = max(1, size // (DECODED * row * self.chunk)) * self.chunk
-        ends = [(i, min(i + rows, m)) for i in range(0, m, rows)]
-        return [Block(i, j, (j - i) * row, DECODED * (j - i) * row, (j - i) * row) for i, j in ends]
-
-
-class ZarrStore(ArrayStore):
-    """A Zarr array. A chunk that is missing consists of the fill value, as in Zarr itself."""
-
-    def __init__(self, array: Any) -> None:
-        if not hasattr(array, "chunks"):
-            listed = ", ".join(sorted(array.array_keys())[:20]) or "none"
-            raise ProblemError(f"{_zarr_name(array)} is a Zarr group; name one of its arrays: {listed}")
-        self.array, self.name = array, _zarr_name(array)
-        self.folder = _zarr_folder(array)
-        self.shape, self.dtype = check_shape(array.shape, self.name), check_dtype(array.dtype, self.name)
-        self.chunk = int(array.chunks[0])
-        if "pickle" in str(array.metadata.to_dict()).lower():  # such a codec would execute code from the chunks
-            raise ProblemError(f"{self.name} is stored by pickle, which is never loaded; save plain numbers instead")
-
-    @contextmanager
-    def opened(self) -> Iterator[Read]:
-        """A reader that keeps no file open between two blocks."""
-        if self.folder is not None:
-            try:
-                check_folder(self.folder)
-            except OSError as error:
-                raise ProblemError(f"{self.name} cannot be read: {error.strerror or error}") from None
-        yield self._read
-
-    def _read(self, block: Block, into: Array | None) -> Array:
-        try:
-            rows = np.ascontiguousarray(self.array[block.rows])
-        except Exception as error:  # damaged chunks raise many kinds of errors
-            raise _unreadable(self.name, block, error) from None
-        if rows.shape != (block.last - block.first, self.shape[1]) or rows.dtype != self.dtype:
-            raise ProblemError(f"{self.name} has changed while it was in use; leave it alone until the run is over")
-        return rows
-
-
-def _zarr_name(array: Any) -> str:
-    return str(getattr(array, "store_path", "the Zarr array")).removeprefix("file://")
-
-
-def _zarr_folder(array: Any) -> Path | None:
-    """The folder of an array; None if it is not in a folder of this machine."""
-    root = getattr(getattr(array, "store", None), "root", None)
-    if not isinstance(root, Path):
-        return None
-    folder = root / str(array.path)
-    return folder if folder.is_dir() else None
-
-
-def _zarr(path: Path, part: str | None) -> Store:
-    zarr = _needed("zarr", f"{path}")
-    if not path.is_dir():
-        raise ProblemError(f"{path} is not a Zarr folder" if path.exists() else f"folder {path} does not exist")
-    try:
-        check_folder(path)
-        return ZarrStore(zarr.open(str(path), path=part or "", mode="r"))
-    except ProblemError:
-        raise
-    except Exception as error:
-        raise ProblemError(f"{path}{f':{part}' if part else ''} is not a Zarr array: {first_line(error)}") from None
-
-
-class HDF5Store(ArrayStore):
-    """An HDF5 dataset in chunks, or in several files."""
-
-    reuses = True
-
-    def __init__(self, path: Path, dataset: Any) -> None:
-        self.path, self.dataset, self.name = path, dataset.name, f"{path}:{dataset.name}"
-        self.shape, self.dtype = check_shape(dataset.shape, self.name), check_dtype(dataset.dtype, self.name)
-        self.chunk = int(dataset.chunks[0]) if dataset.chunks else 1
-        self.state = State.of(path)
-
-    @contextmanager
-    def opened(self) -> Iterator[Read]:
-        """A reader with an open file of its own."""
-        self.state.check(self.path, self.name)
-        with _hdf5_file(self.path) as file:
-            dataset = file[self.dataset]
-            check_sources(self.path, dataset)
-            yield partial(self._read, dataset)
-        self.state.check(self.path, self.name)
-
-    def _read(self, dataset: Any, block: Block, into: Array | None) -> Array:
-        rows, n = block.last - block.first, self.shape[1]
-        flat = np.empty(rows * n, self.dtype) if into is None else into[: rows * n]
-        whole = flat.reshape(rows, n)
-        try:
-            dataset.read_direct(whole, np.s_[block.first : block.last])
-        except Exception as error:
-            raise _unreadable(self.name, block, error) from None
-        return whole
-
-
-def _hdf5_file(path: Path) -> Any:
-    h5py = _needed("h5py", f"{path}")
-    try:
-        return h5py.File(path, "r")
-    except Exception as error:
-        raise ProblemError(f"{path} is not an HDF5 file that can be read: {first_line(error)}") from None
-
-
-def _hdf5(path: Path, part: str | None) -> Store:
-    """The store of a dataset; one that is neither compressed nor in chunks is read without the library."""
-    file_size(path)
-    with _hdf5_file(path) as file:
-        names: list[str] = []
-        file.visititems(lambda name, item: names.append(name) if hasattr(item, "chunks") else None)
-        if part is None and len(names) == 1:
-            part = names[0]
-        if part is None or part.strip("/") not in names:
-            asked = f"has no dataset {part!r}" if part else "holds several datasets; name one as FILE:NAME"
-            raise ProblemError(
-                f"{path} {asked}; it has {', '.join(names[:20]) or 'none'}{did_you_mean(part or '', names)}"
-            )
-        dataset = file[part]
-        check_sources(path, dataset)
-        store = HDF5Store(path, dataset)
-        offset = dataset.id.get_offset()
-        if dataset.chunks is None and offset is not None and not dataset.external and not dataset.is_virtual:
-            return RawStore(path, offset, store.shape, store.dtype, store.name)
-        return store
-
-
-# -- Parquet and Matrix Market -----------------------------------------------------------------------------------------
-
-
-class ParquetStore(Store):
-    """A Parquet file, either with a column for each column of A, or with the nonzero entries of A in three columns.
-
-    The first kind is read in groups of rows. The columns of the second kind are called row, column and value, indices
-    count from 0, and the metadata of the schema hold the shape, as "shape": "300 20".
-    """
-
-    expansion = DECODED
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, str(path)
-        file_size(path)
-        self.state = State.of(path)
-        with self._file() as file:
-            schema, meta = file.schema_arrow, file.metadata
-            self.sparse = tuple(schema.names) == SPARSE_COLUMNS
-            kinds = {str(kind) for kind in (schema.types[2:] if self.sparse else schema.types)}
-            stated = (schema.metadata or {}).get(b"shape", b"").decode(errors="replace")
-            groups = [meta.row_group(k) for k in range(meta.num_row_groups)]
-            self.groups = [(group.num_rows, group.total_byte_size) for group in groups]
-        if len(kinds) > 1:
-            raise ProblemError(f"{path} has columns of different types, {', '.join(sorted(kinds))}; expected one type")
-        found = next(iter(kinds), "none").replace("double", "float64")
-        self.dtype = check_dtype("float32" if found == "float" else found, self.name)
-        self.entries = sum(rows for rows, _ in self.groups)
-        if self.sparse:
-            match = re.fullmatch(r"\s*(\d{1,18})\s+(\d{1,18})\s*", stated)
-            if match is None:
-                raise ProblemError(
-                    f'{path} holds entries; expected their matrix\'s shape in the metadata, as "shape": "300 20"'
-                )
-            shape = int(match[1]), int(match[2])
-        else:
-            shape = self.entries, len(schema.names)
-        self.shape = check_shape(shape, self.name)
-
-    def _file(self) -> Any:
-        parquet = _needed("pyarrow.parquet", self.name)
-        try:
-            return parquet.ParquetFile(self.path)
-        except Exception as error:
-            raise ProblemError(f"{self.path} is not a Parquet file that can be read: {first_line(error)}") from None
-
-    def blocks(self, size: int) -> list[Block]:
-        """Blocks of groups of rows that take about ``size`` bytes to read; one block for a file with entries."""
-        m, row = self.shape[0], self.row_bytes
-        if self.sparse:
-            held = (self.dtype.itemsize + 4) * self.entries + 4 * m
-            return [Block(0, m, self.state.size, SPARSE_ENTRY * self.entries + 16 * m, held, None)]
-        blocks: list[Block] = []
-        first = taken = 0
-        group: list[int] = []
-        for k, (rows, stored) in enumerate(self.groups):
-            group, taken = [*group, k], taken + stored
-            last = sum(self.groups[i][0] for i in group) + first
-            full = (last - first + (self.groups[k + 1][0] if k + 1 < len(self.groups) else m)) * row * DECODED > size
-            if rows and (full or k + 1 == len(self.groups)):
-                held = (last - first) * row
-                blocks.append(Block(first, last, taken, DECODED * held, held, group))
-                first, taken, group = last, 0, []
-        return blocks
-
-    @contextmanager
-    def opened(self) -> Iterator[Read]:
-        """A reader with an open file of its own."""
-        self.state.check(self.path, self.name)
-        with self._file() as file:
-            yield partial(self._read, file)
-        self.state.check(self.path, self.name)
-
-    def _read(self, file: Any, block: Block, into: Array | None) -> Any:
-        try:
-            table = file.read() if block.source is None else file.read_row_groups(block.source)
-            if any(column.null_count for column in table.columns):
-                raise ProblemError(f"{self.name} has entries that are missing; expected a number in all of them")
-            if self.sparse:
-                rows = self._entries(*(column.to_numpy() for column in table.columns))
-            else:
-                (batch,) = table.combine_chunks().to_batches()
-                rows = np.array(batch.to_tensor(row_major=True).to_numpy())  # a copy: pyarrow can release its own
-                del batch
-            del table
-            import_module("pyarrow").default_memory_pool().release_unused()
-        except ProblemError:
-            raise
-        except Exception as error:
-            raise _unreadable(self.name, block, error) from None
-        return rows
-
-    def _entries(self, i: Array, j: Array, values: Array) -> Any:
-        for name, place, size in (("row", i, self.shape[0]), ("column", j, self.shape[1])):
-            if place.dtype.kind not in "iu":
-                raise ProblemError(f"{self.name} has a column {name!r} of {place.dtype}; expected integers")
-            if len(place) and (place.min() < 0 or place.max() >= size):
-                raise ProblemError(f"{self.name} has an entry outside its shape {self.shape} in its column {name!r}")
-        return csr_array((values, (i, j)), shape=self.shape)
 
 
 class MatrixMarketStore(Store):
@@ -407,9 +154,6 @@ class MatrixMarketStore(Store):
         except OSError as error:
             raise ProblemError(f"{self.name} cannot be read: {error.strerror or error}") from None
         return np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows
-
-
-# -- folders -----------------------------------------------------------------------------------------------------------
 
 
 class FolderStore(Store):
@@ -488,7 +232,3 @@ def _check_gaps(folder: Path, there: dict[int, str], like: re.Match[str]) -> Non
     if missing is not None:
         name = f"{like[1]}{missing:0{len(like[2])}}{like[3]}"
         raise ProblemError(f"{folder} has {there[last]} but not {name}: a block is missing; expected all of them")
-
-
-def _unreadable(name: str, block: Block, error: BaseException) -> ProblemError:
-    return ProblemError(f"rows {block.first} to {block.last - 1} of {name} cannot be read: {first_line(error)}")

@@ -36,7 +36,7 @@ class Checkpointer(ABC):
     """What a run does with its state between two steps."""
 
     lost = ""  # why the last checkpoint could not be written; empty if it was
-    name = ""  # of the file
+    name = ""  # of the file; empty if there is none
 
     @abstractmethod
     def load(self, state: RunState) -> RunState:
@@ -90,9 +90,9 @@ class RunFile(Checkpointer):
         self.classes: Classes = known_classes(asked)
         label, options = (asked, None) if isinstance(asked, str) else (asked.label, described(asked))
         self.identity = Identity.of(f, label, options, storage)
-        self.due_at = 0.0  # by the clock of the runtime
-        self.latest: RunState | None = None  # snapshot
-        self.written: RunState | None = None  # the last snapshot that was
+        self.due_at = 0.0  # when the next checkpoint is due, by the clock of the runtime; 0 before the first one
+        self.latest: RunState | None = None  # the last snapshot
+        self.written: RunState | None = None  # the last snapshot that is on the disk
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -103,12 +103,12 @@ class RunFile(Checkpointer):
 
     def load(self, state: RunState) -> RunState:
         """The run in the file, continued with the tolerance of ``state``; one that does not fit is refused."""
-        old = older(self.path)
+        old = older(self.path)  # the only one there is if a process was killed between two renamings
         there = self.f.A.runtime.once(lambda: self.path if self.path.exists() else old if is_checkpoint(old) else None)
         if there is None:
             return state
         try:
-            found = self._read(there, state)  # a process may be killed between two names
+            found = self._read(there, state)
         except ProblemError as error:
             raise ProblemError(f"{error}; {self._offer(old, state)}") from None
         self.due_at = self.f.A.runtime.clock() + self.every
@@ -161,7 +161,7 @@ class RunFile(Checkpointer):
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def note(self, snapshot: Callable[[], RunState]) -> None:
-        """Take a snapshot, and write it if the time has come. A state that cannot be written is refused early."""
+        """Take a snapshot, and write it if ``every`` seconds have passed. A state that cannot be written is refused."""
         began = self.latest is None or self.latest.method_state is None
         self.latest = snapshot()
         if began and self.latest.method_state is not None:
@@ -170,7 +170,7 @@ class RunFile(Checkpointer):
             self.write()
 
     def write(self) -> None:
-        """Write the last snapshot, unless that is done. What the disk refuses is lost, and what is there is kept."""
+        """Write the last snapshot, unless that is done. If it cannot be written, the file that is there is kept."""
         state = self.latest
         if state is None or state is self.written:
             return

@@ -19,7 +19,7 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import Units
-from saddlepoint.solving.monitor import latest_check
+from saddlepoint.solving.monitor import CHECK_KNOWN, latest_check
 from saddlepoint.solving.result import Record
 from saddlepoint.solving.state import Correction, Mark, Racer, RunState
 
@@ -64,14 +64,14 @@ def _check_counts(run: RunState, fresh: RunState) -> None:
     checks, calls = monitor.improved if len(monitor.improved) == 2 else (-1, -1)
     numbers = (
         *counts.calls.values(), *counts.examined.values(), counts.passes, run.iterations, monitor.checks,
-        monitor.next_check, checks, calls, session.resumed, session.timed_products, session.identity_calls,
+        monitor.next_check, checks, calls, session.resumed, session.timed_calls, session.identity_calls,
         run.schedule.marked,
     )  # fmt: skip
     if not all(type(number) is int and 0 <= number < MOST for number in numbers):
         raise ValueError("it has counts that are not whole numbers, or too large")
     if checks > monitor.checks or calls > counts.total or run.schedule.marked > counts.busiest:
         raise ValueError("it has made progress after more calls than it has made")
-    if monitor.next_check > latest_check(run.work):
+    if monitor.next_check > latest_check(run.work, CHECK_KNOWN):
         raise ValueError(f"its next certificate would be after {monitor.next_check} calls and steps, now {run.work}")
     if not (isinstance(monitor.scale, float) and monitor.scale >= 0.0):
         raise ValueError("it has a scale of residuals that is negative or no number")
@@ -82,7 +82,7 @@ def _check_counts(run: RunState, fresh: RunState) -> None:
 def _check_clock(run: RunState) -> None:
     session, seconds = run.session, run.monitor.seconds
     if not (0.0 <= session.began <= LATEST and 0.0 <= session.elapsed < math.inf and 0.0 <= seconds <= session.elapsed):
-        raise ValueError("it has times that no clock shows")
+        raise ValueError("it has a time that is negative, or that no run can have")
     if run.work > FASTEST * (1.0 + session.elapsed):
         raise ValueError(f"it has made {run.work} calls and steps in {session.elapsed:.3g} seconds")
 
@@ -109,23 +109,23 @@ def _check_schedule(run: RunState, f: Saddle) -> None:
 
 
 def _check_racer(racer: Any, f: Saddle) -> None:
-    """A method that takes turns, with the certificates of its turns."""
+    """A method that takes turns must have certificates in order, and numbers that a run can have."""
     if type(racer) is not Racer or not isinstance(racer.method, Method):
-        raise ValueError("its race is no race of methods")
+        raise ValueError("its race has an entry that is no method")
     check_needs(racer.method, f)
     if type(racer.units) is not Units:
         raise ValueError("a method of its race has no units")
     _check_units(racer.units, f)
     marks = racer.marks
     if type(marks) is not tuple or not all(type(mark) is Mark for mark in marks):
-        raise ValueError("a method of its race has marks that are none")
+        raise ValueError("a method of its race has marks of another type")
     works = [0.0, *(mark.work for mark in marks), racer.work]
     distances = [mark.distance for mark in marks]
     numbers = (*works, *distances, racer.turn_end, racer.promise, racer.rate)
     if not all(type(number) is float and number >= 0.0 for number in numbers) or not racer.work < MOST:
-        raise ValueError("a method of its race has numbers that are none")
+        raise ValueError("a method of its race has a number that is negative, NaN or too large")
     if works != sorted(works) or distances != sorted(distances, reverse=True):
-        raise ValueError("the marks of a method of its race are in no order")
+        raise ValueError("the marks of a method of its race are not in order")
     if not 0.0 < racer.rate <= 1.0:
         raise ValueError(f"a method of its race does {racer.rate} work in a round")
 
@@ -156,18 +156,18 @@ def _check_corrections(run: RunState, f: Saddle) -> None:
 
 
 def _check_memory(checks: Mapping[str, Any], f: Saddle) -> None:
-    """The memory of a check is a count and a vector for each oracle that it looks at."""
+    """The memory of a check must be a count and a vector for each oracle that is checked."""
     m, n = f.shape
     sizes = {"g": {"x": m}, "h": {"x": n}, "A": {"A": n, "At": m}}
     for name, memory in checks.items():
         fits = isinstance(memory, dict) and memory.keys() == {"seen", "last"} and name in sizes
         if not fits or not all(isinstance(part, dict) for part in memory.values()):
-            raise ValueError("the memory of its checks is no memory")
+            raise ValueError("the memory of its checks is not built of counts and points")
         seen, last = memory["seen"], memory["last"]
         if seen.keys() != sizes[name].keys() or not last.keys() <= seen.keys():
-            raise ValueError("its checks have looked at other oracles")
+            raise ValueError("its checks are of other oracles")
         if not _counted(seen.values()) or not all(_is_point(last[key], sizes[name][key]) for key in last):
-            raise ValueError("the memory of its checks has no counts and points")
+            raise ValueError("its checks have a wrong count or point")
 
 
 def _counted(numbers: Iterable[Any]) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, is_foreign, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import Rows
+from saddlepoint.ground.rows import Rows
 
 KINDS = "fiub"  # kinds of numbers that arrays may have, in the letters of NumPy
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
@@ -59,7 +59,7 @@ def _record(value: Any) -> dict[str, Any]:
 
 
 class Packer:
-    """Turns values into JSON; their arrays gather in ``arrays``."""
+    """Turns values into JSON; their arrays are collected in ``arrays``."""
 
     def __init__(self, classes: Classes) -> None:
         self.classes = classes
@@ -109,14 +109,14 @@ class Packer:
 
 
 class Unpacker:
-    """The way back.
+    """Turns what a ``Packer`` has written back into values.
 
     Args:
-        classes: those that may be made.
-        arrays: what the packer gathered.
-        space: where arrays of another library than NumPy are to live.
-        limit: bytes that one value may take.
-        fresh: makes a value like the one to be read, of which functions are taken.
+        classes: the classes of which objects may be made.
+        arrays: the arrays that the packer gathered.
+        space: library and device of arrays that are not those of NumPy.
+        limit: most bytes that one value may take.
+        fresh: makes a value like the one to be read; its functions are taken, because a file holds none.
     """
 
     def __init__(

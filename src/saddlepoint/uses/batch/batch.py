@@ -25,7 +25,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.strength import require_strongly_convex
+from saddlepoint.problems.strong_convexity import require_strongly_convex
 from saddlepoint.theory.certificate import (
     BlockCertificates,
     Certificate,

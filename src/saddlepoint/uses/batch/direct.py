@@ -36,7 +36,7 @@ def fits(problems: Sequence[Saddle]) -> bool:
     )
 
 
-@np.errstate(all="ignore")  # what comes of an overflow is noticed
+@np.errstate(all="ignore")  # infinities and NaN are found by later checks
 def solve_directly(
     batch: Batch, problems: Sequence[Saddle], tol: float, history: bool, max_seconds: float | None = None
 ) -> list[Result | None]:

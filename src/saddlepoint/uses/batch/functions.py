@@ -32,9 +32,10 @@ from saddlepoint.parts.functions.careful import (
 from saddlepoint.parts.functions.careful import product as times_sum
 from saddlepoint.parts.functions.entropy import Entropy
 from saddlepoint.parts.functions.logsumexp import LogSumExp, score_errors, weight_errors
-from saddlepoint.parts.functions.products import HALF, absolute, ridge_rounding, scaled_rounding
+from saddlepoint.parts.functions.losses import Huber, LeastSquares, LogCosh, Logistic, SmoothedHinge
+from saddlepoint.parts.functions.product_rounding import HALF, absolute, ridge_rounding, scaled_rounding
 from saddlepoint.parts.functions.quadratic import Quadratic
-from saddlepoint.parts.functions.risk import Huber, LeastSquares, LogCosh, Logistic, Risk, SmoothedHinge
+from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.functions.smooth import Gradient, Smooth
 from saddlepoint.uses.batch.coupling import BatchedCoupling, stacked_couplings
 

@@ -21,6 +21,7 @@ from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.batch import direct
 from saddlepoint.uses.batch.batch import Batch
+from saddlepoint.uses.batch.groups import groups
 
 SOON = 1e-9  # time limit in seconds of a problem that comes after the time is used up: its start is certified
 
@@ -43,8 +44,9 @@ def solve_many(
     Problems of equal shape, library, dtype and device are solved together, as one ``Batch`` with a block-diagonal
     coupling, if every A is a dense array and all g are of one kind, and so are all h: ``Quadratic``, ``LeastSquares``,
     ``Logistic``, ``SmoothedHinge``, ``Huber``, ``LogCosh``, ``LogSumExp`` or ``Entropy``, with data of equal shape and
-    the same delta, width, low and high. Others are solved one by one: sums and multiples of functions, black boxes
-    (make a ``Batch`` of them yourself), sparse matrices. Quadratic problems in NumPy of up to 500 variables a side are
+    the same delta, width, low and high. In NumPy, groups of them are, with similar condition numbers and matrices that
+    fit the cache together. Others are solved one by one: sums and multiples of functions, black boxes (make a ``Batch``
+    of them yourself), sparse matrices. Quadratic problems in NumPy of up to 500 variables a side are
     solved by one batched factorisation, if the method is "auto" or "direct". All problems are solved one by one if the
     method needs whole matrices otherwise, or a prox that the batch does not have.
 
@@ -90,11 +92,20 @@ def solve_many(
         found = None if together is None else direct.solve_directly(together, problems, target.most, history, limit)
         return _one_by_one(problems, found, **asked, method=method, max_seconds=max_seconds, **options)
     made = _made(method, problems[0], costs)
-    alone = len(problems) == 1 or target.argument == "rtol" or not isinstance(made, Method) or made.needs.matrix
-    batch = None if alone else Batch.of(problems)
-    if batch is not None and not missing(made, batch.problem):
-        return _solve_batch(batch, target, method=method, max_seconds=max_seconds, **options)
-    return _one_by_one(problems, **asked, method=method, max_seconds=max_seconds, **options)
+    if len(problems) == 1 or target.argument == "rtol" or not isinstance(made, Method) or made.needs.matrix:
+        return _one_by_one(problems, **asked, method=method, max_seconds=max_seconds, **options)
+    results: dict[int, Result] = {}
+    left, began = max_seconds, time.perf_counter()
+    for group in groups(problems):
+        some = [problems[k] for k in group]
+        batch = Batch.of(some)
+        if batch is not None and not missing(made, batch.problem):
+            answers = _solve_batch(batch, target, method=method, max_seconds=left, **options)
+        else:
+            answers = _one_by_one(some, **asked, method=method, max_seconds=left, **options)
+        results.update(zip(group, answers, strict=True))
+        left = _left(max_seconds, began)
+    return [results[k] for k in range(len(problems))]
 
 
 def _one_by_one(
@@ -109,8 +120,13 @@ def _one_by_one(
     for b, f in enumerate(problems):
         known = None if found is None else found[b]
         results.append(solve(f, max_seconds=left, **options) if known is None else known)
-        left = None if max_seconds is None else max(max_seconds - (time.perf_counter() - began), SOON)
+        left = _left(max_seconds, began)
     return results
+
+
+def _left(max_seconds: float | None, began: float) -> float | None:
+    """What is left of the time limit."""
+    return None if max_seconds is None else max(max_seconds - (time.perf_counter() - began), SOON)
 
 
 def _solve_batch(batch: Batch, target: Target, **options: Any) -> list[Result]:
@@ -119,6 +135,8 @@ def _solve_batch(batch: Batch, target: Target, **options: Any) -> list[Result]:
     noise, assumes = (run.certificate.noise_x, run.certificate.noise_y), run.certificate.assumes
     tol = target.most if target.argument == "tol" else None
     certificates = [proof._replace(assumes=assumes) for proof in batch.certificates(x, y, noise, tol)]
+    if run.certificate.is_estimated:
+        certificates = [proof.without_bounds for proof in certificates]
     f = batch.problem
     # A run examines gradients that the caller gave just before it reports "solved", so it may have ended before that.
     examined = run.solved or (f.g.trusted and f.h.trusted)

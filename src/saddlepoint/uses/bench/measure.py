@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
@@ -13,6 +13,7 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import make_method, methods
 from saddlepoint.problems.generators import chain, chain_solution
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.lower import forced_rounds, tail_rounds
@@ -77,6 +78,9 @@ def measure(
 
     The run ends by the true distance, as in the lower bound; with a certificate every method would need more calls. The
     distance is known wherever a certificate is taken. Between the last two, its logarithm is taken as linear.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C ended the run.
     """
     made = make_method(method) if isinstance(method, str) else method
     problem = hard_chain(kx, ky, coupling, tol)
@@ -89,7 +93,8 @@ def measure(
         if seen[-1][0] <= target:
             raise StopIteration
 
-    result = solve(problem.f, method=made, tol=target, max_seconds=max_seconds, callback=watch, history=False)
+    options: dict[str, Any] = {"max_seconds": max_seconds, "callback": watch, "history": False}
+    result = uninterrupted(solve(problem.f, method=made, tol=target, **options))
     calls = calls_until(target, seen) if result.status is Status.STOPPED else result.calls
     return Measurement(
         method if isinstance(method, str) else method.label,

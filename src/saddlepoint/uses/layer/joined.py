@@ -7,9 +7,10 @@ distance that is certified for the whole bounds that of every block.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from scipy.sparse import block_diag, csr_array, diags_array
+from scipy.sparse import csr_array, issparse
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.parts.coupling import Coupling, DenseCoupling
@@ -40,7 +41,16 @@ def joined(problems: Sequence[Saddle]) -> Saddle | None:
         return None
     g = _sum([f.g for f in problems], m)
     h = _sum([f.h for f in problems], n)
-    return Saddle(g, h, csr_array(block_diag([f.A.matrix() for f in problems], format="csr")))
+    return Saddle(g, h, _diagonal([f.A.matrix() for f in problems]))
+
+
+def _diagonal(blocks: Sequence[Array]) -> csr_array:
+    """The sparse matrix with these matrices of equal shape on its diagonal."""
+    stack = np.stack(blocks)
+    count, m, n = stack.shape
+    columns = np.broadcast_to(np.arange(count * n).reshape(count, 1, n), stack.shape)
+    starts = np.arange(0, stack.size + 1, n)
+    return csr_array((stack.reshape(-1), columns.reshape(-1), starts), shape=(count * m, count * n))
 
 
 def _sum(functions: Sequence[Smooth], n: int) -> Smooth:
@@ -51,6 +61,11 @@ def _sum(functions: Sequence[Smooth], n: int) -> Smooth:
     return total if all(term is FREE for term in terms) else total + _term(terms, n)
 
 
+def _dense(M: Any) -> Array:
+    matrix: Array = M.toarray() if issparse(M) else M
+    return matrix
+
+
 def _quadratic(functions: Sequence[Smooth], n: int) -> Smooth:
     """Quadratic functions as one, with a sparse matrix."""
     parts = [f for f in functions if isinstance(f, Quadratic)]
@@ -59,8 +74,9 @@ def _quadratic(functions: Sequence[Smooth], n: int) -> Smooth:
     if all(isinstance(f.P, float) for f in parts) and len({f.P for f in parts}) == 1:
         return Quadratic(parts[0].P, b, mu=mu, L=L).replace(trusted=trusted)
     if any(isinstance(f.P, Coupling) for f in parts):
-        blocks = [f.P.matrix() if isinstance(f.P, Coupling) else diags_array(np.full(n, f.P)) for f in parts]
-        P: Array = csr_array(block_diag(blocks, format="csr"))
+        P: Array = _diagonal(
+            [_dense(f.P.matrix()) if isinstance(f.P, Coupling) else np.diag(np.full(n, f.P)) for f in parts]
+        )
     else:
         P = np.concatenate([np.full(n, f.P) for f in parts])
     return Quadratic(P, b, mu=mu, L=L).replace(trusted=trusted)

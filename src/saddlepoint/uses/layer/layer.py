@@ -19,8 +19,8 @@ def layer(build: Build, *, in_dims: Sequence[int | None] | int | None = None, **
     """A layer that solves the problem that ``build`` makes of its tensors, and that PyTorch and JAX differentiate.
 
     ``x, y = sp.layer(build)(*tensors)`` is the saddle point of ``build(*tensors)``. Gradients are those of the saddle
-    point, by one linear system (see ``Result.vjp``), for every tensor that ``build`` used in A, in the data of g and h
-    and in gradients of one's own; not for parameters of simple terms, which are refused.
+    point, by one linear system (see ``Result.vjp``), for every tensor that ``build`` used: in A, in the data of g and
+    h, in gradients of one's own, and as parameters of simple terms.
 
     Args:
         build: (*tensors) -> ``Saddle``. It is called again to differentiate, so it should depend on nothing else that
@@ -31,8 +31,8 @@ def layer(build: Build, *, in_dims: Sequence[int | None] | int | None = None, **
             ``max_steps``.
 
     With PyTorch, ``solve`` is called, and a problem that is not solved is an error. With JAX the whole layer is one
-    program, a compiled loop that ends when the certified distance is at most ``tol``; it works inside ``jit``, ``grad``
-    and ``vmap``, and if the loop ends otherwise, the numbers that it returns are NaN.
+    program, a compiled loop that ends when the certified distance is at most ``tol``; it works inside ``jit``,
+    ``grad``, ``vmap``, ``jvp`` and ``hessian``, and if the loop ends otherwise, the numbers that it returns are NaN.
 
     Example:
         >>> import jax, saddlepoint as sp

@@ -1,47 +1,46 @@
-r"""Layers of JAX: one compiled loop forwards, a linear system backwards, and the field differentiated by JAX.
+r"""Layers of JAX: one compiled loop for the solution, and a linear system for its derivatives.
 
-Forwards, Newton's method is tried first where the problem is small and smooth, as long as it brings the certified
-distance down; LPD-GS (``methods.lpd_gs``) continues from there until that distance is at most ``tol``. The distance is
-the one of ``theory.certificate``, after one prox step if there are simple terms. It is computed within the program,
-without bounds on rounding errors; ``solve`` has these.
+The solution: Newton's method is tried first where the problem is small and smooth, as long as it brings the certified
+distance down; LPD-GS (``methods.lpd_gs``) continues from there until that distance is at most ``tol``.
 
-Backwards, the adjoint system is solved as a dense one. Simple terms restrict it to the face of the computed point.
+Derivatives: with the projection P onto the directions in which the solution can move, the curvature C of the simple
+terms, dF the change of the field and q the change of the prox at a fixed argument, both for fixed z, differentiating
+z = prox(z - t F(z), t) gives
+
+    dz = (I - P) q + P d    with    P (J + C) P d = P ((I + t C) q/t - dF - J (I - P) q).
+
+JAX transposes this for gradients. Small systems are solved by a factorisation, others by LPD-GS.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 from jax import numpy as jnp
 
+from saddlepoint.ground.arrays import eps_of
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import recording
 from saddlepoint.ground.validation import as_count, positive
+from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.constants import recorded_ends
+from saddlepoint.parts.functions.quadratic import Quadratic
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.theory.lpd import MARGIN, SMALLEST
-from saddlepoint.uses.layer.jax_faces import tangent
+from saddlepoint.uses.layer.jax_faces import Tangent, tangent
+from saddlepoint.uses.layer.jax_loops import Constants, Oracles, by_lpd_gs, by_newton, certified
+from saddlepoint.uses.layer.prox_argument import SMALL, prox_argument
 
 if TYPE_CHECKING:
     from saddlepoint.uses.layer.layer import Layer
 
-NEWTON = 1500  # most variables of both players for steps of Newton's method
-NEWTON_STEPS = 30  # most of them
-CHECK = 10  # steps of LPD-GS between two certificates
-MOST = 100_000  # steps of LPD-GS after which the loop gives up, unless max_steps says otherwise
-
-
-class Constants(NamedTuple):
-    """The constants of a problem, numbers or symbols of JAX."""
-
-    mu_x: Any
-    mu_y: Any
-    L_x: Any
-    L_y: Any
-    norm: Any
+NEWTON = 1500  # most variables of both players for dense linear systems
+MOST = 100_000  # steps of LPD-GS after which a loop gives up, unless max_steps says otherwise
+ACCURACY = 1e-9  # the relative accuracy of linear systems that are solved by LPD-GS
+ROUNDINGS = 64.0  # roundings of L/mu below which their accuracy cannot fall
 
 
 def make(layer: Layer) -> Callable[..., Any]:
@@ -54,33 +53,26 @@ def make(layer: Layer) -> Callable[..., Any]:
     tol = positive(layer.options.get("tol", 1e-6), "tol")
     most = as_count(layer.options.get("max_steps", MOST), "max_steps")
 
-    @jax.custom_vjp
+    @jax.custom_jvp
     def solution(*tensors: Any) -> tuple[Any, Any]:
         return solved(built(layer, tensors), tol, most)
 
-    def forward(*tensors: Any) -> Any:
+    @solution.defjvp
+    def derivative(tensors: Any, tangents: Any) -> Any:
         point = solution(*tensors)
-        return point, (tensors, point)
-
-    def backward(kept: Any, v: Any) -> Any:
-        tensors, (x, y) = kept
-        u = adjoint(built(layer, tensors), x, y, *v)
-
-        def field(*given: Any) -> Any:
-            f = built(layer, given)
-            with recording():
-                return f.field(x, y)
-
-        _, pull = jax.vjp(field, *tensors)
-        return pull((-u[0], -u[1]))
-
-    solution.defvjp(forward, backward)
+        return point, moved(layer, tensors, tangents, point, most)
 
     def run(*tensors: Any) -> Any:
         dims = layer.dims(len(tensors))
-        if dims is None:
-            return one(*tensors)
-        return jax.vmap(one, in_axes=dims)(*tensors)
+        try:
+            return one(*tensors) if dims is None else jax.vmap(one, in_axes=dims)(*tensors)
+        except TypeError as error:
+            if "No constant handler" not in str(error):
+                raise
+            raise ProblemError(
+                "build of the layer uses an array that JAX differentiates and that is no argument of the layer; make "
+                "it an argument"
+            ) from None
 
     one = jax.jit(solution)
     return run
@@ -107,104 +99,138 @@ def constants(f: Saddle) -> Constants:
 
 def solved(f: Saddle, tol: float, most: int) -> tuple[Any, Any]:
     """The saddle point; NaN if its certified distance is above tol after so many steps."""
-    c, (m, n) = constants(f), f.shape
-    start = jnp.zeros(m, f.space.dtype), jnp.zeros(n, f.space.dtype)
-    x, y, distance = certified(f, c, *start)
+    c, (m, n), oracles = constants(f), f.shape, Oracles.of(f)
+    x, y, distance = certified(oracles, c, jnp.zeros(m, f.space.dtype), jnp.zeros(n, f.space.dtype))
     if not f.has_simple and m + n <= NEWTON:
-        x, y, distance = by_newton(f, c, x, y, distance, tol)
-    x, y, distance = by_lpd_gs(f, c, x, y, distance, tol, most)
+        x, y, distance = by_newton(oracles, lambda x, y: jacobian(f, x, y), c, x, y, distance, tol)
+    x, y, distance = by_lpd_gs(oracles, c, x, y, distance, most, lambda x, y: tol)
     return tuple(jnp.where(distance <= tol, z, jnp.nan) for z in (x, y))  # type: ignore[return-value]
-
-
-def certified(f: Saddle, c: Constants, x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """A point and a bound on its distance: (x, y), or the point after one prox step if there are simple terms.
-
-    The residual after a prox step with the step t is F(z+) - F(z) + (z - z+)/t.
-    """
-    Fx, Fy = f.field(x, y)
-    if f.has_simple:
-        tx, ty = 1.0 / (c.L_x + c.norm), 1.0 / (c.L_y + c.norm)
-        nx, ny = f.g.simple_prox(x - tx * Fx, tx), f.h.simple_prox(y - ty * Fy, ty)
-        Gx, Gy = f.field(nx, ny)
-        Fx, Fy = Gx - Fx + (x - nx) / tx, Gy - Fy + (y - ny) / ty
-        x, y = nx, ny
-    weighted = jnp.vdot(Fx, Fx) / c.mu_x + jnp.vdot(Fy, Fy) / c.mu_y
-    return x, y, jnp.sqrt((1.0 / c.mu_x + 1.0 / c.mu_y) * weighted)
 
 
 def jacobian(f: Saddle, x: Any, y: Any) -> Any:
     """The Jacobian of the field."""
-    m = f.shape[0]
-
-    def stacked(z: Any) -> Any:
-        return jnp.concatenate(f.field(z[:m], z[m:]))
-
-    return jax.jacfwd(stacked)(jnp.concatenate([x, y]))
+    A = f.A.matrix()
+    return jnp.block([[_hessian(f.g, x), A], [-A.T, _hessian(f.h, y)]])
 
 
-def by_newton(f: Saddle, c: Constants, x: Any, y: Any, distance: Any, tol: float) -> tuple[Any, Any, Any]:
-    """Steps of Newton's method while the certified distance falls."""
-    m = f.shape[0]
-
-    def goes_on(state: Any) -> Any:
-        k, _, _, distance, fell = state
-        return (k < NEWTON_STEPS) & (distance > tol) & fell
-
-    def step(state: Any) -> Any:
-        k, x, y, distance, _ = state
-        move = jnp.linalg.solve(jacobian(f, x, y), jnp.concatenate(f.field(x, y)))
-        nx, ny, new = certified(f, c, x - move[:m], y - move[m:])
-        fell = new < distance
-        x, y, distance = (jnp.where(fell, a, b) for a, b in ((nx, x), (ny, y), (new, distance)))
-        return k + 1, x, y, distance, fell
-
-    state = jax.lax.while_loop(goes_on, step, (0, x, y, distance, jnp.isfinite(distance)))
-    return state[1], state[2], state[3]
+def _hessian(f: Smooth, x: Any) -> Any:
+    with recording():
+        f = f.without_term
+    if isinstance(f, Quadratic) and isinstance(f.P, Coupling):
+        return f.P.matrix()
+    return jax.jacfwd(f.grad)(x)
 
 
-def by_lpd_gs(f: Saddle, c: Constants, x: Any, y: Any, distance: Any, tol: float, most: int) -> tuple[Any, Any, Any]:
-    """Steps of LPD-GS, with the letters of ``methods.lpd_gs``, until the certified distance is at most tol."""
-    a, b = (jnp.maximum(L / mu - 1.0, 0.0) for L, mu in ((c.L_x, c.mu_x), (c.L_y, c.mu_y)))
-    cc = c.norm**2 / (c.mu_x * c.mu_y)
-    trace = a + b + cc  # N^2 is the larger eigenvalue of a symmetric matrix with this trace and the determinant a b
-    N2 = 0.5 * (trace + jnp.sqrt(jnp.maximum(trace**2 - 4.0 * a * b, 0.0)))
-    N = jnp.maximum(MARGIN * jnp.sqrt(N2), SMALLEST)
-    r = (1.0 + jnp.sqrt(1.0 + 4.0 * N**2)) / (2.0 * N) / N
-    tx, ty, theta = r / c.mu_x, r / c.mu_y, 1.0 / (1.0 + r)
+def moved(layer: Layer, tensors: Any, tangents: Any, point: Any, most: int) -> tuple[Any, Any]:
+    """The derivative of the solution along the tangents: the formula above."""
+    f = built(layer, tensors)
+    with recording():
+        w = f.field(*point)
+        terms = f.g.simple, f.h.simple
+        at = [tangent(p, z, part) for p, z, part in zip(terms, point, w, strict=True)]
+        t: list[Any] = [SMALL / jax.lax.stop_gradient(jnp.asarray(L, dtype=f.space.dtype)) for L in (f.L_x, f.L_y)]
+        ends: list[Any] = [
+            None if p is None else prox_argument(p, z, part, step)
+            for p, z, part, step in zip(terms, point, w, t, strict=True)
+        ]
 
-    def step(_: Any, s: Any) -> Any:
-        x, y, Atx, w, q, u, v = s
-        yn = f.h.simple_prox(theta * (y + ty * (Atx - v)), theta * ty)
-        w = theta * (w + r * x)
-        un = f.g.grad(w) - c.mu_x * w
-        yb, ub = yn + theta * (yn - y), un + theta * (un - u)
-        x = f.g.simple_prox(theta * (x - tx * (f.A.mul(yb) + ub)), theta * tx)
-        q = theta * (q + r * yb)
-        return x, yn, f.A.tmul(x), w, q, un, f.h.grad(q) - c.mu_y * q
+    def equations(*given: Any) -> Any:
+        """The field at the solution, and the prox of the simple terms at fixed arguments."""
+        own = built(layer, given)
+        with recording():
+            proxes = [
+                0.0 * z if p is None else p.prox(end, step)
+                for p, z, end, step in zip((own.g.simple, own.h.simple), point, ends, t, strict=True)
+            ]
+            return own.field(*point), proxes
 
-    def goes_on(state: Any) -> Any:
-        k, _, _, _, distance = state
-        return (k < most) & (distance > tol)
+    _, (dF, q) = jax.jvp(equations, tensors, tangents)
+    if not f.has_simple:
+        return linear_solution(f, point, at, (-dF[0], -dF[1]), most)
+    off = [part - side.project(part) for part, side in zip(q, at, strict=True)]
+    slopes = [jax.jvp(g.grad, (z,), (part,))[1] for g, z, part in zip((f.g, f.h), point, off, strict=True)]
+    Joff = slopes[0] + f.A.mul(off[1]), slopes[1] - f.A.tmul(off[0])
+    right = [
+        side.project((part + step * side.bend(side.project(part))) / step - change - pull)
+        for side, part, step, change, pull in zip(at, q, t, dF, Joff, strict=True)
+    ]
+    d = linear_solution(f, point, at, (right[0], right[1]), most)
+    return off[0] + d[0], off[1] + d[1]
 
-    def steps(state: Any) -> Any:
-        k, s, _, _, _ = state
-        s = jax.lax.fori_loop(0, CHECK, step, s)
-        return k + CHECK, s, *certified(f, c, s[0], s[1])
 
-    start = (x, y, f.A.tmul(x), x, y, f.g.grad(x) - c.mu_x * x, f.h.grad(y) - c.mu_y * y)
-    state = jax.lax.while_loop(goes_on, steps, (0, start, x, y, distance))
-    return state[2], state[3], state[4]
+def linear_solution(f: Saddle, point: Any, at: list[Tangent], b: Any, most: int) -> tuple[Any, Any]:
+    """The d with P (J + C) P d = b and P d = d, for b in the range of P."""
+    m, right = f.shape[0], jnp.concatenate(b)
+
+    def both(name: str, v: Any) -> Any:
+        """A function of ``Tangent`` for both players."""
+        return jnp.concatenate([getattr(at[0], name)(v[:m]), getattr(at[1], name)(v[m:])])
+
+    if sum(f.shape) <= NEWTON:
+        K = jacobian(f, *point)
+        if f.has_simple:
+            one = jnp.eye(sum(f.shape), dtype=right.dtype)
+            K = both("project", K + both("bend", one))
+            K = both("project", K.T).T + one - both("project", one)
+        d = jnp.linalg.solve(K, right)
+    else:
+        curved = [jax.linearize(part.grad, z)[1] for part, z in zip((f.g, f.h), point, strict=True)]
+
+        def product(v: Any) -> Any:
+            x, y = v[:m], v[m:]
+            whole = jnp.concatenate([curved[0](x) + f.A.mul(y), curved[1](y) - f.A.tmul(x)])
+            return both("project", whole + both("bend", v)) if f.has_simple else whole
+
+        by_loop = Loop(f, [jax.lax.stop_gradient(part.steep) for part in at], curved, at, most)
+        d = jax.lax.custom_linear_solve(product, right, by_loop.solve, by_loop.solve_transposed)
+    return d[:m], d[m:]
 
 
-def adjoint(f: Saddle, x: Any, y: Any, vx: Any, vy: Any) -> tuple[Any, Any]:
-    """The solution of J' u = v, on the face of the point if there are simple terms."""
-    m, v = f.shape[0], jnp.concatenate([vx, vy])
-    K = jacobian(f, x, y).T
-    if f.has_simple:
-        Fx, Fy = f.field(x, y)
-        (P, C), (Q, E) = tangent(f.g.simple, x, Fx), tangent(f.h.simple, y, Fy)
-        P = jax.scipy.linalg.block_diag(P, Q)
-        K = P @ (K + jax.scipy.linalg.block_diag(C, E)) @ P + (jnp.eye(v.shape[0], dtype=v.dtype) - P)
-        v = P @ v
-    u = jnp.linalg.solve(K, v)
-    return u[:m], u[m:]
+class Loop:
+    """The same system by LPD-GS: it is a saddle problem with quadratic functions.
+
+    Args:
+        f: the problem.
+        steep: bounds on the curvature of the simple terms.
+        curved: products with the Hessians.
+        at: the directions in which the solution can move.
+        most: steps after which the loop gives up, and the answer is NaN.
+    """
+
+    def __init__(self, f: Saddle, steep: list[Any], curved: list[Any], at: list[Tangent], most: int) -> None:
+        c = constants(f)
+        self.f, self.at, self.curved, self.most = f, at, curved, most
+        self.c = c._replace(L_x=c.L_x + steep[0], L_y=c.L_y + steep[1])
+
+    def solve(self, _: Any, b: Any) -> Any:
+        """The d with P (J + C) P d = b."""
+        m = self.f.shape[0]
+        return jnp.concatenate(self._solution(b[:m], b[m:]))
+
+    def solve_transposed(self, _: Any, b: Any) -> Any:
+        """The same with J'; there (x, -y) takes the place of (x, y)."""
+        m = self.f.shape[0]
+        x, y = self._solution(b[:m], -b[m:])
+        return jnp.concatenate([x, -y])
+
+    def _solution(self, bx: Any, by: Any) -> tuple[Any, Any]:
+        c, f, at = self.c, self.f, self.at
+        proxes = [lambda v, t, part=part: part.project(v) for part in at] if f.has_simple else [None, None]
+        oracles = Oracles(
+            lambda u: self.curved[0](u) + at[0].bend(u) - bx,
+            lambda u: self.curved[1](u) + at[1].bend(u) - by,
+            proxes[0],
+            proxes[1],
+            f.A.mul,
+            f.A.tmul,
+        )
+        condition = (jnp.maximum(c.L_x, c.L_y) + c.norm) / jnp.minimum(c.mu_x, c.mu_y)
+        relative = ACCURACY + ROUNDINGS * eps_of(bx) * condition
+
+        def tol(x: Any, y: Any) -> Any:
+            return relative * (jnp.linalg.norm(x) + jnp.linalg.norm(y))
+
+        x, y, distance = certified(oracles, c, jnp.zeros_like(bx), jnp.zeros_like(by))
+        x, y, distance = by_lpd_gs(oracles, c, x, y, distance, self.most, tol)
+        found = distance <= tol(x, y)
+        return jnp.where(found, x, jnp.nan), jnp.where(found, y, jnp.nan)

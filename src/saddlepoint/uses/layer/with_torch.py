@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import recording
+from saddlepoint.parts.simple.base import Support
 from saddlepoint.problems.numpy_problem import as_numpy_problem
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.derivatives import VJP, Differentiable
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 from saddlepoint.uses.layer.joined import joined
+from saddlepoint.uses.layer.newton_start import newton_start
+from saddlepoint.uses.layer.prox_argument import SMALL, prox_argument
 
 if TYPE_CHECKING:
     from saddlepoint.uses.layer.layer import Layer
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 torch: Any = import_module("torch")
 functorch: Any = getattr(torch._C, "_functorch", None)
 IN_FUNCTORCH: Callable[[Any], bool] = getattr(functorch, "is_functorch_wrapped_tensor", lambda tensor: False)
+OWN_START = {"x0", "y0", "method", "checkpoint"}  # options with which a run starts where the caller says, or at zero
+IN_VMAP: Callable[[Any], bool] = getattr(functorch, "is_legacy_batchedtensor", lambda tensor: False)
 
 
 def make(layer: Layer) -> Any:
@@ -36,6 +42,9 @@ def make(layer: Layer) -> Any:
                 "a layer of PyTorch was called within torch.func (vmap, grad, jvp); use in_dims of the layer for "
                 "batches and backward() or torch.autograd.grad for gradients"
             )
+        for tensor in filter(torch.is_tensor, tensors):
+            refuse_without_numbers(tensor)
+            refuse_forward_mode(tensor)
         arguments: tuple[Any, ...] = (layer,)
         if dims is not None:
             arguments = layer, batch_size(tensors, dims), dims
@@ -43,7 +52,21 @@ def make(layer: Layer) -> Any:
         x, y = (Solution if dims is None else Solutions).apply(*arguments, *tensors)
         return x, y
 
-    return run
+    return uncompiled(run)
+
+
+def uncompiled(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which ``torch.compile`` calls as it is: a run takes arrays of NumPy, and branches on numbers."""
+    plain: list[Callable[..., Any]] = []
+
+    def call(*tensors: Any) -> Any:
+        if "torch._dynamo" not in sys.modules:  # nobody compiles, and to import it takes long
+            return run(*tensors)
+        if not plain:
+            plain.append(torch.compiler.disable(run))
+        return plain[0](*tensors)
+
+    return call
 
 
 class Solution(torch.autograd.Function):  # type: ignore[misc]
@@ -52,19 +75,20 @@ class Solution(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, layer: Layer, *tensors: Any) -> Any:
         """Solve the problem; an error if it is not solved."""
-        run, result = solved(built(layer, tensors), layer)
+        f = built(layer, tensors)
+        run, result = solved(f, layer, as_numpy_problem(f))
         keep(ctx, layer, tensors)
         ctx.run = run
         point: Any = result.x, result.y
-        ctx.point = point
+        ctx.points, ctx.faces = [point], [Faces.of(f, point, (run.support_x, run.support_y))]
         return tuple(z.clone() for z in point)  # PyTorch marks what is returned; the result stays as it is
 
     @staticmethod
     def backward(ctx: Any, vx: Any, vy: Any) -> Any:
         """The gradients -(dF/dtheta)' u with respect to all tensors."""
-        refuse_second()
+        refuse_second(vx, vy)
         u = ctx.layer.derivative = derivative(ctx.run, vx, vy)
-        return (None, *gradients(ctx, lambda tensors: [(tensors, ctx.point, (u.ux, u.uy))]))
+        return (None, *gradients(ctx, lambda tensors: [tensors], [(u.ux, u.uy)], [(vx, vy)]))
 
 
 class Solutions(torch.autograd.Function):  # type: ignore[misc]
@@ -79,21 +103,25 @@ class Solutions(torch.autograd.Function):  # type: ignore[misc]
         twins = [as_numpy_problem(f) for f in problems]
         whole = None if any(twin is None for twin in twins) else joined([twin for twin in twins if twin is not None])
         if whole is None:
-            runs = [solved(f, layer) for f in problems]
+            runs = [solved(f, layer, twin) for f, twin in zip(problems, twins, strict=True)]
             ctx.runs = [run for run, _ in runs]
             ctx.points = [(result.x, result.y) for _, result in runs]
+            supports: list[Any] = [(run.support_x, run.support_y) for run, _ in runs]
         else:
-            run = solve(whole, **{"history": False, **layer.options})
+            run = run_of(whole, layer)
             layer.result = checked(run, layer)
             ctx.runs = [run]
             xs, ys = (torch.from_numpy(z.reshape(size, -1).copy()) for z in (run.x, run.y))
             ctx.points = list(zip(xs, ys, strict=True))
+            parts = [None if s is None else s.reshape(size, -1) for s in (run.support_x, run.support_y)]
+            supports = [tuple(None if part is None else part[k] for part in parts) for k in range(size)]
+        ctx.faces = [Faces.of(f, z, on) for f, z, on in zip(problems, ctx.points, supports, strict=True)]
         return tuple(torch.stack([point[k] for point in ctx.points]) for k in range(2))
 
     @staticmethod
     def backward(ctx: Any, vx: Any, vy: Any) -> Any:
         """The gradients with respect to all tensors, of all problems."""
-        refuse_second()
+        refuse_second(vx, vy)
         if len(ctx.runs) < ctx.size:
             u = ctx.layer.derivative = ctx.runs[0].vjp(*(v.detach().numpy().reshape(-1) for v in (vx, vy)))
             parts = (torch.from_numpy(np.array(part)).reshape(ctx.size, -1) for part in (u.ux, u.uy))
@@ -104,9 +132,23 @@ class Solutions(torch.autograd.Function):  # type: ignore[misc]
             vectors = [(u.ux, u.uy) for u in found]
 
         def parts_of(tensors: list[Any]) -> list[Any]:
-            return list(zip(each(tensors, ctx.dims, ctx.size), ctx.points, vectors, strict=True))
+            return each(tensors, ctx.dims, ctx.size)
 
-        return (None, None, None, *gradients(ctx, parts_of, 3))
+        return (None, None, None, *gradients(ctx, parts_of, vectors, list(zip(vx, vy, strict=True)), 3))
+
+
+def refuse_without_numbers(tensor: Any) -> None:
+    """Raise a ProblemError if the tensor has no numbers, or not one for each entry."""
+    if tensor.device.type == "meta":
+        raise ProblemError(
+            f"a layer was given a tensor of shape {tuple(tensor.shape)} on the device meta, which has no numbers; "
+            "expected tensors on a CPU or a GPU"
+        )
+    if tensor.layout != torch.strided:
+        raise ProblemError(
+            f"a layer was given a tensor with the layout {tensor.layout}; expected dense tensors: give its values, and "
+            "let build put them in their places"
+        )
 
 
 def batch_size(tensors: Sequence[Any], dims: Sequence[int | None]) -> int:
@@ -123,7 +165,7 @@ def batch_size(tensors: Sequence[Any], dims: Sequence[int | None]) -> int:
 def check_closure(layer: Layer, tensors: Sequence[Any], dims: Sequence[int | None] | None) -> None:
     """Where no argument requires gradients, see that no other tensor of ``build`` does: it would get none."""
     if not torch.is_grad_enabled() or any(getattr(tensor, "requires_grad", False) for tensor in tensors):
-        return  # in the second case the gradient looks at it
+        return  # in the second case the gradient makes this check
     own = list(tensors) if dims is None else each(tensors, dims, 1)[0]
     with recording():
         f = built(layer, own)
@@ -132,8 +174,23 @@ def check_closure(layer: Layer, tensors: Sequence[Any], dims: Sequence[int | Non
         refuse_hidden([F for F in f.field(*zero) if getattr(F, "requires_grad", False)], [*own, *zero])
 
 
-def refuse_second() -> None:
-    """Raise a ProblemError if the gradient is computed to be differentiated again."""
+def refuse_forward_mode(tensor: Any) -> None:
+    """Raise a ProblemError if the tensor has a tangent, for derivatives forwards."""
+    forward = torch.autograd.forward_ad
+    if forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None:
+        raise ProblemError(
+            "a layer was given a tensor with a tangent (torch.autograd.forward_ad); layers of PyTorch differentiate "
+            "backwards only: use backward() or torch.autograd.grad, or result.jvp of solve"
+        )
+
+
+def refuse_second(vx: Any, vy: Any) -> None:
+    """Raise a ProblemError if the gradient is computed to be differentiated again, or for many vectors at once."""
+    if IN_VMAP(vx) or IN_VMAP(vy):
+        raise ProblemError(
+            "the gradient of a layer was asked for with many vectors at once (vectorize=True, is_grads_batched=True); "
+            "ask for one after the other"
+        )
     if torch.is_grad_enabled():
         raise ProblemError(
             "the gradient of a layer was asked for with create_graph=True; second derivatives through a solution are "
@@ -164,11 +221,6 @@ def refuse_hidden(fields: Sequence[Any], known: Sequence[Any]) -> None:
             )
 
 
-def points_of(ctx: Any) -> list[Any]:
-    """The solutions that a layer has saved."""
-    return ctx.points if hasattr(ctx, "points") else [ctx.point]
-
-
 def each(tensors: Sequence[Any], dims: Sequence[int | None], size: int) -> list[list[Any]]:
     """The tensors of each problem of a batch."""
     return [
@@ -183,12 +235,18 @@ def keep(ctx: Any, layer: Layer, tensors: Sequence[Any]) -> None:
     ctx.others = [None if torch.is_tensor(tensor) else (tensor,) for tensor in tensors]
 
 
-def gradients(ctx: Any, parts_of: Callable[[list[Any]], list[Any]], skip: int = 1) -> list[Any]:
-    """The gradients -(dF/dtheta)' u with respect to the tensors that need one, summed over problems.
+def gradients(
+    ctx: Any, parts_of: Callable[[list[Any]], list[Any]], adjoint: list[Any], given: list[Any], skip: int = 1
+) -> list[Any]:
+    """The gradients with respect to the tensors that need one, summed over problems.
+
+    They are -(dF/dtheta)' u, and for parameters of simple terms those of ``prox_argument``.
 
     Args:
-        ctx: what ``keep`` has saved.
-        parts_of: the tensors -> for each problem its tensors, its solution (x, y) and its adjoint vectors.
+        ctx: what ``keep`` has saved, and the solutions.
+        parts_of: the tensors -> those of each problem.
+        adjoint: the adjoint vectors (ux, uy) of each problem.
+        given: the vectors (vx, vy) of each problem.
         skip: the number of arguments of the layer's function before the tensors.
     """
     saved, needed = iter(ctx.saved_tensors), ctx.needs_input_grad[skip:]
@@ -196,30 +254,82 @@ def gradients(ctx: Any, parts_of: Callable[[list[Any]], list[Any]], skip: int = 
     for other, need in zip(ctx.others, needed, strict=True):
         tensors.append(next(saved).detach().requires_grad_(need) if other is None else other[0])
     wanted = [tensor for tensor, need in zip(tensors, needed, strict=True) if need]
-    fields, vectors = [], []
+    answers: list[tuple[Any, Any]] = []  # functions of the tensors, and the vectors with which they are contracted
     with torch.enable_grad(), recording():
-        for own, point, u in parts_of(tensors):
-            for F, v in zip(built(ctx.layer, own).field(*point), u, strict=True):
-                if getattr(F, "requires_grad", False):
-                    fields.append(F)
-                    vectors.append(-v)
-    refuse_hidden(fields, [*tensors, *(z for point in points_of(ctx) for z in point)])
+        for own, z, faces, u, v in zip(parts_of(tensors), ctx.points, ctx.faces, adjoint, given, strict=True):
+            f = built(ctx.layer, own)
+            fields: Any = f.field(*z)
+            answers += [(F, -part) for F, part in zip(fields, u, strict=True)]
+            answers += faces.answers(f, z, [F.detach() for F in fields], u, v)
+    answers = [(value, vector) for value, vector in answers if getattr(value, "requires_grad", False)]
+    refuse_hidden([value for value, _ in answers], [*tensors, *(part for z in ctx.points for part in z)])
     found = [None] * len(wanted)
-    if fields and wanted:
-        found = list(torch.autograd.grad(fields, wanted, vectors, allow_unused=True))
-    answers = iter(found)
-    return [next(answers) if need else None for need in needed]
+    if answers and wanted:
+        values, vectors = zip(*answers, strict=True)
+        found = list(torch.autograd.grad(values, wanted, vectors, allow_unused=True))
+    slopes = iter(found)
+    return [next(slopes) if need else None for need in needed]
 
 
-def solved(f: Saddle, layer: Layer) -> tuple[Result, Result]:
-    """The result of a run on the problem, and the same with tensors; on the CPU the run is one of NumPy."""
-    twin = as_numpy_problem(f)
-    run = result = solve(twin or f, **{"history": False, **layer.options})
+class Faces(NamedTuple):
+    """What is known of the simple terms at a solution.
+
+    Attributes:
+        L: the constants of smoothness of g and h.
+        fixed: for each player a mask of the coordinates that are proven to be at a bound or at zero; None without a
+            simple term.
+    """
+
+    L: tuple[float, float]
+    fixed: tuple[Any, Any]
+
+    @classmethod
+    def of(cls, f: Saddle, point: Any, supports: Any) -> Faces:
+        """The faces of a problem at its solution."""
+        masks = [
+            None if p is None or support is None else torch.from_numpy(np.asarray(support > Support.OFF)).to(z.device)
+            for p, support, z in zip((f.g.simple, f.h.simple), supports, point, strict=True)
+        ]
+        sizes = [L if 0.0 < L < np.inf else 1.0 for L in (f.L_x, f.L_y)]
+        return cls((sizes[0], sizes[1]), (masks[0], masks[1]))
+
+    def answers(self, f: Saddle, z: Any, w: Any, u: Any, v: Any) -> list[tuple[Any, Any]]:
+        """The prox of each simple term that has a tensor to be differentiated, and the vector lambda."""
+        found: list[tuple[Any, Any]] = []
+        for k, p in enumerate((f.g.simple, f.h.simple)):
+            if p is None:
+                continue
+            t, x = SMALL / self.L[k], z[k]
+            if not getattr(p.prox(x, t), "requires_grad", False):
+                continue  # no tensor to be differentiated is in the term
+            if self.fixed[k] is not None:
+                x = torch.where(self.fixed[k], p.prox(x - w[k] / self.L[k], 1.0 / self.L[k]), x)
+            value: Any = p.prox(prox_argument(p, x, w[k], t).detach(), t)
+            found.append((value, u[k] / t + v[k] - transposed(f, z, u)[k]))
+        return found
+
+
+def transposed(f: Saddle, z: Any, u: Any) -> Any:
+    """J' u, with the Jacobian of the field at z."""
+    at = [part.detach().requires_grad_(True) for part in z]
+    return torch.autograd.grad(f.field(*at), at, list(u), materialize_grads=True)
+
+
+def solved(f: Saddle, layer: Layer, twin: Saddle | None) -> tuple[Result, Result]:
+    """The result of a run on the problem, or on the same problem of NumPy; and the same with tensors."""
+    run = result = run_of(twin or f, layer)
     if twin is not None:
         x, y = (f.space.cast(np.array(z)) for z in (run.x, run.y))
         result = replace(run, x=x, y=y, _derivatives=Differentiable(f, solve))
     layer.result = checked(result, layer)
     return run, result
+
+
+def run_of(f: Saddle, layer: Layer) -> Result:
+    """The result of a run with the options of the layer, from a good start if they leave that open."""
+    start = None if OWN_START & set(layer.options) else newton_start(f)
+    options = {"history": False, **layer.options}
+    return solve(f, **options) if start is None else solve(f, *start, **options)
 
 
 def checked(result: Result, layer: Layer) -> Result:

@@ -5,6 +5,7 @@ both, with constraints. It is checked term by term, brought into the form min_x 
 constants, solved, and answered by the names of the variables.
 """
 
+from saddlepoint.uses.model.answers import Answer, CertifiedAnswer, ProgramAnswer
 from saddlepoint.uses.model.atoms import (
     entropy,
     function,
@@ -22,7 +23,7 @@ from saddlepoint.uses.model.atoms import (
     sum_squares,
 )
 from saddlepoint.uses.model.expressions import Affine, Constraint, Objective, Variable, inner
-from saddlepoint.uses.model.problem import Answer, CertifiedAnswer, Problem, ProgramAnswer
+from saddlepoint.uses.model.problem import Problem
 from saddlepoint.uses.model.variables import linear_map, maximiser, minimiser
 
 __all__ = [

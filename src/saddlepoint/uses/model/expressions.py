@@ -137,6 +137,12 @@ class Affine:
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Affine):
+            if len(self.shape) > 1 or len(other.shape) > 1:
+                raise ProblemError(
+                    f"({self.text}) @ ({other.text}): the shapes are {self.shape} and {other.shape}, and the product "
+                    "of two matrices of variables is a matrix of bilinear terms; write inner(X, Y) for the sum of the "
+                    "products of their entries, and inner(X, B @ Y @ C) with matrices of numbers B and C"
+                )
             return inner(self, other)
         if np.ndim(other) == 1:
             other = np.asarray(other, dtype=np.float64)
@@ -381,7 +387,7 @@ class Objective:
 
 
 def inner(left: Any, right: Any) -> Any:
-    """The inner product of two expressions of one size: of the minimiser and of the maximiser, or with a constant.
+    """The inner product of two expressions of one shape: of the minimiser and of the maximiser, or with a constant.
 
     Example:
         >>> import saddlepoint as sp
@@ -393,9 +399,10 @@ def inner(left: Any, right: Any) -> Any:
     for e in (one, two):
         if not isinstance(e, Affine):
             raise ProblemError(f"{short_repr(e)} is no affine expression; expected variables, or linear maps of them")
-    if one.size != two.size:
+    if one.shape != two.shape:
         raise ProblemError(
-            f"{one.text} @ {two.text}: the shapes are {one.shape} and {two.shape}; expected expressions of one size"
+            f"inner({one.text}, {two.text}): the shapes are {one.shape} and {two.shape}; expected expressions of one "
+            "shape"
         )
     one, two = one.ravel(), two.ravel()
     if not one.maps or not two.maps:

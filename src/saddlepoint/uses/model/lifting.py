@@ -13,16 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.simple.ball import Ball
 from saddlepoint.parts.simple.base import Simple
-from saddlepoint.parts.simple.euclidean import GroupBalls, Groups, Norm2
+from saddlepoint.parts.simple.group_balls import GroupBalls
+from saddlepoint.parts.simple.groups import Groups, Norm2
 from saddlepoint.parts.simple.l1_box import L1, Box, L1Box
 from saddlepoint.parts.simple.simplex import Simplex
 from saddlepoint.uses.model.expressions import Affine, Bilinear, Constraint, Objective, Term, Variable
+from saddlepoint.uses.model.maps import is_identity
 from saddlepoint.uses.model.rules import variables_of
 from saddlepoint.uses.model.smooth_terms import SMOOTH
 
@@ -102,7 +104,7 @@ def _add_term(draft: Lifted, term: Term, plain_norms: bool) -> None:
         if total is not None:
             draft.within[v] = total
             return
-    _meet(draft, term, _dual_set(term, c))
+    _add_dual(draft, term, _dual_set(term, c))
 
 
 def _simple_norm(term: Term, c: float, plain_norms: bool) -> Simple | None:
@@ -127,8 +129,8 @@ def _dual_set(term: Term, c: float) -> Simple:
     return Simplex(c) if term.kind == "max_entry" else Ball(c, norm=2 if term.kind == "norm2" else 1)
 
 
-def _meet(draft: Lifted, term: Term, within: Simple) -> Variable:
-    """A variable of the other player that meets the expression of the term in a bilinear term."""
+def _add_dual(draft: Lifted, term: Term, within: Simple | None) -> Variable:
+    """A new variable of the other player, and the bilinear term of it and the expression of the term."""
     e = term.of.ravel()
     owner = next(iter(e.maps)).player
     u = draft.new(e.size, OTHER[owner], f"dual of {term.text}", within)
@@ -138,14 +140,12 @@ def _meet(draft: Lifted, term: Term, within: Simple) -> Variable:
 
 
 def _conjugate_square(draft: Lifted, term: Term) -> None:
-    """c |e|^2 = max <u, e> - |u|^2/(4c), for operators; Huber's loss has a box for u as well."""
+    """Write c |e|^2 as max <u, e> - |u|^2/(4c), for operators; for Huber's loss, u is in a box as well."""
     c = abs(term.factor)
-    if term.kind == "sum_squares":
-        u, factor = _meet(draft, term, L1Box()), 0.25 / c
-    else:
-        u, factor = _meet(draft, term, Box(-c * term.data["delta"], c * term.data["delta"])), 0.5 / c
-    if term.kind == "sum_squares":
-        draft.within[u] = None
+    within, factor = None, 0.25 / c
+    if term.kind == "huber":
+        within, factor = Box(-c * term.data["delta"], c * term.data["delta"]), 0.5 / c
+    u = _add_dual(draft, term, within)
     draft.terms.append(Term(-factor if term.factor > 0.0 else factor, "sum_squares", u))
 
 
@@ -162,13 +162,18 @@ def _simple_constraints(draft: Lifted, constraints: list[Constraint]) -> list[Co
 
 
 def _take_bounds(draft: Lifted, condition: Constraint) -> bool:
-    found = _diagonal(condition.of)
-    if condition.kind != "<=" or found is None:
+    """An inequality or an equation of single entries of a variable bounds these entries."""
+    found = _single_entries(condition.of)
+    if condition.kind not in ("<=", "==") or found is None:
         return False
-    v, scale, constant = found
-    # scale x + constant <= 0
+    v, entries, scale, constant = found
+    # scale x + constant <= 0, or == 0
     bounds = -constant / scale
-    lower, upper = np.where(scale < 0.0, bounds, -np.inf), np.where(scale > 0.0, bounds, np.inf)
+    lower, upper = np.full(v.size, -np.inf), np.full(v.size, np.inf)
+    is_lower = scale < 0.0 if condition.kind == "<=" else np.ones(entries.size, dtype=bool)
+    is_upper = scale > 0.0 if condition.kind == "<=" else is_lower
+    np.maximum.at(lower, entries[is_lower], bounds[is_lower])
+    np.minimum.at(upper, entries[is_upper], bounds[is_upper])
     old = draft.within[v]
     weight: Any = 0.0
     if isinstance(old, L1Box):
@@ -188,10 +193,15 @@ def _take_bounds(draft: Lifted, condition: Constraint) -> bool:
 
 
 def _take_ball(draft: Lifted, condition: Constraint) -> bool:
-    v = condition.of.bare
-    if v is None or condition.kind not in ("norm1", "norm2", "norm_inf") or draft.within[v] is not None:
+    """A norm of a whole variable minus a constant that has a bound makes a ball."""
+    if condition.kind not in ("norm1", "norm2", "norm_inf") or len(condition.of.maps) != 1:
         return False
-    draft.within[v] = Ball(condition.bound, norm={"norm1": 1, "norm2": 2, "norm_inf": "inf"}[condition.kind])
+    (v, M) = next(iter(condition.of.maps.items()))
+    if not is_identity(M) or draft.within[v] is not None:
+        return False
+    center = -condition.of.constant if condition.of.constant.any() else 0.0
+    norm = {"norm1": 1, "norm2": 2, "norm_inf": "inf"}[condition.kind]
+    draft.within[v] = Ball(condition.bound, norm=norm, center=center)
     return True
 
 
@@ -249,17 +259,18 @@ def _added(old: Simple | None, new: Simple) -> Simple | None:
         return None
 
 
-def _diagonal(e: Affine) -> tuple[Variable, Array, Array] | None:
-    """The variable, its factors and the constant, if the expression is entrywise a multiple of a variable plus one."""
+def _single_entries(e: Affine) -> tuple[Variable, Array, Array, Array] | None:
+    """The variable, its entries, their factors and the constant, if each row is a multiple of one entry plus one."""
     if len(e.maps) != 1:
         return None
     (v, M) = next(iter(e.maps.items()))
-    if not issparse(M) or M.shape[0] != M.shape[1]:
+    if not issparse(M):
         return None
-    diagonal = M.diagonal()
-    if M.count_nonzero() != M.shape[0] or (diagonal == 0.0).any():
+    rows = csr_array(M)
+    rows.eliminate_zeros()
+    if (np.diff(rows.indptr) != 1).any():
         return None
-    return v, diagonal, e.constant
+    return v, rows.indices, rows.data, e.constant
 
 
 def _has_operator(e: Affine) -> bool:

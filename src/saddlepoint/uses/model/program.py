@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, eye_array, hstack, issparse, vstack
 
-from saddlepoint.apps.programs.program import ProgramResult, QuadraticProgram
+from saddlepoint.apps.programs.program import QuadraticProgram
+from saddlepoint.apps.programs.result import ProgramResult
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.l1_box import L1Box
 from saddlepoint.parts.simple.simplex import Simplex
+from saddlepoint.uses.model.atoms import CONVEX
 from saddlepoint.uses.model.expressions import Affine, Constraint, Objective, Term, Variable
 
 EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
@@ -111,6 +113,13 @@ class _Builder:
         if term.kind in ("norm1", "norm_inf"):
             self.add_rows(-M, minus, free, k)
 
+    def add_constant(self, term: Term) -> None:
+        """Add the value of a term of a constant; its error is bounded by that of the same sums of absolute values."""
+        e, P = term.of.ravel().constant, term.data.get("P")
+        self.offset += term.factor * CONVEX[term.kind](term.of.value({}), term.data)
+        size = float(np.abs(e) @ (abs(P) @ np.abs(e))) if P is not None else CONVEX[term.kind](np.abs(e), term.data)
+        self.slack += gamma(2 * e.size + 8, EPS) * abs(term.factor) * size
+
     def program(self) -> QuadraticProgram:
         """The program of everything that was added."""
         n, extra = self.n, len(self.more)
@@ -119,7 +128,6 @@ class _Builder:
         high = np.concatenate([self.high, np.full(extra, np.inf)])
         P = None
         if self.P.nnz:
-            P = csr_array((n + extra, n + extra))
             symmetric = csr_array(0.5 * (self.P + self.P.T)).tocoo()
             P = csr_array((symmetric.data, symmetric.coords), shape=(n + extra, n + extra))
         if not self.blocks:
@@ -156,7 +164,9 @@ def as_program(
         build.q[build.places[v]] += np.asarray(M.T @ np.ones(1)).ravel()
     build.offset += float(objective.linear.constant[0])
     for term in objective.terms:
-        if term.of.maps:
+        if not term.of.maps:
+            build.add_constant(term)
+        else:
             (build.add_square if term.kind in SQUARES else build.add_kink)(term)
     _add_simple(build, variables)
     rows = []

@@ -11,13 +11,17 @@ from scipy.sparse import csr_array, diags_array, hstack, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from saddlepoint.ground.arrays import Array, dense
-from saddlepoint.ground.definite import ALL_EIGENVALUES, UNIT, IndefiniteError, TooLargeError, eigenvalue_ends
+from saddlepoint.ground.definite import ALL_EIGENVALUES, eigenvalue_ends
+from saddlepoint.ground.definite_factors import IndefiniteError, TooLargeError
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.gershgorin import UNIT
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.spectrum import largest_eigenvalue
 from saddlepoint.parts.functions import Entropy, Huber, LeastSquares, LogCosh, LogSumExp, Quadratic
+from saddlepoint.parts.functions.accuracy import require_L
+from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.block_sum import block_sum
-from saddlepoint.parts.functions.smooth import Smooth, known
+from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.softplus import Softplus
 from saddlepoint.parts.functions.zero import Zero
 from saddlepoint.uses.model.expressions import Affine, Term, Variable
@@ -70,7 +74,7 @@ def _of_variable(term: Term, c: float, constant: Array) -> Smooth:
         q = _quadratic(data["P"])
         return _times(c, _times(2.0, q)) + _zero_or_linear(None if t is None else -2.0 * c * (data["P"] @ t))
     if term.kind == "function":
-        return _times(c, data["f"] if t is None else shifted(data["f"], constant))
+        return _times(c, data["f"] if t is None else affine(data["f"], shift=constant))
     if term.kind == "negative_entropy":
         if t is not None:
             raise ProblemError("the entropy is taken of whole variables only; expected entropy(x) with a variable x")
@@ -105,10 +109,19 @@ def _of_map(term: Term, c: float, D: Any, constant: Array) -> Smooth:
 
 
 def composed(f: Smooth, D: Any) -> Smooth:
-    """The function x -> f(D x). Its L is that of f times a bound on |D|^2, and nothing is known of its curvature."""
+    """The function x -> f(D x). Its L is that of f times a bound on |D|^2, and nothing is known of its curvature.
+
+    The errors of the gradient of f are multiplied by |D| at most; those of products with D are not known.
+    """
     n = int(D.shape[1])
+    require_L(f)
     top = largest_eigenvalue(lambda x: np.asarray(D.T @ (D @ x)), n).upper
     value = f.value
+
+    def errors(x: Array) -> Array:
+        z = np.asarray(D @ x)
+        return np.full(n, math.sqrt(top / n) * f.gradient_error(z, f.grad(z)))  # a vector of the length of the bound
+
     return Smooth(
         lambda x: np.asarray(D.T @ f.grad(np.asarray(D @ x))),
         mu=0.0,
@@ -116,19 +129,7 @@ def composed(f: Smooth, D: Any) -> Smooth:
         value=None if value is None else lambda x: value(np.asarray(D @ x)),
         dim=n,
         trusted=f.trusted,
-    )
-
-
-def shifted(f: Smooth, shift: Array) -> Smooth:
-    """The function x -> f(x + shift)."""
-    value = f.value
-    return Smooth(
-        lambda x: f.grad(x + shift),
-        mu=known(f.mu),
-        L=known(f.L),
-        value=None if value is None else lambda x: value(x + shift),
-        dim=shift.shape[0],
-        trusted=f.trusted,
+        rounding=None if math.isnan(f.accuracy) and f.rounding is None else errors,
     )
 
 

@@ -243,7 +243,7 @@ def _operator(shape: tuple[int, int], places: Sequence[tuple[slice, slice, Any]]
 
 def _add_bounds(f: Saddle, of_x: Side, of_y: Side) -> bool:
     """Give bounds to variables that have curvature and need bounds; whether there were any."""
-    needed: list[tuple[Side, Tied, Variable]] = []
+    needed: list[tuple[Side, Variable]] = []
     for side in (of_x, of_y):
         if side.mu > 0.0:
             continue
@@ -253,12 +253,12 @@ def _add_bounds(f: Saddle, of_x: Side, of_y: Side) -> bool:
                     continue
                 if not tie.function.mu > 0.0:
                     raise _unbounded(v)
-                needed.append((side, tie, v))
+                needed.append((side, v))
     if not needed:
         return False
     x0, y0 = f.project(np.zeros(f.shape[0]), np.zeros(f.shape[1]))
     radius_x, radius_y = _reach(f, of_x, of_y, x0, y0)
-    for side, _, v in needed:
+    for side, v in needed:
         radius, start = (radius_x, x0) if side is of_x else (radius_y, y0)
         old = side.within[v]
         if old is not None and not isinstance(old, L1Box):

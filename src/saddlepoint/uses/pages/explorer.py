@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from html import escape
+import re
+from html import escape, unescape
 from typing import Any, NamedTuple
 
 from saddlepoint import __version__
@@ -12,6 +13,7 @@ from saddlepoint.solving.auto import recommend
 from saddlepoint.theory.lower import chain_N, forced_rounds
 from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, THEOREMS, Row, catalyst_dippa_order, lower_order, regime
 from saddlepoint.uses.bench.figure import METHODS
+from saddlepoint.uses.pages.formulas import as_html
 from saddlepoint.uses.pages.javascript import javascript
 from saddlepoint.uses.pages.page import asset, page
 
@@ -96,6 +98,8 @@ REGIMES = {
     "strong": "Catalyst-DIPPA's bound meets the lower bound",
 }
 
+RATIO = "|A|/sqrt(L_x L_y)"  # as reasons for a recommendation have it
+
 
 def explorer_page() -> str:
     """The explorer as one HTML page."""
@@ -106,6 +110,7 @@ def explorer_page() -> str:
         ("version", escape(__version__)),
     ):
         body = body.replace(f"<!-- {name} -->", text)
+    body = re.sub(r"<!-- formula: (.+?) -->", lambda found: as_html(unescape(found[1])), body)
     rows = explorer_rows()
     named = [order for row in rows for order in row.complexity[1:] if order is not None]
     data = {
@@ -113,6 +118,7 @@ def explorer_page() -> str:
         "rows": [_entry(row) for row in rows],
         "shown": [*METHODS, _identity(rows[-1])],
         "regimes": REGIMES,
+        "ratio": {"text": RATIO, "formula": as_html(RATIO)},
     }
     code = javascript("THEORY", *named, *FORMULAS)
     return page("saddlepoint explorer", body, [code, "explorer.js"], data, ["explorer.css"])
@@ -143,7 +149,7 @@ def _entry(row: Row) -> dict[str, Any]:
         "name": row.key if best else f"{row.key}, Table 1",
         "method": None if lower else row.key,
         "title": row.title,
-        "formula": row.formula,
+        "formula": as_html(row.formula),
         "source": source,
         "theorem": f"Theorem {THEOREMS[row.key]}" if row.key in THEOREMS else None,
         "best": best and not lower,

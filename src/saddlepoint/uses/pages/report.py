@@ -15,7 +15,9 @@ from saddlepoint.uses.pages.page import page
 from saddlepoint.uses.pages.report_data import ACROSS, lines
 from saddlepoint.uses.pages.report_run import run_section, status
 from saddlepoint.uses.pages.report_table import Cell, format_number, number, table, words
-from saddlepoint.uses.pages.report_words import ORACLES, calls, closest, constants, rounds, tolerance, verdict
+from saddlepoint.uses.pages.report_words import ORACLES, calls, closest, constants, rounds, target, tolerance, verdict
+
+NAMES = {"tol": "tolerance", "rtol": "relative tolerance", "gap": "tolerance of the gap"}  # by the argument of solve
 
 
 class Group(NamedTuple):
@@ -115,6 +117,9 @@ def _cards(results: Mapping[str, Result]) -> str:
         distance, gap = ("Closest answer", "Its duality gap") if many else ("Distance", "Duality gap")
         cards.append((distance, f"≤ {format_number(results[best].certificate.distance)}", best))
         cards.append((gap, f"≤ {format_number(results[best].certificate.gap)}", best))
+    elif math.isfinite(results[best].certificate.gap):
+        name = "Smallest duality gap" if many else "Duality gap"
+        cards.append((name, f"≤ {format_number(results[best].certificate.gap)}", best))
     if solved:
         few = min(solved, key=lambda name: rounds(solved[name]))
         quick = min(solved, key=lambda name: solved[name].seconds)
@@ -140,9 +145,11 @@ def _problem(results: Mapping[str, Result]) -> str:
     ):
         if bottom > 0.0 and math.isfinite(top / bottom):
             parts.append(f"{name} = {format_number(top / bottom)}")
-    tols = sorted({format_number(tolerance(run)) for run in results.values() if tolerance(run) > 0.0})
-    if tols:
-        parts.append(f"tolerance {' and '.join(tols)}")
+    tols = {(NAMES[target(run)], format_number(tolerance(run))) for run in results.values() if tolerance(run) > 0.0}
+    for name in NAMES.values():
+        some = sorted(number for what, number in tols if what == name)
+        if some:
+            parts.append(f"{name} {' and '.join(some)}")
     return ", ".join(parts) + "."
 
 
@@ -160,8 +167,10 @@ def _chart(k: int, results: Mapping[str, Result]) -> str:
         f"<span>{name}</span></label>"
         for name in ACROSS
     )
+    distances = any(math.isfinite(record.distance) for result in results.values() for record in result.history)
+    first = "distance" if distances else "gap"
     of = "".join(
-        f'<label><input type="radio" name="of-{k}" value="{name}"{" checked" if name == "distance" else ""}>'
+        f'<label><input type="radio" name="of-{k}" value="{name}"{" checked" if name == first else ""}>'
         f"<span>{name}</span></label>"
         for name in ("distance", "gap")
     )

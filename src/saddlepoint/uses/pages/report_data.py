@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from saddlepoint.solving.result import History, Record, Result
-from saddlepoint.uses.pages.report_words import tolerance
+from saddlepoint.uses.pages.report_words import target, tolerance
 
 MOST = 500  # most points of a line, and most rows of a table
 ACROSS = {  # the quantities on the horizontal axis of a chart, and what they mean
@@ -31,12 +31,17 @@ def unique(names: Iterable[str]) -> list[str]:
 
 
 def thinned(history: History, most: int = MOST) -> list[Record]:
-    """At most ``most`` records, evenly spread, including the first, the last and the one of the smallest distance."""
+    """At most ``most`` records, evenly spread, including the first, the last and the one of the smallest distance.
+
+    Where no distance is certified, the one of the smallest gap is included.
+    """
     size = len(history)
     if size <= most:
         return list(history)
     spread = {round(k * (size - 1) / (most - 2)) for k in range(most - 1)}
-    best = min(range(size), key=lambda k: math.inf if math.isnan(history[k].distance) else history[k].distance)
+    best = min(
+        range(size), key=lambda k: [math.inf if math.isnan(z) else z for z in (history[k].distance, history[k].gap)]
+    )
     return [history[k] for k in sorted(spread | {best})]
 
 
@@ -67,8 +72,11 @@ def line(name: str, result: Result) -> dict[str, Any]:
 
 def lines(results: Mapping[str, Result]) -> dict[str, Any]:
     """The data of the runs of one problem, and their tolerances."""
-    tols = {tolerance(result) for result in results.values()}
+    tols = {(target(result), tolerance(result)) for result in results.values()}
     return {
         "runs": [line(name, result) for name, result in results.items()],
-        "tols": sorted(tol for tol in tols if 0.0 < tol < math.inf),
+        "tols": {
+            of: sorted(tol for asked, tol in tols if asked == argument and 0.0 < tol < math.inf)
+            for of, argument in (("distance", "tol"), ("gap", "gap"))
+        },
     }

@@ -62,12 +62,11 @@ def status(result: Result) -> str:
 
 
 def _digest(result: Result) -> str:
-    distance = result.certificate.distance
-    return (
-        f"{format_number(distance)} in {rounds(result)} rounds, {format_number(result.seconds)} s"
-        if distance < float("inf")
-        else ""
-    )
+    distance, gap = result.certificate.distance, result.certificate.gap
+    if not min(distance, gap) < float("inf"):
+        return ""
+    proven = format_number(distance) if distance < float("inf") else f"gap {format_number(gap)}"
+    return f"{proven} in {rounds(result)} rounds, {format_number(result.seconds)} s"
 
 
 def _work(result: Result) -> Iterator[tuple[str, object]]:

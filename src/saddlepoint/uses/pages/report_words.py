@@ -10,6 +10,11 @@ from saddlepoint.solving.result import Result
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.pages.report_table import format_number
 
+ACCURACY = {  # what is proven of an answer, by the argument of solve
+    "tol": "to be within {} of the saddle point",
+    "rtol": "to be within {} times |x*| + |y*| of the saddle point",
+    "gap": "to have a duality gap of at most {}",
+}
 ORACLES = {"grad_g": "∇g", "grad_h": "∇h", "A": "A", "At": "A′"}
 
 
@@ -37,6 +42,12 @@ def tolerance(result: Result) -> float:
     return as_float(result.provenance.get("tol"))
 
 
+def target(result: Result) -> str:
+    """What the tolerance is about: "tol" for the distance, "rtol" for the relative distance, "gap" for the gap."""
+    asked = result.provenance.get("target")
+    return asked if isinstance(asked, str) and asked in ACCURACY else "tol"
+
+
 def constants(result: Result) -> dict[str, float]:
     """mu_x, L_x, mu_y, L_y and |A| as the run knew them; NaN where it did not."""
     stored = result.provenance.get("constants")
@@ -47,8 +58,14 @@ def constants(result: Result) -> dict[str, float]:
 
 
 def closest(results: Mapping[str, Result]) -> str:
-    """The run with the smallest certified distance; of equal ones that of the fewest rounds."""
-    return min(results, key=lambda name: (_or_inf(results[name].certificate.distance), rounds(results[name])))
+    """The run with the smallest certified distance, or gap without one; of equal ones that of the fewest rounds."""
+
+    def order(name: str) -> tuple[float, float, int]:
+        certificate = results[name].certificate
+        distance = _or_inf(certificate.distance)
+        return distance, 0.0 if distance < math.inf else _or_inf(certificate.gap), rounds(results[name])
+
+    return min(results, key=order)
 
 
 def verdict(results: Mapping[str, Result]) -> str:
@@ -61,8 +78,9 @@ def verdict(results: Mapping[str, Result]) -> str:
         best = closest(results)
         return f"None of the {len(results)} runs is solved. The closest is {best}: {_proven(results[best])}."
     tols = {tolerance(results[name]) for name in solved}
+    targets = {target(results[name]) for name in solved}
     within = f"{format_number(max(tols))}" if len(tols) == 1 and not math.isnan(max(tols)) else "its tolerance"
-    proof = f"proven to be within {within} of the saddle point"
+    proof = f"proven {ACCURACY[targets.pop()].format(within) if len(targets) == 1 else 'to be as good as asked for'}"
     if len(solved) == len(results):
         return f"All {len(results)} runs are solved: every answer is {proof}."
     count = f"{len(solved)} of {len(results)} runs {'is' if len(solved) == 1 else 'are'} solved"
@@ -76,12 +94,20 @@ def _began(result: Result) -> str:
 
 def _proven(result: Result) -> str:
     certificate = result.certificate
+    if certificate.distance == math.inf > certificate.gap:
+        return f"the duality gap is proven to be at most {format_number(certificate.gap)}{_one_side(certificate)}"
     if not math.isfinite(certificate.distance):
         return f"no distance is certified; the residual |F| is {format_number(certificate.residual)}"
     return (
         f"the answer is proven to be within {format_number(certificate.distance)} of the saddle point, and "
         f"its duality gap to be at most {format_number(certificate.gap)}"
     )
+
+
+def _one_side(certificate: Certificate) -> str:
+    """The distance of the one player whose function is strongly convex, as the end of a sentence."""
+    sides = (("x", certificate.distance_x), ("y", certificate.distance_y))
+    return "".join(f", and |{z} − {z}*| at most {format_number(of)}" for z, of in sides if math.isfinite(of))
 
 
 FORMULA = (
@@ -99,6 +125,15 @@ def proof(result: Result) -> Sequence[str]:
     """Paragraphs of markup that say what the certificate proves, and why."""
     certificate, known = result.certificate, constants(result)
     fx, fy = format_number(certificate.Fx), format_number(certificate.Fy)
+    if certificate.distance == math.inf > certificate.gap:
+        return [
+            f'<p class="claim">duality gap ≤ <strong>{format_number(certificate.gap)}</strong>'
+            f"{_one_side(certificate)}</p>",
+            f"<p>No distance of both x and y is certified, because {_why_none(result, known)}. The gap is "
+            "max<sub>y′</sub> f(x, y′) − min<sub>x′</sub> f(x′, y), which is zero at saddle points and nowhere else. "
+            "The proof needs one query at the returned point: the functions are bounded by their tangents there, and "
+            "the variables of such a player are bounded.</p>",
+        ]
     if not math.isfinite(certificate.distance):
         return [
             f"<p>No distance is certified, because {_why_none(result, known)}. What is known of the returned point is "
@@ -138,6 +173,9 @@ def _why_none(result: Result, known: Mapping[str, float]) -> str:
     unknown = [function for function, mu in (("g", "mu_x"), ("h", "mu_y")) if math.isnan(known[mu])]
     if unknown:
         return f"the strong convexity of {' and '.join(unknown)} is not known"
+    flat = [function for function, mu in (("g", "mu_x"), ("h", "mu_y")) if known[mu] == 0.0]
+    if flat:
+        return f"{' and '.join(flat)} {'is' if len(flat) == 1 else 'are'} not strongly convex (μ = 0)"
     return "the run computed no certificate"
 
 

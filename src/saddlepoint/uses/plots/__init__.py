@@ -1,1 +1,1 @@
-"""Plots of benchmarks and games, by Matplotlib. The style is `ground/plot_style.py`."""
+"""Plots of benchmarks, paths and supports, by Matplotlib. The style is `ground/plot_style.py`."""

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import NUMPY64, Array
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling
-from saddlepoint.parts.functions.products import HALF
+from saddlepoint.parts.functions.product_rounding import HALF
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.affine_field import AffineField

@@ -18,7 +18,7 @@ from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, 
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.problems.examined import Examined
+from saddlepoint.problems.examined_points import Examined
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.options import SolveOptions, starting_point
@@ -28,7 +28,7 @@ from saddlepoint.solving.target import NAMES, Target
 from saddlepoint.uses.direct_result import direct_result, matrix_calls
 from saddlepoint.uses.prepared.kept_factors import KeptFactors
 
-NOTE = "direct, with factors that are kept"
+NOTE = "direct, with factors that are kept"  # what the message of such a result says
 
 
 def prepare(
@@ -142,8 +142,8 @@ class Prepared:
 
         Args:
             f: a whole problem in the place of the present one. What is known of parts that are the same objects as
-                before is kept; an array counts as the same if its entries are the same too. Other parts cost what they
-                cost if they are given as g, h and A.
+                before is kept; an array counts as the same if its entries are the same too. Other parts take as much
+                work as if they had been given as g, h and A.
             g, h: new functions. Each is checked as by ``Saddle``, and what is claimed of it is examined at the next
                 solve. A factorisation that is kept is made anew.
             A: a new matrix of the same shape. Its norm is estimated at the next solve that needs it, and a
@@ -251,7 +251,7 @@ class Prepared:
 
     # -- solving -------------------------------------------------------------------------------------------------------
 
-    @np.errstate(all="ignore")  # what comes of an overflow is noticed
+    @np.errstate(all="ignore")  # infinities and NaN are found by later checks
     def solve(self) -> Result:
         """Solve the present problem from the last answer, and certify the new one.
 

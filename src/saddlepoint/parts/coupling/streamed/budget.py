@@ -59,7 +59,7 @@ def factor_bytes(shape: tuple[int, int]) -> int:
     return 24 * min(shape) ** 2 if min(shape) <= FACTOR else 0
 
 
-def plan(store: Store, limit: int, block: int | None = None) -> Plan:
+def plan(store: Store, limit: int) -> Plan:
     """Divide the memory: first the vectors, then two blocks in flight, then as many blocks that stay as possible.
 
     The blocks that stay are distributed evenly among the others, so that one can be multiplied while others are read.
@@ -73,8 +73,7 @@ def plan(store: Store, limit: int, block: int | None = None) -> Plan:
             f"memory_limit is {format_bytes(limit)}, and the vectors and factors of a problem of {m} x {n} alone may "
             f"take {format_bytes(vectors)}; give {format_bytes(1.25 * vectors)} or more"
         )
-    size = store.expansion * (BLOCK if block is None else block)
-    blocks = store.blocks(min(size, free // (2 * IN_FLIGHT)))
+    blocks = store.blocks(min(store.expansion * BLOCK, free // (2 * IN_FLIGHT)))
     largest = max(blocks, key=lambda b: b.memory)
     flight = IN_FLIGHT * largest.memory
     if flight > free:

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import UP, Accumulator, Sum
+from saddlepoint.ground.compensated import Accumulator, Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.ground.spectrum import Eigenvalue, largest_of_starts
 from saddlepoint.ground.validation import positive
-from saddlepoint.parts.coupling.base import Coupling, Norm, raised_lengths
+from saddlepoint.parts.coupling.base import Coupling, Norm, raised_lengths, scale_from_columns
 from saddlepoint.parts.coupling.dense import DenseCoupling
 from saddlepoint.parts.coupling.runtime import Runtime
 from saddlepoint.parts.coupling.sparse import SparseCoupling
@@ -51,13 +51,10 @@ class StreamedCoupling(Coupling):
         store: reads the rows of A.
         memory_limit: bytes that blocks and vectors may take together. Blocks that fit stay in memory.
         norm: an upper bound on |A|, if one is known. It saves the passes of the estimate.
-        block: bytes of a block; 4 MB or less by default.
     """
 
-    def __init__(
-        self, store: Store, memory_limit: int = MEMORY_LIMIT, norm: float | None = None, block: int | None = None
-    ) -> None:
-        self.store, self.plan = store, plan(store, memory_limit, block)
+    def __init__(self, store: Store, memory_limit: int = MEMORY_LIMIT, norm: float | None = None) -> None:
+        self.store, self.plan = store, plan(store, memory_limit)
         self.shape, self.dtype, self.has_entries = store.shape, store.dtype, True
         self.fused = True
         self.given_norm = None if norm is None else positive(norm, "norm")
@@ -196,8 +193,8 @@ class StreamedCoupling(Coupling):
         return norm(self.lengths.columns) * (1.0 + 1e-14 * math.sqrt(math.prod(self.shape)))  # Frobenius
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms c of the columns of A: the norm of |A||y| is at most the sum of the c_j |y_j|."""
-        return UP * math.sqrt(self.shape[1]) * norm(self.lengths.columns * y)
+        """A bound from the norms of the columns of A."""
+        return scale_from_columns(self.lengths.columns, y)
 
     def row_lengths(self) -> Array:
         """The lengths of the rows, rounded up."""
@@ -284,8 +281,8 @@ class StreamedTranspose(TransposeByProducts):
         return self.of._gram_eigenvalue(quick)
 
     def rounding_scale(self, y: Array) -> float:
-        """From the norms of the rows of A."""
-        return UP * math.sqrt(self.shape[1]) * norm(self.of.lengths.rows * y)
+        """A bound from the norms of the rows of A."""
+        return scale_from_columns(self.of.lengths.rows, y)
 
     def row_lengths(self) -> Array:
         """The lengths of the columns of A, rounded up."""

@@ -180,7 +180,12 @@ function showAnswer({ kx, ky, norm, c, tol, g, h, A }, found) {
   const price = `∇g : ∇h : A = ${written(g)} : ${written(h)} : ${written(A)}`;
   say("setting", `kx = ${written(kx)}, ky = ${written(ky)}, |A|/L = ${shortly(norm)}, c = ${shortly(c)}, tol = ${written(tol)}, costs ${price}`);
   say("method", found.method);
-  say("why", `because ${found.why}`);
+  const [before, after] = `because ${found.why}`.split(DATA.ratio.text);
+  say("why", before);
+  if (after !== undefined) {
+    at("why").insertAdjacentHTML("beforeend", DATA.ratio.formula);
+    at("why").append(after);
+  }
   say("regime", found.regime);
   say("regime-says", DATA.regimes[found.regime]);
   say("forced", `${formatNumber(found.forced)} ${found.forced === 1 ? "round" : "rounds"}`);
@@ -267,8 +272,8 @@ function makeTable() {
     if (row.quadratic) element(head, "span", { class: "badge" }, "quadratic");
     element(head, "span", { class: "badge accent", hidden: "" }, "recommended");
     element(head, "span", { class: "title faint" }, ` ${row.title}`);
-    element(element(head, "span", { class: "narrow" }), "code", {}, row.formula);
-    element(element(line, "td", { class: "formula" }), "code", {}, row.formula);
+    element(head, "span", { class: "narrow" }).innerHTML = row.formula;
+    element(line, "td", { class: "formula" }).innerHTML = row.formula;
     lines.set(row.id, { line, badge: head.querySelector(".accent"), cells: COLUMNS.map((key) => element(line, "td", { class: `number ${key}` })) });
   }
   for (const head of at("table").querySelectorAll("th[data-key]")) {

@@ -23,7 +23,7 @@ function drawConvergence(box) {
 
   const paper = box.querySelector(".paper"); // one chart for each unit, because nobody can choose one on paper
   for (const across of [...box.querySelectorAll('input[name^="across-"]')].map((input) => input.value)) {
-    const spec = convergence(runs, tols, "distance", across, farApart(runs, across));
+    const spec = convergence(runs, tols, box.querySelector('input[name^="of-"][checked]').value, across, farApart(runs, across));
     if (!runs.some((run, k) => hasLine(spec, k))) continue;
     const figure = element(paper, "figure");
     figure.watcher = { observe() {} }; // paper has the width that the chart is drawn for
@@ -45,7 +45,7 @@ function convergence(runs, tols, of, across, log) {
     name: run.name, points: run[across].map((a, k) => [a, run[of][k]]), dash: DASHES[(j + Math.floor(j / COLOURS)) % DASHES.length],
   }));
   const places = series.flatMap((one) => one.points.map((p) => p[0])).filter((a) => usable(a, log));
-  for (const tol of of === "distance" && places.length ? tols : []) {
+  for (const tol of places.length ? tols[of] : []) {
     series.push({
       name: `tolerance ${formatNumber(tol)}`, points: [[least(places), tol], [most(places), tol]], colour: 7, dash: "1 5", width: 1.5,
     });

@@ -23,6 +23,7 @@ from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
 ENTRIES = 1 << 16, 1 << 24  # entries of D that are copied at a time: on NumPy, in another library
 SMALL = 1 << 14  # most entries of a NumPy array D of which |D| is kept
+LARGE = 1 << 22  # entries of a NumPy array D from which the norms of its rows and columns are to be enough
 
 HALF = 0.5625  # one half, and room for the rounding of a bound
 TAME = 1e-30  # sums of squares above it, of numbers up to 1, have lost no digits to underflow, also in float32
@@ -114,7 +115,7 @@ class AbsoluteArray(AbsoluteMatrix):
         return largest, squares, one, most
 
     def _sizes_by_rows(self) -> tuple[Array, Array, Array, Array]:
-        """The same numbers, from some rows of D at a time, which are read twice."""
+        """The numbers of ``_sizes_by_columns``, from some rows of D at a time, which are read twice."""
         A, xp = self._A, self._space.xp
         tops = [xp.max(part, axis=-1 if self._axis == 0 else -2, keepdims=True) for part, _ in self._parts()]
         if len(A.shape) == 3:
@@ -189,7 +190,8 @@ class AbsoluteByNorms(AbsoluteMatrix):
 
     def times(self, w: Array) -> Array:
         """At most |r|_2 |w|_2 for a row r, and at most the sum of w_j times the norms of the columns."""
-        return np.asarray(np.minimum(self.rows * norm(w), np.sum(self.columns * w)))
+        bound: Array = _smaller(self.rows * norm(w), 0.0 * self.rows + np.sum(self.columns * w))
+        return bound
 
 
 def is_bounded(D: Any) -> bool:
@@ -220,6 +222,9 @@ def _absolute(D: Any) -> AbsoluteMatrix:
         return AbsoluteByNorms(of.lengths.columns, of.lengths.rows)
     if of is None and isinstance(D.A, np.ndarray) and D.A.size <= SMALL:
         return AbsoluteSmall(D.A)
+    if isinstance(D, DenseCoupling) and D.A.size >= LARGE:
+        # Sharper bounds would take longer than a product in about twice the digits, which has an error of its own.
+        return AbsoluteByNorms(np.asarray(D.row_lengths()), np.asarray(D.T.row_lengths()))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return AbsoluteArray(D.A, D.space) if of is None else AbsoluteArray(of.A, of.space, by_columns=True)
 

@@ -1,4 +1,4 @@
-"""Tests of a prox that a caller gave: what every proximal operator satisfies, at the points that a run has seen.
+"""Tests of a prox that the caller wrote: inequalities that every proximal operator satisfies.
 
 Let x = prox(v, t) and s = (v - x)/t, and likewise x', s' for other v', t'. Then s is a subgradient of p at x, so that
 
@@ -22,13 +22,13 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.bounds import wide
 
-COARSE = 1e-5  # an error of a value, relative to its terms, that may come from arithmetic in float32
-INEXACT = 1e-3  # an error of a prox, relative to its argument, that may come from iterations that ended early
-FALSE = 0.1  # the same that no such iterations explain
-ALLOWED = 64.0  # errors of a prox and of a value that are taken for rounding, in units of eps
+COARSE = 1e-5  # largest error of a value, relative to its terms, that arithmetic in float32 explains
+INEXACT = 1e-3  # largest error of a prox, relative to its argument, that iterations which ended early explain
+FALSE = 0.1  # error of a prox, relative to its argument, from which it is called wrong and not inexact
+ALLOWED = 64.0  # largest errors of a prox and of a value that count as rounding, in units of eps
 OTHER_T = 2.7, 0.3  # steps t' at which a subgradient is tried again, in units of t
 SAFETY = 4.0  # largest error that a prox is assumed to have, in units of the measured one
-SHORTER = 0.1, 8  # factor of t where coordinates are always the same, and how often it is taken
+SHORTER = 0.1, 8  # factor by which t is made shorter while an entry is the same in all results, and how often
 
 
 class ProxStep(NamedTuple):
@@ -57,7 +57,7 @@ def refuted_prox(p: Simple, points: Sequence[Array], steps: Sequence[float] = (0
 
     Example:
         >>> import numpy as np, saddlepoint as sp
-        >>> from saddlepoint.parts.simple.watch import refuted_prox
+        >>> from saddlepoint.parts.simple.prox_inequalities import refuted_prox
         >>> points = [np.array([2.0, -1.0]), np.array([0.5, 3.0])]
         >>> refuted_prox(sp.L1(1.0), points) is None
         True
@@ -75,7 +75,7 @@ def refuted_prox(p: Simple, points: Sequence[Array], steps: Sequence[float] = (0
             break
         least = SHORTER[0] * min(step.t for step in seen)
         pairs = [(v, least) for v in points[1:3]]
-    return refuted_by_steps(seen, p.inexact) or _refuted_diameter(p, seen)
+    return refuted_by_steps(seen, p.beyond_rounding) or _refuted_diameter(p, seen)
 
 
 def _refuted_step(p: Simple, v: Array, t: float, seen: list[ProxStep]) -> str | None:
@@ -103,7 +103,11 @@ def _has_constant_entry(seen: Sequence[ProxStep]) -> bool:
 
 
 def _refuted_by_another_t(p: Simple, step: ProxStep, factor: float) -> str | None:
-    """Compare prox(x + t' s, t') with x, for t' = factor t; a small difference becomes a part of ``p.inexact``."""
+    """Compare prox(x + t' s, t') with x, for t' = factor t; a small difference becomes a part of ``p.inexact``.
+
+    If the two answers have errors e and e', then the argument has the error |1 - factor| e, and a prox makes no
+    difference larger: the answers differ by at most (1 + |1 - factor|) e + e'.
+    """
     if p.structured:
         return None
     t = factor * step.t
@@ -113,8 +117,14 @@ def _refuted_by_another_t(p: Simple, step: ProxStep, factor: float) -> str | Non
     x = p.prox(copied(v), t)
     size = norm(step.v) + norm(step.x) + norm(v)
     off = norm(wide(x) - wide(step.x))
-    if not off > (3.0 + factor) * ALLOWED * eps_of(x) * size:
+    if not off > (3.0 + factor) * max(ALLOWED * eps_of(x), p.beyond_rounding) * size:
         return None
+    if not math.isnan(p.accuracy):
+        return (
+            f"accuracy is {p.accuracy:g}, but prox is less accurate, or not the prox of a convex function: (v - x)/t "
+            f"is a subgradient at x = prox(v, t) for t = {step.t:g}, and with it prox for t = {t:g} returns a point "
+            f"{off:.3g} away from x, where the lengths of arguments and answers add up to {size:.3g}"
+        )
     if off > INEXACT * size:
         wrong = "not" if off > FALSE * size else "too inexact for a proof, or not"
         return (
@@ -139,7 +149,12 @@ def _refuted_diameter(p: Simple, steps: Sequence[ProxStep]) -> str | None:
 
 
 def refuted_by_steps(steps: Sequence[ProxStep], inexact: float = 0.0) -> str | None:
-    """The same for calls of a prox that were made before, whose errors beyond rounding are at most ``inexact``."""
+    """What ``refuted_prox`` says about calls of a prox that were made before.
+
+    Args:
+        steps: the calls.
+        inexact: a bound on the errors of the results beyond rounding, relative to argument and result.
+    """
     for one, two in combinations(steps, 2):
         wrong = _refuted_pair(one, two, inexact)
         if wrong:
@@ -153,20 +168,21 @@ def _refuted_by_value(p: Simple, step: ProxStep) -> str | None:
         return None
     there, moved, size = p.value(copied(step.v)), norm(wide(step.v) - wide(step.x)), norm(step.v) + norm(step.x)
     rise = moved * moved / step.t
-    rounded = (ALLOWED * max(eps_of(step.x), eps_of(step.v)) + p.inexact) * size
+    rounded = (ALLOWED * max(eps_of(step.x), eps_of(step.v)) + p.beyond_rounding) * size
     rounding = 4.0 * rounded * (moved + rounded) / step.t
     rounding += ALLOWED * eps_of(step.x) * (abs(step.value) + abs(there) + rise)
     if step.value + rise - there > rounding:
-        inexact = step.value + rise - there <= COARSE * (abs(step.value) + abs(there) + moved * size / step.t)
+        is_coarse = step.value + rise - there <= COARSE * (abs(step.value) + abs(there) + moved * size / step.t)
         return (
-            f"prox and value {_wrong_pair(inexact)}: by the step with t = {step.t:g}, value is at least "
+            f"prox and value {_wrong_pair(is_coarse)}: by the step with t = {step.t:g}, value is at least "
             f"{step.value + rise:.10g} at the point where the prox was taken, but there it is {there:.10g}"
         )
     return None
 
 
-def _wrong_pair(inexact: bool) -> str:
-    if inexact:
+def _wrong_pair(is_coarse: bool) -> str:
+    """The middle of a sentence about a prox and a value that contradict each other."""
+    if is_coarse:
         return "are too inexact for a proof, or do not belong to one convex function"
     return "do not belong to one convex function"
 
@@ -176,7 +192,7 @@ def _refuted_by_projection(p: Simple, step: ProxStep) -> str | None:
     if p.structured:
         return None
     moved = norm(wide(p.project(copied(step.x))) - wide(step.x))
-    if moved > (ALLOWED * eps_of(step.x) + p.inexact) * (norm(step.x) + norm(step.v)):
+    if moved > (ALLOWED * eps_of(step.x) + p.beyond_rounding) * (norm(step.x) + norm(step.v)):
         return f"project moves a result of prox by {moved:.3g}; expected that it stays, because it is in the domain"
     return None
 
@@ -200,40 +216,72 @@ def _value(p: Simple, x: Array) -> float:
 
 
 def _refuted_pair(one: ProxStep, two: ProxStep, inexact: float) -> str | None:
+    """What two calls prove together: that slopes are not monotone, or that values do not belong to the slopes."""
+    errors = PairErrors.of(one, two, inexact)
+    return _refuted_slopes(one, two, errors) or _refuted_values(one, two, errors)
+
+
+class PairErrors(NamedTuple):
+    """Bounds on the errors of two calls of a prox.
+
+    Attributes:
+        size: the lengths of the two arguments and of the two results, added up.
+        eps: the machine epsilon of the results.
+        result: the error of a result.
+        slope: the error of the difference of the two slopes.
+    """
+
+    size: float
+    eps: float
+    result: float
+    slope: float
+
+    @classmethod
+    def of(cls, one: ProxStep, two: ProxStep, inexact: float) -> PairErrors:
+        """The bounds, for results that may be wrong beyond rounding by ``inexact`` times these lengths."""
+        size = sum(norm(step.v) + norm(step.x) for step in (one, two))
+        eps = max(eps_of(one.x), eps_of(two.x))
+        result = (ALLOWED * eps + inexact) * size
+        return cls(size, eps, result, result * (1.0 / one.t + 1.0 / two.t))
+
+
+def _refuted_slopes(one: ProxStep, two: ProxStep, errors: PairErrors) -> str | None:
+    """Compare the slopes: <s - s', x - x'> is not negative."""
     d, slopes = wide(one.x) - wide(two.x), one.slope - two.slope
     product, apart = inner(slopes, d), norm(d)
-    size = sum(norm(step.v) + norm(step.x) for step in (one, two))
-    eps = max(eps_of(one.x), eps_of(two.x))
-    rounded = (ALLOWED * eps + inexact) * size  # of a result
-    slack = rounded * (1.0 / one.t + 1.0 / two.t)  # of a slope
-    if product < -slack * apart - (norm(slopes) + slack) * rounded:
-        small = -product <= INEXACT * size * norm(slopes)
-        if small:
-            return (
-                f"prox is too inexact for a proof, or not the prox of a convex function: <s - s', x - x'> = "
-                f"{product:.3g} < 0 with s = (v - x)/t, for t = {one.t:g} and {two.t:g}; compute it in the precision "
-                "of its argument, and if it is computed by iterations, let them go on to the last digits"
-            )
-        if one.t == two.t:
-            far = inner(d, wide(one.v) - wide(two.v)) / apart
-            return (
-                f"prox is not the prox of a convex function: two of its results are {apart:.3g} apart, but can only be "
-                f"{max(far, 0.0):.3g} apart (t = {one.t:g}), because a prox is firmly nonexpansive"
-            )
+    if not product < -errors.slope * apart - (norm(slopes) + errors.slope) * errors.result:
+        return None
+    if -product <= INEXACT * errors.size * norm(slopes):
         return (
-            f"prox is not the prox of a convex function: its results for t = {one.t:g} and t = {two.t:g} contradict "
-            f"each other, <s - s', x - x'> = {product:.3g} < 0 with s = (v - x)/t; look at how it depends on t: "
-            f"prox(v, t) minimises t p(u) + |u - v|^2/2"
+            f"prox is too inexact for a proof, or not the prox of a convex function: <s - s', x - x'> = "
+            f"{product:.3g} < 0 with s = (v - x)/t, for t = {one.t:g} and {two.t:g}; compute it in the precision "
+            "of its argument, and if it is computed by iterations, let them go on to the last digits"
         )
+    if one.t == two.t:
+        far = inner(d, wide(one.v) - wide(two.v)) / apart
+        return (
+            f"prox is not the prox of a convex function: two of its results are {apart:.3g} apart, but can only be "
+            f"{max(far, 0.0):.3g} apart (t = {one.t:g}), because a prox is firmly nonexpansive"
+        )
+    return (
+        f"prox is not the prox of a convex function: its results for t = {one.t:g} and t = {two.t:g} contradict "
+        f"each other, <s - s', x - x'> = {product:.3g} < 0 with s = (v - x)/t; look at how it depends on t: "
+        f"prox(v, t) minimises t p(u) + |u - v|^2/2"
+    )
+
+
+def _refuted_values(one: ProxStep, two: ProxStep, errors: PairErrors) -> str | None:
+    """Compare the values with the slopes: p(x') is at least p(x) + <s, x' - x>, in both directions."""
+    apart = norm(wide(one.x) - wide(two.x))
     for here, there in ((one, two), (two, one)):
         rise = inner(here.slope, wide(there.x) - wide(here.x))
         below = here.value + rise - there.value
-        rounding = slack * (apart + rounded) + norm(here.slope) * rounded
-        rounding += ALLOWED * eps * (abs(here.value) + abs(there.value) + abs(rise))
+        rounding = errors.slope * (apart + errors.result) + norm(here.slope) * errors.result
+        rounding += ALLOWED * errors.eps * (abs(here.value) + abs(there.value) + abs(rise))
         if below > rounding:
-            inexact = below <= COARSE * (abs(here.value) + abs(there.value) + norm(here.slope) * size)
+            is_coarse = below <= COARSE * (abs(here.value) + abs(there.value) + norm(here.slope) * errors.size)
             return (
-                f"prox and value {_wrong_pair(inexact)}: by the step with t = {here.t:g}, value is at "
+                f"prox and value {_wrong_pair(is_coarse)}: by the step with t = {here.t:g}, value is at "
                 f"least {here.value + rise:.10g} at another result of prox, but there it is {there.value:.10g}"
             )
     return None

@@ -11,7 +11,7 @@ from collections import deque
 from saddlepoint.ground.arrays import Array, copied
 from saddlepoint.ground.linalg import norm
 
-NEAR = 0.1  # up to this far from an examined point, in units of ``length_scale`` there; its probes reach as far
+NEAR = 0.1  # distance from an examined point that counts as examined, in units of ``length_scale`` there
 MOST = 16  # points that are remembered
 
 

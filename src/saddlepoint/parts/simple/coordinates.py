@@ -1,4 +1,4 @@
-"""Numbers and vectors that describe a simple function, given back in the library and dtype of the arrays it acts on."""
+"""One number for each coordinate, or one for all, returned in the library and dtype of the arrays it is used with."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, eps_of, space_of, to_host
+from saddlepoint.ground.arrays import Array, eps_of, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_float_array, as_number, fixed
+from saddlepoint.ground.recording import has_numbers, is_live, is_recording
+from saddlepoint.ground.validation import as_float_array, as_number, positive
 
 
 class Coordinates:
@@ -18,13 +19,27 @@ class Coordinates:
     Args:
         value: a number, or a vector of any library.
         name: what it is called in an error.
+
+    Attributes:
+        value: the numbers; NaN where they are symbols that JAX traces.
+        live: the tensor itself, if it is to be differentiated (see ``ground.recording``); else None.
     """
 
     def __init__(self, value: Any, name: str) -> None:
         self.name = name
-        fixed(value, name)
-        self.value: float | Array = _as_numbers(value, name)
+        self.live: Any = value if is_recording() and is_live(value) else None
+        self.value: float | Array = _as_numbers(value, name) if has_numbers(value) else _unknown(value)
         self._placed: dict[Any, Array] = {}
+
+    @property
+    def raw(self) -> Any:
+        """The tensor to be differentiated, or the numbers if there is none, to make other ``Coordinates`` of."""
+        return self.value if self.live is None else self.live
+
+    @property
+    def known(self) -> bool:
+        """Whether there are numbers, which can be checked."""
+        return self.live is None or has_numbers(self.live)
 
     @property
     def size(self) -> int | None:
@@ -53,6 +68,8 @@ class Coordinates:
             towards: -inf, inf or 0 for numbers that are rounded in this direction if the dtype cannot hold them; None
                 for the nearest ones.
         """
+        if self.live is not None:
+            return namespace(x).astype(self.live, x.dtype)
         if isinstance(self.value, float):
             return self.value if eps_of(x) < 1e-15 else float(_in_float32(np.array(self.value), towards))
         if isinstance(x, np.ndarray):
@@ -69,7 +86,8 @@ class Coordinates:
 
     def _made(self, x: Array, towards: float | None) -> Array:
         numbers = self.value if eps_of(x) < 1e-15 else _in_float32(np.asarray(self.value), towards)
-        return space_of(x).cast(np.array(numbers))  # a copy: PyTorch warns of arrays that are read-only
+        made = space_of(x).cast(np.array(numbers))  # a copy: PyTorch warns of arrays that are read-only
+        return made.to(x.device) if is_recording() and hasattr(made, "requires_grad") else made  # type: ignore[attr-defined]
 
     def __getitem__(self, rows: slice) -> float | Array:
         return self.value if isinstance(self.value, float) else self.value[rows]
@@ -90,7 +108,34 @@ def common_size(name: str, *parts: Coordinates) -> int | None:
     return next(iter(sizes.values()), None)
 
 
+def as_pair(a: Coordinates, b: Coordinates) -> tuple[Any, Any]:
+    """The numbers of both, or tensors of one library if one of them is to be differentiated."""
+    live = a.live if a.live is not None else b.live
+    if live is None:
+        return a.value, b.value
+    space = space_of(live)
+    one, two = (part.live if part.live is not None else space.cast(np.array(part.value)) for part in (a, b))
+    return one, two
+
+
+def positive_or_live(value: Any, name: str) -> float:
+    """``value`` as a finite number above 0, or the tensor itself if it is to be differentiated."""
+    if not (is_recording() and is_live(value)):
+        return positive(value, name)
+    if value.shape:
+        raise ProblemError(f"{name} has shape {tuple(value.shape)}; expected a number")
+    if has_numbers(value):
+        positive(value.detach(), name)
+    return value  # type: ignore[no-any-return]
+
+
+def _unknown(value: Any) -> float | Array:
+    """NaN in the shape of a symbol."""
+    return math.nan if not value.shape else np.full(value.shape, math.nan)
+
+
 def _as_numbers(value: Any, name: str) -> float | Array:
+    value = value.detach() if is_live(value) else value
     if np.ndim(value) == 0 and not getattr(value, "shape", ()):
         number = as_number(value, name)
         if math.isnan(number):

@@ -1,7 +1,7 @@
-"""Pipes, sockets and devices among the files that a library will open by itself: they are refused before it does.
+"""Refusal of pipes, sockets and devices among the files that Zarr and HDF5 open by themselves.
 
-Opening a named pipe waits until somebody writes to it, which may be never. The chunks of a Zarr array and the files
-behind an HDF5 dataset are opened by Zarr and HDF5, which do not look at what they open.
+Opening a named pipe waits until another process writes to it, which may never happen. The chunks of a Zarr array and
+the files behind an HDF5 dataset are opened by Zarr and HDF5, which do not check what they open.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ def as_simple(function: Any, name: str = "the simple function") -> Simple:
     ``prox(x, tau)`` is taken. The value of such an object is left out, because those of pyproximal return for a
     constraint whether x satisfies it, and not 0 or infinity. Where values are right, give them:
     ``sp.Simple(prox=op.prox, value=op)``. A prox that is computed by iterations must be exact to the last digits;
-    ``pyproximal.Simplex(n, 1.0, xtol=1e-16)`` is, and its default of 1e-8 is not.
+    ``pyproximal.Simplex(n, 1.0, xtol=1e-16)`` is, and its default of 1e-8 is not. How accurate another one is can be
+    said: ``sp.Simple(prox=op.prox, accuracy=1e-7)``.
 
     Args:
         function: a Simple, or an object with a method ``prox``.

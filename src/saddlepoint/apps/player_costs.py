@@ -1,0 +1,50 @@
+"""Costs of the players of a game: numbers as quadratic functions, checks, and values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import short_repr
+from saddlepoint.parts.functions import Quadratic, Smooth
+
+NUMBERS = (int, float, np.integer, np.floating)  # types of real numbers
+
+
+def as_cost(cost: Any, name: str, kind: str) -> Smooth:
+    """A cost as a function; a positive number c stands for c/2 |x|^2.
+
+    Args:
+        cost: what the caller gave.
+        name: the name of the argument.
+        kind: the functions that are expected, such as "convex", for the error.
+    """
+    if isinstance(cost, Smooth):
+        return cost
+    if isinstance(cost, NUMBERS) and not isinstance(cost, bool) and 0.0 < float(cost) < math.inf:
+        return Quadratic(float(cost))
+    raise ProblemError(
+        f"{name} is {short_repr(cost)}; expected a {kind} Smooth function, or a positive number c for c/2 |x|^2"
+    )
+
+
+def check_cost(cost: Smooth, name: str, size: int) -> None:
+    """Refuse a cost that a player with ``size`` variables in a polytope cannot have."""
+    if cost.simple is not None:
+        raise ProblemError(
+            f"{name} has the simple term {cost.simple!r}, which the cost of a game cannot have; write a constraint as "
+            "a row of the player's polytope (ConstrainedGame), or use sp.Saddle with simple terms"
+        )
+    if cost.dim not in (None, size):
+        raise ProblemError(f"{name} has {cost.dim} variables; expected {size}")
+    if not math.isfinite(cost.mu + cost.L):
+        raise ProblemError(f"{name} has an unknown mu or L; give both (mu = 0 if it is not strongly convex)")
+
+
+def cost_at(cost: Smooth | None, v: Array) -> float:
+    """The value of a cost: 0 where there is none, and NaN where it was given no value."""
+    return 0.0 if cost is None else math.nan if cost.value is None else cost(v)

@@ -1,0 +1,232 @@
+"""The search for a proof: points from a method, and claims that are computed from them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from saddlepoint.apps.programs.data import Data
+from saddlepoint.apps.programs.evidence import Evidence
+from saddlepoint.apps.programs.first_order import first_order
+from saddlepoint.apps.programs.interior import Proposal, interior_point
+from saddlepoint.apps.programs.rays import (
+    farkas_multipliers,
+    proves_infeasible,
+    proves_unbounded,
+    ray_program,
+    row_ray,
+    violation_program,
+    without_objective,
+)
+from saddlepoint.apps.programs.result import ProgramResult, ProgramStatus
+from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.fill_in import factor_work
+
+LEAST = 1e-6  # size of x, in each coordinate, below which rtol is not relative any more
+WORK = 3e10  # multiplications of a factorisation up to which the interior-point method is taken
+TRIES = 6  # proposals in a row that are examined without an improvement
+SECONDS = 60.0  # limit of each search by the first-order method, in seconds, if no time limit is given
+PATTERN = 5_000_000  # entries of A up to which the pattern of A A' is formed, to foresee the work of its factorisation
+ROWS = 20_000  # rows of a factorised sparse matrix up to which the interior-point method is taken, whatever its work
+
+
+class ProofSearch:
+    """One call of ``QuadraticProgram.solve``.
+
+    Args:
+        given: the program as it was given; the method proposes points for it.
+        data: the program that proofs are about: the same, or one whose rows and bounds are relaxed.
+        gap: the length of the interval to prove; None if rtol says it.
+        rtol: the same, relative to the size of the objective.
+        method: "interior", "first-order" or "auto".
+        limit: wall-clock limit in seconds.
+    """
+
+    def __init__(self, given: Data, data: Data, gap: float | None, rtol: float, method: str, limit: float) -> None:
+        self.given, self.data, self.gap, self.rtol = given, data, gap, rtol
+        self.method = method if method != "auto" else _choice(given)
+        self.began, self.limit = time.monotonic(), limit
+        self.evidence = Evidence(data, given)
+        self.last = Proposal(np.zeros(given.q.size), np.zeros(given.lower.size), math.inf)
+        self.is_added = False  # whether the last proposal is among the evidence
+        self.steps = self.useless = 0
+
+    @property
+    def late(self) -> bool:
+        """Whether the time limit is over."""
+        return time.monotonic() - self.began > self.limit
+
+    def solve(self) -> ProgramResult:
+        """Let the method propose points until the interval is short enough; then the result, with what is proven."""
+        with np.errstate(all="ignore"):
+            self._examine(self.given, self._improve)
+            if not self.proven and not self.is_added and np.isfinite(self.last.x).all():
+                self.evidence.add(self.last.x, self.last.y)
+            if not self.proven and not self.late and np.isfinite(self.last.x).all():
+                self.evidence.add_exactly(self.last.x, self.last.y)
+            if self.proven:
+                return self._result(ProgramStatus.OPTIMAL, f"proven gap {self.evidence.width:.3g} <= {self.target:.3g}")
+            return self._without_solution() or self._result(ProgramStatus.UNPROVEN, self._what_is_missing())
+
+    @property
+    def target(self) -> float:
+        """The length of the interval that is asked for."""
+        if self.gap is not None:
+            return self.gap
+        data, x, y = self.data, self.last.x, self.last.y
+        if self.evidence.x is not None:
+            x = self.evidence.x
+        size = float(np.abs(data.q) @ np.abs(x)) + (0.0 if data.P is None else 0.5 * abs(float(x @ (data.P @ x))))
+        sides = np.where(y > 0.0, data.upper, data.lower)
+        size += float(np.abs(np.where(np.isfinite(sides) & (y != 0.0), y * sides, 0.0)).sum())
+        size += LEAST * float(np.abs(data.q).sum())
+        return self.rtol * size if math.isfinite(size) else 0.0
+
+    @property
+    def proven(self) -> bool:
+        """Whether the interval is as short as was asked for."""
+        return self.evidence.width <= self.target
+
+    def _improve(self, found: Proposal) -> bool:
+        """Take a proposal into account; True if the interval is short enough."""
+        self.last = found
+        before = self.evidence.width
+        self.is_added = found.gap <= 10.0 * self.target or self.method == "first-order"
+        if self.is_added:
+            self.evidence.add(found.x, found.y)
+            self.useless = 0 if self.evidence.width < before else self.useless + 1
+        return self.proven or self.useless > TRIES
+
+    def _examine(self, data: Data, accept: Callable[[Proposal], bool]) -> None:
+        """Let the method propose points until one is accepted, time is over, or it gets no further."""
+        self.useless = 0
+        end = self.began + self.limit
+        if self.method != "interior" and self.limit == math.inf:
+            end = time.monotonic() + SECONDS
+
+        def late() -> bool:
+            return time.monotonic() > end
+
+        by_factors = self.method == "interior" or data.shape[0] == 0
+        proposals = interior_point(data) if by_factors else first_order(data, late=late)
+        for found in proposals:
+            self.steps += 1
+            if accept(found) or late():
+                return
+
+    def _without_solution(self) -> ProgramResult | None:
+        """The result for a program that is proven to be infeasible or unbounded; None otherwise."""
+        if self.evidence.upper == math.inf and not self.late:
+            y = self._farkas()
+            if y is not None:
+                result = self._result(ProgramStatus.INFEASIBLE, "no point satisfies all rows and bounds; ray proves it")
+                return replace(result, lower=math.inf, upper=math.inf, ray=y)
+        converged = self.last.gap <= 10.0 * self.target
+        if self.evidence.lower == -math.inf and not self.late and not converged:
+            d = self._descent()
+            if d is not None and self._feasible():
+                result = self._result(ProgramStatus.UNBOUNDED, "the objective decreases without bound along ray")
+                return replace(result, lower=-math.inf, upper=-math.inf, ray=d)
+        return None
+
+    def _farkas(self) -> Array | None:
+        """Multipliers that prove the program infeasible (Farkas' lemma); None if none are found."""
+        data = self.data
+        if data.shape[0] == 0:
+            return None
+        alone = row_ray(data)
+        if alone is not None:
+            return alone
+        found: list[Array] = []
+        last: list[Array] = []
+
+        def accept(proposal: Proposal) -> bool:
+            last[:] = [farkas_multipliers(proposal.y)]
+            if proves_infeasible(data, last[0], exactly=False):
+                found.append(last[0])
+            return bool(found)
+
+        self._examine(violation_program(data), accept)
+        if not found and last and proves_infeasible(data, last[0]):
+            found = last
+        return found[0] if found else None
+
+    def _descent(self) -> Array | None:
+        """A direction along which the objective decreases without bound; None if none is found."""
+        found: list[Array] = []
+        rays = ray_program(self.data)
+        if not (rays.x_lower < rays.x_upper).any():
+            return None
+        last: list[Array] = []
+
+        def accept(proposal: Proposal) -> bool:
+            last[:] = [proposal.x]
+            if rays.q @ proposal.x < 0.0 and proposal.gap < 0.1 * abs(float(rays.q @ proposal.x)):
+                evidence = Evidence(rays)
+                evidence.add_point(proposal.x)
+                if evidence.upper < 0.0 and evidence.x is not None:
+                    found.append(evidence.x)
+            return bool(found)
+
+        self._examine(rays, accept)
+        if not found and last and proves_unbounded(self.data, last[0]):
+            found = last
+        return found[0] if found else None
+
+    def _feasible(self) -> bool:
+        """Whether a point is proven to satisfy the program; it becomes the result's."""
+        if self.evidence.upper < math.inf:
+            return True
+        data = without_objective(self.data)
+        evidence = Evidence(data)
+
+        def accept(proposal: Proposal) -> bool:
+            self.last = proposal
+            evidence.add_point(proposal.x)
+            return evidence.upper < math.inf
+
+        self._examine(data, accept)
+        if evidence.upper == math.inf:
+            evidence.add_exactly(self.last.x, self.last.y)
+        self.evidence.x = evidence.x
+        return evidence.upper < math.inf
+
+    def _what_is_missing(self) -> str:
+        e = self.evidence
+        if e.upper == math.inf:
+            return f"no point is proven to satisfy the program: {e.why_upper}"
+        if e.lower == -math.inf:
+            return f"no lower bound is proven: {e.why_lower}"
+        return f"proven gap {e.width:.3g} > {self.target:.3g}" + ("; out of time" if self.late else "")
+
+    def _result(self, status: ProgramStatus, message: str) -> ProgramResult:
+        e = self.evidence
+        x = self.last.x if e.x is None else e.x
+        y = self.last.y if e.y is None else e.y
+        seconds = time.monotonic() - self.began
+        violation = self.given.violation(x)
+        return ProgramResult(status, e.lower, e.upper, x, y, violation, None, message, self.steps, seconds)
+
+
+def _choice(data: Data) -> str:
+    """The method for a program: by the work of one factorisation.
+
+    Where P is diagonal, the matrix that is factorised has a row for each row of A; otherwise it has a row for each
+    variable as well.
+    """
+    m, n = data.shape
+    if (not issparse(data.A) and data.A.size > 0) or (data.P is not None and not issparse(data.P)):
+        k = m if data.P is None else n + m
+        forming = float(m) * m * n if data.P is None else 0.0
+        return "interior" if float(k) ** 3 / 3.0 + forming <= WORK else "first-order"
+    diagonal = data.P is None or data.P.nnz == np.count_nonzero(data.P.diagonal())
+    if diagonal and data.rows.nnz < PATTERN:
+        pattern = csr_array((np.ones(data.rows.nnz), data.rows.indices, data.rows.indptr), shape=data.rows.shape)
+        if min(factor_work(csr_array(pattern @ pattern.T)), float(m) ** 3 / 3.0) <= WORK:
+            return "interior"
+    return "interior" if n + m <= ROWS else "first-order"

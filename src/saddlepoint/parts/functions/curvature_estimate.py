@@ -1,0 +1,274 @@
+"""Curvatures of a function around a point, by Arnoldi's method on differences of gradients.
+
+No claimed constant is used for a conclusion. The point is moved aside by a small random amount first, so that a kink at
+the point itself (the solution of a piecewise quadratic problem is often at one) does not disturb the estimate. Where a
+gradient cannot be evaluated, because a point is outside its domain, the same is done closer to the point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dsyevd
+
+from saddlepoint.ground.arrays import Array, eps_of, namespace, space_of, to_host
+from saddlepoint.ground.jax_program import jitted
+from saddlepoint.ground.linalg import inner, may_be_on_gpu, norm
+from saddlepoint.parts.functions.probes import ASIDE, CLOSER, Unexaminable, gradient_or_none, random_directions
+from saddlepoint.parts.functions.smooth import Gradient
+
+BASIS = 16  # JAX compiles programs for bases whose number of vectors is a multiple of this
+BLOCK = 4096  # columns of the basis of which the products with J are formed at a time
+SHORTEST = 1e-300  # length of a step below which differences are not divided by it
+DIRECTIONS = 6  # least number of directions from whose differences the errors of gradients are estimated
+SYMMETRIC = 10.0  # asymmetry of a Jacobian up to which it counts as symmetric, in units of its error
+
+
+class Curvature(NamedTuple):
+    """Curvatures of a function around a point, along the directions of a Krylov space.
+
+    Attributes:
+        low, high: the smallest and the largest curvature found; the true extremes may be smaller and larger.
+        flat, steep: the directions, of length 1, in which they were found.
+        unit: the coordinate direction that seems to be the flattest; a wrong sign in one entry may show only there.
+        skew: the largest |<J u, v> - <u, J v>| of the pairs of orthogonal unit vectors u, v, where J is the Jacobian of
+            the gradient, or an upper bound of it if that is within SYMMETRIC times ``error``. It is zero if the
+            gradient is that of a function.
+        plane: the vectors u and v, if ``skew`` is larger than that.
+        centre: the point at which J was taken.
+        error: an estimate of the error of each of these numbers.
+        wrong: an estimate of the norm of the errors of gradients there. If the gradient is that of a function, J is
+            symmetric, and only these errors make its estimate asymmetric. It is infinite with too few directions.
+        calls: number of gradients that were evaluated.
+    """
+
+    low: float
+    high: float
+    flat: Array
+    steep: Array
+    unit: Array
+    skew: float
+    plane: tuple[Array, Array]
+    centre: Array
+    error: float
+    wrong: float
+    calls: int
+
+
+def curvature(
+    grad: Gradient,
+    x: Array,
+    length: float,
+    steps: int,
+    noise: float = 0.0,
+    seed: int = 0,
+    towards: Array | None = None,
+    L: float = 0.0,
+    p: Array | None = None,
+) -> Curvature:
+    """Arnoldi's method on differences of gradients around x, from a random start or from one that leans ``towards``.
+
+    The gradient at x is p; it is evaluated if p is left out. The Hessenberg matrix of the method is symmetric up to
+    ``error`` if the gradients are those of a function; the eigenvalues of its symmetric part are curvatures. Raises
+    Unexaminable where the gradient cannot be evaluated around x. Where there is noise, ``L`` helps to choose the length
+    of the differences.
+    """
+    offset, q = random_directions(x, seed)
+    length_towards = 0.0 if towards is None else norm(towards)
+    if towards is not None and 0.0 < length_towards < math.inf:
+        leaning = q + towards * (1.0 / length_towards)
+        length_leaning = norm(leaning)
+        q = leaning * (1.0 / length_leaning) if length_leaning > 0.1 else q
+    calls = 0
+    if p is None:
+        p, calls = gradient_or_none(grad, x), 1
+        if p is None:
+            raise Unexaminable
+    size = norm(p)
+    relative = max(eps_of(p), noise / (size + L * length) if noise > 0.0 else 0.0)
+    for closer in CLOSER:
+        for sign in (1.0, -1.0):
+            reach = closer * length
+            step = reach * min(math.sqrt(relative), 0.1)
+            z = x + (sign * max(ASIDE * reach, min(10.0 * step, 0.1 * reach))) * offset
+            found = _arnoldi(grad, z, q, step, steps, eps_of(p) * size + noise, math.sqrt(relative))
+            calls += found.calls
+            if len(found.basis):
+                return _curvature(found, z, calls)
+    raise Unexaminable
+
+
+class _Arnoldi(NamedTuple):
+    basis: Sequence[Array]  # the rows of one array, or a list
+    H: Array
+    diagonal: Array | None
+    error: float
+    step: float  # length of the differences
+    calls: int
+
+
+def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong: float, relative: float) -> _Arnoldi:
+    """Arnoldi's method on (grad(z + step q) - grad(z))/step, or the difference to the other side.
+
+    The gradients have errors up to ``wrong``, and curvatures relative errors up to ``relative``. The basis is empty if
+    the gradient cannot be evaluated, or if the step is too short to divide by.
+    """
+    base = gradient_or_none(grad, z)
+    calls = 1
+    steps = min(steps, z.shape[0])
+    H = np.zeros((steps, steps))
+    if base is None or step < SHORTEST:
+        return _Arnoldi([], H, None, math.inf, step, calls)
+    rows = np.empty((steps, z.shape[0])) if isinstance(z, np.ndarray) and z.dtype == np.float64 else None
+    basis: list[Array] = []
+    diagonal: Any = 0.0  # the sums of q * J q and of q * q
+    weight: Any = 0.0
+    error, largest = math.inf, 0.0
+    for k in range(steps):
+        for side in (step, -step):
+            calls += 1
+            p = gradient_or_none(grad, z + side * q)
+            if p is not None:
+                break
+        if p is None:
+            return _Arnoldi([], H, None, math.inf, step, calls)
+        w = (p - base) * (1.0 / side)
+        if rows is None:
+            basis.append(q)
+            diagonal, weight = diagonal + q * w, weight + q * q
+            w, beta = _orthogonal(w, basis, H[:, k])
+            column = H[: k + 1, k].tolist()
+        else:
+            rows[k] = q
+            w, beta, column = _orthogonal_to_rows(w, rows[: k + 1])
+            H[: k + 1, k] = column
+        if not math.isfinite(beta):
+            return _Arnoldi([], H, None, math.inf, step, calls)
+        largest = max(largest, *map(abs, column))
+        error = wrong / step + relative * largest
+        if k + 1 == steps or not beta > 10.0 * error:
+            break
+        H[k + 1, k] = beta
+        largest = max(largest, beta)
+        q = w * (1.0 / beta)
+    found: Any = basis if rows is None else rows[: k + 1]
+    H = H[: k + 1, : k + 1]
+    if rows is not None:
+        diagonal, weight = _products_with_basis(found, H, w)
+    ratio = to_host(diagonal) / np.maximum(to_host(weight), 1e-300)  # Bekas, Kokiopoulou and Saad 2007
+    return _Arnoldi(found, H, ratio, error, step, calls)
+
+
+def _products_with_basis(Q: Array, H: Array, w: Array) -> tuple[Array, Array]:
+    """The sums of q * J q and of q * q over the rows q of Q.
+
+    The products J q are combinations of the rows with the columns of H, and the last one has the part w beside that.
+    They are formed for some columns of Q at a time, because all of them would take as much memory as Q.
+    """
+    diagonal, weight = np.empty(w.shape), np.empty(w.shape)
+    for start in range(0, w.shape[0], BLOCK):
+        part, columns = Q[:, start : start + BLOCK], slice(start, start + BLOCK)
+        products = H.T @ part
+        products[-1] += w[columns]
+        diagonal[columns], weight[columns] = (part * products).sum(axis=0), (part * part).sum(axis=0)
+    return diagonal, weight
+
+
+def _orthogonal(w: Array, basis: list[Array], parts: Array) -> tuple[Array, float]:
+    """The vector w minus its parts in the basis, which are added to ``parts``, and the length of what is left.
+
+    This is done twice, because of rounding.
+    """
+    if may_be_on_gpu(w):
+        w, found = _orthogonal_on_device(w, basis)
+        parts[: len(basis)] += found[:-1]
+        return w, math.sqrt(found[-1]) if 1e-280 < found[-1] < math.inf else norm(w)
+    for _ in range(2):
+        for i, b in enumerate(basis):
+            part = inner(b, w)
+            parts[i] += part
+            w = w - part * b
+    return w, norm(w)
+
+
+def _orthogonal_on_device(w: Array, basis: list[Array]) -> tuple[Array, Array]:
+    """The vector w minus its parts in the basis; and, asked for together, these parts and the square of what is left.
+
+    The sums are computed in float64. The basis is filled up with zeros to one of few sizes, so that JAX compiles few
+    programs.
+    """
+    xp = namespace(w)
+    jax = xp.__name__.startswith("jax")
+    compute = jitted(_projected, 0) if jax else _projected
+    more = -len(basis) % BASIS if jax else 0
+    w, found = compute(xp, w, (*basis, *[0.0 * basis[0]] * more))
+    numbers = to_host(found)
+    return w, np.concatenate([numbers[: len(basis)], numbers[-1:]])
+
+
+def _projected(xp: Any, w: Array, basis: tuple[Array, ...]) -> tuple[Array, Array]:
+    dtype = w.dtype
+    Q, w = xp.astype(xp.stack(basis), xp.float64), xp.astype(w, xp.float64)
+    first = Q @ w
+    w = w - first @ Q
+    second = Q @ w
+    w = w - second @ Q
+    return xp.astype(w, dtype), xp.concat([first + second, xp.reshape(w @ w, (1,))])
+
+
+def _orthogonal_to_rows(w: Array, Q: Array) -> tuple[Array, float, list[float]]:
+    """What ``_orthogonal`` returns, where the vectors of the basis are the rows of a matrix, and the parts of w in it.
+
+    The vector w is overwritten. A second time follows only if little of w is left, because rounding matters only then.
+    """
+    found = Q.dot(w)
+    w -= found.dot(Q)
+    rest, parts = norm(w), found.tolist()
+    if not rest > 0.1 * math.hypot(rest, *parts):
+        more = Q.dot(w)
+        w -= more.dot(Q)
+        rest, parts = norm(w), (found + more).tolist()
+    return w, rest, parts
+
+
+def _curvature(found: _Arnoldi, z: Array, calls: int) -> Curvature:
+    basis, H = found.basis, found.H
+    values, vectors, _ = dsyevd(0.5 * (H + H.T))
+    flat, steep = _combined(basis, vectors[:, 0]), _combined(basis, vectors[:, -1])
+    skew, plane = norm((H - H.T).ravel()), (flat, steep)  # the Frobenius norm is not smaller than the spectral one
+    wrong, count = math.inf, len(basis)
+    if count >= DIRECTIONS:  # an entry of H - H' has four errors, each a part of about 1/sqrt(n) of a gradient's error
+        wrong = 0.5 * found.step * skew * math.sqrt(z.shape[0] / (count * (count - 1)))
+    if skew > SYMMETRIC * found.error:
+        left, sizes, right = np.linalg.svd(H - H.T)
+        skew, plane = float(sizes[0]), (_combined(basis, left[:, 0]), _combined(basis, right[0]))
+    unit = np.zeros(z.shape[0])
+    assert found.diagonal is not None
+    unit[int(np.argmin(found.diagonal))] = 1.0
+    return Curvature(
+        low=float(values[0]),
+        high=float(values[-1]),
+        flat=flat,
+        steep=steep,
+        unit=space_of(z).cast(unit),
+        skew=skew if len(basis) > 1 else 0.0,
+        plane=plane,
+        centre=z,
+        error=found.error,
+        wrong=wrong,
+        calls=calls,
+    )
+
+
+def _combined(basis: Sequence[Array], weights: Array) -> Array:
+    if isinstance(basis[0], np.ndarray) and basis[0].dtype == np.float64:
+        mixed: Array = weights.dot(basis if isinstance(basis, np.ndarray) else np.asarray(basis))
+        return mixed * (1.0 / norm(mixed))
+    if may_be_on_gpu(basis[0]):
+        total: Array = space_of(basis[0]).cast(np.asarray(weights)) @ namespace(basis[0]).stack(basis)
+    else:
+        total = sum((float(w) * b for w, b in zip(weights[1:], basis[1:], strict=True)), float(weights[0]) * basis[0])
+    return total * (1.0 / norm(total))

@@ -1,0 +1,35 @@
+"""Constants that the caller gives to a function, checked: mu, L and weights; an unknown constant is NaN."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.recording import is_recording
+from saddlepoint.ground.validation import as_number
+
+UNKNOWN = ", or None if it is unknown"  # end of the sentence in an error about mu or L
+
+
+def known(constant: float) -> float | None:
+    """The constant in the form that ``Smooth`` takes: None if it is unknown (NaN)."""
+    return None if isinstance(constant, float) and math.isnan(constant) else constant
+
+
+def as_convexity(value: Any, L: float, name: str) -> float:
+    """The constant mu; a negative one is accepted if it is small beside L."""
+    number = as_number(value, name, f"a number{UNKNOWN}")
+    if is_recording():
+        return number
+    return number if -1e-3 * L <= number < 0.0 else as_nonnegative(number, name, UNKNOWN)
+
+
+def as_nonnegative(value: Any, name: str, otherwise: str = "") -> float:
+    """The value as a finite number that is not negative; the error ends with ``otherwise``."""
+    number = as_number(value, name, f"a number{otherwise}")
+    if is_recording():
+        return number
+    if not math.isfinite(number) or number < 0.0:
+        raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative{otherwise}")
+    return number
