@@ -116,3 +116,16 @@ def test_a_continued_run_takes_the_steps_of_one_run(tmp_path: object) -> None:
     assert rest.solved
     assert rest.iterations == whole.iterations
     assert np.array_equal(whole.x, rest.x)
+
+
+def test_a_whole_matrix_that_is_too_large_is_not_factorised() -> None:
+    """Where a Schur complement of 10 rows breaks down, a dense matrix of 6010 rows does not take its place."""
+    from saddlepoint.ground.errors import SingularError
+    from saddlepoint.methods.interior_point import _solver
+
+    A, Q = RNG.standard_normal((10, 6000)), diags_array(np.r_[0.0, np.ones(5999)])
+    with pytest.raises(SingularError, match="not positive"):
+        _solver(diags_array(np.zeros(10)), Q, A)
+    solve = _solver(diags_array(np.zeros(10)), Q.tocsr()[:20, :20], A[:, :20])  # a small one does
+    x, y = solve(np.ones(10), np.ones(20))
+    assert np.allclose(A[:, :20] @ y, 1.0)

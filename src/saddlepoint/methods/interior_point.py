@@ -194,12 +194,17 @@ def factorised(f: Saddle, s: InteriorPointState) -> Solver:
 
 
 def _solver(P: Any, Q: Any, A: Any) -> Solver:
-    """The fastest factorisation that works: that of the whole matrix is slower and more accurate."""
+    """The fastest factorisation that works: that of the whole matrix is slower and more accurate.
+
+    A whole matrix that is too large to be dense is not tried; the method then ends with what it has.
+    """
     if all(map(issparse, (P, Q, A))):
         return sparse_solver(P, Q, A)
     try:
         return solver(P, Q, A)
     except SingularError:
+        if sum(A.shape) ** 2 > DENSE:
+            raise
         return dense_solver(P, Q, A)
 
 
