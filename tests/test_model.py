@@ -207,6 +207,21 @@ def test_a_start_is_used_and_checked():
         problem.solve({"x": [1.0, 2.0]})
 
 
+@pytest.mark.parametrize("within", [sp.L1(0.3), sp.Norm2(0.4), sp.Nuclear((3, 2), 0.5), sp.L1(0.3) + sp.Box(-1, 0.2)])
+@pytest.mark.parametrize("player", ["minimiser", "maximiser"])
+def test_the_value_counts_the_functions_of_the_variables(within, player):
+    """The value at the answer is within the certified gap of the one with the same function as a term."""
+    target = np.array([[1.0, -2.0], [0.1, 0.5], [0.0, 3.0]])
+    variable = getattr(m, player)((3, 2), "X", within)
+    sign = 1.0 if player == "minimiser" else -1.0
+    problem = m.Problem(sign * 0.5 * m.sum_squares(variable - target))
+    answer = problem.solve(gap=1e-10)
+    best = within.prox(target.ravel(), 1.0)  # the minimiser of the same sum
+    value = sign * (0.5 * np.sum((best - target.ravel()) ** 2) + within(best))
+    assert abs(answer.value - value) <= answer.gap + 1e-12
+    assert abs(problem.value({"X": best.reshape(3, 2)}) - value) <= 1e-12
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 

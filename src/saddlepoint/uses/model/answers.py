@@ -56,12 +56,12 @@ class Answer:
 
     @property
     def value(self) -> float:
-        """The objective at the answer.
+        """The objective at the answer, with the simple functions of the variables (subtracted for the maximiser).
 
         Without constraints that have multipliers, it differs from the value of the problem by at most the certified
         gap.
         """
-        return value_of(self.problem.objective, self._found)
+        return value_of(self.problem.objective, self.problem.variables, self._found)
 
     @property
     def violations(self) -> dict[str, float]:
@@ -128,7 +128,7 @@ class ProgramAnswer:
         """The objective at the answer; inf if the program is proven infeasible, and -inf if it is proven unbounded."""
         if self.result.lower == self.result.upper and math.isinf(self.result.lower):
             return self.result.lower
-        return value_of(self.problem.objective, self._found)
+        return value_of(self.problem.objective, (), self._found)  # simple functions of programs are constraints
 
     @property
     def lower(self) -> float:

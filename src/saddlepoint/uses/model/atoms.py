@@ -6,7 +6,7 @@ evaluated; how it enters a problem is decided in ``smooth_terms`` and ``lifting`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -143,9 +143,13 @@ CONVEX: dict[str, Callable[[Array, Mapping[str, Any]], float]] = {  # the value 
 }
 
 
-def value_of(objective: Objective, values: Mapping[Variable, Array]) -> float:
-    """The objective for these values of the variables; NaN if a function of one's own has no value."""
+def value_of(objective: Objective, variables: Iterable[Variable], values: Mapping[Variable, Array]) -> float:
+    """The objective and the simple functions of the variables for these values; NaN if one of them has no value."""
     total = float(objective.linear.value(values))
+    for v in variables:
+        if v.within is not None:
+            sign = 1.0 if v.player == "minimiser" else -1.0
+            total += sign * v.within(values[v].ravel()) if v.within.has_value else float("nan")
     for pair in objective.pairs:
         total += float(pair.left.value(values).ravel() @ pair.right.value(values).ravel())
     for term in objective.terms:

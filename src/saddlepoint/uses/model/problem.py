@@ -98,8 +98,12 @@ class Problem:
         return tuple(found)
 
     def value(self, values: Mapping[Any, Any]) -> float:
-        """The objective for these values of the variables, given by name or by variable."""
-        return value_of(self.objective, self._values(values))
+        """The objective for these values of the variables, given by name or by variable.
+
+        The simple functions of the variables are counted: a norm adds to it, and outside a set it is infinite. The list
+        of constraints is not.
+        """
+        return value_of(self.objective, self.variables, self._values(values))
 
     def solve(self, start: Mapping[Any, Any] | None = None, **options: Any) -> Answer | ProgramAnswer:
         """Solve the problem and prove how good the answer is.
