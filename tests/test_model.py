@@ -234,7 +234,7 @@ def _refusals():
             lambda: m.Problem(2.0 * m.norm1(A @ y)),
             r"2 \* norm1\(matrix @ y\) is convex, but y belongs to the maximiser",
         ),
-        (lambda: m.Problem(m.entropy(x)), r"-negative_entropy\(x\) is concave, but x belongs to the minimiser"),
+        (lambda: m.Problem(m.entropy(x)), r"term entropy\(x\) is concave, but x belongs to the minimiser"),
         (lambda: m.Problem(m.norm2(A.T @ x + y)), "mixes variables of both players: x belongs to the minimiser"),
         (lambda: x @ x, "no bilinear term of the two players"),
         (lambda: x * y, "product of two expressions"),
@@ -275,6 +275,29 @@ def _refusals():
         (lambda: m.Problem(3.0), "no variables"),
         (lambda: m.Problem(m.sum_squares(x), multiplier_bound=-1.0), "multiplier_bound"),
         (lambda: m.function(np.tanh, x), "expected sp.Smooth"),
+        (lambda: np.exp(x), "numpy.exp was given x, an expression; write"),
+        (lambda: np.maximum(x, 0.0), "numpy.maximum was given x"),
+        (lambda: np.abs(A.T @ x), "numpy.absolute was given matrix @ x"),
+        (lambda: sum(x), r"x is no sequence; write x\[i\] for a part, and .sum"),
+        (lambda: 1.0 / x, r"1.0 / \(x\) is not affine"),
+        (lambda: x / 0.0, "the divisor of x is zero"),
+        (lambda: x / x, r"\(x\) / \(x\) is not of the class"),
+        (lambda: m.norm1(x) / 0, r"the divisor of norm1\(x\) is zero"),
+        (lambda: m.norm1(x) / x, r"\(norm1\(x\)\) / \(x\) is not of the class"),
+        (lambda: 1.0 / m.norm1(x), r"1.0 / \(norm1\(x\)\) is not of the class"),
+        (lambda: m.norm2(x) ** 2, r"the square of a norm is sum_squares"),
+        (lambda: "2" * m.norm1(x), r"the factor of norm1\(x\) is '2'"),
+        (lambda: x + np.array([1j, 0.0, 0.0]), "expected a number or an array of real numbers"),
+        (lambda: 1j * m.norm1(x), r"the factor of norm1\(x\) is 1j"),
+        (lambda: m.norm2(x) == 1.0, r"norm2\(x\) == 1.0: a function that is equal to a number makes no convex set"),
+        (lambda: x[0] == m.norm2(x), "a function that is equal to a number makes no convex set"),
+        (lambda: m.norm2(x) < 1.0, "was compared by < or >; expected <="),
+        (lambda: 0.0 <= x <= 1.0, "write 0 <= x <= 1 as two constraints"),
+        (lambda: m.norm1(x) <= np.ones(3), "no constraint of the class"),
+        (
+            lambda: m.Problem(m.huber(x), [x[0] == x[1]]).solve(multiplier_bound=3.0),
+            r"write Problem\(objective, constraints, multiplier_bound=M\).solve",
+        ),
     ]
 
 
@@ -307,6 +330,33 @@ def test_what_is_not_of_the_class_is_refused_by_name(build, sentence):
 def test_problems_about_which_nothing_can_be_proven_are_refused(build, sentence):
     with pytest.raises(sp.ProblemError, match=sentence):
         build(*players()).solve()
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("sum", r"x.sum\(\)"),
+        ("minimizer", "minimiser"),
+        ("norm", "norm2"),
+        ("sum_square", "did you mean 'sum_squares'"),
+    ],
+)
+def test_names_of_other_libraries_are_answered_by_ours(name, instead):
+    with pytest.raises(AttributeError, match=f"sp.model has no '{name}'.*{instead}"):
+        getattr(m, name)
+
+
+def test_arrays_of_numpy_stand_on_either_side():
+    """NumPy hands its operations over; each gives what the operation the other way round gives."""
+    x, _ = players()
+    c, value = np.array([1.0, 2.0, 3.0]), {x: np.array([0.5, -1.0, 4.0])}
+    for one, two in ((c + x, x + c), (c - x, -(x - c)), (c * x, x * c), (np.float64(2.0) * x, x * 2.0)):
+        np.testing.assert_array_equal(one.value(value), two.value(value))
+    for one, two in ((c <= x, x >= c), (c >= x, x <= c), (c == x, x == c)):
+        assert one.kind == two.kind
+        np.testing.assert_array_equal(np.abs(one.of.value(value)), np.abs(two.of.value(value)))
+    assert (c @ x).value(value) == c @ value[x]
+    assert (m.norm1(x) - m.norm2(x)).text == "norm1(x) - norm2(x)"
 
 
 # -- other people's answers --------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from scipy.sparse import csc_array, csr_array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.uses.model import atoms
-from saddlepoint.uses.model.expressions import Affine, Constraint, Objective, Variable, as_objective
+from saddlepoint.uses.model.constraints import Constraint
+from saddlepoint.uses.model.expressions import Affine, Objective, Variable, as_objective
 from saddlepoint.uses.model.problem import Problem
 
 IGNORED = ("nonneg", "nonpos", "bounds")  # attributes of variables that become constraints

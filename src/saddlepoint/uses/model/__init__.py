@@ -5,6 +5,9 @@ both, with constraints. It is checked term by term, brought into the form min_x 
 constants, solved, and answered by the names of the variables.
 """
 
+from typing import Any
+
+from saddlepoint.ground.validation import did_you_mean
 from saddlepoint.uses.model.answers import Answer, CertifiedAnswer, ProgramAnswer
 from saddlepoint.uses.model.atoms import (
     entropy,
@@ -22,7 +25,8 @@ from saddlepoint.uses.model.atoms import (
     quad_form,
     sum_squares,
 )
-from saddlepoint.uses.model.expressions import Affine, Constraint, Objective, Variable, inner
+from saddlepoint.uses.model.constraints import Constraint
+from saddlepoint.uses.model.expressions import Affine, Objective, Variable, inner
 from saddlepoint.uses.model.problem import Problem
 from saddlepoint.uses.model.variables import linear_map, maximiser, minimiser
 
@@ -54,3 +58,31 @@ __all__ = [
     "quad_form",
     "sum_squares",
 ]
+
+OTHER_NAMES = {  # of other libraries, and what to write here
+    "minimizer": "minimiser(shape, name)",
+    "maximizer": "maximiser(shape, name)",
+    "Minimize": "Problem(objective, constraints)",
+    "Maximize": "Problem(objective, constraints)",
+    "sum": "x.sum()",
+    "max": "max_entry(x)",
+    "maximum": "positive_part(x - c) + c.sum() for the sum of max(x_i, c_i)",
+    "pos": "positive_part(x)",
+    "abs": "norm1(x) for the sum of absolute values",
+    "norm": "norm1(x), norm2(x), norm_inf(x) or norm_rows(X)",
+    "square": "sum_squares(x)",
+    "trace": "inner(numpy.eye(n), X)",
+    "quad": "quad_form(x, P)",
+    "norm_nuc": "minimiser(shape, name, sp.Nuclear(shape, weight))",
+    "normNuc": "minimiser(shape, name, sp.Nuclear(shape, weight))",
+    "exp": "log_sum_exp(x) for a smooth maximum; exp itself is not of the class",
+    "log": "entropy(x); log itself is not of the class",
+    "saddle_inner": "x @ A @ y or inner(X, Y)",
+    "MinimizeMaximize": "Problem(objective, constraints)",
+    "SaddlePointProblem": "Problem(objective, constraints)",
+}
+
+
+def __getattr__(name: str) -> Any:
+    instead = f"; write {OTHER_NAMES[name]}" if name in OTHER_NAMES else did_you_mean(name, __all__)
+    raise AttributeError(f"sp.model has no {name!r}{instead}")

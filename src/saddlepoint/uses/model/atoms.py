@@ -18,7 +18,8 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import positive, short_repr
 from saddlepoint.parts.functions import Entropy, Huber, LogCosh, LogSumExp
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.uses.model.expressions import Affine, Objective, Term, Variable, as_affine
+from saddlepoint.uses.model.expressions import Affine, Objective, Variable, as_affine
+from saddlepoint.uses.model.terms import Term
 
 
 def sum_squares(e: Any) -> Objective:

@@ -1,4 +1,4 @@
-"""Expressions of variables: affine ones, objectives as sums of terms, and constraints.
+"""Expressions of variables: affine ones, and objectives as sums of terms.
 
 An affine expression is a linear map of the variables plus a constant. An objective is a sum of multiples of convex
 functions of affine expressions, of bilinear terms, and of one affine expression with one entry.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.simple.base import Simple
-from saddlepoint.uses.model.maps import as_constant, as_matrix, is_identity, plus, times
+from saddlepoint.uses.model.constraints import at_most, compared
+from saddlepoint.uses.model.maps import as_constant, as_matrix, is_identity, plus, reciprocal, times
+from saddlepoint.uses.model.operators import AffineOperators, ObjectiveOperators
+from saddlepoint.uses.model.terms import Bilinear, Term, inside
 
-NORMS = ("norm1", "norm2", "norm_inf", "sum_squares")  # functions that a constraint may bound
 
-
-class Affine:
+class Affine(AffineOperators):
     """An affine expression of variables: for each variable a linear map, and a constant.
 
     Attributes:
@@ -32,8 +32,6 @@ class Affine:
         constant: the constant part, as a vector.
         text: what the expression is called in messages.
     """
-
-    __array_ufunc__ = None  # makes NumPy leave products and sums with arrays to this class
 
     def __init__(self, shape: tuple[int, ...], maps: Mapping[Variable, Any], constant: Array, text: str) -> None:
         self.shape, self.maps, self.constant, self.text = shape, dict(maps), constant, text
@@ -108,7 +106,7 @@ class Affine:
     __rmul__ = __mul__
 
     def __truediv__(self, number: Any) -> Any:
-        return self * (1.0 / as_constant(number, f"the divisor of {self.text}"))
+        return self * reciprocal(number, self.text)
 
     def _scaled(self, factor: float, text: str) -> Affine:
         if not self.maps and self.size == 1:
@@ -172,8 +170,6 @@ class Affine:
             raise ProblemError(f"{self.text} has the shape {self.shape}: {error}") from None
         return self._taken(np.asarray(index), f"{inside(self.text)}[...]")
 
-    __iter__ = None  # an expression is no sequence, although it has parts
-
     @property
     def T(self) -> Affine:
         """The transpose of a matrix."""
@@ -204,36 +200,15 @@ class Affine:
     # -- constraints ---------------------------------------------------------------------------------------------------
 
     def __le__(self, other: Any) -> Any:
-        return _compared(self, other, "<=")
+        return compared(self, as_affine(other), "<=")
 
     def __ge__(self, other: Any) -> Any:
-        return _compared(self, other, ">=")
+        return compared(self, as_affine(other), ">=")
 
     def __eq__(self, other: Any) -> Any:
-        return _compared(self, other, "==")
+        return compared(self, as_affine(other), "==")
 
     __hash__ = object.__hash__
-
-    # -- what is refused -----------------------------------------------------------------------------------------------
-
-    def __lt__(self, other: Any) -> Any:
-        raise ProblemError(
-            f"{self.text} was compared by < or >; expected <=, >= or ==, as strict inequalities have no end"
-        )
-
-    __gt__ = __lt__
-
-    def __abs__(self) -> Any:
-        raise ProblemError(f"abs({self.text}) is not affine; write norm1({self.text}) for the sum of absolute values")
-
-    def __pow__(self, power: Any) -> Any:
-        raise ProblemError(f"({self.text}) ** {short_repr(power)} is not affine; write sum_squares(...) for squares")
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        raise ProblemError(
-            f"numpy.{function.__name__} was given {self.text}, an expression; write D @ x for a product, x.sum() for a "
-            "sum, and the functions of sp.model for others"
-        )
 
     def __repr__(self) -> str:
         return f"{self.text} (affine, shape {self.shape})"
@@ -258,67 +233,7 @@ class Variable(Affine):
         return f"{self.name} (variable of the {self.player}, shape {self.shape}{term})"
 
 
-@dataclass(frozen=True, eq=False)
-class Term:
-    """A multiple of a convex function of an affine expression.
-
-    Attributes:
-        factor: the multiple; the term is concave if it is negative.
-        kind: the name of the function, as in ``atoms``.
-        of: the expression.
-        data: what else the function depends on.
-    """
-
-    factor: float
-    kind: str
-    of: Affine
-    data: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """What the term is called in messages."""
-        size = abs(self.factor)
-        sign = "-" if self.factor < 0.0 else ""
-        return f"{sign}{'' if size == 1.0 else f'{size:g} * '}{self.kind}({self.of.text})"
-
-
-@dataclass(frozen=True, eq=False)
-class Bilinear:
-    """The inner product of an affine expression of the minimiser and one of the maximiser."""
-
-    left: Affine
-    right: Affine
-
-    @property
-    def text(self) -> str:
-        """What the term is called in messages."""
-        return f"{inside(self.left.text)} @ {inside(self.right.text)}"
-
-
-@dataclass(frozen=True, eq=False)
-class Constraint:
-    """A condition on variables: expression == 0, expression <= 0 for all entries, or a norm that has a bound.
-
-    Attributes:
-        kind: "==", "<=", or the name of a norm.
-        of: the affine expression.
-        bound: the largest value of the norm; 0 for the others.
-        text: what it is called in messages.
-    """
-
-    kind: str
-    of: Affine
-    text: str
-    bound: float = 0.0
-
-    def __bool__(self) -> bool:
-        raise ProblemError(f"{self.text} is a constraint and neither true nor false; put it in the list of constraints")
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-class Objective:
+class Objective(ObjectiveOperators):
     """A sum of terms, bilinear terms and one affine expression; atoms and sums of them make it.
 
     Attributes:
@@ -326,8 +241,6 @@ class Objective:
         pairs: the bilinear terms.
         linear: an affine expression with one entry.
     """
-
-    __array_ufunc__ = None
 
     def __init__(self, terms: list[Term], pairs: list[Bilinear] | None = None, linear: Affine | None = None) -> None:
         self.terms, self.pairs = terms, pairs or []
@@ -354,25 +267,24 @@ class Objective:
     def __mul__(self, factor: Any) -> Objective:
         if isinstance(factor, Affine | Objective) or np.ndim(factor) != 0:
             raise ProblemError(
-                f"({self.text}) * ({getattr(factor, 'text', short_repr(factor))}) is not allowed; an objective can be "
-                "multiplied by a number only"
+                f"({self.text}) * ({_text(factor)}) is not allowed; an objective can be multiplied by a number only"
             )
-        c = float(factor)
-        if not np.isfinite(c):
-            raise ProblemError(f"the factor of {self.text} is {c}; expected a finite number")
+        c = float(as_constant(factor, f"the factor of {self.text}"))
         terms = [Term(c * t.factor, t.kind, t.of, t.data) for t in self.terms]
         return Objective(terms, [Bilinear(c * p.left, p.right) for p in self.pairs], c * self.linear)
 
     __rmul__ = __mul__
 
     def __truediv__(self, number: Any) -> Objective:
-        return self * (1.0 / float(number))
+        return self * reciprocal(number, self.text)
+
+    # -- constraints ---------------------------------------------------------------------------------------------------
 
     def __le__(self, bound: Any) -> Any:
-        return _at_most(self, bound, f"{self.text} <= {_bound_text(bound)}")
+        return at_most(self, as_affine(bound), f"{self.text} <= {_text(bound)}")
 
     def __ge__(self, bound: Any) -> Any:
-        return _at_most(-self, -bound, f"{self.text} >= {_bound_text(bound)}")
+        return at_most(-self, -as_affine(bound), f"{self.text} >= {_text(bound)}")
 
     @property
     def text(self) -> str:
@@ -380,7 +292,7 @@ class Objective:
         parts = [t.text for t in self.terms] + [p.text for p in self.pairs]
         if self.linear.maps or self.linear.constant.any() or not parts:
             parts.append(self.linear.text.removeprefix("0 + "))
-        return " + ".join(parts)
+        return parts[0] + "".join(f" - {p[1:]}" if p.startswith("-") else f" + {p}" for p in parts[1:])
 
     def __repr__(self) -> str:
         return self.text
@@ -444,43 +356,8 @@ def as_affine(thing: Any) -> Any:
     return thing
 
 
-def _compared(left: Affine, right: Any, sign: str) -> Any:
-    """The constraint that compares two expressions, or a norm with an expression."""
-    other = as_affine(right)
-    if isinstance(other, Objective) and sign != "==":
-        return other >= left if sign == "<=" else other <= left
-    if not isinstance(other, Affine):
-        raise ProblemError(f"{left.text} {sign} {short_repr(right)}: expected numbers or affine expressions to compare")
-    text = f"{left.text} {sign} {other.text}"
-    difference = left - other if sign != ">=" else other - left
-    if not difference.maps:
-        raise ProblemError(f"{text} has no variable in it; expected a constraint on variables")
-    return Constraint("==" if sign == "==" else "<=", difference, text)
-
-
-def _bound_text(bound: Any) -> str:
-    return bound.text if isinstance(bound, Affine | Objective) else short_repr(bound)
-
-
-def _at_most(objective: Objective, bound: Any, text: str) -> Constraint:
-    """The constraint that a norm is at most a number."""
-    radius = as_affine(bound)
-    plain = len(objective.terms) == 1 and not objective.pairs and not objective.linear.maps
-    if not plain or objective.terms[0].kind not in NORMS or not isinstance(radius, Affine) or radius.maps:
-        raise ProblemError(
-            f"{text} is no constraint of the class; expected affine expressions that are equal or ordered, or a norm "
-            f"({', '.join(NORMS)}) or sum_squares that is at most a number"
-        )
-    (term,) = objective.terms
-    most = float(radius.constant[0]) - float(objective.linear.constant[0])
-    if term.factor <= 0.0:
-        raise ProblemError(f"{text}: a norm that is at least a number makes no convex set; expected at most")
-    most /= term.factor
-    if term.kind == "sum_squares":
-        most = math.sqrt(most) if most >= 0.0 else most
-    if not most > 0.0:
-        raise ProblemError(f"{text} leaves at most one point; expected a norm that is at most a positive number")
-    return Constraint("norm2" if term.kind == "sum_squares" else term.kind, term.of, text, most)
+def _text(thing: Any) -> str:
+    return thing.text if isinstance(thing, Affine | Objective) else short_repr(thing)
 
 
 def _same_shape(one: Affine, two: Affine) -> tuple[Affine, Affine]:
@@ -503,11 +380,6 @@ def _broadcast(e: Affine, shape: tuple[int, ...]) -> Affine:
 
 def _owners(e: Affine) -> str:
     return ", ".join(f"{v.name} belongs to the {v.player}" for v in e.maps)
-
-
-def inside(text: str) -> str:
-    """The text of an expression, in brackets if it is a sum."""
-    return f"({text})" if " + " in text or " - " in text else text
 
 
 def _sum_text(one: Affine, two: Affine) -> str:

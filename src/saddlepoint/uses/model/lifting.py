@@ -23,10 +23,12 @@ from saddlepoint.parts.simple.group_balls import GroupBalls
 from saddlepoint.parts.simple.groups import Groups, Norm2
 from saddlepoint.parts.simple.l1_box import L1, Box, L1Box
 from saddlepoint.parts.simple.simplex import Simplex
-from saddlepoint.uses.model.expressions import Affine, Bilinear, Constraint, Objective, Term, Variable
+from saddlepoint.uses.model.constraints import Constraint
+from saddlepoint.uses.model.expressions import Affine, Objective, Variable
 from saddlepoint.uses.model.maps import is_identity
 from saddlepoint.uses.model.rules import variables_of
 from saddlepoint.uses.model.smooth_terms import SMOOTH
+from saddlepoint.uses.model.terms import Bilinear, Term
 
 OTHER = {"minimiser": "maximiser", "maximiser": "minimiser"}
 
@@ -233,8 +235,8 @@ def _add_constraint(draft: Lifted, condition: Constraint, bound: float | None) -
     if bound is None:
         raise NothingProvenError(
             f"the constraint {condition.text} needs a multiplier, and nothing can be proven about multipliers without "
-            "a bound on them; give multiplier_bound=, a number that the multipliers of the solution do not exceed: the "
-            "penalty for a violation of 1"
+            "a bound on them; write Problem(objective, constraints, multiplier_bound=M) with a number M that the "
+            "multipliers of the solution do not exceed: the penalty for a violation of 1"
         )
     if condition.kind in ("norm1", "norm2", "norm_inf"):
         radius = condition.bound

@@ -38,9 +38,12 @@ def plus(one: Any, two: Any) -> Any:
 def as_constant(value: Any, name: str) -> Array:
     """The value as an array of finite real numbers."""
     try:
-        numbers = np.asarray(value.toarray() if issparse(value) else value, dtype=np.float64)
+        array = np.asarray(value.toarray() if issparse(value) else value)
+        numbers = array.astype(np.float64) if array.dtype.kind in "fiubO" else None
     except (TypeError, ValueError):
-        raise ProblemError(f"{name} is {short_repr(value)}; expected a number or an array of real numbers") from None
+        numbers = None
+    if numbers is None:
+        raise ProblemError(f"{name} is {short_repr(value)}; expected a number or an array of real numbers")
     if not np.isfinite(numbers).all():
         raise ProblemError(f"{name} contains nan or infinity; expected finite numbers")
     return numbers
@@ -58,3 +61,13 @@ def as_matrix(matrix: Any, beside: str) -> Any:
     if found.ndim != 2:
         raise ProblemError(f"the matrix beside {beside} has the shape {found.shape}; expected rows and columns")
     return found
+
+
+def reciprocal(number: Any, text: str) -> Array:
+    """1 divided by a number, or by each entry of an array; ``text`` is what is divided."""
+    if hasattr(number, "text"):
+        raise ProblemError(f"({text}) / ({number.text}) is not of the class; expressions can be divided by numbers")
+    divisor = as_constant(number, f"the divisor of {text}")
+    if not divisor.all():
+        raise ProblemError(f"the divisor of {text} is zero; expected another number")
+    return np.asarray(1.0 / divisor)

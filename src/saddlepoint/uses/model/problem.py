@@ -17,7 +17,8 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.solve import solve
 from saddlepoint.uses.model.answers import COMPUTED, Answer, CertifiedAnswer, ProgramAnswer, with_assumptions
 from saddlepoint.uses.model.atoms import value_of
-from saddlepoint.uses.model.expressions import Constraint, Objective, Variable
+from saddlepoint.uses.model.constraints import Constraint
+from saddlepoint.uses.model.expressions import Objective, Variable
 from saddlepoint.uses.model.lifting import Lifted, NothingProvenError, lifted
 from saddlepoint.uses.model.program import Program, as_program
 from saddlepoint.uses.model.rules import checked, variables_of
@@ -119,6 +120,11 @@ class Problem:
             ``ProgramAnswer`` with a proven interval for the value; the options are then gap, rtol, feasibility,
             method and max_seconds.
         """
+        if "multiplier_bound" in options:
+            raise ProblemError(
+                "multiplier_bound is no option of solve, because the certificate rests on it; write "
+                "Problem(objective, constraints, multiplier_bound=M).solve()"
+            )
         try:
             f = self.saddle
         except NothingProvenError:
@@ -151,7 +157,9 @@ class Problem:
             return CertifiedAnswer(self, given, with_assumptions(point.certificate, self.assumes), point, None)
         answer = self.solve(given, **options)
         if isinstance(answer, ProgramAnswer):
-            raise ProblemError("no distance is proven without a bound on the multipliers; give multiplier_bound=")
+            raise ProblemError(
+                "no distance is proven without a bound on the multipliers; write Problem(..., multiplier_bound=M)"
+            )
         return CertifiedAnswer(self, given, answer.certificate, None, answer)
 
     def _point(self, values: Mapping[Any, Any]) -> tuple[Array, Array]:

@@ -16,7 +16,9 @@ from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.l1_box import L1Box
 from saddlepoint.parts.simple.simplex import Simplex
 from saddlepoint.uses.model.atoms import CONVEX
-from saddlepoint.uses.model.expressions import Affine, Constraint, Objective, Term, Variable
+from saddlepoint.uses.model.constraints import Constraint
+from saddlepoint.uses.model.expressions import Affine, Objective, Variable
+from saddlepoint.uses.model.terms import Term
 
 EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation
 SQUARES = ("sum_squares", "quad_form")

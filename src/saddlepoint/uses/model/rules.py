@@ -7,7 +7,9 @@ from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
-from saddlepoint.uses.model.expressions import Affine, Constraint, Objective, Term, Variable, as_objective
+from saddlepoint.uses.model.constraints import Constraint
+from saddlepoint.uses.model.expressions import Affine, Objective, Variable, as_objective
+from saddlepoint.uses.model.terms import Term
 
 
 def checked(objective: Any, constraints: Sequence[Any]) -> tuple[Objective, list[Constraint]]:

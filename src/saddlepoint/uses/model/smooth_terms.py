@@ -24,8 +24,9 @@ from saddlepoint.parts.functions.block_sum import block_sum
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.softplus import Softplus
 from saddlepoint.parts.functions.zero import Zero
-from saddlepoint.uses.model.expressions import Affine, Term, Variable
+from saddlepoint.uses.model.expressions import Affine, Variable
 from saddlepoint.uses.model.maps import is_identity
+from saddlepoint.uses.model.terms import Term
 
 SMOOTH = ("sum_squares", "quad_form", "logistic", "huber", "log_cosh", "log_sum_exp", "negative_entropy", "function")
 

@@ -33,10 +33,11 @@ from saddlepoint.parts.simple.blocks import Blocks
 from saddlepoint.parts.simple.l1_box import Box, L1Box
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import side_bounds
-from saddlepoint.uses.model.expressions import Term, Variable
+from saddlepoint.uses.model.expressions import Variable
 from saddlepoint.uses.model.lifting import Lifted, NothingProvenError
 from saddlepoint.uses.model.maps import is_identity, plus, times
 from saddlepoint.uses.model.smooth_terms import tied_function
+from saddlepoint.uses.model.terms import Term
 
 SMALL = 10_000  # entries up to which A is stored as a dense matrix
 FULL = 0.25  # share of entries that are not zero from which a larger A is stored as a dense matrix

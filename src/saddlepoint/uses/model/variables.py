@@ -12,7 +12,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.simple.base import Simple
-from saddlepoint.uses.model.expressions import Affine, Variable, inside
+from saddlepoint.uses.model.expressions import Affine, Variable
+from saddlepoint.uses.model.terms import inside
 
 
 def minimiser(shape: Any, name: str, within: Simple | None = None) -> Any:
