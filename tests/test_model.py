@@ -245,7 +245,7 @@ def _refusals():
         (lambda: y @ A, "cannot be multiplied by a 3 x 2"),
         (lambda: A @ x, "a 3 x 2 matrix cannot be multiplied by x"),
         (lambda: x + np.ones(4), "have the shapes"),
-        (lambda: x @ np.ones(4), "expected vectors of one size"),
+        (lambda: x @ np.ones(4), "expected a vector of 3 numbers"),
         (lambda: m.inner(X, x), "expected expressions of one shape"),
         (lambda: m.inner(X, m.maximiser((3, 2), "Y")), r"\(2, 3\) and \(3, 2\); expected expressions of one shape"),
         (lambda: X @ m.maximiser((3, 2), "Y"), r"write inner\(X, Y\) for the sum of the products"),
@@ -344,6 +344,29 @@ def test_problems_about_which_nothing_can_be_proven_are_refused(build, sentence)
 def test_names_of_other_libraries_are_answered_by_ours(name, instead):
     with pytest.raises(AttributeError, match=f"sp.model has no '{name}'.*{instead}"):
         getattr(m, name)
+
+
+def test_products_have_the_shapes_of_numpy():
+    X, value = m.minimiser((2, 3), "X"), np.arange(6.0).reshape(2, 3)
+    for left, right in ((None, np.ones(3)), (np.ones(2), None), (np.ones((4, 2)), None), (None, np.ones((3, 1)))):
+        product = X @ right if left is None else left @ X
+        expected = value @ right if left is None else left @ value
+        assert product.shape == expected.shape
+        np.testing.assert_array_equal(product.value({X: value}), expected)
+    assert (np.ones(3) @ m.minimiser(3, "x")).shape == ()
+
+
+def test_series_of_pandas_are_constants():
+    pandas = pytest.importorskip("pandas")
+    x, _ = players()
+    series, value = pandas.Series([1.0, 2.0, 3.0]), {x: np.array([0.5, -1.0, 4.0])}
+    for e, expected in (
+        (series - x, series - value[x]),
+        (x * series, series * value[x]),
+        (series + x, series + value[x]),
+    ):
+        np.testing.assert_array_equal(e.value(value), expected)
+    assert (series >= x).text == "x <= array"
 
 
 def test_arrays_of_numpy_stand_on_either_side():

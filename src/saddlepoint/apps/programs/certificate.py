@@ -247,7 +247,11 @@ def _solved(data: Data, x: Array, inside: Interval, equations: Array) -> Interva
         guesses = guesses * length[others] / length[kept][:, None]
     for i, guess in zip(others.tolist(), guesses.T, strict=True):
         if not _follows(rows, target, kept, i, guess):
-            return f"row {equations[i]} cannot be satisfied together with the others by variables that have room"
+            return (
+                f"row {equations[i]} is not proven to hold together with the others where only variables between their "
+                "bounds change; if it follows from the others, as the last of the row and column sums of a transport "
+                "plan does, leave it out"
+            )
     found = _correction(E[kept], minus(exactly(target[kept]), at.take(kept)), room_there)
     if found is None:
         return "the equations close to the point are not proven to have a solution"

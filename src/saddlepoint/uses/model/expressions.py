@@ -126,12 +126,9 @@ class Affine(AffineOperators):
                 f"a {M.shape[0]} x {M.shape[1]} matrix cannot be multiplied by {self.text}, which has the shape "
                 f"{self.shape}; expected {M.shape[1]} rows"
             )
-        if len(self.shape) == 1:
-            return self._mapped(M, (M.shape[0],), f"matrix @ {inside(self.text)}")
-        columns = self.shape[1]
-        return self._mapped(
-            csr_array(kron(M, eye_array(columns))), (M.shape[0], columns), f"matrix @ {inside(self.text)}"
-        )
+        text = f"{'matrix' if np.ndim(matrix) == 2 else 'vector'} @ {inside(self.text)}"
+        rows = M if len(self.shape) == 1 else csr_array(kron(M, eye_array(self.shape[1])))
+        return self._mapped(rows, (M.shape[0],)[: np.ndim(matrix) - 1] + self.shape[1:], text)
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Affine):
@@ -143,12 +140,16 @@ class Affine(AffineOperators):
                 )
             return inner(self, other)
         if np.ndim(other) == 1:
-            other = np.asarray(other, dtype=np.float64)
-            if self.shape != other.shape:
+            vector = as_constant(other, f"the vector beside {self.text}")
+            if self.shape[-1:] != vector.shape:
                 raise ProblemError(
-                    f"{self.text} @ vector: the shapes are {self.shape} and {other.shape}; expected vectors of one size"
+                    f"{self.text} @ vector: the shapes are {self.shape} and {vector.shape}; expected a vector of "
+                    f"{self.shape[-1] if self.shape else 1} numbers"
                 )
-            return self._mapped(other[None, :], (), f"{inside(self.text)} @ vector")
+            rows = (
+                csr_array(kron(eye_array(self.shape[0]), vector[None, :])) if len(self.shape) == 2 else vector[None, :]
+            )
+            return self._mapped(rows, self.shape[:-1], f"{inside(self.text)} @ vector")
         M = as_matrix(other, self.text)
         if self.shape == () or self.shape[-1] != M.shape[0]:
             raise ProblemError(
@@ -350,7 +351,7 @@ def as_affine(thing: Any) -> Any:
     """An affine expression; constants become expressions without variables, and other things are returned."""
     if isinstance(thing, Affine) or hasattr(thing, "terms"):
         return thing
-    if isinstance(thing, int | float | np.number | np.ndarray | list) or issparse(thing):
+    if isinstance(thing, int | float | np.number | np.ndarray | list) or issparse(thing) or hasattr(thing, "to_numpy"):
         numbers = as_constant(thing, "a constant")
         return Affine(numbers.shape, {}, numbers.ravel(), f"{float(numbers):g}" if numbers.ndim == 0 else "array")
     return thing

@@ -25,6 +25,7 @@ OPERATIONS: dict[Any, Any] = {  # of an array and an expression, in this order
 class AffineOperators:
     """What affine expressions refuse, and what they do beside arrays of NumPy."""
 
+    __pandas_priority__ = 5000  # makes a Series of pandas leave sums and products to the expression
     text: str
 
     def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, **options: Any) -> Any:
