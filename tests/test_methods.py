@@ -11,6 +11,7 @@ from tiers import slow_except, thinned
 import saddlepoint as sp
 from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import method_names
+from saddlepoint.problems.generators import random_quadratic
 from saddlepoint.problems.oracle import Meter, metered
 
 GRADIENT = gradient_methods()
@@ -74,6 +75,22 @@ def test_newton_gets_over_kinks(seed, log_width, log_norm):
     assert result.solved, result
     if point.solved:
         assert distance(result.x, result.y, point.x, point.y) <= 2e-8
+
+
+def test_newton_stops_where_its_first_step_ends():
+    """A quadratic problem takes one step and its certificate, and a step at the solution tries no damping."""
+    f = random_quadratic(8, 6, 1e3, 10.0, 30.0, seed=4)
+    result = sp.solve(f, method="newton", tol=1e-6)
+    assert result.solved
+    assert result.iterations == 1
+    meter, newton = Meter(), sp.Newton()
+    counted = metered(f, meter)
+    state = newton.init(counted, result.x, result.y)
+    for _ in range(3):  # the first ones may still remove rounding errors
+        state = newton.step(counted, state)
+    before = meter.counts.calls["At"]
+    newton.step(counted, state)
+    assert meter.counts.calls["At"] - before <= 3
 
 
 LACKS = dict.fromkeys(PROX, "prox") | dict.fromkeys(QUADRATIC, "quadratic") | {"newton": "Hessians"}

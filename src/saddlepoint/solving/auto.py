@@ -5,7 +5,7 @@ case says, and on quadratic problems a Krylov method or a factorisation needs le
 depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
 turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
-little time; the sweep, IMEX, and Newton's method or LPD-GS, where it is weak. Where one oracle costs far more than
+little time, and with DIPPA, late, where it is strong; the sweep, IMEX, and Newton's method or LPD-GS, where it is weak. Where one oracle costs far more than
 another and the coupling is weak, `separated` comes first, which calls each oracle at its own rate. Without strong
 convexity the interior-point method comes first where it takes little time, and then Halpern's iteration of PDHG, with
 diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal point method has turns as well.
@@ -66,11 +66,13 @@ LONG = 4.0  # usual turns that the first one has with simple terms: mixing is sl
 QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
 NEWTON_STEPS = 12  # steps that Newton's method takes on most problems, at most
 EASY = 0.05  # most problems take at least this share of the calls that their condition numbers suggest
+FACTORED = 0.05  # share of the same that a factorisation may count for before the first step of Anderson over IMEX
 MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least, if they take no more than MEMORY
 FEW = 10  # steps that Anderson remembers, at least, if LEAST take more: reading them takes longer than the products
 IMPLICIT = 8.0  # products each way of a step of IMEX, at least, where it is chosen: it solves a linear system
 LATE = 512.0  # rounds that each of the other methods has without strong convexity before the proximal point method
+LATE_DIPPA = 256.0  # rounds that each of the other methods has before DIPPA where the coupling is strong
 ROUNDS = 10  # rounds of an engine; Anderson is used on shards where reading A takes longer than these
 BANDWIDTH = 5e9  # bytes a second at which a worker reads its shard
 
@@ -135,6 +137,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     if quadratic and gradient_cost(costs) < DEAR and worth_factorising(f):
         return Plan((Direct(), Krylov(), LPDGS()), "g and h are quadratic, and a factorisation takes little")
     name, reason = recommend(kx, ky, c, *oracle_prices(costs))
+    late: dict[Method, float] = {}
     newton: tuple[Method, ...] = (Newton(),) if worth_newton(f, costs) else ()
     timed = bool(newton) and costs is None and has_ready_matrices(f)
     newton_is_quick = bool(newton) and (newton_rounds(f) if timed else 0.25 * newton_calls(f)) <= QUICK
@@ -149,13 +152,14 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         first, second = (imex, sweep) if name == imex.label else (sweep, imex)
         if first is imex and gradient_cost(costs) < DEAR and begins_with_many_calls(imex, f):
             first, second, reason = sweep, imex, f"{reason}, but {imex.label} begins with a factorisation"
-        methods, turns = (first, second, DIPPA(), LPDGS()), 2
+        methods, turns = (first, second, DIPPA(), LPDGS()), 3
+        late[DIPPA()] = LATE_DIPPA
         if newton or strength < STRONG_ALONE:
             methods, turns = (first, second, *newton, LPDGS()), 3
         if newton and (newton_is_quick or newton_is_likely):
             methods = (first, *newton, second, LPDGS())
     elif name == imex.label:
-        methods, turns = (imex, sweep, *newton, DIPPA(), LPDGS()), 1
+        methods, turns, late[DIPPA()] = (imex, DIPPA(), sweep, *newton, LPDGS()), 2, LATE_DIPPA
     elif room:
         methods, turns = (sweep, *newton, imex, LPDGS()), 3
     else:
@@ -164,7 +168,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     first_turn = FIRST_TURN
     if newton and (newton_is_quick or newton_is_likely):
         first_turn *= 0.25 if newton_is_quick and newton_is_likely and name != imex.label else 0.5
-    return Plan(methods, reason, turns, dict(costs or {}), rates, first_turn)
+    return Plan(methods, reason, turns, dict(costs or {}), rates, first_turn, late)
 
 
 def mixed_steps(f: Saddle, products: float = 1.0) -> int:
@@ -195,9 +199,13 @@ def on_shards(f: Saddle) -> Plan:
 
 
 def begins_with_many_calls(method: Method, f: Saddle) -> bool:
-    """Whether a method that mixes IMEX begins with a factorisation that counts for more calls than a first turn has."""
+    """Whether a method that mixes IMEX begins with a factorisation that counts for many calls.
+
+    Many are more than a first turn has, and more than a share of those that the condition numbers suggest.
+    """
     inner = method.method if isinstance(method, Anderson) else method
-    return isinstance(inner, IMEX) and min(f.shape) > FIRST_TURN and inner.factorised(inner.normal_form(f).problem)
+    many = min(f.shape) > max(FIRST_TURN, FACTORED * rounds(f))
+    return many and isinstance(inner, IMEX) and inner.factorised(inner.normal_form(f).problem)
 
 
 def is_strong(kx: float, ky: float, c: float) -> bool:
