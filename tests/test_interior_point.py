@@ -127,5 +127,5 @@ def test_a_whole_matrix_that_is_too_large_is_not_factorised() -> None:
     with pytest.raises(SingularError, match="not positive"):
         _solver(diags_array(np.zeros(10)), Q, A)
     solve = _solver(diags_array(np.zeros(10)), Q.tocsr()[:20, :20], A[:, :20])  # a small one does
-    x, y = solve(np.ones(10), np.ones(20))
+    _x, y = solve(np.ones(10), np.ones(20))
     assert np.allclose(A[:, :20] @ y, 1.0)

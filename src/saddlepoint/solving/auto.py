@@ -5,12 +5,12 @@ case says, and on quadratic problems a Krylov method or a factorisation needs le
 depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
 turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
-little time, and with DIPPA, late, where it is strong; the sweep, IMEX, and Newton's method or LPD-GS, where it is weak. Where one oracle costs far more than
-another and the coupling is weak, `separated` comes first, which calls each oracle at its own rate. Without strong
-convexity the interior-point method comes first where it takes little time, and then Halpern's iteration of PDHG, with
-diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal point method has turns as well.
-With strong convexity none of these has a bound as good as that of LPD-GS, which is therefore the last method of every
-such plan; ``solving.schedule`` decides when to change.
+little time, and with DIPPA, late, where it is strong; the sweep, IMEX, and Newton's method or LPD-GS, where it is weak.
+Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls each oracle
+at its own rate. Without strong convexity the interior-point method comes first where it takes little time, and then
+Halpern's iteration of PDHG, with diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal
+point method has turns as well. With strong convexity none of these has a bound as good as that of LPD-GS, which is
+therefore the last method of every such plan; ``solving.schedule`` decides when to change.
 """
 
 from __future__ import annotations
