@@ -63,6 +63,11 @@ class Space(NamedTuple):
         return "torch" in self.xp.__name__
 
     @property
+    def is_jax(self) -> bool:
+        """Whether the arrays are JAX's."""
+        return is_jax(self.xp)
+
+    @property
     def is_sharded(self) -> bool:
         """Whether the arrays are split over the shards of an engine: reading an entry costs a communication round."""
         return bool(self.xp.__name__ == "sharded")
@@ -129,8 +134,7 @@ class Space(NamedTuple):
     @property
     def compiles(self) -> bool:
         """Whether many steps on these arrays can be compiled into one call: JAX, and PyTorch on a GPU."""
-        library = self.xp.__name__
-        return library.startswith("jax") or (library.endswith("torch") and "cuda" in str(self.device))
+        return self.is_jax or (self.is_torch and "cuda" in str(self.device))
 
     def wait(self, array: Array) -> None:
         """Return when the computation of the array is finished: GPUs and JAX compute asynchronously.
@@ -148,7 +152,7 @@ class Space(NamedTuple):
 
     def exact_products(self) -> AbstractContextManager[Any]:
         """A context in which products have the precision of the dtype; JAX on a GPU otherwise uses fewer bits."""
-        if self.xp.__name__.startswith("jax"):
+        if self.is_jax:
             exact: AbstractContextManager[Any] = import_module("jax").default_matmul_precision("highest")
             return exact
         return nullcontext()
@@ -196,6 +200,11 @@ def namespace(array: Any) -> Any:
     if isinstance(array, np.ndarray):
         return np
     return _compat().array_namespace(array)
+
+
+def is_jax(xp: Any) -> bool:
+    """Whether a namespace is JAX's."""
+    return str(xp.__name__).startswith("jax")
 
 
 def space_of(array: Any) -> Space:

@@ -28,7 +28,7 @@ DEVICE_TILE = 1 << 24  # entries that are split at a time on a GPU
 REST = 2.0**-54  # most that may be left out of a sum, in units of the largest product of two entries
 SPLIT = 2.0**27 + 1.0  # multiplying by it separates the upper half of the bits of a float64 number
 EPS = 2.0**-52  # spacing of the float64 numbers from 1 on
-UP = 1.0 + 2.0**-20  # exceeds the relative rounding of the bounds themselves
+UP = 1.0 + 2.0**-20  # factor that exceeds the relative rounding of the bounds themselves
 EXPONENT = 1000  # largest exponent of the powers of two by which numbers are scaled
 
 

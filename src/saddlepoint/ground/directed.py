@@ -65,7 +65,7 @@ def div_down(a: float, b: float) -> float:
 
 
 def _product_compared(a: float, b: float, c: float) -> int:
-    """A number with the sign of a b - c, exactly; in integers, because fractions would be reduced."""
+    """A number with the sign of a b - c, exactly; in integers, because ``Fraction`` would reduce every result."""
     (m, of_m), (n, of_n), (k, of_k) = a.as_integer_ratio(), b.as_integer_ratio(), c.as_integer_ratio()
     return m * n * of_k - k * of_m * of_n
 

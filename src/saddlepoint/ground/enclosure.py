@@ -15,12 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import EPS
+from saddlepoint.ground.compensated import EPS, UP
 from saddlepoint.ground.intervals import TINY, Interval, around, minus, product
 from saddlepoint.ground.rounding import gamma
 
 LARGEST = 2000  # most equations of a system that is inverted
-UP = 1.0 + 2.0**-20  # exceeds the relative rounding of the bounds themselves
 CLOSE = 0.01  # largest norm of I - R M that is taken as a proof
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, is_jax
 
 NOT_TRACEABLE = (TypeError, AttributeError, RuntimeError, ValueError)  # raised by code that reads numbers of an array
 
@@ -25,6 +25,17 @@ def jitted(function: Callable[..., Any], *static: int) -> Callable[..., Any]:
     """
     program: Callable[..., Any] = import_module("jax").jit(function, static_argnums=static)
     return program
+
+
+def in_one_program(xp: Any, function: Callable[..., Any], *static: int) -> Callable[..., Any]:
+    """The function as ``jitted`` compiles it, for arrays of JAX; the function itself for other libraries.
+
+    Args:
+        xp: the functions of the library of the arrays.
+        function: a function of arrays.
+        static: the positions of arguments that are constants of the program.
+    """
+    return jitted(function, *static) if is_jax(xp) else function
 
 
 class JaxProgram:

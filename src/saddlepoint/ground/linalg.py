@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import FLOAT64, Array, namespace, read_numbers, space_of
-from saddlepoint.ground.jax_program import jitted
+from saddlepoint.ground.jax_program import in_one_program
 
 
 def inner(a: Array, b: Array) -> float:
@@ -27,6 +27,7 @@ def norm(a: Array) -> float:
 
 
 def _careful_norm(a: Array, square: float) -> float:
+    """|a|, where the computed square of it may have overflowed or lost digits to underflow."""
     if square == 0.0 and isinstance(a, np.ndarray) and not a.any():  # often the point where a run begins
         return 0.0
     space = space_of(a)
@@ -75,8 +76,7 @@ def inners(vectors: Sequence[Array]) -> Array:
     if not may_be_on_gpu(first):
         return np.array([[inner(a, b) for b in vectors] for a in vectors])
     xp = namespace(first)
-    compute = jitted(_gram, 0) if xp.__name__.startswith("jax") else _gram
-    return read_numbers(compute(xp, tuple(vectors)))
+    return read_numbers(in_one_program(xp, _gram, 0)(xp, tuple(vectors)))
 
 
 def lengths(vectors: Sequence[Array]) -> list[float]:
@@ -87,7 +87,7 @@ def lengths(vectors: Sequence[Array]) -> list[float]:
     alike: dict[Any, list[int]] = {}  # the places of the vectors of one size and dtype
     for k, vector in enumerate(vectors):
         alike.setdefault((vector.shape[0], vector.dtype), []).append(k)
-    compute = jitted(_lengths, 0) if xp.__name__.startswith("jax") else _lengths
+    compute = in_one_program(xp, _lengths, 0)
     found = read_numbers(compute(xp, tuple(tuple(vectors[k] for k in places) for places in alike.values())))
     known = dict(zip((k for places in alike.values() for k in places), found.tolist(), strict=True))
     return [

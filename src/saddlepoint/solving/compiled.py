@@ -42,15 +42,14 @@ def compiled(method: Method, f: Saddle, before: Any, after: Any, loops: Loops | 
     """
     if method.cost(f) is None or static_part(before) != static_part(after):
         return None
-    library = f.space.xp.__name__
     try:
-        if library.startswith("jax"):
+        if f.space.is_jax:
             kept = Loops() if loops is None else loops
             key = (method, f.mu_x, f.L_x, f.mu_y, f.L_y, f.norm)
             if key not in kept:
                 kept[key] = JaxLoop(method, f, after)
             return kept[key]
-        if library.endswith("torch") and "cuda" in str(f.space.device):
+        if f.space.is_torch and "cuda" in str(f.space.device):
             return _CudaGraph(method, f, after)
     except UNFORESEEN:
         pass  # the step decides by a number, or does what cannot be recorded

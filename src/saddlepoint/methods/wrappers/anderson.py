@@ -37,8 +37,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, concat, namespace
 from saddlepoint.ground.device_mesh import split_like
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.jax_program import jitted
-from saddlepoint.ground.linalg import may_be_on_gpu
+from saddlepoint.ground.jax_program import in_one_program
 from saddlepoint.ground.states import arrays, with_arrays
 from saddlepoint.methods.base import Method, int_option
 from saddlepoint.methods.condat_vu import CondatVu
@@ -223,8 +222,7 @@ def difference(new: Any, old: Any, weights: tuple[float, ...]) -> tuple[Array, i
     size = sum([array.shape[0] for array, weight in zip(new, weights, strict=True) if weight])
     if {(type(array), array.dtype) for array in (*new, *old)} == {(np.ndarray, new[0].dtype)}:
         return _difference_in_place(new, old, weights), size
-    in_one_program = may_be_on_gpu(new[0]) and namespace(new[0]).__name__.startswith("jax")
-    return (jitted(_difference, 2) if in_one_program else _difference)(new, old, weights), size
+    return in_one_program(namespace(new[0]), _difference, 2)(new, old, weights), size
 
 
 def joined(state: Any, weights: tuple[float, ...]) -> Array:
@@ -272,8 +270,7 @@ def added(state: Any, step: Array, weights: tuple[float, ...]) -> Any:
     old = tuple(arrays(state))
     if type(old[0]) is np.ndarray:
         return with_arrays(state, _added(old, step, weights))
-    in_one_program = may_be_on_gpu(old[0]) and namespace(old[0]).__name__.startswith("jax")
-    new = (jitted(_added, 2) if in_one_program else _added)(old, step, weights)
+    new = in_one_program(namespace(old[0]), _added, 2)(old, step, weights)
     return with_arrays(state, (split_like(a, b) for a, b in zip(new, old, strict=True)))
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from saddlepoint.ground.arrays import Array, namespace, space_of, to_host
-from saddlepoint.ground.jax_program import jitted
+from saddlepoint.ground.arrays import Array, is_jax, namespace, space_of, to_host
+from saddlepoint.ground.jax_program import in_one_program
 from saddlepoint.ground.linalg import inner, may_be_on_gpu, norm
 from saddlepoint.ground.rows import Rows
 
@@ -118,9 +118,8 @@ class Factored(NamedTuple):
     def _row_on_device(self, r: Array, size: int) -> NewRow:
         """The same on a GPU, where all numbers are asked for together; the rows are always subtracted twice."""
         k, xp = self.Q.count, namespace(r)
-        jax = xp.__name__.startswith("jax")  # which compiles one program for all numbers of rows; the others are 0
-        compute, rows = (jitted(_new_row, 0, 4), self.Q.buffer) if jax else (_new_row, self.Q.matrix)
-        q, numbers = compute(xp, rows, r, self.r, size)
+        rows = self.Q.buffer if is_jax(xp) else self.Q.matrix  # JAX compiles one program for all; unused rows are 0
+        q, numbers = in_one_program(xp, _new_row, 0, 4)(xp, rows, r, self.r, size)
         *products, of_q, of_r, qr = on_host(numbers).tolist()
         tame = 1e-30 if space_of(r).eps > 1e-15 else 1e-280
         distance, length = (

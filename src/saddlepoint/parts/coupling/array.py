@@ -49,8 +49,7 @@ class ArrayCoupling(Coupling):
         return product
 
     def _transpose(self) -> Coupling:
-        copies = self.space.xp.__name__.startswith("jax")
-        return ArrayTranspose(self) if copies else type(self)(self.A.T)
+        return ArrayTranspose(self) if self.space.is_jax else type(self)(self.A.T)
 
     def _widened(self, y: Array) -> Array:
         """A y in the dtype of y, by blocks of A: a whole copy of A in that dtype would take twice its memory."""

@@ -27,7 +27,7 @@ class CudaCoupling(ArrayCoupling):
         super().__init__(A)
         self._torch = as_torch(A)
         self.fused = self.fused_compiled = all(kernels.fuses(self._torch, kind) for kind in KINDS)
-        if self.space.xp.__name__.startswith("jax"):
+        if self.space.is_jax:
             self.fused_compiled = all(jax_kernels.fuses(A, kind) for kind in KINDS)
 
     def mul(self, y: Array) -> Array:

@@ -78,7 +78,7 @@ class Differentiated:
         """The gradient at x."""
         if hasattr(x, "requires_grad"):
             return self._by_torch(x)
-        if is_foreign(x) and type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
+        if _is_jax(x):
             gradient: Array = self._by_jax(x)
             return gradient
         raise ProblemError(
@@ -107,6 +107,11 @@ class Differentiated:
         return jax.jit(jax.grad(self.fun))
 
 
+def _is_jax(x: Any) -> bool:
+    """Whether x is an array of JAX, or a symbol that it traces."""
+    return is_foreign(x) and type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
 NOT_DIFFERENTIABLE = (TypeError, AttributeError, RuntimeError, ValueError, NotImplementedError)
 
 
@@ -122,7 +127,7 @@ def differentiated_gradient(grad: Callable[[Any], Any], x: Array) -> Callable[[A
     try:
         if hasattr(x, "requires_grad"):
             return TorchProduct(grad, x)
-        if is_foreign(x) and type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
+        if _is_jax(x):
             return _jax_product(grad, x)
     except NOT_DIFFERENTIABLE:  # the gradient was not computed by the library's own operations
         pass

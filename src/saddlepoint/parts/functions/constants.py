@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Array, Space, all_finite, copied, eps_of, is_array, namespace, to_host
+from saddlepoint.ground.arrays import Array, Space, all_finite, copied, eps_of, is_array, is_jax, namespace, to_host
 from saddlepoint.ground.definite import ALL_EIGENVALUES, Ends, eigenvalue_ends
 from saddlepoint.ground.definite_factors import IndefiniteError, TooLargeError
 from saddlepoint.ground.errors import ProblemError
@@ -94,7 +94,7 @@ def recorded_ends(M: Any, gram: bool = False) -> tuple[Any, Any]:
 
     The smallest one is lowered by more than the usual rounding error of eigenvalues.
     """
-    if not namespace(M).__name__.startswith("jax"):
+    if not is_jax(namespace(M)):
         return math.nan, math.nan
     from jax import numpy as jnp
     from jax.lax import stop_gradient

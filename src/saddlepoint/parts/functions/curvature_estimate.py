@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dsyevd
 
-from saddlepoint.ground.arrays import Array, eps_of, namespace, space_of, to_host
-from saddlepoint.ground.jax_program import jitted
+from saddlepoint.ground.arrays import Array, eps_of, is_jax, namespace, space_of, to_host
+from saddlepoint.ground.jax_program import in_one_program
 from saddlepoint.ground.linalg import inner, may_be_on_gpu, norm
 from saddlepoint.parts.functions.probes import ASIDE, CLOSER, Unexaminable, gradient_or_none, random_directions
 from saddlepoint.parts.functions.smooth import Gradient
@@ -69,12 +69,22 @@ def curvature(
     L: float = 0.0,
     p: Array | None = None,
 ) -> Curvature:
-    """Arnoldi's method on differences of gradients around x, from a random start or from one that leans ``towards``.
+    """Arnoldi's method on differences of gradients around x.
 
-    The gradient at x is p; it is evaluated if p is left out. The Hessenberg matrix of the method is symmetric up to
-    ``error`` if the gradients are those of a function; the eigenvalues of its symmetric part are curvatures. Raises
-    Unexaminable where the gradient cannot be evaluated around x. Where there is noise, ``L`` helps to choose the length
-    of the differences.
+    The Hessenberg matrix of the method is symmetric up to ``error`` if the gradients are those of a function; the
+    eigenvalues of its symmetric part are curvatures. Raises Unexaminable where the gradient cannot be evaluated around
+    x.
+
+    Args:
+        grad: the gradient.
+        x: the point.
+        length: a length for steps around x.
+        steps: the most directions of the Krylov space.
+        noise: the norm of the errors of gradients there, as far as it is known.
+        seed: of the random direction from which the method starts.
+        towards: a vector whose direction is added to the random one.
+        L: the smoothness of the function, which helps to choose the length of differences where there is noise.
+        p: the gradient at x; it is evaluated if left out.
     """
     offset, q = random_directions(x, seed)
     length_towards = 0.0 if towards is None else norm(towards)
@@ -102,10 +112,12 @@ def curvature(
 
 
 class _Arnoldi(NamedTuple):
-    basis: Sequence[Array]  # the rows of one array, or a list
-    H: Array
-    diagonal: Array | None
-    error: float
+    """What Arnoldi's method has found."""
+
+    basis: Sequence[Array]  # orthonormal vectors: the rows of one array, or a list
+    H: Array  # the Hessenberg matrix
+    diagonal: Array | None  # estimates of the diagonal of the Jacobian
+    error: float  # an estimate of the error of each entry of H
     step: float  # length of the differences
     calls: int
 
@@ -201,10 +213,8 @@ def _orthogonal_on_device(w: Array, basis: list[Array]) -> tuple[Array, Array]:
     programs.
     """
     xp = namespace(w)
-    jax = xp.__name__.startswith("jax")
-    compute = jitted(_projected, 0) if jax else _projected
-    more = -len(basis) % BASIS if jax else 0
-    w, found = compute(xp, w, (*basis, *[0.0 * basis[0]] * more))
+    more = -len(basis) % BASIS if is_jax(xp) else 0
+    w, found = in_one_program(xp, _projected, 0)(xp, w, (*basis, *[0.0 * basis[0]] * more))
     numbers = to_host(found)
     return w, np.concatenate([numbers[: len(basis)], numbers[-1:]])
 
@@ -235,6 +245,7 @@ def _orthogonal_to_rows(w: Array, Q: Array) -> tuple[Array, float, list[float]]:
 
 
 def _curvature(found: _Arnoldi, z: Array, calls: int) -> Curvature:
+    """The curvatures around z from what Arnoldi's method has found there."""
     basis, H = found.basis, found.H
     values, vectors, _ = dsyevd(0.5 * (H + H.T))
     flat, steep = _combined(basis, vectors[:, 0]), _combined(basis, vectors[:, -1])
@@ -264,6 +275,7 @@ def _curvature(found: _Arnoldi, z: Array, calls: int) -> Curvature:
 
 
 def _combined(basis: Sequence[Array], weights: Array) -> Array:
+    """The combination of the vectors of the basis with these weights, divided by its length."""
     if isinstance(basis[0], np.ndarray) and basis[0].dtype == np.float64:
         mixed: Array = weights.dot(basis if isinstance(basis, np.ndarray) else np.asarray(basis))
         return mixed * (1.0 / norm(mixed))

@@ -75,7 +75,7 @@ class Coordinates:
         if isinstance(x, np.ndarray):
             return self.value if x.dtype == np.float64 else self._kept(("numpy", towards), x, towards)
         space = space_of(x)
-        if space.xp.__name__.startswith("jax"):  # an array that is made while JAX traces a program must not be kept
+        if space.is_jax:  # an array that is made while JAX traces a program must not be kept
             return self._made(x, towards)
         return self._kept((space.xp.__name__, str(x.dtype), str(space.device), towards), x, towards)
 

@@ -159,7 +159,7 @@ class Indices:
         if key not in self._placed:
             where = {} if space.device is None else {"device": space.device}
             made: Array = space.xp.asarray(self.flat, **where)
-            if space.xp.__name__.startswith("jax"):  # it may be made while JAX traces a program, and must not be kept
+            if space.is_jax:  # it may be made while JAX traces a program, and must not be kept
                 return made
             self._placed[key] = made
         return self._placed[key]
