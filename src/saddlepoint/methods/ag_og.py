@@ -23,7 +23,7 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import register
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, unit_strength
-from saddlepoint.theory.ag import OPTIMISM, ag_bound, ag_epoch, ag_eta
+from saddlepoint.theory.ag import OG_SLACK, ag_bound, ag_epoch, ag_eta
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import joint_order
 
@@ -62,14 +62,14 @@ class AGOG(Method):
 
     def step(self, f: Saddle, s: AGOGState) -> AGOGState:
         """The state after one step, which costs one query: a gradient of each function, a product each way."""
-        alpha, eta = 2.0 / (s.k + 2.0), ag_eta(f.L, f.norm, s.k, OPTIMISM)
+        alpha, eta = 2.0 / (s.k + 2.0), ag_eta(f.L, f.norm, s.k, OG_SLACK)
         px = f.g.grad((1.0 - alpha) * s.x + alpha * s.zx)
         py = f.h.grad((1.0 - alpha) * s.y + alpha * s.zy)
         xh, yh = s.zx - eta * (s.Ay + px), s.zy - eta * (py - s.Atx)
         x, y = (1.0 - alpha) * s.x + alpha * xh, (1.0 - alpha) * s.y + alpha * yh
         Ay, Atx = f.A.both(xh, yh)
         Ay_ag, Atx_ag = (1.0 - alpha) * s.Ay_ag + alpha * Ay, (1.0 - alpha) * s.Atx_ag + alpha * Atx
-        if s.k + 1 == ag_epoch(f.L, f.norm, OPTIMISM):
+        if s.k + 1 == ag_epoch(f.L, f.norm, OG_SLACK):
             return AGOGState(x, y, x, y, Ay_ag, Atx_ag, Ay_ag, Atx_ag, 0)
         zx, zy = s.zx - eta * (Ay + px), s.zy - eta * (py - Atx)
         return AGOGState(x, y, zx, zy, Ay, Atx, Ay_ag, Atx_ag, s.k + 1)
@@ -80,8 +80,8 @@ class AGOG(Method):
 
     def bound(self, f: Saddle, k: int) -> float:
         """The squared distance falls by the factor exp(-2) in each epoch."""
-        return ag_bound(f.L, f.norm, k, OPTIMISM)
+        return ag_bound(f.L, f.norm, k, OG_SLACK)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The number of steps K of an epoch."""
-        return {"K": ag_epoch(f.L, f.norm, OPTIMISM)}
+        return {"K": ag_epoch(f.L, f.norm, OG_SLACK)}

@@ -1,18 +1,19 @@
-"""adaPDM: the next step, from the last two gradients and |A|."""
+"""adaPDM: the length of the next step, from the last two gradients and |A|."""
 
 from __future__ import annotations
 
 import math
 
-CAUTION = 1.2  # the constant Theta of the method, which must exceed 1
+THETA = 1.2  # the constant Theta of the method, which must exceed 1
 
 
 def adapdm_step(step: float, before: float, low: float, high: float, ratio: float, norm: float) -> float:
-    """The next primal step gamma; the dual one is ratio^2 times it.
+    """The length gamma of the next primal step; that of the dual step is ratio^2 times it.
 
     Args:
-        step, before: the last two primal steps.
-        low, high: <dg, dx>/|dx|^2 and |dg|^2/<dg, dx> for the last two points and gradients, 0 if they are the same.
+        step, before: the lengths of the last primal step and of the one before.
+        low, high: <dg, dx>/|dx|^2 and |dg|^2/<dg, dx>, where dx and dg are the differences of the last two points and
+            gradients; 0 if <dg, dx> is not positive.
         ratio: t, the square root of the dual step divided by the primal step.
         norm: |A|.
     """
@@ -27,5 +28,5 @@ def adapdm_step(step: float, before: float, low: float, high: float, ratio: floa
 
 def longest_step(ratio: float, norm: float) -> float:
     """The longest primal step, 1/(2 Theta t |A|); infinite if A = 0."""
-    product = 2.0 * CAUTION * ratio * norm
+    product = 2.0 * THETA * ratio * norm
     return 1.0 / product if product > 0.0 else math.inf

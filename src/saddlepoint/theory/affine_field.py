@@ -16,7 +16,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, smallest_of
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.theory.certificate import UNIT
+from saddlepoint.theory.certificate import EPS
 
 
 class AffineField:
@@ -40,8 +40,8 @@ class AffineField:
         self.M, self.split, self.off = M, split, off
         self.sizes = np.abs(M)
         N = M.shape[0]
-        self.gamma = gamma(N + 2, UNIT)
-        self.norm_errors = gamma(split + 4, UNIT), gamma(N - split + 4, UNIT)
+        self.gamma = gamma(N + 2, EPS)
+        self.norm_errors = gamma(split + 4, EPS), gamma(N - split + 4, EPS)
         self.lost = (N + 8.0) * N**0.5 * smallest_of(M)
 
     def residual(self, z: Array, q: Array) -> Array:

@@ -9,13 +9,13 @@ import math
 
 from saddlepoint.theory.counts import countable
 
-OPTIMISM = math.sqrt(3.0 + math.sqrt(3.0))  # slack of AG-OG, which needs one product each way instead of two
+OG_SLACK = math.sqrt(3.0 + math.sqrt(3.0))  # factor of c in the steps of AG-OG; it is 1 in those of AG-EG
 
 
 def ag_eta(L: float, c: float, k: int, slack: float = 1.0) -> float:
     """The length of step k >= 0 of an epoch, (k + 2)/(2 L + slack c (k + 2)).
 
-    The slack is 1 for AG-EG and ``OPTIMISM`` for AG-OG.
+    The slack is 1 for AG-EG, and ``OG_SLACK`` for AG-OG, which makes one product each way in a step instead of two.
     """
     return (k + 2.0) / (2.0 * L + slack * c * (k + 2.0))
 

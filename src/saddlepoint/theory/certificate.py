@@ -31,8 +31,8 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import norm
 
-UNIT = float(np.finfo(np.float64).eps)  # relative spacing of float64 numbers
-UP = 1.0 + 8.0 * UNIT  # factor that exceeds the relative rounding of every formula below
+EPS = float(np.finfo(np.float64).eps)  # relative spacing of float64 numbers
+UP = 1.0 + 8.0 * EPS  # factor that exceeds the relative rounding of every formula below
 LEAST = 4.0 * math.ulp(0.0)  # added to positive bounds: exceeds what the formulas below lose by underflow
 NORMAL = float(np.finfo(np.float64).tiny)  # smallest mu that is accepted: below it, numbers have fewer digits
 
