@@ -120,11 +120,11 @@ def test_a_term_in_another_unit_has_the_same_directions(terms):
     two = free_directions(terms[1], x, None, near)
     assert one.free.tolist() == two.free.tolist()
     assert np.abs(one.normals) == pytest.approx(np.abs(two.normals))
-    for a, b in zip(one.bend.parts, two.bend.parts, strict=True):
+    for a, b in zip(one.curvature.parts, two.curvature.parts, strict=True):
         assert a.c == pytest.approx(b.c)
         assert np.abs(a.d) == pytest.approx(np.abs(b.d))
-    assert one.bend[1:3] == pytest.approx(two.bend[1:3])
-    for a, b in zip(one.bend.ranks, two.bend.ranks, strict=True):
+    assert one.curvature[1:3] == pytest.approx(two.curvature[1:3])
+    for a, b in zip(one.curvature.ranks, two.curvature.ranks, strict=True):
         Z = np.array([[1.0], [2.0], [-3.0]])
         assert a.times(Z) == pytest.approx(b.times(Z))
 

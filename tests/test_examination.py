@@ -100,7 +100,7 @@ def test_temperatures_are_not_noise():
     x = rng.standard_normal(6)
     L = 1.0 + np.linalg.norm(D, 2) ** 2 / tau
     noise = noise_level(grad, x, grad(x), np.linalg.norm(x), L)
-    assert not noise.is_loud
+    assert not noise.is_noisy
     assert noise.allowance <= 1e-11
 
 
@@ -151,7 +151,7 @@ def test_gradients_without_noise_are_not_measured_again(kind):
     local = curvature(f.grad, x, length, 10, p=p)
     seen = seen_noise(local, x, p, length, 1.0, f)
     assert seen.calls == 0
-    assert not seen.is_loud
+    assert not seen.is_noisy
     assert seen_noise(local, x, p.astype(np.float32).astype(float), length, 1.0, f) is None
     assert seen_noise(local, x, p, length, 1.0, f.replace(mu=3.0 * local.low)) is None
     rounding = 8.0 * seen.rounding
@@ -164,7 +164,7 @@ def test_one_line_measures_noise_of_a_few_units_of_rounding():
     noise = noise_level(f.grad, x, f.grad(x), np.linalg.norm(x), f.L)
     assert noise.calls == LINE
     assert 0.5e-14 <= noise.total <= 4e-14
-    assert not noise.is_loud
+    assert not noise.is_noisy
 
 
 # -- what is found -----------------------------------------------------------------------------------------------------

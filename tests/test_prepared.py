@@ -262,7 +262,7 @@ def test_examined_points_cover_what_is_near_them():
     assert memory.covers(np.array([3.0, 4.0 + 4.99 * NEAR]))
     assert not memory.covers(np.array([3.0, 4.0 + 5.01 * NEAR]))
     assert not memory.covers(np.array([3.0, math.nan]))
-    assert (memory.noise, memory.is_loud) == (1e-9, True)
+    assert (memory.noise, memory.is_noisy) == (1e-9, True)
 
 
 # -- what the caller holds ---------------------------------------------------------------------------------------------

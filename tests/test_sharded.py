@@ -359,7 +359,7 @@ class PseudoHuber(Risk):
     def _slope(self, r):
         return self.importance * r / np.sqrt(1.0 + (r / self.scale) ** 2)
 
-    def _bend(self, r):
+    def _second_derivative(self, r):
         return self.importance * (1.0 + (r / self.scale) ** 2) ** -1.5
 
 

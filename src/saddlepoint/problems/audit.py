@@ -274,7 +274,7 @@ class Audit:
         known.noise, known.seems = max(known.noise, check.noise), check.seems
         self.noise.allow(name, noise, max(coarse, self._slope_errors(name, f, x, length)))
         if f.examined is not None and not unexamined and not check.seems and name not in self.noise.quotients:
-            f.examined.add(x, length, self.noise.gradients[name], name in self.noise.loud)
+            f.examined.add(x, length, self.noise.gradients[name], name in self.noise.noisy)
         return unexamined
 
     def _compare_along_directions(

@@ -202,8 +202,8 @@ class _Examined:
         advice = (
             f"no certificate can be better than about {NOISE * level:.1g}/mu; make the gradient exact, or raise tol"
         )
-        found = f"{level:.2g}, |gradient| {size:.2g}" if noise.is_loud else "none beyond rounding"
-        return Finding(f"noise of grad {self.name}", "none", found, not noise.is_loud, advice)
+        found = f"{level:.2g}, |gradient| {size:.2g}" if noise.is_noisy else "none beyond rounding"
+        return Finding(f"noise of grad {self.name}", "none", found, not noise.is_noisy, advice)
 
     def _quotients(self, points: list[Array], lengths: list[float], noises: list[Noise]) -> Iterator[Finding]:
         """Whether the gradient seems to be computed from differences of values, which were not given."""
@@ -265,10 +265,8 @@ class _Examined:
             advice = "the Hessian is not the derivative of the gradient"
             yield Finding(f"Hessian of {name}", "a derivative", f"{wrong:.1g} off", wrong <= tolerance, advice)
         if f.quadratic:
-            wrong = max(self._bend(x, s) for x, s in at)
-            yield Finding(
-                f"{name} quadratic", "yes", f"bent by {wrong:.1g}", wrong <= tolerance, "give quadratic=False"
-            )
+            wrong = max(self._nonlinearity(x, s) for x, s in at)
+            yield Finding(f"{name} quadratic", "yes", f"{wrong:.1g} off", wrong <= tolerance, "give quadratic=False")
 
     def _value(self, at: list[tuple[Array, float]], tolerance: float) -> Finding:
         """Compare the slopes of values along random lines with the gradient."""
@@ -276,7 +274,7 @@ class _Examined:
         assert f.value is not None
         errors, wrong = [], 0.0
         for k, (x, s) in enumerate(at):
-            for shorter in STEPS_OF_DERIVATIVES:  # a function can bend on a long step
+            for shorter in STEPS_OF_DERIVATIVES:  # the slope of a function can change on a long step
                 with suppress(ArithmeticError, ValueError):  # outside the domain of the function
                     wrong, error = slope_error(f.grad, f.value, x, shorter * s, self.seed + k)
                     if not wrong > max(tolerance, 10.0 * error):
@@ -339,7 +337,7 @@ class _Examined:
         wrong = max(norm(change - expected) - rounding - 2.0 * self.check.noise, 0.0)
         return wrong / max(norm(expected), math.ulp(0.0))
 
-    def _bend(self, x: Array, length: float) -> float:
+    def _nonlinearity(self, x: Array, length: float) -> float:
         """By how much the gradient changes differently on two equal steps, beside these changes; 0 if it is affine."""
         step, grad = self._random(x, length), self.function.grad
         rise, again = grad(x + step) - grad(x), grad(x + 2.0 * step) - grad(x + step)

@@ -3,9 +3,9 @@ r"""The curvature of simple terms: second derivatives of Euclidean norms, and of
 ``problems.low_rank`` has that of the nuclear norm.
 
 At a solution x* on the sphere |x| = r, with w = grad g(x*) + A y* = -lambda x* and lambda = |w|/r > 0, the solution
-moves along the sphere when the data change: its derivative is orthogonal to x*, and to the Hessian of g it adds
-lambda I, by which the sphere bends. A norm weight |x| has the Hessian (weight/|x|)(I - d d') with d = x/|x| where x is
-not zero. Both are c (I - d d') for the vectors in question, for each group of coordinates.
+moves along the sphere when the data change: its derivative is orthogonal to x*, and to the Hessian of g it adds lambda
+I, the curvature of the sphere. A norm weight |x| has the Hessian (weight/|x|)(I - d d') with d = x/|x| where x is not
+zero. Both are c (I - d d') for the vectors in question, for each group of coordinates.
 
 The computed point x is not x*. With |x - x*| <= e, the direction d is wrong by at most 2 e/r, lambda by at most
 |w - w*|/r, and the Hessian of |.|, whose third derivative at z is at most 2/(sqrt(3) |z|^2), by at most
@@ -58,7 +58,7 @@ class Curved(NamedTuple):
     d: Array
 
 
-class Bend(NamedTuple):
+class TermCurvature(NamedTuple):
     """The curvature of a simple term at a point.
 
     Attributes:
@@ -82,7 +82,7 @@ class Bend(NamedTuple):
         return reduce(add, found) if found else None
 
 
-def of_norms(p: Groups | GroupsL1, x: Array, free: Array, near: Near) -> Bend:
+def of_norms(p: Groups | GroupsL1, x: Array, free: Array, near: Near) -> TermCurvature:
     """The curvature of the norms of the groups that are not zero.
 
     Args:
@@ -103,20 +103,20 @@ def of_norms(p: Groups | GroupsL1, x: Array, free: Array, near: Near) -> Bend:
         left = length / UP - near.reach_x
         change = max(change, weight * THIRD * near.reach_x / left**2 if left > 0.0 else math.inf)
     most = max((part.c for part in parts), default=0.0)
-    return Bend(tuple(parts), 0.0, UP * change + 64.0 * EPS * most)
+    return TermCurvature(tuple(parts), 0.0, UP * change + 64.0 * EPS * most)
 
 
 class OnSpheres(NamedTuple):
     """The spheres on which groups are.
 
     Attributes:
-        bend: their curvature.
+        curvature: their curvature.
         normals: their unit normals.
         free: a mask of the coordinates of balls that are more than a point.
         undecided: how many coordinates are in groups of which it is not proven whether they are on their spheres.
     """
 
-    bend: Bend
+    curvature: TermCurvature
     normals: list[Array]
     free: Array
     undecided: int
@@ -153,7 +153,7 @@ def of_balls(p: GroupBalls, x: Array, support: Array, near: Near) -> OnSpheres:
         parts.append(Curved(rows, slope / radius, x[rows] / length))
         tilt = max(tilt, UP * 2.0 * near.reach_x / radius + 64.0 * EPS)
         change = max(change, UP * near.reach_w / radius)
-    return OnSpheres(Bend(tuple(parts), tilt, change), normals, free, undecided)
+    return OnSpheres(TermCurvature(tuple(parts), tilt, change), normals, free, undecided)
 
 
 def members(partition: Partition, n: int) -> list[Array]:
@@ -170,7 +170,7 @@ def curvature_function(parts: Sequence[Curved], n: int, like: Array) -> Smooth:
         scale[rows], direction[rows], label[rows] = c, d, k
     data = scale, direction, label
     return Smooth(
-        partial(_bent, data),
+        partial(_product, data),
         mu=0.0,
         L=UP * max(part.c for part in parts),
         quadratic=True,
@@ -181,7 +181,7 @@ def curvature_function(parts: Sequence[Curved], n: int, like: Array) -> Smooth:
     )
 
 
-def _bent(data: tuple[Array, Array, Array], u: Array) -> Array:
+def _product(data: tuple[Array, Array, Array], u: Array) -> Array:
     scale, direction, label = data
     v = np.asarray(to_host(u), dtype=np.float64)
     along = np.bincount(label, weights=direction * v)[label]

@@ -20,17 +20,17 @@ class Examined:
 
     Attributes:
         noise: a bound on the errors of the gradient, as far as they were measured.
-        is_loud: whether this noise is clearly larger than rounding.
+        is_noisy: whether this noise is clearly larger than rounding.
     """
 
     def __init__(self) -> None:
-        self.noise, self.is_loud = 0.0, False
+        self.noise, self.is_noisy = 0.0, False
         self._balls: deque[tuple[Array, float]] = deque(maxlen=MOST)
 
-    def add(self, point: Array, length: float, noise: float, is_loud: bool) -> None:
+    def add(self, point: Array, length: float, noise: float, is_noisy: bool) -> None:
         """The function was examined at a point with this ``length_scale``, and agrees with its constants there."""
         self._balls.append((copied(point), NEAR * length))
-        self.noise, self.is_loud = max(self.noise, noise), self.is_loud or is_loud
+        self.noise, self.is_noisy = max(self.noise, noise), self.is_noisy or is_noisy
 
     def covers(self, point: Array) -> bool:
         """Whether the function was examined near the point."""

@@ -2,9 +2,9 @@
 
 A coordinate that is proven to be at a bound or at zero stays there, and sums that are fixed stay fixed: near the data,
 the solution moves in a linear subspace, in which the problem is smooth. On a sphere it is the tangent space, and
-``problems.curvature`` says how the sphere bends; for matrices of low rank, ``problems.low_rank`` says both. A ``Face``
-is such a subspace with an orthonormal basis: coordinates that are free, and in them the directions that are orthogonal
-to some normals.
+``problems.curvature`` has the curvature of the sphere; for matrices of low rank, ``problems.low_rank`` has both. A
+``Face`` is such a subspace with an orthonormal basis: coordinates that are free, and in them the directions that are
+orthogonal to some normals.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from saddlepoint.parts.simple.nuclear import Nuclear
 from saddlepoint.parts.simple.rescaled import Rescaled
 from saddlepoint.parts.simple.shifted import Shifted
 from saddlepoint.parts.simple.simplex import Simplex
-from saddlepoint.problems.curvature import BY_ROUNDING, Bend, Curved, Near, of_balls, of_norms
+from saddlepoint.problems.curvature import BY_ROUNDING, Curved, Near, TermCurvature, of_balls, of_norms
 from saddlepoint.problems.low_rank import LowRank, of_nuclear
 
 
@@ -42,13 +42,13 @@ class Free(NamedTuple):
         free: a mask of coordinates; of the entries of U'Z V where a matrix Z has a low rank (``LowRank.rotated``).
         normals: vectors with disjoint sets of nonzero entries.
         undecided: how many coordinates are neither proven to be free nor proven to be fixed.
-        bend: the curvature of norms and spheres.
+        curvature: the curvature of norms and spheres.
     """
 
     free: Array
     normals: list[Array]
     undecided: int
-    bend: Bend = Bend()
+    curvature: TermCurvature = TermCurvature()
 
 
 def free_directions(p: Simple, x: Array, support: Array | None, near: Near) -> Free:
@@ -76,7 +76,7 @@ def free_directions(p: Simple, x: Array, support: Array | None, near: Near) -> F
         return Free(np.ones(n, dtype=bool), [p.a.everywhere(n)], 0)
     if isinstance(p, GroupBalls):
         on = of_balls(p, x, found, near)
-        return Free(on.free, on.normals, on.undecided, on.bend)
+        return Free(on.free, on.normals, on.undecided, on.curvature)
     if isinstance(p, L1Ball):
         return _in_l1_ball(p, x, found, near)
     if isinstance(p, Nuclear):
@@ -118,8 +118,8 @@ def _of_low_rank(p: Nuclear, x: Array, near: Near) -> Free:
     if p.weight == 0.0:
         return Free(np.ones(len(x), dtype=bool), [], 0)
     found = of_nuclear(p, x, near.w, near.reach_x, near.reach_w)
-    bend = Bend((), found.tilt, found.change, (found.matrix,))
-    return Free(found.matrix.free, [], 0 if found.decided else len(x), bend)
+    curvature = TermCurvature((), found.tilt, found.change, (found.matrix,))
+    return Free(found.matrix.free, [], 0 if found.decided else len(x), curvature)
 
 
 def _rescaled(p: Rescaled, x: Array, support: Array, near: Near) -> Free:
@@ -127,10 +127,10 @@ def _rescaled(p: Rescaled, x: Array, support: Array, near: Near) -> Free:
     slope, c = p.scale * p.weight, p.weight * p.scale * p.scale
     inner = Near(near.w / slope, abs(p.scale) * near.reach_x, near.reach_w / abs(slope))
     found = free_directions(p.p, p.scale * x, support, inner)
-    bend = found.bend
-    parts = tuple(part._replace(c=c * part.c) for part in bend.parts)
-    ranks = tuple(matrix._replace(N=c * matrix.N, weight=c * matrix.weight) for matrix in bend.ranks)
-    return found._replace(bend=Bend(parts, bend.tilt, c * bend.change, ranks))
+    curvature = found.curvature
+    parts = tuple(part._replace(c=c * part.c) for part in curvature.parts)
+    ranks = tuple(matrix._replace(N=c * matrix.N, weight=c * matrix.weight) for matrix in curvature.ranks)
+    return found._replace(curvature=TermCurvature(parts, curvature.tilt, c * curvature.change, ranks))
 
 
 def _joined(p: Blocks, x: Array, support: Array, near: Near) -> Free:
@@ -142,15 +142,15 @@ def _joined(p: Blocks, x: Array, support: Array, near: Near) -> Free:
     for rows, part in p.parts(n):
         found = free_directions(part, x[rows], support[rows], near._replace(w=near.w[rows]))
         masks.append(found.free)
-        parts += [piece._replace(rows=piece.rows + rows.start) for piece in found.bend.parts]
-        ranks += [matrix._replace(start=matrix.start + rows.start) for matrix in found.bend.ranks]
-        tilt, change = max(tilt, found.bend.tilt), max(change, found.bend.change)
+        parts += [piece._replace(rows=piece.rows + rows.start) for piece in found.curvature.parts]
+        ranks += [matrix._replace(start=matrix.start + rows.start) for matrix in found.curvature.ranks]
+        tilt, change = max(tilt, found.curvature.tilt), max(change, found.curvature.change)
         undecided += found.undecided
         for normal in found.normals:
             whole = np.zeros(n)
             whole[rows] = normal
             normals.append(whole)
-    return Free(np.concatenate(masks), normals, undecided, Bend(tuple(parts), tilt, change, tuple(ranks)))
+    return Free(np.concatenate(masks), normals, undecided, TermCurvature(tuple(parts), tilt, change, tuple(ranks)))
 
 
 class Face:
@@ -179,12 +179,12 @@ class Face:
         self.size = int(self.kept.shape[0])
         self._back = _slots(self.kept, self.places.shape[0])
         self._out = _slots(self.places, self.n)
-        self.bend = of.bend
-        self.has_axes = not self.mirrors and not of.bend.ranks  # the basis consists of coordinates
+        self.curvature = of.curvature
+        self.has_axes = not self.mirrors and not of.curvature.ranks  # the basis consists of coordinates
 
     def onto(self, v: Array) -> Array:
         """The coefficients of the projection of v; of a matrix, those of its columns."""
-        for matrix in self.bend.ranks:
+        for matrix in self.curvature.ranks:
             v = matrix.rotated(v)
         w = _take(v, self.places)
         for mirror in self.mirrors:
@@ -197,7 +197,7 @@ class Face:
         for mirror in self.mirrors:
             w = _reflected(w, mirror)
         v = _take(_with_zero(w), self._out)
-        for matrix in self.bend.ranks:
+        for matrix in self.curvature.ranks:
             v = matrix.rotated_back(v)
         return v
 

@@ -49,9 +49,9 @@ class Linearised:
         )
         models = [quadratic_model(f.g, self.at[0]), quadratic_model(f.h, self.at[1])]
         for k, (face, z) in enumerate(zip(faces, (x, y), strict=True)):
-            bent = None if face is None else face.bend.function(face.n, z)
-            if bent is not None:
-                models[k] = models[k] + bent
+            curved = None if face is None else face.curvature.function(face.n, z)
+            if curved is not None:
+                models[k] = models[k] + curved
         self.models = models[0], models[1]
 
     def problem(self, bx: Array, by: Array) -> Saddle:
@@ -92,7 +92,7 @@ class Linearised:
         whole = self.problem(bx, by)
         query = whole._query(*u)
         rx, ry, error_x, error_y = whole._residuals(query)
-        off, bent = [0.0, 0.0], [0.0, 0.0]
+        off, changed = [0.0, 0.0], [0.0, 0.0]
         residuals = [float(rx), float(ry)]
         with np.errstate(all="ignore"):
             parts = query.gx + query.Ay, query.hy - query.Atx
@@ -102,11 +102,11 @@ class Linearised:
                 # Vectors of the library may be rounded; what is orthogonal to the face is no part of the residual.
                 residuals[k] = UP * norm(face.onto(part)) if face.size else 0.0
                 off[k] = UP * face.off(vector) + 4.0 * float(np.finfo(np.float64).eps) * norm(vector)
-                # The tangent space at the solution is another one: see ``Bend``.
-                residuals[k] += _product(face.bend.tilt, norm(part))
-                off[k] += _product(face.bend.tilt, norm(vector))
-                bent[k] = UP * _product(face.bend.change, norm(vector))
-        steep = sum(model.L for model in self.models) + sum(face.bend.change for face in self.faces if face)
+                # The tangent space at the solution is another one: see ``TermCurvature``.
+                residuals[k] += _product(face.curvature.tilt, norm(part))
+                off[k] += _product(face.curvature.tilt, norm(vector))
+                changed[k] = UP * _product(face.curvature.change, norm(vector))
+        steep = sum(model.L for model in self.models) + sum(face.curvature.change for face in self.faces if face)
         steep += 2.0 * self.f.norm
         slack = _product(steep, sum(off))
         change_x = hessian_change(self.f.g, self.at[0], query.x, reach[0])
@@ -116,8 +116,8 @@ class Linearised:
             self.f.mu_y,
             residuals[0],
             residuals[1],
-            float(error_x) + change_x + bent[0] + slack + more[0],
-            float(error_y) + change_y + bent[1] + slack + more[1],
+            float(error_x) + change_x + changed[0] + slack + more[0],
+            float(error_y) + change_y + changed[1] + slack + more[1],
         )
         if not sum(off):
             return found
@@ -170,7 +170,7 @@ def hessian_matrix(f: Smooth, n: int, space: Space) -> tuple[Array, Array]:
     zero = space.zeros(n)
     b = f.grad(zero)
     identity = space.cast(np.eye(n))
-    if space.xp.__name__.startswith("jax"):
+    if space.is_jax:
         rows: Any = import_module("jax").vmap(f.grad)(identity)
     else:
         rows = space.xp.stack([f.grad(identity[i]) for i in range(n)])

@@ -170,7 +170,7 @@ def _decomposed(X: Array) -> tuple[Array, Array, Array]:
 def curvature_of_rank(matrix: LowRank, n: int, like: Array) -> Smooth:
     """The function u -> <Z, C Z>/2 of n coordinates, of which the matrix Z is a part, for vectors like ``like``."""
     return Smooth(
-        partial(_bent, matrix),
+        partial(_product, matrix),
         mu=0.0,
         L=matrix.steepest,
         quadratic=True,
@@ -181,7 +181,7 @@ def curvature_of_rank(matrix: LowRank, n: int, like: Array) -> Smooth:
     )
 
 
-def _bent(matrix: LowRank, u: Array) -> Array:
+def _product(matrix: LowRank, u: Array) -> Array:
     v = np.asarray(to_host(u), dtype=np.float64)
     m, n = matrix.shape
     out, rows = np.zeros_like(v), slice(matrix.start, matrix.start + m * n)

@@ -50,7 +50,7 @@ class MeasuredNoise:
         gradients: bounds on the errors of gradients of g and of h, as far as they were measured; in a batch, for any
             block.
         products: bounds on the errors of A y and of A'x beyond rounding, as far as they were measured.
-        loud: the functions of which this noise is clearly larger than rounding.
+        noisy: the functions of which this noise is clearly larger than rounding.
         quotients: the functions whose gradients seem to be computed from differences of values. The errors of such
             gradients cannot be measured by gradients.
         is_complete: whether the noise was measured at the best point, as far as it could be.
@@ -65,7 +65,7 @@ class MeasuredNoise:
         self.meter = meter
         self.gradients = {"g": 0.0, "h": 0.0}
         self.products: tuple[float, ...] = (0.0, 0.0)
-        self.loud: set[str] = set()
+        self.noisy: set[str] = set()
         self.quotients: set[str] = set()
         self.is_complete = False
         self.unmeasured: dict[str, str] = {}
@@ -79,8 +79,8 @@ class MeasuredNoise:
             memory: Examined | None = getattr(f, name).examined
             if memory is not None:  # noise that earlier examinations of the function have measured
                 self.gradients[name] = max(self.gradients[name], memory.noise)
-                if memory.is_loud:
-                    self.loud.add(name)
+                if memory.is_noisy:
+                    self.noisy.add(name)
 
     @property
     def allowance(self) -> tuple[float, float]:
@@ -90,7 +90,7 @@ class MeasuredNoise:
     @property
     def words(self) -> str:
         """Which gradients are noisy, in words; empty if none is."""
-        parts = [f"of {name} (about {self.gradients[name] / NOISE:.1g})" for name in sorted(self.loud)]
+        parts = [f"of {name} (about {self.gradients[name] / NOISE:.1g})" for name in sorted(self.noisy)]
         return f"the gradient {' and '.join(parts)} seems noisy" if parts else ""
 
     @property
@@ -223,8 +223,8 @@ class MeasuredNoise:
         self.gradients[name] = most
         check = self.checks[name]
         check.noise = max(check.noise, NOISE * noise.total)
-        if noise.is_loud or coarse:
-            self.loud.add(name)
+        if noise.is_noisy or coarse:
+            self.noisy.add(name)
 
     def measure_products(self, x: Array, y: Array) -> None:
         """Measure the errors of A y and of A'x where the entries of A are not known.

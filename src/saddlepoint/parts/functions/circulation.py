@@ -1,8 +1,9 @@
 """Sums of a gradient around closed polygons, which prove that it is not the gradient of any convex function.
 
-Differences of gradients at single points prove nothing about the symmetry of the Jacobian: the function may bend in
-between. Around a closed polygon, however, the work of a gradient is zero, and Theorem ``circulation_bound`` says how
-large the sum over the corners can be for a function with the constants mu and L, whatever it does between the corners.
+Differences of gradients at single points prove nothing about the symmetry of the Jacobian, because the curvature of the
+function may change in between. Around a closed polygon, however, the work of a gradient is zero, and Theorem
+``circulation_bound`` says how large the sum over the corners can be for a function with the constants mu and L,
+whatever it does between the corners.
 """
 
 from __future__ import annotations

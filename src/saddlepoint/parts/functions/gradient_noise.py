@@ -56,7 +56,7 @@ class Noise(NamedTuple):
         return self.level if isinstance(self.level, float) else float(np.linalg.norm(self.level))
 
     @property
-    def is_loud(self) -> bool:
+    def is_noisy(self) -> bool:
         """Whether the errors are clearly larger than those of rounding."""
         if isinstance(self.level, float):
             return bool(self.level > ROUNDING * self.rounding)
@@ -84,10 +84,11 @@ def noise_level(
 
     The estimate comes from high-order differences along a line of nearby points: smooth variation cancels, noise does
     not (J. More and S. Wild, Estimating computational noise, SIAM J. Sci. Comput. 2011). An estimate above rounding is
-    repeated on finer and finer lines as long as it falls: what falls is bending of the function. Bending also differs
-    from order to order, so that one line is enough where all orders agree on a few units of rounding. Some estimates
-    are small by chance, so the result is the largest one of the last two lines that is not far from the smallest. With
-    few variables most of them can be: the largest one of all orders on at least two lines counts, and more than that.
+    repeated on finer and finer lines as long as it falls: what falls comes from changes of the curvature. Estimates of
+    different orders of differences differ there too, so that one line is enough where all orders agree on a few units
+    of rounding. Some estimates are small by chance, so the result is the largest one of the last two lines that is not
+    far from the smallest. With few variables all of them can be small by chance. Then there are two lines at least, and
+    the result is the largest estimate of all orders, times a factor.
 
     A gradient in float64 whose entries are all numbers of float32 was computed in float32 (or an even lower precision),
     and has at least its errors: where it is flat, they are steps that are too long for a line to show.

@@ -58,7 +58,7 @@ class LeastSquares(Risk):
     def _careful_slope(self, r: Sum) -> Sum:
         return r
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         return np.ones_like(r)
 
     def _weights(self, x: Array) -> float:
@@ -108,10 +108,10 @@ class Logistic(Risk):
         least: float = float(xp.finfo(r.dtype).smallest_normal)
         return clip(e * steepest + own + least, 0.0, 1.0)
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         return sigmoid(r) * sigmoid(-r)
 
-    def _bend_change(self, r: Array, e: Array) -> Array:
+    def _second_derivative_change(self, r: Array, e: Array) -> Array:
         return LOGISTIC_THIRD * e
 
 
@@ -160,11 +160,11 @@ class SmoothedHinge(Risk):
         sure = (inside / w < -off) | (inside / w > 1.0 + off)
         return choose(sure, 0.0 * r, clip(off, 0.0, 1.0))
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         w, short = self.width, 1.0 - self.labels * r
         return choose((short > 0.0) & (short < w), 0.0 * r + 1.0 / w, 0.0 * r)
 
-    def _bend_change(self, r: Array, e: Array) -> Array:
+    def _second_derivative_change(self, r: Array, e: Array) -> Array:
         """Nothing changes where no kink of the slope is within reach."""
         xp, w = namespace(r), self.width
         short = 1.0 - self.labels * r
@@ -234,10 +234,10 @@ class Huber(Risk):
         nothing, slope = 0.0 * high, self._slope(high)
         return Sum(slope, choose(inside, r.lo, nothing), choose(inside, r.error, self._slope_error(high, error)))
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         return choose(abs(r) <= self.delta, 0.0 * r + 1.0, 0.0 * r)
 
-    def _bend_change(self, r: Array, e: Array) -> Array:
+    def _second_derivative_change(self, r: Array, e: Array) -> Array:
         """Nothing changes where no kink of the slope is within reach."""
         return choose(abs(abs(r) - self.delta) > UP * e, 0.0 * e, 0.0 * e + 1.0)
 
@@ -288,10 +288,10 @@ class LogCosh(Risk):
         bound: Array = clip(e * steepest, 0.0, 2.0) + ELEMENTARY * eps_of(r) * xp.abs(tanh(r)) + underflow(r)
         return bound
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         return 1.0 - tanh(r) ** 2
 
-    def _bend_change(self, r: Array, e: Array) -> Array:
+    def _second_derivative_change(self, r: Array, e: Array) -> Array:
         return LOG_COSH_THIRD * e
 
     def _restrict(self, rows: slice) -> LogCosh:

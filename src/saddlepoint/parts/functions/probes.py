@@ -29,7 +29,7 @@ CLOSER = tuple(8.0**-k for k in range(8))  # factors of distances, tried in turn
 _KEPT: ContextVar[dict[Any, tuple[Array, Array]] | None] = ContextVar("random directions", default=None)
 
 
-class Unexaminable(ArithmeticError):  # noqa: N818 - a signal to the caller, who says what it means
+class Unexaminable(ArithmeticError):  # noqa: N818 - the caller turns it into a sentence
     """The gradient raises or is not finite at all points around a point that were tried."""
 
 

@@ -25,8 +25,8 @@ ENTRIES = 1 << 16, 1 << 24  # entries of D that are copied at a time: on NumPy, 
 SMALL = 1 << 14  # most entries of a NumPy array D of which |D| is kept
 LARGE = 1 << 22  # entries of a NumPy array D from which the norms of its rows and columns are to be enough
 
-HALF = 0.5625  # one half, and room for the rounding of a bound
-TAME = 1e-30  # sums of squares above it, of numbers up to 1, have lost no digits to underflow, also in float32
+HALF = 0.5625  # one half, enlarged so that it covers the rounding of a bound that is multiplied by it
+NO_UNDERFLOW = 1e-30  # sums of squares above it, of numbers up to 1, have lost no digits to underflow, also in float32
 
 
 class AbsoluteMatrix(ABC):
@@ -89,7 +89,7 @@ class AbsoluteArray(AbsoluteMatrix):
         found = self._sizes_by_columns() if self._has_long_columns() else self._sizes_by_rows()
         self.columns, squares, self.one, self.most = (space.xp.reshape(each, (self.blocks, -1)) for each in found)
         # Where squares have lost digits to underflow, the largest entry of the row gives a bound.
-        self.two = choose(squares > TAME, space.xp.sqrt(squares), math.sqrt(self.length) * self.most)
+        self.two = choose(squares > NO_UNDERFLOW, space.xp.sqrt(squares), math.sqrt(self.length) * self.most)
         del self._A
 
     def _has_long_columns(self) -> bool:

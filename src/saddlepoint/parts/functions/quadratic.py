@@ -36,6 +36,8 @@ from saddlepoint.parts.functions.smooth import Prox, Smooth
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.l1_box import L1Box
 
+SYMMETRIC = 1e3  # largest entry of P - P' that is taken for rounding, in units of rounding of the largest entry of P
+
 
 class Quadratic(Smooth):
     """The quadratic function 1/2 x'Px + b'x.
@@ -57,7 +59,7 @@ class Quadratic(Smooth):
     """
 
     _kept: tuple[Array, Array] | None = None  # a point x and the product P x
-    _rough_kept: RoughQuadratic | None = None
+    _rough_kept: RoughQuadratic | None = None  # the numbers from which ``_rough`` computes its bound
 
     def __init__(self, P: Any, b: Any = None, *, mu: float | None = None, L: float | None = None) -> None:
         self.P = _as_hessian(P)
@@ -71,7 +73,7 @@ class Quadratic(Smooth):
         L = None if L is None else as_nonnegative(L, "L of Quadratic")
         if mu is None or L is None:
             mu, L = self._bounds(mu, L)
-            mu = 0.0 if not is_recording() and L == 0.0 else mu  # of P = 0, whatever the rounding of its bound
+            mu = 0.0 if not is_recording() and L == 0.0 else mu  # if P = 0, the proven bound is slightly negative
         arithmetic = self._known_rounding() if is_bounded(self.P) else {}
         self._assemble(dim, mu, L if is_recording() else max(L, mu), trusted, arithmetic)
 
@@ -276,7 +278,7 @@ def _as_hessian(P: Any) -> float | Array | Coupling:
         float(abs(part).max() if issparse(part) else namespace(part).max(abs(part)))
         for part in (entries - entries.T, entries)
     )
-    if skew > 1e3 * matrix.space.eps * size:
+    if skew > SYMMETRIC * matrix.space.eps * size:
         raise ProblemError(f"P of Quadratic is not symmetric (it differs from P.T by {skew:.3g}); use (P + P.T)/2")
     return matrix
 

@@ -38,10 +38,10 @@ NOT_OF_LOSSES = {*vars(Smooth(abs, mu=None, L=None)), "D", "_ends", "_gram", "_k
 class Risk(Smooth):
     """mean_i loss(d_i'x - t_i) + l2/2 |x|^2, or sum_i loss(x_i - t_i) + l2/2 |x|^2 when D is None.
 
-    A subclass defines the loss and its first two derivatives, applied to arrays: ``_loss``, ``_slope`` and ``_bend``.
-    They are methods and not closures, so that the function can be sent to another process. With D = None a subclass may
-    have ``_separable_prox`` and ``_restrict``. Its parameters are attributes that it sets before it calls this
-    constructor; those with an entry for every row of D are named in ``_by_row``.
+    A subclass defines the loss and its first two derivatives, applied to arrays: ``_loss``, ``_slope`` and
+    ``_second_derivative``. They are methods and not closures, so that the function can be sent to another process. With
+    D = None a subclass may have ``_separable_prox`` and ``_restrict``. Its parameters are attributes that it sets
+    before it calls this constructor; those with an entry for every row of D are named in ``_by_row``.
 
     Args:
         D: the data, one row d_i a sample: an array, a SciPy sparse array or an operator; None for the identity.
@@ -163,11 +163,11 @@ class Risk(Smooth):
     def _slope(self, r: Array) -> Array:
         raise NotImplementedError
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         raise NotImplementedError
 
-    def _bend_change(self, r: Array, e: Array) -> Array:
-        """Bounds on the changes of ``_bend`` where the residuals change by at most e.
+    def _second_derivative_change(self, r: Array, e: Array) -> Array:
+        """Bounds on the changes of ``_second_derivative`` where the residuals change by at most e.
 
         It is what the range of the second derivative allows, unless a subclass knows more.
         """
@@ -279,7 +279,7 @@ class Risk(Smooth):
 
     def _weights(self, x: Array) -> Any:
         """The second derivatives of the losses at x."""
-        return self._bend(self._residual(x))
+        return self._second_derivative(self._residual(x))
 
     def _quadratic_model(self, x: Array) -> Smooth:
         return WeightedSquares(self, self._weights(x))
@@ -301,19 +301,20 @@ class Risk(Smooth):
                 e, s = e + absolute(D).errors(x), xp.abs(s) + absolute(D).errors(u)
         e = UP * (e + 2.0 * eps_of(x) * xp.abs(r))
         own = 4.0 * ELEMENTARY * eps_of(x) * self.curvature[1]  # rounding of the second derivatives
-        b = (clip(self._bend_change(r, e), 0.0, self.curvature[1] - self.curvature[0]) + own) * xp.abs(s)
+        most = self.curvature[1] - self.curvature[0]
+        b = (clip(self._second_derivative_change(r, e), 0.0, most) + own) * xp.abs(s)
         if D is None:
             return UP * norm(b)
         return UP * min(math.sqrt(self._gram) * norm(b), float(xp.sum(lengths * b))) / int(D.shape[0])
 
     def _hessian(self, x: Array) -> Any:
-        bend = self._bend(self._residual(x))
+        second = self._second_derivative(self._residual(x))
         if self.D is None:
-            return diags_array(bend + self.l2, format="csr")
+            return diags_array(second + self.l2, format="csr")
         D = self.D.matrix()
         if issparse(D):
-            return plus_identity((1.0 / D.shape[0]) * (D.T @ (diags_array(bend) @ D)), self.l2)
-        root = np.sqrt(bend)[:, None] * D  # NumPy computes only one half of the symmetric product root'root
+            return plus_identity((1.0 / D.shape[0]) * (D.T @ (diags_array(second) @ D)), self.l2)
+        root = np.sqrt(second)[:, None] * D  # NumPy computes only one half of the symmetric product root'root
         return plus_identity((1.0 / D.shape[0]) * (root.T @ root), self.l2)
 
     def _value(self, x: Array) -> float:
@@ -363,9 +364,9 @@ class WeightedSquares(Risk):
         slope: Array = self._like(r) * r
         return slope
 
-    def _bend(self, r: Array) -> Array:
-        bend: Array = self._like(r) + 0.0 * r
-        return bend
+    def _second_derivative(self, r: Array) -> Array:
+        second: Array = self._like(r) + 0.0 * r
+        return second
 
     def _slope_error(self, r: Array, e: Array) -> Array:
         """The error of the residual times the weight; the weight in the dtype of r and the product are rounded."""

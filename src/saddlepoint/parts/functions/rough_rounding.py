@@ -32,8 +32,8 @@ class RoughRisk(NamedTuple):
         rows, columns: of D.
         offset: |t|.
         first: the length of the slopes where D x = t.
-        bend: the largest second derivative of the loss.
-        units: each slope has an error of at most this many units of rounding of |slope| + bend, and ``NORMAL``.
+        curvature: the largest second derivative of the loss.
+        units: each slope has an error of at most this many units of rounding of |slope| + curvature, and ``NORMAL``.
         scale, l2: the factors.
     """
 
@@ -44,7 +44,7 @@ class RoughRisk(NamedTuple):
     columns: int
     offset: float
     first: float
-    bend: float
+    curvature: float
     units: float
     scale: float
     l2: float
@@ -55,8 +55,8 @@ class RoughRisk(NamedTuple):
         lost = (self.rows + self.columns + 8.0) * NORMAL  # by underflow, in an entry of a product
         r = 1.3 * self.F * length + self.offset
         of_r = 1.3 * self.across * self.F * length + 2.0 * EPS * (r + self.offset) + many * lost
-        slope = self.first + self.bend * r
-        of_slope = self.bend * of_r + self.units * EPS * (slope + self.bend * many) + 2.0 * many * NORMAL
+        slope = self.first + self.curvature * r
+        of_slope = self.curvature * of_r + self.units * EPS * (slope + self.curvature * many) + 2.0 * many * NORMAL
         of_product = self.scale * (self.F * (1.3 * (self.back * slope + of_slope) + 4.0 * EPS * slope) + few * lost)
         return MORE * (of_product + 4.0 * EPS * self.l2 * length + few * lost)
 

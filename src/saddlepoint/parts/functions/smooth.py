@@ -43,7 +43,7 @@ HessianProduct: TypeAlias = Callable[[Array, Array], Array]
 HessianChange: TypeAlias = Callable[[Array, Array, float], float]
 Restrict: TypeAlias = Callable[[slice], "Smooth"]
 
-# Arguments of Smooth that are functions:
+# The arguments of Smooth that are functions.
 FUNCTIONS = {
     "grad",
     "value",
@@ -202,9 +202,10 @@ class Smooth:
     def replace(self, **changes: Any) -> Smooth:
         """A copy with some of the constructor's arguments changed, and everything else kept.
 
-        ``trusted`` is kept too, unless grad, mu or L changes: new ones are claims, unless ``trusted=True`` is given.
-        So are ``accuracy``, ``rounding`` and ``careful``, unless grad changes; ``**f.arithmetic`` keeps them for a new
-        grad that computes the same numbers.
+        ``trusted`` is kept, unless grad, mu or L changes: new ones are claims, unless ``trusted=True`` is given.
+        ``accuracy``, ``rounding`` and ``careful`` are kept, unless grad changes; ``**f.arithmetic`` keeps them for a
+        new grad that computes the same numbers.
+
         The copy of a ready-made function has the same class if no function changes; otherwise it is a plain
         ``Smooth``, because its data may not belong to the new functions. A copy with a new simple term is a plain
         ``Smooth``, too. It has no ``restrict``, its ``prox`` is that of the function without the term, and
@@ -377,7 +378,7 @@ class Smooth:
 
 
 def _no_prox(name: str, v: Array, t: float) -> Array:
-    """Raise a ProblemError. It is no method, because a bound method would make a cycle of references, freed late."""
+    """Raise a ProblemError. It is no method: a bound method would keep its object until a garbage collection."""
     raise ProblemError(f"this {name} has no prox; give prox= to Smooth, or use a gradient method")
 
 

@@ -27,7 +27,7 @@ def slope_difference(
 ) -> tuple[float, float, float]:
     """The difference of ``slope_error``, its uncertainty, and the length of the gradient.
 
-    Values that are all numbers of float32 have its rounding errors.
+    Values that are all numbers of float32 are taken to have the rounding errors of float32.
     """
     offset, u = random_directions(x, seed)
     z = x + (ASIDE * length) * offset

@@ -99,7 +99,7 @@ def _step(f: Saddle, functions: tuple[Smooth, Smooth], near: Any) -> tuple[Array
             parts.append((H, F[k], None))
             continue
         face = Face(free_directions(full.simple, z, None, Near(F[k], 0.0, 0.0)))
-        bend = face.bend.function(face.n, z)
+        bend = face.curvature.function(face.n, z)
         if bend is not None:
             assert bend.hessian is not None
             H = H + bend.hessian(z)
