@@ -1,6 +1,8 @@
 """Derivatives of held-out losses with respect to the penalties of fitted models."""
 
 import math
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from draws import SEED
 from scipy.sparse import csr_array
 
 import saddlepoint as sp
+from saddlepoint.apps.hypergradient import hypergradient_of
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.structure import Graph
 
@@ -54,6 +57,18 @@ def test_it_is_the_slope_of_the_held_out_loss(name):
     if name == "logistic":
         signed = np.where(labels[40:] == 1, 1.0, -1.0)
         assert slope.value == pytest.approx(np.mean(np.log1p(np.exp(-signed * model.decision_function(held)))))
+
+
+def test_bounds_allow_for_the_rounding_of_long_inner_products():
+    n = 100_000
+    x = np.full(n, 0.1)  # the rounding errors of such a sum have one sign
+    exact = SimpleNamespace(certificate=SimpleNamespace(distance_x=0.0), support_x=None)
+    exact.x, exact._differentiable = x, lambda: SimpleNamespace(f=SimpleNamespace(mu_x=1.0))
+    exact.vjp = lambda v: SimpleNamespace(ux=v, bound_x=0.0, why="")
+    loss = sp.Quadratic(1.0).replace(accuracy=0.0, rounding=np.zeros_like)
+    found = hypergradient_of([(exact, loss)], n)
+    wrong = abs(Fraction(found.l2) + n * Fraction(0.1) ** 2)
+    assert 1e-14 * abs(found.l2) < wrong <= found.bound_l2 < 1e-9 * abs(found.l2)
 
 
 @pytest.mark.parametrize("name", ["logistic", "three classes", "squared"])

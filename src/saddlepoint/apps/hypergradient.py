@@ -4,9 +4,10 @@ Problem:    l(w*), where w* = w*(l2, l1) minimises the training risk plus l2/2 |
             of held-out data.
 Derivative: with v = grad l(w*) and the adjoint vector u, J'u = v (``Result.vjp``), the derivative with respect to l2 is
             -<u, w*>, and that with respect to l1 is -<u, sign(w*)>, over the weights that are not zero.
-Bound:      u is known up to the bound b of ``vjp`` and up to L |w - w*|/mu, since v is the gradient at the computed w
-            and L its Lipschitz constant; w is known up to e = |w - w*|. Hence |<u, w> - <u*, w*>| is at most
-            (b + L e/mu)(|w| + e) + |u| e. The signs are those of w* where they are proven (``Result.support_x``).
+Bound:      w is known up to e = |w - w*|. v is the gradient at the computed w, with a rounding error of at most r, and
+            has the Lipschitz constant L. So u is known up to d = b + (L e + r)/mu, with the bound b of ``vjp``, and
+            |<u, w> - <u*, w*>| is at most d (|w| + e) + |u| e, and the rounding of the inner product. The signs are
+            those of w* where they are proven (``Result.support_x``).
 Reference:  F. Pedregosa, Hyperparameter optimization with approximate gradient, ICML 2016.
 """
 
@@ -19,12 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.solving.result import Result
 
-UP = 1.0 + 1e-11  # factor that exceeds the relative rounding of the inner products and norms below
 NOT_SMOOTH = ("hinge", "absolute", "quantile", "epsilon_insensitive")  # losses with kinks
 
 
@@ -75,17 +77,20 @@ def hypergradient_of(parts: Sequence[tuple[Result, Smooth]], n_features: int) ->
 def _of_one(result: Result, loss: Smooth, n_features: int) -> Hypergradient:
     """The derivatives for one problem."""
     x, near = result.x, result.certificate.distance_x
-    u = result.vjp(loss.grad(x))
+    v = loss.grad(x)
+    u = result.vjp(v)
     mu = result._differentiable().f.mu_x
-    off = UP * (u.bound_x + loss.L * near / mu)
+    rounding = gamma(x.shape[0] + 8, EPS)  # of the inner products, relative to the products of the norms
+    up = (1.0 + rounding) ** 2  # factor that exceeds the relative rounding of the norms and of the bounds themselves
+    off = up * (u.bound_x + (loss.L * near + float(loss.gradient_error(x, v))) / mu)
     feature = np.arange(x.shape[0]) < n_features
     signs: Array = np.where(feature, np.sign(x), 0.0)
     size = norm(u.ux)
-    bound_l2 = UP * (off * (norm(x) + near) + size * near) + 1e-15 * size * norm(x)
-    bound_l1 = UP * off * norm(signs) + 1e-15 * size * norm(signs)
+    bound_l2 = up * (off * (norm(x) + near) + size * (near + rounding * norm(x)))
+    bound_l1 = up * (off + rounding * size) * norm(signs)
     support = result.support_x
     why = u.why
-    if support is None and not why and bool(np.any(feature & ~(np.abs(x) > UP * near))):
+    if support is None and not why and bool(np.any(feature & ~(np.abs(x) > up * near))):
         bound_l1, why = math.inf, "a weight is zero up to its error, where |w| has a kink; solve with a smaller tol"
     if u.why:
         bound_l2 = bound_l1 = math.inf
