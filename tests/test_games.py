@@ -10,8 +10,8 @@ from scipy.optimize import linprog, root
 
 import saddlepoint as sp
 from saddlepoint.apps import ConstrainedGame, CoupledCosts, ExtensiveGame
+from saddlepoint.apps.augmented_lagrangian import Penalised
 from saddlepoint.apps.constrained_game import PENALTY, PROXIMAL_WEIGHT, _Run
-from saddlepoint.apps.penalty import Penalised
 from saddlepoint.apps.polytope import Polytope
 from saddlepoint.parts.coupling.equilibration import ruiz
 

@@ -22,8 +22,8 @@ from saddlepoint.solving.result import History, Record, Status
 from saddlepoint.theory.certificate import NO_CERTIFICATE, distance_bound, gap_bound
 from saddlepoint.uses.pages.report import by_problem, report_page
 from saddlepoint.uses.pages.report_data import MOST, as_csv, thinned, unique
+from saddlepoint.uses.pages.report_sentences import proof, rounds, verdict
 from saddlepoint.uses.pages.report_table import format_number
-from saddlepoint.uses.pages.report_words import proof, rounds, verdict
 
 ROOT = Path(__file__).parent.parent
 HOSTILE = "<script>document.title='hacked'</script>\"'><img src=x onerror=\"document.title='hacked'\">"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saddlepoint.apps.centred import column_sums
-from saddlepoint.apps.forming import UP
+from saddlepoint.apps.data_errors import UP
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS, Accumulator, Sum, dense_product, sparse_product, two_sum
 from saddlepoint.ground.rounding import gamma

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 
 from saddlepoint.apps.auc_careful import LEAST, careful_gradient
 from saddlepoint.apps.centred import column_sums, sparse_column_sums
-from saddlepoint.apps.forming import UP, FormedCoupling, formed
+from saddlepoint.apps.data_errors import UP, CouplingWithError, with_error
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS, Accumulator, two_sum
 from saddlepoint.ground.errors import ProblemError
@@ -110,8 +110,8 @@ class Pairs:
                 f"l2 = {self.l2:.3g} is lost in rounding, because squares of the features are as large as {g.L:.3g}; "
                 "standardise the features (StandardScaler), or raise l2"
             )
-        h = formed(Quadratic(self.two_pq), self._h_error, mu=self.two_pq * (1.0 - EPS))
-        return Saddle(g, h, FormedCoupling(as_coupling(slope[:, None]), slope_error[:, None]))
+        h = with_error(Quadratic(self.two_pq), self._h_error, mu=self.two_pq * (1.0 - EPS))
+        return Saddle(g, h, CouplingWithError(as_coupling(slope[:, None]), slope_error[:, None]))
 
     def _h_error(self, y: Array) -> Array:
         """What the rounding of 2 p q changes in the gradient of h."""

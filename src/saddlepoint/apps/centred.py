@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
-from saddlepoint.apps.forming import UP
+from saddlepoint.apps.data_errors import UP
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.compensated import EPS, Sum, two_sum
 from saddlepoint.ground.linalg import inner

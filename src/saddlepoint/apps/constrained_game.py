@@ -13,8 +13,8 @@ Constants:  mu_x = a + mu_p and L_x = L_p + r (|B|^2 + 1) + a, because the Hessi
             the problem.
 Guarantee:  this is the proximal point method for the monotone operator of the optimality conditions, in a metric with
             the weight a for x, y and 1/r for the multipliers. It converges from any start and for any a and r if the
-            errors of the steps have a finite sum. For linear games the rate is linear in the end. It is the faster, the
-            larger r and the smaller a are.
+            errors of the steps have a finite sum. For linear games the convergence is linear in the end, and faster for
+            larger r and smaller a.
             Two simplices with strongly convex costs need no multipliers: they are one saddle problem with simple terms,
             whose certificate bounds the exploitability and the distance to the equilibrium.
 Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import diags_array
 
+from saddlepoint.apps.augmented_lagrangian import Penalised, Side
 from saddlepoint.apps.equilibrium import Equilibrium, Step, steps_of
-from saddlepoint.apps.penalty import Penalised, Side
 from saddlepoint.apps.player_costs import check_cost, cost_at
 from saddlepoint.apps.simplex import Simplex
 from saddlepoint.apps.strategies import as_strategies

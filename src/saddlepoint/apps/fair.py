@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from saddlepoint.apps.centred import centred
 from saddlepoint.apps.class_labels import two_classes_of
-from saddlepoint.apps.forming import UP, FormedCoupling
+from saddlepoint.apps.data_errors import UP, CouplingWithError
 from saddlepoint.apps.linear_model import CHECKS
 from saddlepoint.apps.risk import RiskClassifier
 from saddlepoint.apps.structure import Structure
@@ -133,7 +133,7 @@ class FairClassifier(RiskClassifier):
         if risk is not None:
             g = self._saddle(risk, n_features).g
             most = UP / c  # the logistic loss of the margin 0 is log(2), and that of the others is at most 1
-            return Saddle(g, L1Box(c, -most, most), FormedCoupling(as_coupling(a), error))
+            return Saddle(g, L1Box(c, -most, most), CouplingWithError(as_coupling(a), error))
         f = super()._problem(D, positives, None, n_features)
         N, q = D.shape[0], f.h.simple
         assert isinstance(q, L1Box)
@@ -146,7 +146,7 @@ class FairClassifier(RiskClassifier):
             np.append(q.upper.everywhere(N), most),
         )
         signs = Quadratic(0.0, np.append(np.where(positives, 1.0, -1.0), np.zeros(c.size)))
-        return Saddle(f.g, signs + joined, FormedCoupling(as_coupling(_beside(f.A.matrix(), a)), _after(N, error)))
+        return Saddle(f.g, signs + joined, CouplingWithError(as_coupling(_beside(f.A.matrix(), a)), _after(N, error)))
 
     def _bounds(self, attributes: int) -> Array:
         given = np.asarray(self.covariance)

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from saddlepoint.apps.class_labels import two_classes_of
-from saddlepoint.apps.forming import UP
+from saddlepoint.apps.data_errors import UP
 from saddlepoint.apps.linear_model import CHECKS, with_constant
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.compensated import EPS

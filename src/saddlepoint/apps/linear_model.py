@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from saddlepoint.apps.forming import UP, formed
+from saddlepoint.apps.data_errors import UP, with_error
 from saddlepoint.apps.piecewise_linear import PiecewiseLinear
 from saddlepoint.apps.structure import Norms, Structure, disjoint_groups
 from saddlepoint.apps.working_set import few_features, with_ridge
@@ -102,7 +102,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         weights = N * (as_nonnegative(self.l1, "l1") + in_groups)
         error = partial(_penalty_error, N * l2, weights)
         rho = Quadratic(N * l2)
-        ridge = formed(rho, error, mu=mul_down(N, l2), L=UP * rho.L).replace(dim=A.shape[0], trusted=True)
+        ridge = with_error(rho, error, mu=mul_down(N, l2), L=UP * rho.L).replace(dim=A.shape[0], trusted=True)
         return Saddle(_sum(ridge, term), h + q, A)
 
     def _term(self, size: int, n_features: int, factor: float = 1.0) -> Simple | None:

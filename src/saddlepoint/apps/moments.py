@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
-from saddlepoint.apps.forming import UP, FormedCoupling, formed
+from saddlepoint.apps.data_errors import UP, CouplingWithError, with_error
 from saddlepoint.apps.transitions import as_matrix, scaled_rows
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS, Sum
@@ -160,8 +160,8 @@ class Moments:
         """h(y) = 1/2 y'C y - b'y and A = -M'."""
         C_error, b_error = self.C_error, self.b_error
         h = Quadratic(as_diagonal(self.C), -self.b, mu=self.least, L=max(self.C_bounds[1], self.least))
-        h_of_data = formed(h.replace(trusted=True), lambda y: UP * (C_error @ np.abs(y) + b_error))
-        return h_of_data, FormedCoupling(as_coupling(-self.M.T), self.M_error.T)
+        h_of_data = with_error(h.replace(trusted=True), lambda y: UP * (C_error @ np.abs(y) + b_error))
+        return h_of_data, CouplingWithError(as_coupling(-self.M.T), self.M_error.T)
 
     @cached_property
     def M_bounds(self) -> tuple[float, float]:
@@ -216,9 +216,9 @@ class Moments:
             return None
         (g, h, A), errors = self.lstd_parts, self.lstd_errors
         return (
-            formed(g, lambda x: UP * (errors.g_matrix @ np.abs(x) + errors.g_vector)),
-            formed(h, lambda y: UP * (errors.h_matrix @ np.abs(y) + errors.h_vector)),
-            FormedCoupling(A, errors.coupling),
+            with_error(g, lambda x: UP * (errors.g_matrix @ np.abs(x) + errors.g_vector)),
+            with_error(h, lambda y: UP * (errors.h_matrix @ np.abs(y) + errors.h_vector)),
+            CouplingWithError(A, errors.coupling),
         )
 
     def lstd_distance(self, theta: Array) -> tuple[float, float]:
@@ -228,7 +228,7 @@ class Moments:
         number of M'M instead, because the residual of g is multiplied by M'.
         """
         sigma = math.sqrt(self.M_bounds[0]) * (1.0 - 4.0 * EPS)
-        times = FormedCoupling(as_coupling(self.M), self.M_error).careful_mul(theta)
+        times = CouplingWithError(as_coupling(self.M), self.M_error).careful_mul(theta)
         assert times is not None
         miss = total(times, exactly(-self.b))
         size, error = norm(np.abs(miss.hi) + np.abs(miss.lo)), norm(miss.error + self.b_error)
@@ -247,7 +247,7 @@ class Moments:
             return relative * size_T.times(size.times(np.abs(y)) + rewards) + more * np.abs(y)
 
         A = MinusProduct(as_coupling(self.psi), phi, as_coupling(self.sizes), self.entry)
-        return formed(h, error, mu=self.ridge_w * (1.0 - 4.0 * EPS)), A
+        return with_error(h, error, mu=self.ridge_w * (1.0 - 4.0 * EPS)), A
 
 
 class MinusProduct(Coupling):

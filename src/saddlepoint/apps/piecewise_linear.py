@@ -10,7 +10,8 @@ Recursion:  y is kept near the last one by |y - y0|^2/(2 sigma). What remains of
             further y_i, with multiples of x_i as the entries of r, so that Newton's method sees a smooth function. If
             p is a sum of norms of groups, sqrt(|x_G|^2 + delta^2) takes the place of |x_G|, and delta shrinks as sigma
             grows.
-            Once x and y are on the same faces twice, the equations of these faces are solved as they are.
+            Once two values of sigma in a row leave x and y on the same faces, the equations of these faces are
+            solved directly.
 Guarantee:  none here. The point is a start: ``solve`` goes on from it and certifies what it returns.
 Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
             programming, Math. Oper. Res. 1976; X. Li, D. Sun and K.-C. Toh, A highly efficient semismooth Newton
@@ -47,7 +48,7 @@ SEARCH = 20  # the most points of a search along a step
 SLOPE = 0.1  # the derivative along a step, relative to the first one, at which its search ends
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
 TINY = float(np.finfo(np.float64).tiny)  # the smallest normal number
-FREE = L1Box(0.0)  # the simple term that is zero
+FREE = L1Box(0.0)  # the simple term that is zero everywhere
 
 
 class _Point(NamedTuple):

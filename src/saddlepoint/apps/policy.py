@@ -35,7 +35,7 @@ from scipy import linalg
 from scipy.sparse import block_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
-from saddlepoint.apps.forming import UP
+from saddlepoint.apps.data_errors import UP
 from saddlepoint.apps.moments import Moments, NextFeatures
 from saddlepoint.apps.proximal import Outcome, proximal_point
 from saddlepoint.apps.transitions import (

@@ -4,8 +4,8 @@ Problem:    min_x max_y g(x) + <x, A y> - h(y), mu_x = 0 or mu_y = 0.
 Recursion:  (x_{k+1}, y_{k+1}) is the saddle point of g(x) + a/2 |x - x_k|^2 + <x, A y> - h(y) - b/2 |y - y_k|^2, up to
             a certified distance of ``share`` times the last move. After each step, a and b are multiplied by
             ``shrink``.
-Guarantee:  it converges if there is a saddle point, linearly where the field grows linearly away from the solutions,
-            and the faster, the smaller a and b are. With h linear it is the method of multipliers.
+Guarantee:  it converges if there is a saddle point, linearly where the field grows linearly away from the solutions.
+            Smaller a and b need fewer steps. With h linear it is the method of multipliers.
 Reference:  R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM J. Control Optim. 1976.
 """
 
@@ -29,6 +29,8 @@ from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.solve import solve
+
+LEAST = 1e-6  # least proximal weight, relative to that of the first step
 
 
 @dataclass
@@ -64,7 +66,7 @@ def proximal_point(
         g, h, A: the problem; mu of g and h may be 0.
         tol: the residual to reach.
         weights: a and b at the first step; positive where mu is 0.
-        shrink: a and b are multiplied by it after each step, down to 1e-6 of their start.
+        shrink: a and b are multiplied by this after each step, down to ``LEAST`` of their first values.
         share: the certified error of a step, relative to the length of the one before.
         method: the method for the subproblems.
         max_steps: outer steps at most.
@@ -104,7 +106,7 @@ def proximal_point(
         residual = math.hypot(norm(g.grad(x) + coupling.mul(y)), norm(h.grad(y) - coupling.tmul(x)))
         if residual <= tol:
             break
-        size = max(shrink * size, 1e-6)
+        size = max(shrink * size, LEAST)
     solved = residual <= tol
     message = f"residual {residual:.3g} after {steps} proximal steps" + ("" if solved else f", {tol:.3g} was asked for")
     return Outcome(x, y, residual, solved, message, steps, dict(calls), time.monotonic() - began)

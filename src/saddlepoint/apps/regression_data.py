@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from saddlepoint.apps.centred import Centred
-from saddlepoint.apps.forming import UP, FormedCoupling, formed
+from saddlepoint.apps.data_errors import UP, CouplingWithError, with_error
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.linalg import inner, norm
@@ -36,7 +36,9 @@ class Data(NamedTuple):
     def transposed(self) -> Coupling:
         """D', with bounds on its errors."""
         return (
-            self.D.T if self.features is None else FormedCoupling(self.D.T, ColumnErrors(self.features.errors, self.D))
+            self.D.T
+            if self.features is None
+            else CouplingWithError(self.D.T, ColumnErrors(self.features.errors, self.D))
         )
 
     def linear(self) -> Smooth:
@@ -45,7 +47,7 @@ class Data(NamedTuple):
         if self.targets is None:
             return h
         off = UP * float(self.targets.errors[0])
-        return formed(h, lambda y: np.full(y.shape, off))
+        return with_error(h, lambda y: np.full(y.shape, off))
 
     def formed_risk(self, risk: Smooth) -> Smooth:
         """The risk of D and t, with bounds that refer to the exact means.
@@ -73,7 +75,7 @@ class Data(NamedTuple):
             risk = risk.replace(accuracy=0.0, rounding=lambda x: 4.0 * EPS * np.abs(risk.grad(x)), trusted=True)
         # The singular values of D are wrong by at most the Frobenius norm of its error.
         least = max(math.sqrt(N * risk.mu) * (1.0 - 8.0 * EPS) - UP * norm(errors), 0.0)
-        return formed(risk, error, mu=least * least / N * (1.0 - 8.0 * EPS))
+        return with_error(risk, error, mu=least * least / N * (1.0 - 8.0 * EPS))
 
 
 class ColumnErrors:

@@ -37,7 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from saddlepoint.apps.centred import centred, uncentred
-from saddlepoint.apps.forming import UP
+from saddlepoint.apps.data_errors import UP
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError

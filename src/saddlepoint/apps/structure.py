@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array, issparse
 from sklearn.base import BaseEstimator
 
-from saddlepoint.apps.forming import UP, FormedCoupling, formed
+from saddlepoint.apps.data_errors import UP, CouplingWithError, with_error
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.directed import div_down
@@ -73,7 +73,7 @@ class Squares(Structure):
         """l2/2 |w|^2 and |y|^2/(2 strength)."""
         strength = positive(self.strength, "strength")
         rounded = Quadratic(1.0 / strength)
-        h = formed(rounded, lambda y: EPS / strength * np.abs(y), mu=div_down(1.0, strength), L=rounded.L)
+        h = with_error(rounded, lambda y: EPS / strength * np.abs(y), mu=div_down(1.0, strength), L=rounded.L)
         return Quadratic(l2), h
 
 
@@ -104,7 +104,7 @@ class Graph(Squares):
 
     def coupling(self, K: Any) -> Coupling:
         """K', whose entries are square roots of weights, each of them rounded once."""
-        return as_coupling(K.T) if (abs(K).data == 1.0).all() else FormedCoupling(as_coupling(K.T), EPS * abs(K).T)
+        return as_coupling(K.T) if (abs(K).data == 1.0).all() else CouplingWithError(as_coupling(K.T), EPS * abs(K).T)
 
 
 class Norms(Structure):
@@ -142,7 +142,7 @@ class Norms(Structure):
         ridge = Quadratic(P, mu=(0.5 - 4.0 * gamma(sum(K.shape) + 8, EPS)) * l2, L=l2).replace(trusted=True)
         terms = int(np.bincount(K.indices).max(initial=0))
         off = UP * gamma(terms + 3, EPS) * (s * (size.T @ size) + l2 * eye_array(K.shape[1]))
-        ridge = formed(ridge, lambda w: np.asarray(off @ np.abs(w)))
+        ridge = with_error(ridge, lambda w: np.asarray(off @ np.abs(w)))
         strength, width = positive(self.strength, "strength"), positive(self.width, "width of the structure")
         return ridge, GroupHuber(self._row_labels(K.shape[0]), strength, width, s).conjugate()
 

@@ -23,6 +23,7 @@ from saddlepoint.parts.simple import Simple
 
 STEPS = 20_000  # the most steps
 FIRST_CHECK, GROWTH = 20, 1.25  # the step at which the gap is first computed, and the factor to the next such step
+TIME_SHARE = 0.8  # share of the time limit that these steps may take; the rest is for the run that certifies
 SHARE = 0.9  # the gap that is aimed at, relative to what is asked for: rounding is added by the certificate
 
 
@@ -58,7 +59,7 @@ def dual_gradient(
         t = following
         if k == check:
             check = math.ceil(GROWTH * check)
-            late = max_seconds is not None and time.monotonic() - began > 0.8 * max_seconds
+            late = max_seconds is not None and time.monotonic() - began > TIME_SHARE * max_seconds
             if late or _gap(_primal(b, y, term), y, weight, isotropic) <= SHARE * gap:
                 break
     return _primal(b, y, term).ravel(), y.ravel()

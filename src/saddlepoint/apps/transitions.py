@@ -13,6 +13,8 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_float_array, as_vector, finite
 
+SUM_ERROR = 1e-8  # |sum - 1| up to which the entries of a row count as probabilities
+
 
 def transition_table(env: Any, policy: Any) -> tuple[Any, Array, list[int]]:
     """The transition matrix, the expected rewards and the terminal states of ``env.unwrapped.P``.
@@ -81,7 +83,7 @@ def check_distributions(matrix: Any, name: str) -> None:
         raise ProblemError(f"{name} has a negative entry, {matrix.min():.3g}; expected probabilities")
     sums = np.asarray(matrix.sum(axis=1)).ravel()
     worst = int(np.argmax(np.abs(sums - 1.0)))
-    if abs(sums[worst] - 1.0) > 1e-8:
+    if abs(sums[worst] - 1.0) > SUM_ERROR:
         raise ProblemError(f"row {worst} of {name} sums to {sums[worst]:.9g}; expected 1")
 
 

@@ -27,7 +27,7 @@ EVERY = 2  # steps of the interior-point method between two evaluations of its s
 SMALL = 20_000  # sequences of both players up to which factorisations take less time than regret matching
 PROGRESS = 0.99  # factor of the exploitability that counts as progress of regret matching
 PATIENCE, STALL = 100_000, 8.0  # steps without progress after which it ends: least, and relative to those before
-SHARE = 1e-3  # the duality gap that the interior-point method is asked for, relative to tol: its callback ends it
+SHARE = 1e-3  # duality gap that the interior-point method is asked for, over tol: so small that the callback ends it
 
 
 class TreeRun:
@@ -113,7 +113,7 @@ class TreeRun:
         return Equilibrium(x, y, game.value(x, y), gain, infeasibility, of_x, of_y, 0.0, gain <= self.tol)
 
     def result(self) -> Equilibrium:
-        """The best strategies, with a sentence."""
+        """The best strategies, with a sentence that says how the run ended."""
         found = self.best
         found.interrupted = self.signal
         short = "" if found.solved or self.ending else f"; {self.tol:.3g} was asked for, raise the limits"
@@ -133,7 +133,7 @@ class TreeRun:
         """
         if start is not None and self.saved is None and not self.is_over:
             self.record(0, *start)
-        matching = self.saved is not None and bool(self.saved.numbers)  # the saved run was at it already
+        matching = self.saved is not None and bool(self.saved.numbers)  # the saved run had begun regret matching
         small = sum(self.game.payoff.shape) <= SMALL and not matching
         if not self.is_over and (method == INTERIOR or (method is None and small)):
             self.by_interior_point(max_steps)

@@ -11,6 +11,7 @@ import typer
 
 from saddlepoint import __version__
 from saddlepoint.commands import applications, pages, paper, show
+from saddlepoint.commands.messages import for_files
 from saddlepoint.commands.options import (
     TARGETS,
     Checkpoint,
@@ -25,8 +26,7 @@ from saddlepoint.commands.options import (
     shows_progress,
     with_options,
 )
-from saddlepoint.commands.targets import check_answer, check_checkpoint, check_picture
-from saddlepoint.commands.words import for_files
+from saddlepoint.commands.output_files import check_answer, check_checkpoint, check_picture
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.plain_json import json_text
 from saddlepoint.methods.registry import make_method, method_options, methods

@@ -21,7 +21,7 @@ from saddlepoint.commands.options import (
     shows_progress,
     with_options,
 )
-from saddlepoint.commands.targets import check_checkpoint, check_picture, check_target
+from saddlepoint.commands.output_files import check_checkpoint, check_output_file, check_picture
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.plain_json import json_text
 from saddlepoint.parts.coupling.streamed import as_bytes
@@ -109,7 +109,7 @@ def program(
 
     if out is not None and out.suffix.lower() != ".npz":
         raise ProblemError(f"{out} has an unknown ending; expected .npz")
-    check_target(out)
+    check_output_file(out)
     data, settings = load_program(file, as_bytes(memory_limit, "--memory-limit"))
     settings = with_options(settings, {"gap": gap, "rtol": rtol}, ("gap", "rtol"))
     settings = with_options(settings, {"method": method, "max_seconds": max_seconds})

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from saddlepoint.commands import show
+from saddlepoint.commands.messages import for_files
 from saddlepoint.commands.options import TARGETS, Json, MemoryLimit, Progress, Tol, shows_progress, with_options
-from saddlepoint.commands.targets import check_target
-from saddlepoint.commands.words import for_files
+from saddlepoint.commands.output_files import check_output_file
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.file_writing import write_text
 from saddlepoint.ground.plain_json import json_text
@@ -44,7 +44,7 @@ def explorer(
     """Write the explorer: a page with the bounds of every method for condition numbers that you choose."""
     from saddlepoint.uses.pages.explorer import explorer_page
 
-    check_target(out)
+    check_output_file(out)
     write_text(out, explorer_page())
     typer.echo(f"written: {out}")
 
@@ -60,7 +60,7 @@ def report(
     from saddlepoint.uses.pages.report import report_page
     from saddlepoint.uses.pages.report_data import unique
 
-    check_target(out)
+    check_output_file(out)
     paths = [path for given in results for path in _files(given)]
     read = [load_result(path) for path in paths]
     names = unique(path.stem for path in paths)
@@ -100,7 +100,7 @@ def bench(
     """
     from saddlepoint.uses.pages.report import report_page
 
-    check_target(out)
+    check_output_file(out)
     f, settings = load_problem(file, as_bytes(memory_limit, "--memory-limit"))
     settings = with_options({"max_seconds": 60.0} | settings, {"tol": tol}, TARGETS)
     settings = with_options(settings, {"max_calls": max_calls, "max_seconds": max_seconds})

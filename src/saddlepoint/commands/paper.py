@@ -9,7 +9,7 @@ import typer
 
 from saddlepoint.commands import show
 from saddlepoint.commands.options import Json
-from saddlepoint.commands.targets import check_picture
+from saddlepoint.commands.output_files import check_picture
 from saddlepoint.ground.plain_json import json_text
 from saddlepoint.methods.registry import make_method
 from saddlepoint.uses.prediction import predict as make_prediction

@@ -14,7 +14,7 @@ import typer
 
 from saddlepoint import __version__
 from saddlepoint.commands.app import app
-from saddlepoint.commands.words import for_files
+from saddlepoint.commands.messages import for_files
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 
 LINE = 2000  # most characters of an error message

@@ -15,7 +15,7 @@ from saddlepoint.problems.corrections import corrected
 from saddlepoint.problems.oracle import Meter, OutOfCalls, OutOfTime, metered
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import Units
-from saddlepoint.solving.checkpoint import Checkpointer, Packed, state_is_to_blame
+from saddlepoint.solving.checkpoint import Checkpointer, Packed, is_caused_by_file
 from saddlepoint.solving.monitor import SOLVED, Monitor, StoppedByCallback
 from saddlepoint.solving.options import SolveOptions
 from saddlepoint.solving.progress import Progress
@@ -124,7 +124,7 @@ class Run:
             with suppress(Exception):
                 self.checkpointer.write()
             self.attach_result(error)
-            self.blame_file(error)
+            self.explain_file_error(error)
             raise
 
     # -- its parts -----------------------------------------------------------------------------------------------------
@@ -287,10 +287,10 @@ class Run:
         """The state of a method that a file holds."""
         return self.checkpointer.method_state(packed, lambda: fresh_state(self.f, method, units, self.state.start))
 
-    def blame_file(self, error: BaseException) -> None:
-        """Raise a ProblemError in the place of an exception that numbers of a checkpoint have led to."""
+    def explain_file_error(self, error: BaseException) -> None:
+        """Raise a ProblemError in the place of an exception that the numbers of a checkpoint have caused."""
         expected = isinstance(error, ProblemError | AssumptionError | MemoryError)
-        if self.state.session.resumed and isinstance(error, Exception) and not expected and state_is_to_blame(error):
+        if self.state.session.resumed and isinstance(error, Exception) and not expected and is_caused_by_file(error):
             reason = (str(error).splitlines() or [""])[0]
             raise ProblemError(
                 f"the run cannot go on from {self.checkpointer.name}: {type(error).__name__}: {reason}; "

@@ -14,8 +14,17 @@ from saddlepoint.solving.result import Result
 from saddlepoint.uses.pages.page import page
 from saddlepoint.uses.pages.report_data import ACROSS, lines
 from saddlepoint.uses.pages.report_run import run_section, status
+from saddlepoint.uses.pages.report_sentences import (
+    ORACLES,
+    calls,
+    closest,
+    constants,
+    rounds,
+    target,
+    tolerance,
+    verdict,
+)
 from saddlepoint.uses.pages.report_table import Cell, format_number, number, table, words
-from saddlepoint.uses.pages.report_words import ORACLES, calls, closest, constants, rounds, target, tolerance, verdict
 
 NAMES = {"tol": "tolerance", "rtol": "relative tolerance", "gap": "tolerance of the gap"}  # by the argument of solve
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from saddlepoint.solving.result import History, Record, Result
-from saddlepoint.uses.pages.report_words import target, tolerance
+from saddlepoint.uses.pages.report_sentences import target, tolerance
 
 MOST = 500  # most points of a line, and most rows of a table
 ACROSS = {  # the quantities on the horizontal axis of a chart, and what they mean

@@ -12,8 +12,8 @@ from saddlepoint.ground.arrays import Array, to_host
 from saddlepoint.parts.simple.base import Support
 from saddlepoint.solving.result import Result, support_words
 from saddlepoint.uses.pages.report_data import thinned
+from saddlepoint.uses.pages.report_sentences import ORACLES, as_float, calls, constants, proof, rounds
 from saddlepoint.uses.pages.report_table import Cell, facts, format_number, number, table, words
-from saddlepoint.uses.pages.report_words import ORACLES, as_float, calls, constants, proof, rounds
 
 DEEP = 6  # most levels of nested tables of the provenance that are shown
 ENTRIES = 200  # most numbers of x or of y that are shown

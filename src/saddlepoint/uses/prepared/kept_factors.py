@@ -1,4 +1,4 @@
-"""Small quadratic problems with one matrix and many linear terms: factorise once, then solve and certify."""
+"""Small quadratic problems with one matrix and many linear terms: factorised once, solved and certified many times."""
 
 from __future__ import annotations
 

@@ -101,12 +101,12 @@ class Prepared:
         checked.target.check(f)
         self._options, self._target = options, checked.target
         limited = options["max_calls"] is not None or options["max_seconds"] is not None
-        self._by_distance = checked.target.argument == "tol" and not limited  # the runs that kept factors serve
+        self._by_distance = checked.target.argument == "tol" and not limited  # kept factors serve such runs only
         self._method, self._costs = checked.method, checked.costs
         self._start = starting_point(f, x0, y0)
         self.result: Result | None = None
         self._base, self._linear = f, dict[str, Array]()
-        self._problem: Saddle | None = None  # with the linear terms, where it was made already
+        self._problem: Saddle | None = None  # the problem with the linear terms, made when it is first needed
         self._kept: _Kept | None = None
         self._may_keep = False
         self._given: dict[str, Any] = {}  # the parts as they were given, and a product with A
@@ -318,14 +318,14 @@ class Prepared:
 
 
 def _product(A: Coupling) -> Array | None:
-    """A product with A that is another one if an entry of its array is written into; None where it may cost much."""
+    """A product with A, which shows whether entries of its array were changed later; None where it may cost much."""
     if not isinstance(A, DenseCoupling | SparseCoupling):
         return None
     return A.mul(np.random.default_rng(0).standard_normal(A.shape[1]))
 
 
 def _is_unchanged(A: Coupling, before: Coupling, product: Array | None) -> bool:
-    """Whether A is made of the array of which another coupling was made, and no entry has changed since then."""
+    """Whether A has the same array as an earlier coupling, and no entry of the array has changed since then."""
     if product is None or type(A) is not type(before) or A.A is not before.A:  # type: ignore[attr-defined]
         return False
     again = _product(A)
@@ -337,7 +337,7 @@ class _Kept:
 
     def __init__(self, factors: KeptFactors, q: Array, z: Array, calls: dict[str, int]) -> None:
         self.factors, self.q, self.z = factors, q, z
-        self.uncounted = calls  # for which the factorised matrices count, until a result has counted them
+        self.uncounted = calls  # the calls for which the factorised matrices count; empty once a result includes them
 
 
 def _own(f: Smooth) -> Smooth:

@@ -19,7 +19,7 @@ from saddlepoint.uses.pages.formulas.tree import (
     parsed,
 )
 
-OF_SENTENCES = (  # names of formulas that are words where they stand alone
+OF_SENTENCES = (  # names in formulas that are ordinary words where they stand alone
     "sum", "sqrt", "mean", "sign", "gap", "span", "rank", "clip", "trace", "diag", "prox", "ceil",
 )  # fmt: skip
 AFTER_A = (  # words that may follow the matrix A at the beginning of a sentence
@@ -80,7 +80,7 @@ def _begins_sentence(around: list[str], place: int) -> bool:
 
 
 def _without_words(chunk: str) -> list[str]:
-    """mu-strongly is a name and a word."""
+    """A chunk such as ``mu-strongly`` in two parts, the name of a formula and the rest; other chunks are whole."""
     match = re.match(r"([A-Za-z]+)(-[a-z]{4,}.*)", chunk)
     return [match[1], match[2]] if match and (len(match[1]) == 1 or match[1] in GREEK) else [chunk]
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-WORDS = ("at", "by", "it", "my", "ah", "eh", "oh", "ex", "ax", "ox", "um")  # that look like names of formulas
+WORDS = ("at", "by", "it", "my", "ah", "eh", "oh", "ex", "ax", "ox", "um")  # words that look like names in formulas
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eps": "ε", "eta": "η", "theta": "θ", "kappa": "κ",
     "lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "psi": "ψ", "nu": "ν", "xi": "ξ",
@@ -54,7 +54,7 @@ NOTHING = Node("row")
 
 
 class FormulaError(ValueError):
-    """The text is no formula that can be read."""
+    """The text cannot be read as a formula."""
 
 
 def parsed(text: str) -> Node:

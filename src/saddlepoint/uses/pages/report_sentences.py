@@ -1,4 +1,4 @@
-"""Numbers and sentences about results."""
+"""Numbers and sentences about results, for the report."""
 
 from __future__ import annotations
 

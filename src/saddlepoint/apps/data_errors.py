@@ -1,4 +1,4 @@
-r"""Functions and matrices that were computed from data: what they lost by rounding becomes a part of the certificate.
+r"""Rounding errors of functions and matrices that were computed from data, as a part of the certificate.
 
 A certificate is about a function g and a matrix A. Where an application computes them from the caller's data, they
 differ from those that the data define. The residual of the problem that the data define differs from the one that is
@@ -25,11 +25,13 @@ from saddlepoint.parts.functions.smooth import Smooth
 UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of the bounds themselves
 
 
-def formed(f: Smooth, error: Callable[[Array], Array], *, mu: float | None = None, L: float | None = None) -> Smooth:
+def with_error(
+    f: Smooth, error: Callable[[Array], Array], *, mu: float | None = None, L: float | None = None
+) -> Smooth:
     """The function f, whose gradient at x differs from that of the function of the data by at most ``error(x)``.
 
-    It is a plain ``Smooth`` without ``restrict``: a ready-made function is made anew from its own numbers, for example
-    with another l2, and would be without this error then.
+    The result is a plain ``Smooth`` without ``restrict``. A ready-made function, such as ``LeastSquares``, can be made
+    anew from its own numbers, for example with another l2, and the new function would lack this error.
 
     Args:
         f: the function as computed.
@@ -48,7 +50,7 @@ def formed(f: Smooth, error: Callable[[Array], Array], *, mu: float | None = Non
 
 
 class SumOfBounds:
-    """x -> the sum of two bounds; the first may be None, for zero."""
+    """The sum of two functions of x that bound errors; the first may be None, which stands for zero."""
 
     def __init__(self, first: Callable[[Array], Array] | None, second: Callable[[Array], Array]) -> None:
         self.first, self.second = first, second
@@ -59,7 +61,7 @@ class SumOfBounds:
 
 
 class CarefulWithError:
-    """A gradient in compensated arithmetic, with a further error."""
+    """A gradient in about twice the digits, with a further error."""
 
     def __init__(self, careful: Callable[[Array], tuple[Array, Array, Array]], error: Callable[[Array], Array]) -> None:
         self.careful, self.error = careful, error
@@ -70,7 +72,7 @@ class CarefulWithError:
         return high, low, error + self.error(x)
 
 
-class FormedCoupling(ForwardingCoupling):
+class CouplingWithError(ForwardingCoupling):
     """A matrix A of which each entry differs from that of the data by at most the entry of ``error``.
 
     Args:
@@ -97,4 +99,4 @@ class FormedCoupling(ForwardingCoupling):
         return None if product is None else product._replace(error=product.error + UP * (self.error @ np.abs(y)))
 
     def _transpose(self) -> Coupling:
-        return FormedCoupling(self.A.T, self.error.T)
+        return CouplingWithError(self.A.T, self.error.T)

@@ -13,7 +13,7 @@ ANSWERS = (".npz", ".json", ".csv")  # endings of the names of files with an ans
 PICTURES = (".png", ".svg", ".pdf", ".jpg")  # endings of the names of pictures
 
 
-def check_target(path: Path | None) -> None:
+def check_output_file(path: Path | None) -> None:
     """Raise an error if the file cannot be written; missing folders are created."""
     if path is None:
         return
@@ -33,7 +33,7 @@ def check_answer(path: Path | None) -> None:
     """Raise an error if the answer cannot be written; the ending of its name sets the format."""
     if path is not None and not path.is_dir() and path.suffix.lower() not in (*ANSWERS, ""):
         raise ProblemError(f"{path} has an unknown ending; expected {', '.join(ANSWERS)}, or - to print x and y as CSV")
-    check_target(path)
+    check_output_file(path)
 
 
 def check_picture(path: Path | None) -> None:
@@ -44,7 +44,7 @@ def check_picture(path: Path | None) -> None:
         raise ProblemError(f"{path} has an unknown ending; expected {', '.join(PICTURES)}")
     if find_spec("matplotlib") is None:
         raise ProblemError("a picture needs matplotlib: pip install 'saddlepoint[plot]'")
-    check_target(path)
+    check_output_file(path)
 
 
 def check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
@@ -53,7 +53,7 @@ def check_checkpoint(checkpoint: Path | None, resume: bool) -> None:
         if resume:
             raise ProblemError("--resume needs a file to go on from; add --checkpoint FILE")
         return
-    check_target(checkpoint)
+    check_output_file(checkpoint)
     there = [path for path in (checkpoint, older(checkpoint)) if path.exists()]
     if there and not resume:
         raise ProblemError(f"{there[0]} exists already; add --resume to go on from it, or delete it to begin anew")

@@ -1,15 +1,15 @@
-"""Whether the content of a checkpoint is to blame for an exception of a run that goes on from it."""
+"""Whether the numbers in a checkpoint have caused an exception of the run that continues from it."""
 
 from __future__ import annotations
 
 import traceback
 
-# Packages whose code a step of a method may run; an exception with code of anybody else in it is that code's own.
+# Packages whose code a step of a method may run. If other code took part in an exception, that code caused it.
 OURS = ("saddlepoint", "numpy", "scipy", "array_api_compat", "array_api_strict", "torch", "jax", "jaxlib", "numba")
 STANDARD = ("contextlib", "functools", "math", "dataclasses", "typing", "concurrent")
 
 
-def state_is_to_blame(error: Exception) -> bool:
+def is_caused_by_file(error: Exception) -> bool:
     """Whether only code of this package and of the libraries below it took part in an exception.
 
     Then the caller's gradients, callback and method did not raise it, and numbers of the file led to it: a run that

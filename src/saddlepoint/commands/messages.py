@@ -1,10 +1,10 @@
-"""What the library says to people who write Python, in the words of problem files and of the command line."""
+"""Messages of the library, with the names of problem files and of the command line in the place of Python's."""
 
 from __future__ import annotations
 
 import re
 
-PHRASES = (  # patterns of what the library says, and what the command line says instead
+PHRASES = (  # patterns of messages of the library, and what the command line prints instead
     (r"\b([gh]) \+ Quadratic\((\S+)\)", r"l2 = \2 in [\1], or a larger P"),
     (r"\b([gh]) \+ Box\((\S+), (\S+)\)", r'[\1.simple] with kind = "box", lower = \2 and upper = \3'),
     (r"\bwith gap=(\S+)", r"with --gap \1"),
@@ -28,7 +28,7 @@ def for_files(text: str) -> str:
     """The text with the names that problem files and the command line have.
 
     Example:
-        >>> from saddlepoint.commands.words import for_files
+        >>> from saddlepoint.commands.messages import for_files
         >>> for_files("bound them, for example g + Box(-1e3, 1e3)")
         'bound them, for example [g.simple] with kind = "box", lower = -1e3 and upper = 1e3'
     """

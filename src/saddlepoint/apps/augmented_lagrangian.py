@@ -71,7 +71,7 @@ class Penalised(Smooth):
     """
 
     def __init__(self, side: Side, r: float, a: float) -> None:
-        side = copy(side)  # with the strategy and the multipliers of now: ``move`` gives others to the given one
+        side = copy(side)  # keeps the present strategy and multipliers, which ``move`` replaces in the given object
         cost, centre = side.cost, side.v
 
         def grad(v: Array) -> Array:
