@@ -6,8 +6,10 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from draws import SEED
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from libraries import load_library
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.sparse.linalg import aslinearoperator
@@ -15,6 +17,7 @@ from scipy.sparse.linalg import aslinearoperator
 import saddlepoint as sp
 from saddlepoint.apps import MatrixGame, matrix_game
 from saddlepoint.apps.simplex import Simplex
+from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.solving.result import Status
 from saddlepoint.theory.exploitability import product_error
 
@@ -406,3 +409,27 @@ def test_starts_of_games_are_checked():
     with_costs = MatrixGame(ROCK_PAPER_SCISSORS, cost_row=sp.Quadratic(1.0), cost_column=sp.Quadratic(1.0))
     with pytest.raises(sp.ProblemError, match="are for games without costs"):
         with_costs.solve(checkpoint="game")
+
+
+@pytest.mark.parametrize("library", ["array-api-strict", "torch"])
+def test_what_is_proven_of_strategies_in_float32_is_what_best_responses_show(library):
+    xp = load_library(library)
+    rng = np.random.default_rng(SEED)
+    A = rng.uniform(-1.0, 1.0, (400, 300)).astype(np.float32)
+    f = sp.Saddle(sp.Simplex(), sp.Simplex(), xp.asarray(A))
+    found = sp.solve(f, gap=1e-12, max_calls=200)
+    x, y = (np.asarray(z, dtype=np.float64) for z in (found.x, found.y))
+    x, y = x / x.sum(), y / y.sum()
+    shown = float(np.max(x @ A.astype(np.float64)) - np.min(A.astype(np.float64) @ y))
+    assert 0.999 * shown <= found.certificate.gap <= 1.01 * shown + 1e-6
+
+
+@given(seed=st.integers(0, 2**32), m=st.integers(1, 30), n=st.integers(1, 30), sparse=st.booleans())
+def test_a_product_is_bounded_by_the_sum_of_what_is_multiplied(seed, m, n, sparse):
+    rng = np.random.default_rng(seed)
+    A, d = rng.standard_normal((m, n)), rng.standard_normal(n) * (rng.random(n) < 0.3 if sparse else 1.0)
+    strict = load_library("array-api-strict")
+    for coupling in (as_coupling(A), as_coupling(A.T.copy()).T, as_coupling(strict.asarray(A))):
+        bound = coupling.bound_from_sum(float(np.abs(d).sum()))
+        assert np.linalg.norm(A @ d) <= bound * (1.0 + 1e-15)
+        assert bound <= 1.00001 * np.linalg.norm(A, axis=0).max() * np.abs(d).sum() + 1e-300

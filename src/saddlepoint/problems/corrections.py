@@ -35,6 +35,10 @@ class WithNorm(ForwardingCoupling):
         super().__init__(A)
         self.upper = upper
 
+    def bound_from_sum(self, total: float) -> float:
+        """The bound of A."""
+        return self.A.bound_from_sum(total)
+
     @property
     def norm_estimate(self) -> Norm:
         """The norm estimate of A with the other upper bound, which is no quick estimate any more."""

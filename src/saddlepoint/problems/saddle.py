@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, common_space
+from saddlepoint.ground.compensated import UP
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import lengths, norm
 from saddlepoint.ground.recording import is_recording
@@ -27,6 +28,7 @@ from saddlepoint.parts.simple.from_operator import HasProx
 from saddlepoint.problems.assumed import assumed_of_arithmetic, unexamined_claims
 from saddlepoint.problems.guarded import guarded
 from saddlepoint.problems.residuals import Query, Residuals
+from saddlepoint.problems.terms import Term
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals, distance_bound, rounding_decides
 
 READY = (Entropy, GroupHuber, LogSumExp, Quadratic, Risk)  # classes whose data are detached from PyTorch's records
@@ -222,10 +224,10 @@ class Saddle(Residuals):
         of_x, of_y, (L_x, L_y), wide = query.of_x, query.of_y, self._smoothness, self.space.wide
         if of_x.outside > 0.0:  # the certificate is about a point of the domain, where the field is another one
             error_x += L_x * of_x.outside
-            error_y += self.A.T.rounding_scale(wide.of_x.full(self.shape[0], of_x.outside))
+            error_y += _product_bound(self.A.T, of_x, wide.of_x)
         if of_y.outside > 0.0:
             error_y += L_y * of_y.outside
-            error_x += self.A.rounding_scale(wide.of_y.full(self.shape[1], of_y.outside))
+            error_x += _product_bound(self.A, of_y, wide.of_y)
         return certificate_from_residuals(
             self.mu_x,
             self.mu_y,
@@ -286,6 +288,13 @@ def _joined(h: Sequence[Any], A: Any) -> tuple[Smooth, Coupling, tuple[int, ...]
     functions = [_as_smooth(function, f"h[{i}]") for i, function in enumerate(h)]
     coupling, columns = side_by_side(A)
     return block_sum(functions, columns), coupling, tuple(columns)
+
+
+def _product_bound(A: Coupling, term: Term, space: Space) -> float:
+    """A bound on |A d|, where d is the difference of a point and of the point of the domain that is near it."""
+    n = A.shape[1]
+    bound = A.bound_from_sum(min(term.outside_sum, UP * math.sqrt(n) * term.outside))
+    return bound if bound < math.inf else A.rounding_scale(space.full(n, term.outside))
 
 
 def _as_smooth(function: Any, name: str) -> Smooth:

@@ -42,6 +42,7 @@ class Term(NamedTuple):
         diameter: a bound on the diameter of the domain.
         excess_at_x: a bound on the Fenchel gap at the stored point itself, on which the duality gap rests; where the
             point is not in the domain, at the point of the domain that the term takes in its place.
+        outside_sum: a bound on the sum of the absolute differences of the coordinates of these two points.
     """
 
     slope: Array | None
@@ -50,6 +51,7 @@ class Term(NamedTuple):
     outside: float
     diameter: float
     excess_at_x: float
+    outside_sum: float = math.inf
 
 
 NO_TERM = Term(None, 0.0, 0.0, 0.0, math.inf, 0.0)
@@ -76,7 +78,7 @@ def term_at(f: Smooth, x: Array, w: Array) -> Term:
 
 
 def _term(pair: Pairing, diameter: float) -> Term:
-    return Term(pair.s, pair.gap, pair.off_s, pair.off_x, diameter, pair.gap_at_x)
+    return Term(pair.s, pair.gap, pair.off_s, pair.off_x, diameter, pair.gap_at_x, pair.off_x_sum)
 
 
 def subgradient(f: Smooth, x: Array, w: Array) -> Array:

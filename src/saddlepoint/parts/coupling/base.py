@@ -193,6 +193,13 @@ class Coupling(ABC):
         """
         return self.norm * norm(y)
 
+    def bound_from_sum(self, total: float) -> float:
+        """A bound on |A y| for a y whose absolute values have at most this sum; infinite where none is cheap.
+
+        It is the sum times the length of the longest column of A.
+        """
+        return math.inf
+
     def row_lengths(self) -> Array | float:
         """Upper bounds of the lengths of the rows of A, as an array of NumPy; one number for all if A has no entries.
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import Sum, dense_product
+from saddlepoint.ground.compensated import UP, Sum, dense_product
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling.base import Coupling, raised_lengths, scale_from_columns
 
@@ -137,6 +137,14 @@ class DenseCoupling(Coupling):
     def rounding_scale(self, y: Array) -> float:
         """A bound from the norms of the columns of A."""
         return scale_from_columns(self._column_norms, y)
+
+    @cached_property
+    def _longest_column(self) -> float:
+        return float(np.max(self.T.row_lengths(), initial=0.0))
+
+    def bound_from_sum(self, total: float) -> float:
+        """The length of the longest column times the sum."""
+        return UP * self._longest_column * total
 
     def row_lengths(self) -> Array:
         """The lengths of the rows, rounded up."""

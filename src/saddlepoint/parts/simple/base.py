@@ -72,6 +72,7 @@ class Pairing(NamedTuple):
         gap: a bound on p(x') + p*(s') - <s', x'>.
         gap_at_x: a bound on p(x) + p*(s') - <s', x>, for the stored numbers of x; where these are outside the domain,
             for the point of the domain that ``fenchel_gap`` takes in their place.
+        off_x_sum: a bound on the sum of the |x'_i - x_i|, where a better one is known than sqrt(n) times ``off_x``.
     """
 
     s: Array
@@ -79,6 +80,7 @@ class Pairing(NamedTuple):
     off_s: float
     gap: float
     gap_at_x: float
+    off_x_sum: float = math.inf
 
 
 class Simple:

@@ -95,7 +95,7 @@ class Shifted(Structured):
         pair = self.p.pairing(z, s)
         error = self._error(z)
         gap = raised(pair.gap_at_x + error * norm_bound(wide(s)), 3)
-        return pair._replace(off_x=raised(pair.off_x + error, 2), gap_at_x=gap)
+        return Pairing(pair.s, raised(pair.off_x + error, 2), pair.off_s, pair.gap, gap)
 
     def faces(self, x: Array) -> Array:
         """The faces of p at x - center."""

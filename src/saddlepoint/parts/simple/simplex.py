@@ -17,7 +17,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, namespace
 from saddlepoint.ground.elementwise import choose
-from saddlepoint.parts.simple.base import Structured, Support, on_host
+from saddlepoint.parts.simple.base import Pairing, Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import norm_bound, raised, sum_error, sum_of_products, wide
 from saddlepoint.parts.simple.coordinates import positive_or_live
 from saddlepoint.parts.simple.l1_box import UP, limited
@@ -61,8 +61,13 @@ class Simplex(Structured):
 
     def outside(self, x: Array) -> float:
         """The length of the negative part of x, plus what the sum of the positive part is off the total."""
-        x = wide(x)
-        return norm_bound(limited(-x, 0.0, None)) + sum_error(limited(x, 0.0, None), self.total)
+        return self._outside(wide(x))[0]
+
+    def _outside(self, x: Array) -> tuple[float, float]:
+        """Bounds on the length of x' - x and on the sum of its absolute values, where x' is max(x, 0) total/S."""
+        below, off = limited(-x, 0.0, None), sum_error(limited(x, 0.0, None), self.total)
+        size = norm_bound(below)
+        return size + off, off if size == 0.0 else raised(math.sqrt(int(x.shape[0])) * size + off, 3)
 
     def diameter_in(self, n: int | None) -> float:
         """The distance of two corners."""
@@ -83,6 +88,12 @@ class Simplex(Structured):
             return math.inf
         gap = sum_of_products([(float(namespace(s).max(s)) - s, x)], 1)
         return raised(gap * (self.total / total), int(x.shape[0]) + 3)
+
+    def pairing(self, x: Array, s: Array) -> Pairing:
+        """The usual proof, with a bound on the sum of what the entries of x are off."""
+        dual = self.dual_point(s)
+        gap, (off, total) = self.fenchel_gap(x, dual), self._outside(wide(x))
+        return Pairing(dual, off, 0.0, gap, gap, total)
 
     def along_face(self, x: Array, moves: Array) -> Array:
         """The entries where x is positive, less their mean, so that the sum stays."""
