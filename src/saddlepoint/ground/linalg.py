@@ -96,6 +96,15 @@ def lengths(vectors: Sequence[Array]) -> list[float]:
     ]
 
 
+def numbers_of(scalars: Sequence[Any]) -> list[float]:
+    """Arrays without dimensions as Python floats; they are read together (see ``may_be_on_gpu``)."""
+    first = scalars[0]
+    if isinstance(first, np.ndarray | np.generic) or not may_be_on_gpu(first):
+        return list(map(float, scalars))
+    found: list[float] = read_numbers(namespace(first).stack(list(scalars))).tolist()
+    return found
+
+
 def _gram(xp: Any, vectors: tuple[Array, ...]) -> Array:
     V = _wide(xp, xp.stack(vectors))
     product: Array = V @ V.T

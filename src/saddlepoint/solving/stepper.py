@@ -42,6 +42,7 @@ class Stepper:
         self.unchecked, self.start_residual = False, math.inf
         self.compiles = f.space.compiles
         self.many: Steps | None = None  # compiled steps
+        self.raw: Saddle | None = None  # the problem in the method's coordinates, not counted
         self.origin: Any = object()  # of the inner run for which they were compiled
 
     def own_view(self, problem: Saddle) -> View:
@@ -68,7 +69,7 @@ class Stepper:
         """Initialise the method at its start; the certificate there says in which units to compute."""
         x, y = self.state.start
         self.state.units = tame_units(self.counted, norm(x), norm(y), certificate.Fx, certificate.Fy)
-        self.view = self.own_view(self.counted)
+        self.view, self.raw = self.own_view(self.counted), None
         self.state.method_state = self.method.init(self.view.problem, *self.view.to(x, y))
         self.state.parameters = self.method.parameters(self.view.problem)
         self.start_residual = self.residual
@@ -89,7 +90,7 @@ class Stepper:
 
     def advance_compiled(self, before: Any) -> None:
         """Take the steps until the next certificate at once, or as many as are alike and the budget allows."""
-        raw = self.own_view(self.f).problem
+        raw = self.raw = self.raw or self.own_view(self.f).problem
         run = self.method.inner_run(raw, self.state.method_state)
         if run.origin is not self.origin:
             earlier = self.method.inner_run(raw, before)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, namespace, smallest_of, space_of
 from saddlepoint.ground.compensated import two_sum
 from saddlepoint.ground.elementwise import choose
-from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.linalg import inner, norm, numbers_of
 from saddlepoint.ground.rounding import flushed, gamma
 
 EPS = 2.0**-52  # spacing of the float64 numbers from 1 on
@@ -96,17 +97,24 @@ def sum_difference(a: Array, total: float) -> tuple[float, float]:
 
     The numbers are added up in pairs, whose rounding errors are known exactly and added up too.
     """
-    n, lows, slack = int(a.shape[0]), [-total], 0.0
+    n = int(a.shape[0])
+    lows: list[Any] = []
+    sizes: list[Any] = []
+    factors: list[float] = []
     xp, rest = namespace(a), a
     while int(rest.shape[0]) > 1:
         half = int(rest.shape[0]) // 2
         s, e = two_sum(rest[:half], rest[half : 2 * half])
         if int(rest.shape[0]) % 2:
-            lows.append(float(rest[2 * half]))
-        lows.append(float(xp.sum(e)))
-        slack += gamma(half, EPS) * float(xp.sum(xp.abs(e)))
+            lows.append(rest[2 * half])
+        lows.append(xp.sum(e))
+        sizes.append(xp.sum(xp.abs(e)))
+        factors.append(gamma(half, EPS))
         rest = s
-    lows.append(float(rest[0]))
+    lows.append(rest[0])
+    numbers = numbers_of([*lows, *sizes])
+    lows, sizes = [-total, *numbers[: len(lows)]], numbers[len(lows) :]
+    slack = sum(factor * size for factor, size in zip(factors, sizes, strict=True))
     if not all(map(math.isfinite, lows)):
         return math.inf, math.inf
     difference = math.fsum(lows)
