@@ -15,6 +15,8 @@ import saddlepoint as sp
 from saddlepoint.ground.linalg import inners, lengths, norm
 from saddlepoint.methods.resolvent import Start, by_cg
 from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.functions.curvature_estimate import curvature
+from saddlepoint.parts.simple.bounds import sum_difference
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
 
@@ -82,7 +84,43 @@ def test_an_examination_asks_for_few_numbers(waits):
     audit.certificate(x, y)
     waits.clear()
     audit.examine(x, y)
-    assert len(waits) <= 230  # about two for each gradient that it evaluates
+    assert len(waits) <= 120  # about two for each gradient that it evaluates outside of the search for curvatures
+
+
+def test_curvatures_are_those_of_numpy_with_one_wait(waits):
+    rng = np.random.default_rng(SEED)
+    B, x = rng.standard_normal((60, 60)), rng.standard_normal(60)
+    P = B @ B.T / 60 + 0.1 * np.eye(60)
+    matrix, point = strict.asarray(P), strict.asarray(x)
+    here = curvature(lambda z: P @ z + np.tanh(z), x, 1.0, 10, L=6.0)
+    waits.clear()
+    there = curvature(
+        lambda z: matrix @ z + strict.tanh(z), point, 1.0, 10, L=6.0, p=matrix @ point + strict.tanh(point)
+    )
+    assert len(waits) <= 6  # a few more are for lengths
+    assert here.calls == there.calls + 1
+    for name in ("low", "high", "skew"):
+        assert getattr(here, name) == pytest.approx(getattr(there, name), rel=1e-6, abs=here.error)
+    assert np.array_equal(here.unit, np.asarray(there.unit))
+
+
+def test_curvatures_where_the_gradient_ends_are_found_on_its_other_side():
+    x = strict.asarray(np.linspace(1.0, 2.0, 30))
+
+    def grad(z):
+        if bool(strict.sum(z) > strict.sum(x)):
+            raise ValueError("outside of the domain")
+        return 2.0 * z
+
+    found = curvature(grad, x, 1.0, 10, L=3.0)
+    assert found.low == pytest.approx(2.0, rel=1e-6)
+    assert found.high == pytest.approx(2.0, rel=1e-6)
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 50), total=st.floats(-2.0, 2.0))
+def test_sums_are_bounded_alike_with_one_wait(seed, n, total):
+    a = np.random.default_rng(seed).standard_normal(n)
+    assert sum_difference(strict.asarray(a), total) == pytest.approx(sum_difference(a, total), rel=1e-12, abs=1e-300)
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ class DIPPA(Method):
         xt = minimise(anchored(f.g.without_term, 1.0 / alpha, z), s.x + 0.5 * s.dx, steps=K1, gap=eps)
         yt = minimise(anchored(f.h.without_term, 1.0 / alpha, w), s.y + 0.5 * s.dy, steps=K1, gap=eps)
         p, q = 2.0 * xt - z, 2.0 * yt - w
-        x, y, rx, ry = self.couple(f, p, q, s)
+        x, y, rx, ry, _ = self.couple(f, p, q, s)
         z, w = 2.0 * x - p + rx, 2.0 * y - q + ry  # x - alpha A y and y + alpha A' x, at no extra cost
         if not f.has_simple and (self.inner == "paper" or (s.k + 1) % REFRESH == 0):
             Ay, Atx = f.A.both(x, y)

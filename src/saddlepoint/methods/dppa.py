@@ -75,7 +75,7 @@ class DPPA(Method):
             x, y = f.A.resolvent(p, q, alpha)
             return DPPAState(x, y, 2.0 * x - p, 2.0 * y - q)
         here = (s.x, s.y)
-        x, y, rx, ry = by_proximal_apfb(f, p, q, alpha, here, relative=EXACT, origin=here)
+        x, y, rx, ry, _ = by_proximal_apfb(f, p, q, alpha, here, relative=EXACT, origin=here)
         return DPPAState(x, y, 2.0 * x - p + rx, 2.0 * y - q + ry)
 
     def cost(self, f: Saddle) -> dict[str, int] | None:

@@ -88,11 +88,11 @@ class LPDSlide(Method):
         p, q = a * ((1.0 / r) * s.x - s.ub), a * ((1.0 / r) * s.y - s.vb)
         if f.has_simple:
             at, accuracy = (s.start.x, s.start.y), self.accuracy * theta
-            x, y, rx, ry = by_proximal_apfb(f, p, q, a, at, relative=accuracy, origin=(s.x, s.y))
+            x, y, rx, ry, _ = by_proximal_apfb(f, p, q, a, at, relative=accuracy, origin=(s.x, s.y))
         elif self.exact(f):
-            x, y, rx, ry = by_factor(f.A, p, q, a, s.start)
+            x, y, rx, ry, _ = by_factor(f.A, p, q, a, s.start)
         else:
-            x, y, rx, ry = by_cg(f.A, p, q, a, s.start, relative=self.accuracy * theta, origin=(s.x, s.y))
+            x, y, rx, ry, _ = by_cg(f.A, p, q, a, s.start, relative=self.accuracy * theta, origin=(s.x, s.y))
         w, yw = theta * (s.w + r * x), theta * (s.q + r * y)
         u, v = f.g.grad(w) - w, f.h.grad(yw) - yw
         aAy, aAtx = p - x - rx, y - q + ry

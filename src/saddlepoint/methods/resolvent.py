@@ -30,12 +30,13 @@ HARDEST = 1e17  # factor by which no residual can be reduced further, because of
 
 
 class Solution(NamedTuple):
-    """A point and its residual (p, q) - M (x, y), where 0.0 means the zero vector."""
+    """A point and its residual (p, q) - M (x, y), where 0.0 means the zero vector; and the steps taken on a GPU."""
 
     x: Array
     y: Array
     rx: Array | float
     ry: Array | float
+    steps: int = 0
 
 
 class Start(NamedTuple):
@@ -58,7 +59,7 @@ def by_factor(A: Coupling, p: Array, q: Array, a: float, start: Start) -> Soluti
     The unknown is the change from the start. The factorisation squares A, and its errors are relative to that change.
     """
     if A.shape[0] < A.shape[1]:
-        y, x, ry, rx = by_factor(A.T, q, p, -a, _mirrored(start))
+        y, x, ry, rx, _ = by_factor(A.T, q, p, -a, _mirrored(start))
         return Solution(x, y, rx, ry)
     x, y = p - start.aAy, start.y
     dy = A.normal_solver(a)(q - y + a * A.tmul(x))
@@ -75,23 +76,25 @@ def by_cg(
     steps: int | None = None,
     relative: float = 0.0,
     origin: tuple[Array, Array] | None = None,
+    sure: int = 0,
 ) -> Solution:
     """Conjugate gradients on the smaller of I + a^2 A'A and I + a^2 A A', until the residual is at most tol.
 
     With x = p - a A y eliminated the system is (I + a^2 A'A) y = q + a A' p. It takes one product with A' at the
     start and one product each way in a step; exactly ``steps`` steps if given. With an ``origin`` the residual may
-    also be ``relative`` times the distance from the origin.
+    also be ``relative`` times the distance from the origin. On a GPU, at least ``sure`` steps are taken then, because
+    no numbers are asked for before.
     """
     if A.shape[0] < A.shape[1]:
         other = None if origin is None else (origin[1], origin[0])
-        y, x, ry, rx = by_cg(A.T, q, p, -a, _mirrored(start), tol, steps, relative, other)
-        return Solution(x, y, rx, ry)
+        found = by_cg(A.T, q, p, -a, _mirrored(start), tol, steps, relative, other, sure)
+        return Solution(found.y, found.x, found.ry, found.rx, found.steps)
     x, y = p - start.aAy, start.y
     r = q - y + a * A.tmul(x)
     if tol == 0.0 and steps is None and origin is not None:
         vectors = _on_device(a, x, y, r, origin)
         if vectors is not None:
-            return _with_one_wait(A, vectors, relative)
+            return _with_few_waits(A, vectors, relative, sure)
     d, rr = r, inner(r, r)
     if steps is None:
         steps = cg_steps(a * A.norm, math.sqrt(rr) / tol if tol > 0.0 else HARDEST) if tol + relative > 0.0 else 0
@@ -126,14 +129,18 @@ def _on_device(a: float, x: Array, y: Array, r: Array, origin: tuple[Array, Arra
     return None
 
 
-def _with_one_wait(A: Coupling, vectors: Any, relative: float) -> Solution:
-    """The same until the residual is ``relative`` times the distance from the origin; one wait for the GPU a step."""
-    for _ in range(cg_steps(vectors.a * A.norm, HARDEST)):
-        numbers = vectors.read()
-        if numbers.curvature == 0.0 or not numbers.rr > relative * relative * numbers.moved:
-            break
+def _with_few_waits(A: Coupling, vectors: Any, relative: float, sure: int) -> Solution:
+    """The same until the residual is ``relative`` times the distance from the origin; a wait a step after the first."""
+    most = cg_steps(vectors.a * A.norm, HARDEST)
+    for k in range(most):
+        if k >= sure:
+            numbers = vectors.read()
+            if numbers.curvature == 0.0 or not numbers.rr > relative * relative * numbers.moved:
+                break
         vectors.step(*A.through(vectors.d))
-    return Solution(vectors.x, vectors.y, 0.0, vectors.r)
+    else:
+        k = most
+    return Solution(vectors.x, vectors.y, 0.0, vectors.r, k)
 
 
 def by_apfb(A: Coupling, p: Array, q: Array, a: float, start: Start, tol: float, steps: int | None = None) -> Solution:

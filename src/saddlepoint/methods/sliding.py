@@ -70,9 +70,9 @@ class Sliding(Method):
         here, accuracy = (s.zx, s.zy), sliding_accuracy(eta)
         if f.has_simple:
             at = (s.start.x, s.start.y)
-            xh, yh, rx, ry = by_proximal_apfb(f, p, q, a, at, relative=accuracy, origin=here)
+            xh, yh, rx, ry, _ = by_proximal_apfb(f, p, q, a, at, relative=accuracy, origin=here)
         else:
-            xh, yh, rx, ry = by_cg(f.A, p, q, a, s.start, relative=accuracy, origin=here)
+            xh, yh, rx, ry, _ = by_cg(f.A, p, q, a, s.start, relative=accuracy, origin=here)
         xf, yf = xg + alpha * (xh - s.zx), yg + alpha * (yh - s.zy)
         start = Start(xh, yh, p - xh - rx, yh - q + ry)
         if (s.k + 1) % REFRESH == 0 and not f.has_simple:

@@ -58,4 +58,5 @@ def _moved(xp: Any, a: float, state: tuple[Array, ...], t: Array, u: Array, orig
     step = xp.astype(xp.where(curvature == 0.0, 0.0, numbers[1] / curvature), x.dtype)
     x, y, r = x - (a * step) * t, y + step * d, r - step * Md
     new = _numbers(xp, curvature, x, y, r, *origin)
-    return x, y, r, r + xp.astype(new[1] / numbers[1], r.dtype) * d, new
+    share = xp.where(numbers[1] == 0.0, 0.0, new[1] / numbers[1])  # at the solution itself, there is nothing to do
+    return x, y, r, r + xp.astype(share, r.dtype) * d, new

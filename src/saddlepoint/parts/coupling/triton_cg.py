@@ -155,7 +155,9 @@ def _direction(
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     direction = tl.load(r + at, at < n, 0.0).to(tl.float64)
     if MOVES:
-        direction += (rr / tl.load(old + 1)) * tl.load(d + at, at < n, 0.0).to(tl.float64)
+        before = tl.load(old + 1)
+        share = tl.where(before == 0.0, 0.0, rr / before)  # at the solution itself, there is nothing to do
+        direction += share * tl.load(d + at, at < n, 0.0).to(tl.float64)
     tl.store(d + at, direction.to(d.dtype.element_ty), at < n)
     if tl.program_id(0) == 0:
         if MOVES:

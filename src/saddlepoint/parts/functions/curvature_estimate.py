@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dsyevd
 
-from saddlepoint.ground.arrays import Array, eps_of, is_jax, namespace, space_of, to_host
+from saddlepoint.ground.arrays import Array, eps_of, is_jax, namespace, read_numbers, space_of, to_host
 from saddlepoint.ground.jax_program import in_one_program
 from saddlepoint.ground.linalg import inner, may_be_on_gpu, norm
 from saddlepoint.parts.functions.probes import ASIDE, CLOSER, Unexaminable, gradient_or_none, random_directions
@@ -128,9 +128,14 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
     The gradients have errors up to ``wrong``, and curvatures relative errors up to ``relative``. The basis is empty if
     the gradient cannot be evaluated, or if the step is too short to divide by.
     """
+    steps, calls = min(steps, z.shape[0]), 0
+    if may_be_on_gpu(z) and step >= SHORTEST:
+        found = _arnoldi_on_device(grad, z, q, step, steps, wrong, relative)
+        if len(found.basis):
+            return found
+        calls = found.calls
     base = gradient_or_none(grad, z)
-    calls = 1
-    steps = min(steps, z.shape[0])
+    calls += 1
     H = np.zeros((steps, steps))
     if base is None or step < SHORTEST:
         return _Arnoldi([], H, None, math.inf, step, calls)
@@ -166,12 +171,71 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
         H[k + 1, k] = beta
         largest = max(largest, beta)
         q = w * (1.0 / beta)
-    found: Any = basis if rows is None else rows[: k + 1]
+    all_of_it: Any = basis if rows is None else rows[: k + 1]
     H = H[: k + 1, : k + 1]
     if rows is not None:
-        diagonal, weight = _products_with_basis(found, H, w)
+        diagonal, weight = _products_with_basis(all_of_it, H, w)
     ratio = to_host(diagonal) / np.maximum(to_host(weight), 1e-300)  # Bekas, Kokiopoulou and Saad 2007
-    return _Arnoldi(found, H, ratio, error, step, calls)
+    return _Arnoldi(all_of_it, H, ratio, error, step, calls)
+
+
+def _arnoldi_on_device(
+    grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong: float, relative: float
+) -> _Arnoldi:
+    """The same on a GPU, where all numbers are asked for at the end; all steps are taken, and those that count kept.
+
+    The basis is empty if a gradient cannot be evaluated; then numbers are needed on the way.
+    """
+    xp = namespace(z)
+    jax, compute = is_jax(xp), in_one_program(xp, _next_direction, 0)
+    H, calls = np.zeros((steps, steps)), 1
+    basis: list[Array] = []
+    products: list[Array] = []  # of the Jacobian with the basis
+    columns: list[Array] = []
+    try:
+        base = grad(z)
+        for _ in range(steps):
+            calls += 1
+            p = grad(z + step * q)
+            if p.shape != z.shape:
+                return _Arnoldi([], H, None, math.inf, step, calls)
+            basis.append(q)
+            more = -len(basis) % BASIS if jax else 0
+            product, q, column = compute(xp, p, base, 1.0 / step, (*basis, *[0.0 * basis[0]] * more))
+            products.append(product)
+            columns.append(column)
+        numbers = read_numbers(xp.concat(columns)).tolist()
+    except Exception:  # whatever a gradient raises outside its domain
+        return _Arnoldi([], H, None, math.inf, step, calls)
+    largest, end = 0.0, 0
+    for k in range(steps):
+        start, end = end, end + int(columns[k].shape[0])
+        parts, square = numbers[start : start + k + 1], numbers[end - 1]
+        if not math.isfinite(square):
+            return _Arnoldi([], H, None, math.inf, step, calls)
+        H[: k + 1, k], beta = parts, math.sqrt(square)
+        largest = max(largest, *map(abs, parts))
+        error = wrong / step + relative * largest
+        if k + 1 == steps or not beta > 10.0 * error:
+            break
+        H[k + 1, k] = beta
+        largest = max(largest, beta)
+    Q, JQ = xp.stack(basis[: k + 1]), xp.stack(products[: k + 1])
+    weight = xp.sum(Q * Q, axis=0)
+    ratio = xp.sum(Q * JQ, axis=0) / xp.where(weight > 0.0, weight, xp.ones_like(weight))
+    return _Arnoldi(basis[: k + 1], H[: k + 1, : k + 1], read_numbers(ratio), error, step, calls)
+
+
+def _next_direction(
+    xp: Any, p: Array, base: Array, factor: float, basis: tuple[Array, ...]
+) -> tuple[Array, Array, Array]:
+    """The product of the Jacobian with the last vector of the basis, the next vector, and the numbers of both."""
+    product = (p - base) * factor
+    w, numbers = _projected(xp, product, basis)
+    beta = xp.sqrt(numbers[-1])
+    longer = beta > 0.0
+    beta = xp.where(longer, beta, xp.ones_like(beta))
+    return product, w / xp.astype(beta, w.dtype), numbers
 
 
 def _products_with_basis(Q: Array, H: Array, w: Array) -> tuple[Array, Array]:
