@@ -18,7 +18,7 @@ from .simple import simplex
 
 
 def _differences(x: Array) -> Array:
-    """For each direction, the differences of neighbours, zero at the last pixel of a line; an axis in front."""
+    """The differences of neighbours, zero at the last pixel of a line; the first axis has the directions."""
     found = np.zeros((x.ndim, *x.shape), dtype=x.dtype)
     for axis in range(x.ndim):
         inner = tuple(slice(None, -1) if k == axis else slice(None) for k in range(x.ndim))

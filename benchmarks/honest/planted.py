@@ -84,7 +84,7 @@ class Planted:
         return Decimal(of_x + of_y - moved - Decimal("1e-48") * (abs(of_x) + abs(of_y)))
 
     def _moved(self, simple: Term, part: Part, x: Decimals, one: Decimals, two: Decimals) -> Decimal:
-        """By how much the gap may change between points within rounding errors of x."""
+        """A bound on the change of the gap between points within rounding errors of x."""
         if simple.simple is None:
             return Decimal(0)
         slope = length(part.grad(x)) + length(one) + length(two) + length(decimals(simple.s))

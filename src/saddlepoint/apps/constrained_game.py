@@ -342,7 +342,7 @@ class _Run:
         return best
 
     def error(self, now: Equilibrium) -> float:
-        """At most 1 if ``now`` is good enough."""
+        """The largest error relative to its tolerance: at most 1 if ``now`` is good enough."""
         payoff = max(now.exploitability, now.stationarity)
         return max(payoff / self.tol, now.infeasibility / self.feasibility)
 

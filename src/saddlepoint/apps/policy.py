@@ -332,7 +332,7 @@ class PolicyEvaluation:
         return _solution(M.T @ CiM + self.ridge * np.eye(self.d), CiM.T @ self.b, "pos")
 
     def _sparse_closed_form(self) -> Array:
-        """From ridge theta - M'w = 0 and M theta + C w = b at once."""
+        """The theta of the equations ridge theta - M'w = 0 and M theta + C w = b, by one sparse factorisation."""
         K = block_array([[self.ridge * eye_array(self.d), -self.M.T], [self.M, self.C]], format="csc")
         try:
             z = splu(K).solve(np.concatenate((np.zeros(self.d), self.b)))
@@ -347,7 +347,7 @@ class PolicyEvaluation:
 
     @cached_property
     def _over_C(self) -> Callable[[Array], Array]:
-        """r -> C^-1 r."""
+        """The function r -> C^-1 r."""
         if not self.formed:
             C = LinearOperator((self.d, self.d), matvec=lambda w: self.h.grad(w) + self.b, dtype=np.float64)
             return lambda r: np.asarray(cg(C, r, rtol=1e-10)[0])
@@ -368,7 +368,7 @@ class PolicyEvaluation:
         return inner(now, now + both) <= FORMING * reads and bool(reads >= 2.0 * self.M.nnz + self.C.nnz)
 
     def _dependence(self) -> str:
-        """Error message: why C is singular, and what to do."""
+        """The error message that says why C is singular, and what to do."""
         advice = f"drop them, or give ridge_w > 0, for example {1e-3 * float(self.C.trace()) / self.d or 1e-3:.1g}"
         unseen = np.flatnonzero(np.asarray(abs(self.phi).sum(axis=0)).ravel() == 0.0)
         if unseen.size:

@@ -64,7 +64,7 @@ class Sequences:
 
     @cached_property
     def levels(self) -> list[Level]:
-        """From the first choices to the last."""
+        """The levels of the information sets, from the first choices of the player to the last."""
         depth = np.zeros(self.size, dtype=np.intp)  # of sequences: choices made
         for start, count, parent in zip(self.starts.tolist(), self.counts.tolist(), self.parents.tolist(), strict=True):
             depth[start : start + count] = depth[parent] + 1

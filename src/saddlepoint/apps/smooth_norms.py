@@ -70,7 +70,7 @@ class SmoothNorms:
         return np.where(small[self.labels] & (self.weights > 0.0)[self.labels], 0.0, x)
 
     def used(self, x: Array) -> Array:
-        """Where x is not in a group that is zero."""
+        """Whether each coordinate is in a group that is not zero at x, or in one without a norm."""
         return np.asarray(((self.exact()._sizes(x) > 0.0) | (self.weights == 0.0))[self.labels])
 
     def _sizes(self, x: Array) -> Array:

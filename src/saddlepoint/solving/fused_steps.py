@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     from saddlepoint.parts.coupling.triton_launch import tl
 
-AVAILABLE = tl is not None
+AVAILABLE = tl is not None  # whether Triton is installed
 BLOCK = 256  # entries of a program
 
 Tensor = Any
@@ -69,7 +69,7 @@ class Combination:
 class Evaluator:
     """Forms combinations. Their factors are kept on the GPU: within a graph that is captured, none can be sent there.
 
-    So the first steps must not be captured.
+    So the factors are sent in the first steps, which must not be captured.
     """
 
     def __init__(self, aside: SideStreams | None = None) -> None:

@@ -26,7 +26,7 @@ class Progress:
         """A certificate was taken."""
 
     def show_method(self, label: str) -> None:
-        """Another method goes on."""
+        """The method with this label continues the run."""
 
     def __enter__(self) -> Self:
         return self
@@ -134,7 +134,7 @@ class PlainProgress(Progress):
                 print(f"{self.label}: {format_reading(self.reading)}", file=sys.stderr)
 
     def show_method(self, label: str) -> None:
-        """The lines that follow name this method."""
+        """Name this method in the lines that follow."""
         self.label = label
 
     def update(self, record: Record) -> None:

@@ -23,7 +23,7 @@ from saddlepoint.theory.certificate import Certificate
 
 KINDS = {"x": "f", "y": "f", "history": "f", "summary": "U"}  # the arrays of a file, and of what they are
 SUPPORTS = ("support_x", "support_y")  # arrays that a file may have
-TABLES = ("calls", "parameters", "setup_calls", "provenance")
+TABLES = ("calls", "parameters", "setup_calls", "provenance")  # entries of the summary that are dictionaries
 
 
 def load_result(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> Result:

@@ -20,7 +20,7 @@ from saddlepoint.solving.result import History, Record, Result, Status
 from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import Certificate
 
-NAMES = tuple(part.name for part in fields(Result))
+NAMES = tuple(part.name for part in fields(Result))  # the attributes of a result
 
 
 class LazyResult(Result):

@@ -247,6 +247,7 @@ def _squared_hinge(r: Array) -> float:
 
 SQUARED_HINGE = Smooth(_squared_hinge_slope, mu=0.0, L=2.0, value=_squared_hinge, trusted=True)
 
+# By the name of the estimator: (estimator, X, targets, coefficients, intercept) -> the problem of its objective.
 OBJECTIVES: dict[str, Callable[[Any, Any, Array, Any, Any], Problem]] = {
     "ElasticNet": _elastic,
     "Lasso": _elastic,

@@ -206,7 +206,7 @@ class _Bar:
     """Shows nothing; the base class of those that show something."""
 
     def show(self, done: int, value: float, result: Result) -> None:
-        """So many parameters are done, the last of which has this value."""
+        """Show that ``done`` parameters are solved, and the result of the last one, which has this value."""
 
     def __enter__(self) -> Self:
         return self

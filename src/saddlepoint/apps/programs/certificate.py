@@ -39,7 +39,7 @@ DEPENDENT = 1e-9  # relative distance to the span of other equations from which 
 ROUNDS = 4  # times that rows which fail are added to the equations
 DENOMINATOR = 1000  # largest denominator of the factors by which an equation follows from others
 EXACT_TERMS = 20_000  # most entries of rows that are added up exactly
-COLUMNS = 8  # number of columns, for each equation, among which those are chosen that solve it
+COLUMNS, MORE = 8, 200  # columns among which those are chosen that solve equations: for each of them, and in addition
 ROOM = 1e6  # how far a number without bounds is taken to be able to move, relative to the most that one with bounds can
 
 
@@ -266,7 +266,7 @@ def _solved(data: Data, x: Array, inside: Interval, equations: Array) -> Interva
 
 def _movable(rows: Any, room: Array) -> Array:
     """The columns of some equations that can change most: all of them, or several times as many as there are rows."""
-    most = COLUMNS * rows.shape[0] + 200
+    most = COLUMNS * rows.shape[0] + MORE
     if rows.shape[1] <= most:
         return np.arange(rows.shape[1])
     reach = np.minimum(room, ROOM) * np.asarray(abs(rows).max(axis=0).toarray()).ravel()

@@ -17,6 +17,7 @@ from saddlepoint.ground.intervals import Interval, exactly, plus, product, times
 from saddlepoint.ground.validation import as_float_array, finite
 
 DENSE = 0.3  # share of entries that are not zero from which a matrix is kept as a dense one
+FEW = 10_000  # entries up to which a matrix that was given as a dense one is kept as one, whatever the share
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +166,7 @@ def _as_matrix(value: Any, name: str, shape: tuple[int | None, int]) -> Any:
     full = filled > DENSE * matrix.shape[0] * matrix.shape[1]
     if issparse(matrix):
         return matrix.toarray() if full else matrix
-    return matrix if full or matrix.size < 10_000 else csr_array(matrix)
+    return matrix if full or matrix.size < FEW else csr_array(matrix)
 
 
 def _ends(value: Any, name: str, size: int, missing: float) -> Array:

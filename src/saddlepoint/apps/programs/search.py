@@ -29,6 +29,7 @@ from saddlepoint.ground.fill_in import factor_work
 
 LEAST = 1e-6  # size of x, in each coordinate, below which rtol is not relative any more
 WORK = 3e10  # multiplications of a factorisation up to which the interior-point method is taken
+PROMISING = 10.0  # estimated gap up to which a proposal is examined, in units of the interval that is asked for
 TRIES = 6  # proposals in a row that are examined without an improvement
 SECONDS = 60.0  # limit of each search by the first-order method, in seconds, if no time limit is given
 PATTERN = 5_000_000  # entries of A up to which the pattern of A A' is formed, to foresee the work of its factorisation
@@ -96,7 +97,7 @@ class ProofSearch:
         """Take a proposal into account; True if the interval is short enough."""
         self.last = found
         before = self.evidence.width
-        self.is_added = found.gap <= 10.0 * self.target or self.method == "first-order"
+        self.is_added = found.gap <= PROMISING * self.target or self.method == "first-order"
         if self.is_added:
             self.evidence.add(found.x, found.y)
             self.useless = 0 if self.evidence.width < before else self.useless + 1
@@ -126,7 +127,7 @@ class ProofSearch:
             if y is not None:
                 result = self._result(ProgramStatus.INFEASIBLE, "no point satisfies all rows and bounds; ray proves it")
                 return replace(result, lower=math.inf, upper=math.inf, ray=y)
-        converged = self.last.gap <= 10.0 * self.target
+        converged = self.last.gap <= PROMISING * self.target
         if self.evidence.lower == -math.inf and not self.late and not converged:
             d = self._descent()
             if d is not None and self._feasible():

@@ -25,7 +25,7 @@ from saddlepoint.solving.state import Correction, Mark, Racer, RunState
 
 MOST = 1 << 53  # largest count that is accepted; a float holds it exactly
 FASTEST = 1e9  # calls and steps in a second, more than any machine makes
-CONSTANTS = {"g": ("mu", "L"), "h": ("mu", "L"), "A": ("norm",)}
+CONSTANTS = {"g": ("mu", "L"), "h": ("mu", "L"), "A": ("norm",)}  # constants that a run may replace, by part
 LATEST = 1e11  # seconds since 1970, about the year 5000
 LONGEST_NOTE = 2000  # characters of a note
 

@@ -21,7 +21,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.file_writing import replacing
 from saddlepoint.solving.checkpoint.values import KINDS
 
-MAGIC = b"saddlepoint checkpoint\n"
+MAGIC = b"saddlepoint checkpoint\n"  # the bytes with which a file begins
 SUM, LENGTH = 32, 8  # bytes of the sum, and of the length of the JSON
 
 
@@ -33,7 +33,7 @@ class Content(NamedTuple):
 
 
 def older(path: Path) -> Path:
-    """Where the checkpoint before the last one is."""
+    """The path of the checkpoint before the last one."""
     return path.with_name(path.name + ".old")
 
 

@@ -6,6 +6,7 @@ import traceback
 
 # Packages whose code a step of a method may run. If other code took part in an exception, that code caused it.
 OURS = ("saddlepoint", "numpy", "scipy", "array_api_compat", "array_api_strict", "torch", "jax", "jaxlib", "numba")
+# Modules of the standard library through which such a step passes.
 STANDARD = ("contextlib", "functools", "math", "dataclasses", "typing", "concurrent")
 
 

@@ -12,7 +12,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.problems.saddle import Saddle
 
-FORMAT = 4
+FORMAT = 4  # number of the format of the files; files of other formats are refused
 LOOSE = 1e4  # units of rounding by which numbers of the same problem may differ on another machine
 CONSTANTS = ("mu of g", "L of g", "mu of h", "L of h", "|A|")
 SCALES = 1e-6, 1e-3, 1.0, 1e3, 1e6  # sizes of the points at which the prox of a simple term is compared

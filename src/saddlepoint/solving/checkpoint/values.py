@@ -19,8 +19,8 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rows import Rows
 
 KINDS = "fiub"  # kinds of numbers that arrays may have, in the letters of NumPy
-GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-PACKAGE = "saddlepoint"
+GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")  # random generators of NumPy that can be written
+PACKAGE = "saddlepoint"  # the package whose records can be read and written
 
 Classes = Mapping[str, type]
 
@@ -35,7 +35,7 @@ def known_classes(*values: Any) -> Classes:
 
 
 def _modules(value: Any) -> Iterator[str]:
-    """Where the class of a value is defined, and those of its fields: a wrapper holds a method."""
+    """The modules that define the class of a value and, because a wrapper holds a method, the classes of its fields."""
     yield type(value).__module__
     if is_dataclass(value):
         for field in fields(value):
@@ -113,7 +113,7 @@ class Unpacker:
 
     Args:
         classes: the classes of which objects may be made.
-        arrays: the arrays that the packer gathered.
+        arrays: the arrays that the packer collected.
         space: library and device of arrays that are not those of NumPy.
         limit: most bytes that one value may take.
         fresh: makes a value like the one to be read; its functions are taken, because a file holds none.

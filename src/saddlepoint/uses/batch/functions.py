@@ -240,7 +240,7 @@ def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts |
         return (p if D is None else D.tmul(p)) + _like(l2, x) * x
 
     def rounding(x: Array) -> Array:
-        """As for one ``LogSumExp``, block by block."""
+        """Bounds on the errors of the gradient, as those of ``LogSumExp``, block by block."""
         z = scores(x)
         e = score_errors(x, D, t, _like(rate, x), xp.reshape(z, (-1,)))
         p = weights(z)
@@ -250,7 +250,7 @@ def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts |
         return bound + ridge_rounding(p, _like(l2, x), x)
 
     def careful(x: Array) -> Sum:
-        """As for one ``LogSumExp``, block by block."""
+        """The gradient in about twice the digits, as that of ``LogSumExp``, block by block."""
         wide = widened(x)
         r = None if wide is None else exactly(wide) if D is None else times_sum(D, exactly(wide))
         if r is None or wide is None:

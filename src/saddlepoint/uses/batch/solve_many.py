@@ -46,9 +46,9 @@ def solve_many(
     ``Logistic``, ``SmoothedHinge``, ``Huber``, ``LogCosh``, ``LogSumExp`` or ``Entropy``, with data of equal shape and
     the same delta, width, low and high. In NumPy, groups of them are, with similar condition numbers and matrices that
     fit the cache together. Others are solved one by one: sums and multiples of functions, black boxes (make a ``Batch``
-    of them yourself), sparse matrices. Quadratic problems in NumPy of up to 500 variables a side are
-    solved by one batched factorisation, if the method is "auto" or "direct". All problems are solved one by one if the
-    method needs whole matrices otherwise, or a prox that the batch does not have.
+    of them yourself), sparse matrices. Quadratic problems in NumPy of up to 500 variables a side are solved by one
+    batched factorisation, if the method is "auto" or "direct". With any other method that factorises matrices, or that
+    needs a prox which the batch does not have, all problems are solved one by one.
 
     Args:
         problems: a list of ``Saddle``, or a ``Batch``.

@@ -62,7 +62,7 @@ class Layer:
 
     def __init__(self, build: Build, in_dims: Sequence[int | None] | int | None, options: dict[str, Any]) -> None:
         self.build, self.in_dims, self.options = build, in_dims, options
-        self._run: Any = None  # the function of the library whose tensors were met last
+        self._run: Any = None  # the function of the library whose tensors were given last
         self._library = ""
 
     def __call__(self, *tensors: Any) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 torch: Any = import_module("torch")
 functorch: Any = getattr(torch._C, "_functorch", None)
 IN_FUNCTORCH: Callable[[Any], bool] = getattr(functorch, "is_functorch_wrapped_tensor", lambda tensor: False)
-OWN_START = {"x0", "y0", "method", "checkpoint"}  # options with which a run starts where the caller says, or at zero
+OWN_START = {"x0", "y0", "method", "checkpoint"}  # options with which no start is computed before the run
 IN_VMAP: Callable[[Any], bool] = getattr(functorch, "is_legacy_batchedtensor", lambda tensor: False)
 
 
@@ -163,7 +163,7 @@ def batch_size(tensors: Sequence[Any], dims: Sequence[int | None]) -> int:
 
 
 def check_closure(layer: Layer, tensors: Sequence[Any], dims: Sequence[int | None] | None) -> None:
-    """Where no argument requires gradients, see that no other tensor of ``build`` does: it would get none."""
+    """Refuse other tensors of ``build`` that require gradients, where no argument does: they would get none."""
     if not torch.is_grad_enabled() or any(getattr(tensor, "requires_grad", False) for tensor in tensors):
         return  # in the second case the gradient makes this check
     own = list(tensors) if dims is None else each(tensors, dims, 1)[0]

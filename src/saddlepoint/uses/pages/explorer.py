@@ -58,6 +58,7 @@ def least_cost(rounds: float, grad_g: float, grad_h: float, product: float) -> f
     return rounds * min(grad_g, grad_h, product)
 
 
+# The functions that the script of the page calls.
 FORMULAS = (coupling_of, norm_of, weak_until, strong_from, promised, total_cost, least_cost,
             chain_N, forced_rounds, regime, recommend)  # fmt: skip
 
@@ -78,13 +79,13 @@ class Control(NamedTuple):
 
 
 EXTREME = 1e15  # largest number that a field accepts
-PROBLEM = (
+PROBLEM = (  # the controls of the problem
     Control("kx", "κ_x", "L_x/μ_x, conditioning of g", 1000.0, 1.0, 1e8, 1.0, EXTREME),
     Control("ky", "κ_y", "L_y/μ_y, conditioning of h", 30.0, 1.0, 1e8, 1.0, EXTREME),
     Control("norm", "|A|/L", "coupling, L = √(L_x L_y)", 0.3, 1e-4, 1e3, 0.0, EXTREME),
     Control("tol", "tol", "factor on the distance", 1e-6, 1e-1, 1e-15, 1e-300, 0.999),
 )
-COSTS = (
+COSTS = (  # the controls of the costs of oracles
     Control("g", "∇g", "a gradient of g", 1.0, 1e-2, 1e4, 1e-9, 1e9),
     Control("h", "∇h", "a gradient of h", 1.0, 1e-2, 1e4, 1e-9, 1e9),
     Control("A", "A y, A′x", "a product with A or A′", 1.0, 1e-2, 1e4, 1e-9, 1e9),

@@ -17,19 +17,20 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+# Operators and functions of Python, and what they are in JavaScript.
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "===", ast.NotEq: "!=="}
 MATH = ("asinh", "ceil", "exp", "floor", "hypot", "log", "log1p", "pow", "sqrt")
 MATH_CONSTANTS = {"e": "Math.E", "inf": "Infinity", "pi": "Math.PI"}
 BUILTINS = {"abs": "Math.abs", "max": "Math.max", "min": "Math.min"}
-RESERVED = re.compile(
+RESERVED = re.compile(  # names that JavaScript or this translation uses
     "arguments|await|break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|eval|export|extends|"
     "false|finally|for|function|if|implements|import|in|instanceof|interface|let|new|null|package|private|protected|"
     "public|return|static|super|switch|this|throw|true|try|typeof|undefined|var|void|while|with|yield|"
     "Infinity|Math|NaN|Number|Object|String|formatG"
 )
 LARGEST = 2**53  # largest integer up to which all integers are numbers of JavaScript
-GENERAL = re.compile(r"(?:\.(\d{1,2}))?g")
+GENERAL = re.compile(r"(?:\.(\d{1,2}))?g")  # formats of numbers that can be translated
 
 # A JavaScript function that formats a number as Python does with `.3g`. JavaScript rounds a tie up, and Python to the
 # even digit.

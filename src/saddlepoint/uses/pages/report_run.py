@@ -17,7 +17,7 @@ from saddlepoint.uses.pages.report_table import Cell, facts, format_number, numb
 
 DEEP = 6  # most levels of nested tables of the provenance that are shown
 ENTRIES = 200  # most numbers of x or of y that are shown
-PROVEN = {
+PROVEN = {  # what is proven about a coordinate, in words
     Support.UNDECIDED: "nothing",
     Support.ZERO: "it is zero",
     Support.LOWER: "it is at its lower bound",

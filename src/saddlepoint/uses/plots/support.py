@@ -18,7 +18,8 @@ from saddlepoint.solving.solve import solve
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-AT_BOUND = (Support.ZERO, Support.LOWER, Support.UPPER)
+AT_BOUND = (Support.ZERO, Support.LOWER, Support.UPPER)  # values of coordinates that do not move
+# The kinds of coordinates that are drawn, from the bottom of the picture to the top.
 NAMES = ("proven: zero or at a bound", "undecided", "proven: off its bounds")
 
 
@@ -32,7 +33,7 @@ def plot_support(f: Saddle, path: str | Path | None = None, **settings: Any) -> 
     """
     if not f.has_simple:
         raise ProblemError(
-            "the problem has no simple term, so that there is no support to prove; add one, as g + L1(1)"
+            "the problem has no simple term, so that there is no support to prove; add one, for example g + L1(1)"
         )
     calls: list[int] = []
     counts: dict[str, list[list[int]]] = {"x": [], "y": []}

@@ -7,7 +7,7 @@ import re
 from saddlepoint.uses.pages.formulas.tree import GREEK, MARKS, NOTHING, Node, parsed, power_of_ten
 
 NAMES = {"eps": "varepsilon", "phi": "varphi"}  # Greek letters whose names differ in LaTeX
-SIGNS = {
+SIGNS = {  # signs that LaTeX writes as commands
     "∑": r"\sum", "∞": r"\infty", "∇": r"\nabla", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "→": r"\to",
     "←": r"\leftarrow", "≈": r"\approx", "·": r"\cdot", "…": r"\ldots", "⟨": r"\langle", "⟩": r"\rangle",
     "∗": r"\ast", "⊤": r"\top", "{": r"\{", "}": r"\}", "′": r"\prime",

@@ -6,7 +6,7 @@ from html import escape
 
 from saddlepoint.uses.pages.formulas.tree import GREEK, NOTHING, Node, parsed, power_of_ten
 
-POWER = "<msup><mn>10</mn><mn>{}</mn></msup>"
+POWER = "<msup><mn>10</mn><mn>{}</mn></msup>"  # a power of ten
 MARK = {"tilde": "~", "bar": "‾", "hat": "^"}
 
 

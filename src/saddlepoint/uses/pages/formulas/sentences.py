@@ -26,7 +26,8 @@ AFTER_A = (  # words that may follow the matrix A at the beginning of a sentence
     "is", "has", "and", "or", "may", "must", "can", "as", "in", "of", "to", "on", "are", "itself", "needs", "with",
     "by", "over",
 )  # fmt: skip
-CHUNK = re.compile(r"``.+?``|`[^`]+`|\s+|\S+")
+CHUNK = re.compile(r"``.+?``|`[^`]+`|\s+|\S+")  # code, a space, or a word
+# Signs of which a formula has one at least, unless it is a name alone.
 SYMBOL = re.compile(r"[-+=*/<>~|_^'\[\]()]")
 LONG = 34  # characters from which a formula is broken at its relations
 NARROW = 18  # the same, for the columns of a table

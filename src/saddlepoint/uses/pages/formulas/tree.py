@@ -12,22 +12,22 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 WORDS = ("at", "by", "it", "my", "ah", "eh", "oh", "ex", "ax", "ox", "um")  # words that look like names in formulas
-GREEK = {
+GREEK = {  # names of Greek letters
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eps": "ε", "eta": "η", "theta": "θ", "kappa": "κ",
     "lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "psi": "ψ", "nu": "ν", "xi": "ξ",
     "omega": "ω", "ell": "ℓ",
 }  # fmt: skip
-FUNCTIONS = (
+FUNCTIONS = (  # names that are written upright
     "argmin", "argmax", "min", "max", "log", "exp", "prox", "mean", "hypot", "tanh", "cosh", "ceil", "sign", "gap",
     "clip", "diag", "rank", "trace", "span",
 )  # fmt: skip
-SYMBOLS = {"sum": "∑", "inf": "∞", "grad": "∇", "sqrt": "√"}
+SYMBOLS = {"sum": "∑", "inf": "∞", "grad": "∇", "sqrt": "√"}  # names that are drawn as one sign
 INDEXED = re.compile(r"([a-zFRGMEW])([xy])|([A-Za-z])(\d+)|([xyz])([fgm])")  # Fx, ty, k1, xf; Ay is a product
 MARKED = re.compile(r"([fghquvwxyz])([tbh])")  # xt, xb and xh: tilde, bar and hat
 PRODUCTS = ("dx", "dy", "dz", "dg", "dh", "ii", "ij", "jj")  # letters side by side
-MARKS = {"t": "tilde", "b": "bar", "h": "hat"}
+MARKS = {"t": "tilde", "b": "bar", "h": "hat"}  # marks above a letter, by the letter that stands behind it
 RELATIONS = {"<=": "≤", ">=": "≥", "!=": "≠", "->": "→", "<-": "←", "=:": "=:", ":=": ":=", "...": "…", "~": "≈"}
-OPENING = {")": "(", "]": "[", "}": "{"}
+OPENING = {")": "(", "]": "[", "}": "{"}  # opening brackets, by their closing ones
 TOKEN = re.compile(
     r"(?P<space>\s+)|(?P<number>\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![A-Za-z]))|(?P<name>[A-Za-z]+\d*)"
     r"|(?P<relation><=|>=|!=|->|<-|=:|:=|\.\.\.|~)|(?P<bars>\|\|?)|(?P<other>.)",
@@ -50,7 +50,7 @@ class Node(NamedTuple):
     parts: tuple[Node, ...] = ()
 
 
-NOTHING = Node("row")
+NOTHING = Node("row")  # an index or an exponent that is not there
 
 
 class FormulaError(ValueError):
