@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from libraries import xp  # noqa: F401 - a fixture
+from scipy.sparse import diags_array
 
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64
@@ -43,6 +44,35 @@ WRITERS = {"shifts": shifts, "scales": scales, "clears": clears, "adds up": adds
 def problem(grad, L=2.0, side="g"):
     wrong, right = sp.Smooth(grad, mu=1.0, L=L), sp.Quadratic(1.0, np.ones(3))
     return sp.Saddle(*((wrong, right) if side == "g" else (right, wrong)), np.diag(P))
+
+
+NO_HESSIANS = {
+    "None": (lambda x: None, "None"),
+    "a vector": (lambda x: 2.0 * np.ones(3), r"an array of shape \(3,\)"),
+    "lists": (lambda x: np.eye(3).tolist(), r"\[\[1.0, "),
+    "too small": (lambda x: np.eye(2), r"an array of shape \(2, 2\)"),
+    "a number": (lambda x: 2.0, "2.0"),
+}
+
+
+@pytest.mark.parametrize("name", NO_HESSIANS)
+def test_a_hessian_that_is_no_matrix_is_named(name):
+    hessian, found = NO_HESSIANS[name]
+    g = sp.Smooth(lambda x: 2.0 * x + np.tanh(x) - 1.0, mu=2.0, L=3.0, hessian=hessian)
+    f = sp.Saddle(g, sp.Quadratic(1.0), np.eye(3))
+    for use in (
+        lambda: sp.solve(f, method="newton"),
+        lambda: sp.check(f),
+        lambda: sp.solve(f, method="lpd-gs").vjp(np.ones(3)),
+    ):
+        with pytest.raises(sp.ProblemError, match=f"hessian of Smooth returned {found}.* expected a 3 x 3 array"):
+            use()
+
+
+@pytest.mark.parametrize("make", [np.diag, diags_array])
+def test_a_hessian_may_be_dense_or_sparse(make):
+    g = sp.Smooth(lambda x: 2.0 * x + np.tanh(x), mu=2.0, L=3.0, hessian=lambda x: make(3.0 - np.tanh(x) ** 2))
+    assert sp.solve(sp.Saddle(g, sp.Quadratic(1.0, np.ones(3)), np.eye(3)), method="newton", tol=1e-10).solved
 
 
 @pytest.mark.parametrize("method", ["auto", "lpd-gs", "dippa", "extragradient"])

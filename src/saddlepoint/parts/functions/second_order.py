@@ -10,15 +10,48 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from saddlepoint.ground.arrays import Array
+from scipy.sparse import issparse
+
+from saddlepoint.ground.arrays import Array, is_array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.functions.autodiff import differentiated_gradient
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
 
 UP = 1.0 + 2.0**-45  # factor that exceeds the relative rounding of a product of a few numbers
+
+
+class CheckedHessian:
+    """A Hessian that a caller wrote: its answers must be square matrices with a row for each variable.
+
+    Args:
+        hessian: x -> the matrix.
+        name: the class of the function, for the error.
+    """
+
+    def __init__(self, hessian: Callable[[Array], Any], name: str) -> None:
+        self.hessian, self.name = hessian, name
+
+    def __call__(self, x: Array) -> Any:
+        """The matrix at x; a ProblemError if it is none, or of another shape."""
+        H, n = self.hessian(x), int(x.shape[0])
+        if not (is_array(H) or issparse(H)) or tuple(H.shape) != (n, n):
+            found = f"an array of shape {tuple(H.shape)}" if is_array(H) or issparse(H) else short_repr(H)
+            raise ProblemError(
+                f"hessian of {self.name} returned {found} for {n} variables; expected a {n} x {n} array, or a SciPy "
+                "sparse array (scipy.sparse.diags_array(d) for a diagonal d)"
+            )
+        return H
+
+
+def as_hessian(hessian: Callable[[Array], Any] | None, name: str, trusted: bool) -> Callable[[Array], Any] | None:
+    """The Hessian of a function, whose answers are checked unless they are those of this library."""
+    if hessian is None or trusted or isinstance(hessian, CheckedHessian):
+        return hessian
+    return CheckedHessian(hessian, name)
 
 
 def quadratic_model(f: Smooth, x: Array) -> Smooth:

@@ -31,7 +31,7 @@ from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
 from saddlepoint.parts.functions.careful import careful_of_sum
 from saddlepoint.parts.functions.given_constants import UNKNOWN, as_convexity, as_nonnegative, known
-from saddlepoint.parts.functions.second_order import change_of_sum, model_of_sum
+from saddlepoint.parts.functions.second_order import as_hessian, change_of_sum, model_of_sum
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.from_operator import HasProx, as_simple
 
@@ -169,7 +169,7 @@ class Smooth:
         self.dim = None if dim is None else as_count(dim, f"dim of {name}")
         self.space = Space(np, _as_dtype(dtype, name)) if space is None and dtype is not None else space
         self.quadratic = quadratic
-        self.hessian, self.hvp, self.second_order = hessian, hvp, second_order
+        self.hessian, self.hvp, self.second_order = as_hessian(hessian, name, trusted), hvp, second_order
         self.hessian_lipschitz = hessian_lipschitz
         if hessian_lipschitz is not None and not callable(hessian_lipschitz):
             self.hessian_lipschitz = as_nonnegative(hessian_lipschitz, f"hessian_lipschitz of {name}", UNKNOWN)
