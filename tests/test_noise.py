@@ -398,20 +398,33 @@ def quotients_of(name):
     """The gradient of the quadratic function by differences of its values."""
     moved = {
         "forward": lambda x: 1e-6 + 0.0 * x,
+        "relative to the length": lambda x: 1e-6 * (1.0 + np.linalg.norm(x)) + 0.0 * x,
+        "hypotenuse": lambda x: 1e-6 * np.hypot(1.0, x),
+        "one for each entry": lambda x: np.array([1e-6, 4e-5, 3e-7]) + 0.0 * x,
         "relative": lambda x: 1e-6 * np.abs(x),
         "at least one": lambda x: 1e-6 * np.maximum(1.0, np.abs(x)),
         "central": lambda x: 1e-5 + 0.0 * x,
+        "central as in SciPy": lambda x: np.finfo(float).eps ** (1.0 / 3.0) * np.maximum(1.0, np.abs(x)),
     }[name]
 
     def grad(x):
         steps = np.diag(moved(x))
-        back = steps if name == "central" else 0.0 * steps
-        return np.array([(value(x + e) - value(x - b)) / (e + b).sum() for e, b in zip(steps, back, strict=True)])
+        back = steps if name.startswith("central") else 0.0 * steps
+        ends = [(x + e, x - b) for e, b in zip(steps, back, strict=True)]
+        if name.endswith("SciPy"):  # divides by the steps that are left after rounding
+            return np.array([(value(a) - value(b)) / (a - b).sum() for a, b in ends])
+        return np.array([(value(a) - value(b)) / (e + f).sum() for (a, b), e, f in zip(ends, steps, back, strict=True)])
 
     return grad
 
 
-@pytest.mark.parametrize("name", ["forward", "relative", "at least one", "central"])
+QUOTIENTS = [
+    *("forward", "relative", "at least one", "central", "central as in SciPy"),
+    *("relative to the length", "hypotenuse", "one for each entry"),
+]
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
 def test_gradients_by_differences_of_values_prove_nothing_without_the_values(name):
     f, far = problem(quotients_of(name)), [-4.0, 3.0, 1.0]
     result = sp.solve(f, far, [0.0], tol=1e-2)

@@ -200,12 +200,17 @@ def noise(rng: Generator) -> Case:
     return made(g.own(grad=noisy, **said), h, A, claim="noise", noisy=True)
 
 
-# Usual steps of differences, up to a factor, as functions of the absolute values of the entries of the point.
+# Steps of differences up to a factor, as functions of the point.
 STEPS: tuple[Callable[[Array], Array], ...] = (
     np.ones_like,
     np.abs,
-    lambda x: np.maximum(1.0, x),
-    lambda x: 1.0 + x,
+    lambda x: np.maximum(1.0, np.abs(x)),
+    lambda x: 1.0 + np.abs(x),
+    lambda x: np.full(x.size, 1.0 + np.linalg.norm(x)),
+    lambda x: np.full(x.size, np.linalg.norm(x)),
+    lambda x: np.hypot(1.0, x),
+    lambda x: np.copysign(np.sqrt(1.0 + np.abs(x)), x),
+    lambda x: 2.0 ** np.arange(x.size) / (1.0 + np.arange(x.size) ** 2),
 )
 
 
@@ -213,15 +218,17 @@ def differences(rng: Generator) -> Case:
     """Gradients by forward or central differences of values, with steps of several kinds; no value is given."""
     g, h, A = meant(rng, 6)
     step, is_forward, usual = between(rng, -9, -3), rng.random() < 0.7, STEPS[rng.integers(len(STEPS))]
+    as_taken, share = rng.random() < 0.3, float(rng.choice([1.0, 1.0, 0.5]))
     value: Any = g.smooth.value
 
     def quotients(x: Array) -> Array:
-        sizes = step * usual(np.abs(x))
-        sizes = np.where(sizes > 0.0, sizes, step)
+        sizes = step * usual(x)
+        sizes = np.where(sizes != 0.0, sizes, step)
         ends = x + np.diag(sizes)
-        if is_forward:
-            return np.array([value(end) - value(x) for end in ends]) / sizes
-        return np.array([value(end) - value(2.0 * x - end) for end in ends]) / (2.0 * sizes)
+        starts = np.tile(x, (x.size, 1)) if is_forward else x - np.diag(sizes)
+        taken = np.diag(ends - starts) if as_taken else sizes if is_forward else 2.0 * sizes
+        found = np.array([value(end) - value(start) for end, start in zip(ends, starts, strict=True)]) / taken
+        return found if share == 1.0 else share * found + (1.0 - share) * g.floats(x)  # one of two parts is exact
 
     return made(g.own(grad=quotients), h, A, claim="differences", noisy=True)
 

@@ -212,7 +212,10 @@ class _Examined:
             return
         for x, length, noise in zip(points, lengths, noises, strict=True):
             if seem_quotients(f.grad, x, f.grad(x), length, f.L, noise)[0]:
-                advice = f"it seems to be computed from differences of values, whose errors are unknown: {EXACT}"
+                advice = (
+                    "it seems to be computed from differences of values, or of other large numbers, whose errors are "
+                    f"unknown: {EXACT}"
+                )
                 yield Finding(f"gradient of {self.name}", "exact", "rounded as differences", False, advice)
                 return
 

@@ -97,8 +97,9 @@ class MeasuredNoise:
     def doubts(self) -> tuple[str, ...]:
         """A sentence for each function whose gradients seem to be computed from differences of values."""
         return tuple(
-            f"the gradient of {name} seems to be computed from differences of values, because it is rounded as they "
-            f"are; gradients alone do not show the errors of such differences, so that {NOTHING_PROVEN}: {EXACT}"
+            f"the gradient of {name} seems to be computed from differences of values, or of other large numbers, "
+            f"because it is rounded as they are; gradients alone do not show the errors of such differences, so that "
+            f"{NOTHING_PROVEN}: {EXACT}"
             for name in sorted(self.quotients)
         )
 

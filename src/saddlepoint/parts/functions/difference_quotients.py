@@ -3,7 +3,9 @@
 A value v is a whole multiple of the unit in its last place, so that a quotient (v(x + h e) - v(x))/h is a multiple of
 that unit over h. Near x, all quotients times h are multiples of the same number, which is much larger than their own
 unit of rounding. High differences along a line cancel everything that is smooth; what they leave of such quotients are
-small multiples of that number. The step h is the same everywhere, or depends on x in one of a few usual ways.
+small multiples of that number. If the step h depends on x in one of a few usual ways, this number is the same on all
+lines. If it depends on x smoothly in any other way, or is another one for each entry, it hardly changes on a short
+line, but differs from line to line.
 
 The errors of such gradients are more than noise. Forward differences of a quadratic function, for example, are the
 exact gradient of another one, whose minimiser is elsewhere, so that gradients alone do not show how wrong they are.
@@ -29,13 +31,19 @@ DIVISORS = range(1, 9)  # the smallest multiple that is seen may be one of these
 ROUNDING = 8.0  # bound on the rounding error of a third difference, in units of rounding of the largest entry
 CLEARLY = 8.0  # multiple of that error above which a difference is not zero
 ALIKE = 16.0  # largest ratio of the spacings of two entries: all have the same, seen with different divisors
+SQUARE_ROOT, CUBE_ROOT = 2.0**-26, 2.0 ** (-52 / 3)  # of the machine epsilon: best for forward and central differences
 CHANCE = 1e-6  # largest probability that other noise would look like this
-# The usual steps, up to a factor, as functions of the absolute values of the entries of x.
+# The usual steps, up to a factor, as functions of the entries of x. Code often divides by the step that is left after
+# x + h was rounded. That is a multiple of h up to a relative error of eps x/h only, so that h has to be known: the last
+# three are those that SciPy takes unless it is given others.
 STEPS: tuple[Callable[[Array], Array], ...] = (
     np.ones_like,
-    lambda x: x,
-    lambda x: np.maximum(1.0, x),
-    lambda x: 1.0 + x,
+    np.abs,
+    lambda x: np.maximum(1.0, np.abs(x)),
+    lambda x: 1.0 + np.abs(x),
+    lambda x: (x + SQUARE_ROOT) - x,
+    lambda x: (x + SQUARE_ROOT * np.copysign(np.maximum(1.0, np.abs(x)), x)) - x,
+    lambda x: (x + CUBE_ROOT * np.maximum(1.0, np.abs(x))) - (x - CUBE_ROOT * np.maximum(1.0, np.abs(x))),
 )
 
 
@@ -72,7 +80,8 @@ def seem_quotients(grad: Gradient, x: Array, p: Array, length: float, L: float, 
         return False, len(points)
     if min(map(eps_of_entries, far[1])) > eps_of(p):  # code in a lower precision
         return False, len(points)
-    return any(_are_quotients(near, far, usual, eps_of(p)) for usual in STEPS), len(points)
+    found = any(_are_quotients(near, far, usual, eps_of(p)) for usual in STEPS)
+    return found or _are_quotients_on_each_line(near, far[1], eps_of(p)), len(points)
 
 
 def _table(grad: Gradient, points: list[Array], x: Array, aside: float, step: float, seed: int) -> tuple[Array, Array]:
@@ -86,13 +95,28 @@ def _are_quotients(
     near: list[tuple[Array, Array]], far: tuple[Array, Array], usual: Callable[[Array], Array], eps: float
 ) -> bool:
     """Whether gradients on lines are rounded as quotients of differences with one of the usual steps are."""
-    spacings, sizes, chance = common_spacings([usual(np.abs(at)) * slopes for at, slopes in near], eps)
+    spacings, sizes, chance = common_spacings([usual(at) * slopes for at, slopes in near], eps)
     if chance > math.log(CHANCE / len(STEPS)):
         return False
-    if (spacings <= FINE * sizes).any():
-        return True
-    # Where the gradient is small, numbers of float32 are as close to each other, but not where it is large.
-    spacings, sizes, _ = common_spacings([usual(np.abs(far[0])) * far[1]], eps)
+    return _are_fine(spacings, sizes) or _are_fine(*common_spacings([usual(far[0]) * far[1]], eps)[:2])
+
+
+def _are_quotients_on_each_line(near: list[tuple[Array, Array]], far: Array, eps: float) -> bool:
+    """The same for steps of any kind: each entry has a spacing of its own on each line."""
+    found = [common_spacings([slopes[:, [k]]], eps) for _, slopes in near for k in range(far.shape[1])]
+    if sum(chance for *_, chance in found) > math.log(CHANCE / len(STEPS)):
+        return False
+    return any(
+        _are_fine(spacings, sizes)
+        for spacings, sizes, _ in (*found, *(common_spacings([far[:, [k]]], eps) for k in range(far.shape[1])))
+    )
+
+
+def _are_fine(spacings: Array, sizes: Array) -> bool:
+    """Whether entries of these sizes are closer to each other than numbers of float32.
+
+    Where a gradient is small, those are as close to each other, but not where it is large.
+    """
     return bool(((spacings > 0.0) & (spacings <= FINE * sizes)).any())
 
 
