@@ -18,6 +18,8 @@ from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions.curvature_estimate import curvature
 from saddlepoint.parts.simple.bounds import sum_difference
 from saddlepoint.problems.audit import Audit
+from saddlepoint.problems.compared_lines import compare_along
+from saddlepoint.problems.gradient_check import GradientCheck
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
 
 strict = pytest.importorskip("array_api_strict")
@@ -84,7 +86,7 @@ def test_an_examination_asks_for_few_numbers(waits):
     audit.certificate(x, y)
     waits.clear()
     audit.examine(x, y)
-    assert len(waits) <= 120  # about two for each gradient that it evaluates outside of the search for curvatures
+    assert len(waits) <= 80  # for some thirty gradients of each function
 
 
 def test_curvatures_are_those_of_numpy_with_one_wait(waits):
@@ -115,6 +117,45 @@ def test_curvatures_where_the_gradient_ends_are_found_on_its_other_side():
     found = curvature(grad, x, 1.0, 10, L=3.0)
     assert found.low == pytest.approx(2.0, rel=1e-6)
     assert found.high == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(("mu", "L"), [(0.5, 1.1), (0.1, 0.7)])
+def test_constants_that_are_wrong_are_found_with_few_waits(mu, L):
+    rng = np.random.default_rng(SEED)
+    A, b, x, y = (rng.standard_normal(shape) for shape in ((40, 30), 40, 40, 30))
+    scales = np.linspace(0.1, 1.1, 40)
+    found = []
+    for xp in (np, strict):
+        d, shift, point = xp.asarray(scales), xp.asarray(b), (xp.asarray(x), xp.asarray(y))
+        g = sp.Smooth(lambda x, d=d, shift=shift: d * x + shift, mu=mu, L=L)
+        audit = Audit(sp.Saddle(g, sp.Quadratic(1.0), xp.asarray(A)), Meter())
+        audit.certificate(*point)
+        with pytest.raises(sp.AssumptionError) as error:
+            audit.examine(*point, thoroughly=True)
+        found.append(error.value)
+    here, there = found
+    assert (here.function, here.constant) == (there.function, there.constant)
+    assert here.constant == ("mu" if mu > 0.1 else "L")
+    assert here.suggested == pytest.approx(there.suggested, rel=0.1)
+
+
+def test_lines_that_leave_the_domain_are_shortened_on_every_device():
+    x0 = np.linspace(0.1, 1.0, 30)
+    calls = []
+    for xp in (np, strict):
+        x = xp.asarray(x0)
+
+        def grad(z, xp=xp):
+            if bool(xp.any(z < 0.0999)):
+                raise ValueError("outside of the domain")
+            return 1.0 * z
+
+        check = GradientCheck("g", 1.0, 1.0, grad, lambda name, calls: None)
+        directions = [xp.asarray(row / np.linalg.norm(row)) for row in np.random.default_rng(SEED).normal(size=(3, 30))]
+        count = []
+        assert compare_along(check, x, grad(x), 1.0 * x, [(d, 1.0) for d in directions], lambda: count.append(1))  # noqa: B023
+        calls.append(len(count))
+    assert calls == [3, 3]
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 50), total=st.floats(-2.0, 2.0))

@@ -11,19 +11,19 @@ its certificate allows for that.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
-from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.arrays import Array, copied, eps_of
+from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.functions.curvature_estimate import Curvature, curvature
 from saddlepoint.parts.functions.gradient_noise import NOISE, seen_noise
-from saddlepoint.parts.functions.probes import ASIDE, Unexaminable, keeping_directions, length_scale, pair_from
+from saddlepoint.parts.functions.probes import ASIDE, Unexaminable, keeping_directions, length_scale
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.value_slope import slope_difference
 from saddlepoint.problems.adjoint_check import SLACK, AdjointCheck, larger_norm
 from saddlepoint.problems.assumed import TERMS_UNEXAMINED, assumed_of_arithmetic, given_mu
+from saddlepoint.problems.compared_lines import compare_along, lines_from
 from saddlepoint.problems.examined_points import Examined
 from saddlepoint.problems.gradient_check import GradientCheck, stated_error
 from saddlepoint.problems.noise import NEARBY, UNEXAMINED, MeasuredNoise
@@ -39,7 +39,6 @@ from saddlepoint.theory.certificate import NOT_EXAMINED, Certificate, distance_b
 STEPS = 10  # least number of steps of the search for curvatures
 SHARE = 0.05  # most steps of that search, as a share of the calls that the run has made
 MEMORY = 3_000_000  # most numbers that the search keeps in memory
-ALIKE = 0.999  # cosine from which two directions count as one
 DIFFERENT = 1e-3  # relative error from which a gradient is not that of the given values
 PAIRS = 2  # number of random pairs of vectors on which A' is compared with A
 
@@ -286,51 +285,12 @@ class Audit:
         """
         size = norm(F)
         certified = max(size / check.mu, 1e-3 * usual) if check.mu > 0.0 else math.nan
-        unexamined = ""
-        for direction, step in self._directions(check.name, x, (F, size), local, usual, certified, thoroughly):
-            downhill = -1.0 if inner(direction, F) > 0.0 else 1.0  # the solution is on this side
-            pair = pair_from(check.grad, x, p, (2.0 * downhill * step) * direction)
-            self.meter.note(f"grad_{check.name}", 1)
-            if pair is None:
-                unexamined = UNEXAMINED
-            else:
-                check.compare(*pair)
-        return unexamined
-
-    def _directions(
-        self,
-        name: str,
-        x: Array,
-        field: tuple[Array, float],
-        local: Curvature,
-        usual: float,
-        certified: float,
-        thoroughly: bool,
-    ) -> Iterator[tuple[Array, float]]:
-        """Directions of length 1 in which a wrong mu may show, and lengths of steps along them.
-
-        If a certificate is false because of mu, the line from the point to the solution shows that mu is wrong. It is
-        not known, but the field points along it where the slowest part of a method's error is left; so do its steps.
-        ``field`` is the field at x and its length.
-        """
-        near, nearer, nearest = (closer * usual for closer in NEARBY)
-        yield local.flat, near
-        yield local.flat, nearest
-        yield local.unit, nearer  # at one distance, coarse rounding may show no contradiction
-        if thoroughly:
-            yield local.steep, usual
-        seen = self.gradient_checks[name], self.meter.checks.get(name)
-        moves = [move for check in seen if isinstance(check, GradientCheck) for move in (check.move, check.flat)]
-        taken: list[Array] = []
-        for move, size in (field, *((move, norm(move)) for move in moves if move is not None)):
-            if 0.0 < size < math.inf:
-                direction = space_of(x).cast(move) * (1.0 / size)
-                if all(abs(inner(direction, other)) < ALIKE for other in taken):
-                    taken.append(direction)
-                    yield direction, usual
-        F, size = field
-        if 0.0 < certified < math.inf and size > 0.0:
-            yield F * (1.0 / size), certified
+        seen = self.gradient_checks[check.name], self.meter.checks.get(check.name)
+        moves = [move for one in seen if isinstance(one, GradientCheck) for move in (one.move, one.flat)]
+        known = [move for move in moves if move is not None]
+        lines = lines_from(x, (F, size), local, usual, certified, known, thoroughly)
+        examined = compare_along(check, x, p, F, lines, lambda: self.meter.note(f"grad_{check.name}", 1))
+        return "" if examined else UNEXAMINED
 
     def _slope_errors(self, name: str, f: Smooth, x: Array, length: float) -> float:
         """The errors of the gradient around x that the values show on lines of different length; 0 if they show none.

@@ -166,18 +166,20 @@ class GradientCheck(GradientProofs):
         """
         if isinstance(x, np.ndarray):
             dx, dp = x - x0, p - p0
-            xx, xp, pp = inner(dx, dx), inner(dx, dp), inner(dp, dp)
-            size_x = size_p = math.inf  # not needed yet
-        elif may_be_on_gpu(x) and p.dtype == x.dtype:
+            return self.agrees_by(dx, p, [inner(dx, dx), inner(dx, dp), inner(dp, dp)], x)
+        if may_be_on_gpu(x) and p.dtype == x.dtype:
             dx = x - x0
-            xx, xp, pp, *squares = _pair_products(x, p, x0, p0, dx)
-            size_x, size_p = map(math.sqrt, squares)
-        else:
-            return False
+            return self.agrees_by(dx, p, _pair_products(x, p, x0, p0, dx))
+        return False
+
+    def agrees_by(self, dx: Array, p: Array, products: list[float], x: Array | None = None) -> bool:
+        """The same by the products dx'dx, dx'dp and dp'dp, and by x'x and p'p unless x is given."""
+        xx, xp, pp, *squares = products
+        size_x, size_p = map(math.sqrt, squares or (math.inf, math.inf))  # not needed yet
         if not (TAME < xx < 1.0 / TAME and TAME < pp < 1.0 / TAME):
             return False
         flatter = xp < self.flattest * xx
-        if flatter and isinstance(x, np.ndarray):
+        if flatter and x is not None:
             size_x, size_p = norm(x), norm(p)
         if flatter and not math.isfinite(size_x + size_p):
             return False
