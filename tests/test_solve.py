@@ -9,7 +9,9 @@ import subprocess
 import sys
 import textwrap
 import tracemalloc
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -28,6 +30,43 @@ from saddlepoint.solving.auto import choose
 from saddlepoint.solving.monitor import latest_check, next_check
 from saddlepoint.solving.result import Record
 from saddlepoint.solving.target import Target
+
+
+class Point(NamedTuple):
+    """The least state that a method can have."""
+
+    x: Any
+    y: Any
+
+
+@dataclass(frozen=True)
+class Given(sp.Method):
+    """A method whose ``init`` and ``step`` return what a test wants; its steps call no oracle."""
+
+    first: Any = Point
+    later: Any = Point
+
+    def init(self, f, x, y):
+        return self.first(x, y)
+
+    def step(self, f, state):
+        return self.later(state.x, state.y)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [({"first": lambda x, y: (x, y)}, "init"), ({"later": lambda x, y: None}, "step")]
+)
+def test_states_without_x_and_y_are_refused(given, name):
+    f, *_ = case("logistic")
+    with pytest.raises(sp.ProblemError, match=f"{name} of the method given returned .*; expected a state whose first"):
+        sp.solve(f, method=Given(**given))
+
+
+def test_a_method_that_calls_no_oracle_keeps_to_its_time():
+    f, *_ = case("logistic")
+    result = sp.solve(f, method=Given(), max_seconds=0.05)
+    assert result.status is sp.Status.OUT_OF_TIME
+    assert result.iterations > 0
 
 
 def test_a_solved_run_tells_everything():

@@ -75,8 +75,8 @@ class EqualityConstrained:
         g: a function with mu > 0, without a simple term.
         A: a matrix with independent rows, dense or sparse, or an operator.
         b: the right-hand side.
-        sigma: a lower bound of the smallest singular value of A, for which you vouch: ``certificate.assumes`` says so.
-            None: it is proven, which takes a factorisation of A.
+        sigma: a lower bound of the smallest singular value of A that you know. It is not examined, and
+            ``certificate.assumes`` names it. None: one is proven, which takes a factorisation of A.
 
     Example:
         >>> import numpy as np, saddlepoint as sp

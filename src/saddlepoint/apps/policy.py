@@ -196,15 +196,15 @@ class PolicyEvaluation:
         if P.shape != (S, S):
             raise ProblemError(f"P has shape {P.shape}; expected a square matrix")
         check_distributions(P, "P")
-        alive = nonterminal_states(terminal, S)
+        going_on = nonterminal_states(terminal, S)
         if features is None:
-            states = (eye_array(S, format="csr") if issparse(P) else np.eye(S))[:, alive]
+            states = (eye_array(S, format="csr") if issparse(P) else np.eye(S))[:, going_on]
         else:
-            states = scaled_rows(as_matrix(features, "features"), alive.astype(np.float64), "features")
-        weights = as_weights(state_weights, S, "state_weights")[alive]
-        rewards = as_vector(r, "r", S)[alive]
-        after = NextFeatures.expected(P, None if features is None else states, alive)
-        task = cls(states[alive], after, rewards, discount, weights=weights, ridge=ridge, ridge_w=ridge_w)
+            states = scaled_rows(as_matrix(features, "features"), going_on.astype(np.float64), "features")
+        weights = as_weights(state_weights, S, "state_weights")[going_on]
+        rewards = as_vector(r, "r", S)[going_on]
+        after = NextFeatures.expected(P, None if features is None else states, going_on)
+        task = cls(states[going_on], after, rewards, discount, weights=weights, ridge=ridge, ridge_w=ridge_w)
         task.states = states
         return task
 

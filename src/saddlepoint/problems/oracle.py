@@ -100,11 +100,15 @@ class Meter:
         count = self.calls[name] + times
         if count > self.limits[name] or (self.total < math.inf and self._exceeds_total(name, count)):
             raise OutOfCalls(name)
-        if self.deadline is not None and self.clock() > self.deadline:
-            raise OutOfTime
+        self.check_time()
         self.calls[name] = count
         if self.tick is not None:
             self.tick()
+
+    def check_time(self) -> None:
+        """Raise OutOfTime if the time limit is reached."""
+        if self.deadline is not None and self.clock() > self.deadline:
+            raise OutOfTime
 
     def _exceeds_total(self, name: str, count: int) -> bool:
         """Whether this many calls of the method, what was called beside them and the end of the run are too many."""

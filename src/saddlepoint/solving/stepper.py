@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.validation import short_repr
 from saddlepoint.methods.base import InnerRun, Method
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
@@ -70,7 +72,7 @@ class Stepper:
         x, y = self.state.start
         self.state.units = tame_units(self.counted, norm(x), norm(y), certificate.Fx, certificate.Fy)
         self.view, self.raw = self.own_view(self.counted), None
-        self.state.method_state = self.method.init(self.view.problem, *self.view.to(x, y))
+        self.state.method_state = self.checked("init", self.method.init(self.view.problem, *self.view.to(x, y)))
         self.state.parameters = self.method.parameters(self.view.problem)
         self.start_residual = self.residual
 
@@ -82,11 +84,21 @@ class Stepper:
         if self.state.method_state is None:
             self.begin(certificate)
         before = self.state.method_state
-        self.state.method_state = self.method.step(self.view.problem, before)
+        self.state.method_state = self.checked("step", self.method.step(self.view.problem, before))
         self.state.iterations += 1
+        self.meter.check_time()  # a step may have called no oracle
         self.unchecked = True
         if self.compiles:
             self.advance_compiled(before)
+
+    def checked(self, name: str, state: Any) -> Any:
+        """A state that ``init`` or ``step`` returned; a ProblemError if it has no x and y."""
+        if not (hasattr(state, "x") and hasattr(state, "y")):
+            raise ProblemError(
+                f"{name} of the method {self.method.label} returned {short_repr(state)}; expected a state whose first "
+                "fields are x and y, such as a NamedTuple"
+            )
+        return state
 
     def advance_compiled(self, before: Any) -> None:
         """Take the steps until the next certificate at once, or as many as are alike and the budget allows."""

@@ -76,7 +76,7 @@ class Solution(torch.autograd.Function):  # type: ignore[misc]
     def forward(ctx: Any, layer: Layer, *tensors: Any) -> Any:
         """Solve the problem; an error if it is not solved."""
         f = built(layer, tensors)
-        run, result = solved(f, layer, as_numpy_problem(f))
+        run, result = solved(f, as_numpy_problem(f), layer)
         keep(ctx, layer, tensors)
         ctx.run = run
         point: Any = result.x, result.y
@@ -100,10 +100,10 @@ class Solutions(torch.autograd.Function):  # type: ignore[misc]
         problems = [built(layer, own) for own in each(tensors, dims, size)]
         keep(ctx, layer, tensors)
         ctx.dims, ctx.size = dims, size
-        twins = [as_numpy_problem(f) for f in problems]
-        whole = None if any(twin is None for twin in twins) else joined([twin for twin in twins if twin is not None])
+        in_numpy = [as_numpy_problem(f) for f in problems]
+        whole = None if any(f is None for f in in_numpy) else joined([f for f in in_numpy if f is not None])
         if whole is None:
-            runs = [solved(f, layer, twin) for f, twin in zip(problems, twins, strict=True)]
+            runs = [solved(*pair, layer) for pair in zip(problems, in_numpy, strict=True)]
             ctx.runs = [run for run, _ in runs]
             ctx.points = [(result.x, result.y) for _, result in runs]
             supports: list[Any] = [(run.support_x, run.support_y) for run, _ in runs]
@@ -315,10 +315,10 @@ def transposed(f: Saddle, z: Any, u: Any) -> Any:
     return torch.autograd.grad(f.field(*at), at, list(u), materialize_grads=True)
 
 
-def solved(f: Saddle, layer: Layer, twin: Saddle | None) -> tuple[Result, Result]:
-    """The result of a run on the problem, or on the same problem of NumPy; and the same with tensors."""
-    run = result = run_of(twin or f, layer)
-    if twin is not None:
+def solved(f: Saddle, in_numpy: Saddle | None, layer: Layer) -> tuple[Result, Result]:
+    """The result of a run, on the same problem of NumPy if there is one; and the same result with tensors."""
+    run = result = run_of(in_numpy or f, layer)
+    if in_numpy is not None:
         x, y = (f.space.cast(np.array(z)) for z in (run.x, run.y))
         result = replace(run, x=x, y=y, _derivatives=Differentiable(f, solve))
     layer.result = checked(result, layer)
