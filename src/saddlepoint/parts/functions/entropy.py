@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import diags_array
 
 from saddlepoint.ground.arrays import Array, eps_of, namespace
+from saddlepoint.ground.diagonal import diagonal_matrix
 from saddlepoint.ground.directed import div_down
 from saddlepoint.ground.elementwise import choose, clip, log
 from saddlepoint.ground.errors import ProblemError
@@ -90,7 +90,7 @@ class Entropy(Smooth):
         return UP * norm(change * u)
 
     def _hessian(self, x: Array) -> Any:
-        return diags_array(1.0 / np.clip(x, self.low, self.high), format="csr")
+        return diagonal_matrix(1.0 / np.clip(x, self.low, self.high))
 
     def _value(self, x: Array) -> float:
         t = clip(x, self.low, self.high)

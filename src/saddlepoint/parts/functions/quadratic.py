@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import diags_array, issparse
+from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array, common_space, eps_of, is_constant, namespace
 from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.diagonal import diagonal_matrix
 from saddlepoint.ground.elementwise import cast_like
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.factor import shifted_solver
@@ -128,7 +129,7 @@ class Quadratic(Smooth):
     def _matrix(self, x: Array) -> Any:
         if isinstance(self.P, Coupling):
             return self.P.matrix()
-        return diags_array(np.full(x.shape[0], self.P) if isinstance(self.P, float) else self.P, format="csr")
+        return diagonal_matrix(np.full(x.shape[0], self.P) if isinstance(self.P, float) else self.P)
 
     def _restrict(self, rows: slice) -> Quadratic:
         P = self.P if isinstance(self.P, float) else self.P[rows]  # type: ignore[index]

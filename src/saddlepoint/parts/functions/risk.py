@@ -15,6 +15,7 @@ from scipy.sparse import diags_array, issparse
 
 from saddlepoint.ground.arrays import Array, common_space, eps_of, is_array, is_constant, namespace, space_of
 from saddlepoint.ground.compensated import Sum
+from saddlepoint.ground.diagonal import diagonal_matrix
 from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.elementwise import cast_like, clip
 from saddlepoint.ground.linalg import inner, norm
@@ -310,7 +311,7 @@ class Risk(Smooth):
     def _hessian(self, x: Array) -> Any:
         second = self._second_derivative(self._residual(x))
         if self.D is None:
-            return diags_array(second + self.l2, format="csr")
+            return diagonal_matrix(second + self.l2)
         D = self.D.matrix()
         if issparse(D):
             return plus_identity((1.0 / D.shape[0]) * (D.T @ (diags_array(second) @ D)), self.l2)

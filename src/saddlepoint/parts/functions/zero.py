@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import diags_array
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.diagonal import diagonal_matrix
 from saddlepoint.parts.functions.smooth import Smooth
 
 
@@ -56,4 +56,4 @@ def _same(v: Array, t: Any) -> Array:
 
 def _zero_matrix(x: Array) -> Any:
     """The Hessian."""
-    return diags_array(np.zeros(int(x.shape[0])))
+    return diagonal_matrix(np.zeros(int(x.shape[0])))
