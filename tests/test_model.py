@@ -356,6 +356,29 @@ def test_products_have_the_shapes_of_numpy():
     assert (np.ones(3) @ m.minimiser(3, "x")).shape == ()
 
 
+def test_numbers_are_spread_over_arrays_of_factors():
+    t, x = m.minimiser((), "t"), m.minimiser(2, "x")
+    factors = np.arange(6.0).reshape(3, 2)
+    for product, value in (
+        (factors * t, 2.0 * factors),
+        (factors * x, factors * [1.0, -1.0]),
+        (t / [2.0, 4.0], [1, 0.5]),
+    ):
+        np.testing.assert_allclose(product.value({t: 2.0, x: [1.0, -1.0]}), value)
+    with pytest.raises(sp.ProblemError, match=r"the factor of x has the shape \(4,\); expected \(2,\)"):
+        np.ones(4) * x
+
+
+def test_expressions_and_numbers_as_one_vector():
+    t, X = m.minimiser((), "t"), m.minimiser((2, 2), "X")
+    e = m.concatenate([t, 3.0, 2.0 * X, X[0] - t])
+    assert e.shape == (8,)
+    np.testing.assert_array_equal(e.value({t: 5.0, X: [[1.0, 2.0], [3.0, 4.0]]}), [5, 3, 2, 4, 6, 8, -4, -3])
+    for wrong, sentence in ((t, "expected a list"), ([], "no expressions"), ([m.norm1(X)], "no affine expression")):
+        with pytest.raises(sp.ProblemError, match=sentence):
+            m.concatenate(wrong)
+
+
 def test_series_of_pandas_are_constants():
     pandas = pytest.importorskip("pandas")
     x, _ = players()

@@ -25,6 +25,7 @@ from saddlepoint.uses.model.atoms import (
     quad_form,
     sum_squares,
 )
+from saddlepoint.uses.model.concatenation import concatenate
 from saddlepoint.uses.model.constraints import Constraint
 from saddlepoint.uses.model.expressions import Affine, Objective, Variable, inner
 from saddlepoint.uses.model.problem import Problem
@@ -39,6 +40,7 @@ __all__ = [
     "Problem",
     "ProgramAnswer",
     "Variable",
+    "concatenate",
     "entropy",
     "function",
     "huber",
@@ -75,6 +77,16 @@ OTHER_NAMES = {  # of other libraries, and what to write here
     "quad": "quad_form(x, P)",
     "norm_nuc": "minimiser(shape, name, sp.Nuclear(shape, weight))",
     "normNuc": "minimiser(shape, name, sp.Nuclear(shape, weight))",
+    "nuclear": "minimiser(shape, name, sp.Nuclear(shape, weight))",
+    "nuclear_norm": "minimiser(shape, name, sp.Nuclear(shape, weight))",
+    "norm_nuclear": "minimiser(shape, name, sp.Nuclear(shape, weight))",
+    "kl_div": "-entropy(x) - x @ numpy.log(q) for the divergence of x from q, both with sum 1",
+    "rel_entr": "-entropy(x) - x @ numpy.log(q) for the sum of x_i log(x_i/q_i)",
+    "entr": "entropy(x)",
+    "hstack": "concatenate([e, ...]) for the entries of several expressions as one vector",
+    "vstack": "concatenate([e, ...]) for the entries of several expressions as one vector",
+    "stack": "concatenate([e, ...]) for the entries of several expressions as one vector",
+    "Variable": "minimiser(shape, name) or maximiser(shape, name)",
     "exp": "log_sum_exp(x) for a smooth maximum; exp itself is not of the class",
     "log": "entropy(x); log itself is not of the class",
     "saddle_inner": "x @ A @ y or inner(X, Y)",

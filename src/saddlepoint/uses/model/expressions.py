@@ -96,12 +96,14 @@ class Affine(AffineOperators):
         numbers = as_constant(factor, f"the factor of {self.text}")
         if numbers.ndim == 0:
             return self._scaled(float(numbers), f"{float(numbers):g} * {inside(self.text)}")
-        if np.broadcast_shapes(numbers.shape, self.shape) != self.shape:
+        try:
+            shape = np.broadcast_shapes(numbers.shape, self.shape)
+        except ValueError:
             raise ProblemError(
                 f"the factor of {self.text} has the shape {numbers.shape}; expected {self.shape}, or a number"
-            )
-        scale = diags_array(np.broadcast_to(numbers, self.shape).ravel(), format="csr")
-        return self._mapped(scale, self.shape, f"array * {inside(self.text)}")
+            ) from None
+        scale = diags_array(np.broadcast_to(numbers, shape).ravel(), format="csr")
+        return _broadcast(self, shape)._mapped(scale, shape, f"array * {inside(self.text)}")
 
     __rmul__ = __mul__
 

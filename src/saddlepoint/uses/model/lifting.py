@@ -9,6 +9,7 @@ M |E x - b|_1, and the solutions are those of the constrained problem if its mul
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,13 +69,16 @@ class Lifted:
 
 
 def lifted(
-    objective: Objective, constraints: list[Constraint], multiplier_bound: float | None, plain_norms: bool = True
+    objective: Objective,
+    constraints: Sequence[Constraint],
+    multiplier_bound: float | Mapping[str, float] | None,
+    plain_norms: bool = True,
 ) -> Lifted:
     """The problem with further variables for norms and constraints.
 
     Args:
         objective, constraints: the problem, checked.
-        multiplier_bound: the bound on multipliers, or None if there is none.
+        multiplier_bound: the bound on multipliers, one for all constraints or by their texts; None if there is none.
         plain_norms: whether a Euclidean norm of a whole variable stays a simple function of it.
     """
     variables = variables_of(objective, constraints)
@@ -85,8 +89,18 @@ def lifted(
         if term.factor != 0.0 and term.of.maps:
             _add_term(draft, term, plain_norms)
     for condition in rest:
-        _add_constraint(draft, condition, multiplier_bound)
+        known = isinstance(multiplier_bound, Mapping)
+        _add_constraint(draft, condition, multiplier_bound.get(condition.text) if known else multiplier_bound)
     return draft
+
+
+def split_constraints(
+    objective: Objective, constraints: Sequence[Constraint]
+) -> tuple[list[Constraint], list[Constraint]]:
+    """The constraints that are simple functions of variables, and those that need multipliers."""
+    variables = variables_of(objective, constraints)
+    rest = _simple_constraints(Lifted(variables, {v: v.within for v in variables}), constraints)
+    return [condition for condition in constraints if condition not in rest], rest
 
 
 # -- terms -------------------------------------------------------------------------------------------------------------
@@ -136,8 +150,8 @@ def _add_dual(draft: Lifted, term: Term, within: Simple | None) -> Variable:
     e = term.of.ravel()
     owner = next(iter(e.maps)).player
     u = draft.new(e.size, OTHER[owner], f"dual of {term.text}", within)
-    # The maximiser's term is -max <u, e> = min <-u, e>.
-    draft.pairs.append(Bilinear(e, u) if owner == "minimiser" else Bilinear(-u, e))
+    # The maximiser's term is -max <u, e> = min <u, -e>.
+    draft.pairs.append(Bilinear(e, u) if owner == "minimiser" else Bilinear(u, -e))
     return u
 
 
@@ -154,7 +168,7 @@ def _conjugate_square(draft: Lifted, term: Term) -> None:
 # -- constraints -------------------------------------------------------------------------------------------------------
 
 
-def _simple_constraints(draft: Lifted, constraints: list[Constraint]) -> list[Constraint]:
+def _simple_constraints(draft: Lifted, constraints: Sequence[Constraint]) -> list[Constraint]:
     """Give variables the constraints that are simple functions of them; the other constraints are returned."""
     rest = []
     for condition in constraints:
@@ -244,7 +258,7 @@ def _add_constraint(draft: Lifted, condition: Constraint, bound: float | None) -
         e = e - draft.new(e.size, owner, f"slack of {condition.text}", ball)
     lower = 0.0 if condition.kind == "<=" else -bound
     u = draft.new(e.size, OTHER[owner], f"multiplier of {condition.text}", Box(lower, bound))
-    draft.pairs.append(Bilinear(e, u) if owner == "minimiser" else Bilinear(-u, e))
+    draft.pairs.append(Bilinear(e, u) if owner == "minimiser" else Bilinear(u, -e))
     draft.multipliers.append((condition, u))
 
 

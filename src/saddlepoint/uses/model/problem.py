@@ -20,6 +20,7 @@ from saddlepoint.uses.model.atoms import value_of
 from saddlepoint.uses.model.constraints import Constraint
 from saddlepoint.uses.model.expressions import Objective, Variable
 from saddlepoint.uses.model.lifting import Lifted, NothingProvenError, lifted
+from saddlepoint.uses.model.multiplier_bounds import multiplier_bounds
 from saddlepoint.uses.model.program import Program, as_program
 from saddlepoint.uses.model.rules import checked, variables_of
 from saddlepoint.uses.model.standard_form import StandardForm, UnboundedNormError, standard_form
@@ -35,8 +36,9 @@ class Problem:
             affine terms. What is not of this class is refused with the name of the term.
         constraints: a list of linear equations and inequalities, and of norms with bounds; each is about variables of
             one player.
-        multiplier_bound: a number that the multipliers of the solution do not exceed. Constraints that are no simple
-            functions of one variable need it: each violation costs this number times its size.
+        multiplier_bound: a number that the multipliers of the solution do not exceed. Equations that are no simple
+            functions of one variable need it, and inequalities for which none can be proven (see
+            ``multiplier_bounds``): each violation costs this number times its size.
 
     Attributes:
         variables: all variables, in the order in which they appear.
@@ -67,12 +69,24 @@ class Problem:
 
     @cached_property
     def _forms(self) -> tuple[Lifted, StandardForm]:
-        draft = lifted(self.objective, self.constraints, self.multiplier_bound)
+        bounds: Any = self.multiplier_bound
+        try:
+            draft = lifted(self.objective, self.constraints, bounds)
+        except NothingProvenError:
+            if self._program is not None:
+                raise
+            bounds = multiplier_bounds(self.objective, self.constraints)
+            draft = lifted(self.objective, self.constraints, bounds)
         try:
             return draft, standard_form(draft)
         except UnboundedNormError:
-            draft = lifted(self.objective, self.constraints, self.multiplier_bound, plain_norms=False)
+            draft = lifted(self.objective, self.constraints, bounds, plain_norms=False)
             return draft, standard_form(draft)
+
+    @cached_property
+    def _program(self) -> Program | None:
+        """The linear or quadratic program that the problem is, if it is one and has no bound on multipliers."""
+        return None if self.multiplier_bound else as_program(self.objective, self.constraints, self.variables)
 
     @property
     def form(self) -> StandardForm:
@@ -89,7 +103,7 @@ class Problem:
         """What certificates of this problem rest on beside those of the standard form, in sentences."""
         draft, form = self._forms
         found = []
-        if draft.multipliers:
+        if draft.multipliers and self.multiplier_bound is not None:
             names = "; ".join(condition.text for condition, _ in draft.multipliers)
             found.append(
                 f"The multipliers of the constraints are at most {self.multiplier_bound:g} at the solution ({names})."
@@ -128,10 +142,9 @@ class Problem:
         try:
             f = self.saddle
         except NothingProvenError:
-            program = None if self.multiplier_bound else as_program(self.objective, self.constraints, self.variables)
-            if program is None:
+            if self._program is None:
                 raise
-            return _solved_program(self, program, options)
+            return _solved_program(self, self._program, options)
         if not {"tol", "rtol", "gap"} & options.keys():
             options["tol" if f.mu > 0.0 else "gap"] = DEFAULT
         x0, y0 = self._point({} if start is None else start)

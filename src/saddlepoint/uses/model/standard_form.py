@@ -135,8 +135,12 @@ class UnboundedNormError(ProblemError):
     """A variable that needs a bound has a norm as its simple function, to which none can be added."""
 
 
-def standard_form(draft: Lifted) -> StandardForm:
+def standard_form(draft: Lifted, may_add: bool = True) -> StandardForm:
     """The problem in standard form, with bounds for all variables that need some.
+
+    Args:
+        draft: the problem.
+        may_add: whether bounds that hold at the solution may be given to variables that need some.
 
     Raises:
         ProblemError: a variable has neither curvature nor bounds.
@@ -148,7 +152,7 @@ def standard_form(draft: Lifted) -> StandardForm:
     sides = [_side(draft, player, linear) for player in ("minimiser", "maximiser")]
     A = _joined(blocks, *sides)
     saddle = Saddle(sides[0].function(), sides[1].function(), A)
-    if _add_bounds(saddle, *sides):
+    if _add_bounds(saddle, *sides, may_add):
         saddle = Saddle(sides[0].function(), sides[1].function(), saddle.A)
     return StandardForm(saddle, sides[0], sides[1], computed)
 
@@ -242,7 +246,7 @@ def _operator(shape: tuple[int, int], places: Sequence[tuple[slice, slice, Any]]
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 
-def _add_bounds(f: Saddle, of_x: Side, of_y: Side) -> bool:
+def _add_bounds(f: Saddle, of_x: Side, of_y: Side, may_add: bool) -> bool:
     """Give bounds to variables that have curvature and need bounds; whether there were any."""
     needed: list[tuple[Side, Variable]] = []
     for side in (of_x, of_y):
@@ -252,7 +256,7 @@ def _add_bounds(f: Saddle, of_x: Side, of_y: Side) -> bool:
             for v in tie.variables:
                 if side.diameter(v) < math.inf:
                     continue
-                if not tie.function.mu > 0.0:
+                if not (tie.function.mu > 0.0 and may_add):
                     raise _unbounded(v)
                 needed.append((side, v))
     if not needed:
