@@ -89,8 +89,8 @@ def lifted(
         if term.factor != 0.0 and term.of.maps:
             _add_term(draft, term, plain_norms)
     for condition in rest:
-        known = isinstance(multiplier_bound, Mapping)
-        _add_constraint(draft, condition, multiplier_bound.get(condition.text) if known else multiplier_bound)
+        bound = multiplier_bound.get(condition.text) if isinstance(multiplier_bound, Mapping) else multiplier_bound
+        _add_constraint(draft, condition, bound)
     return draft
 
 

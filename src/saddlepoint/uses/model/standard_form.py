@@ -152,7 +152,7 @@ def standard_form(draft: Lifted, may_add: bool = True) -> StandardForm:
     sides = [_side(draft, player, linear) for player in ("minimiser", "maximiser")]
     A = _joined(blocks, *sides)
     saddle = Saddle(sides[0].function(), sides[1].function(), A)
-    if _add_bounds(saddle, *sides, may_add):
+    if _add_bounds(saddle, sides[0], sides[1], may_add):
         saddle = Saddle(sides[0].function(), sides[1].function(), saddle.A)
     return StandardForm(saddle, sides[0], sides[1], computed)
 
