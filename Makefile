@@ -22,6 +22,10 @@ export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 # where it does not know a flag, so that these are tried once.
 XLA_FAST := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 
+# The tests of PyTorch run where pip finds a CPU build, which PyPI does not have: pip.conf has to name a folder or an
+# index that does. No other build is asked for, because those for GPUs bring gigabytes that the tests do not use.
+TORCH := torch==2.13.0+cpu
+
 help:
 	@echo "make demo   set up, solve the default example, print the certificate, write out/demo.png"
 	@echo "make check  set up, lint, check types, run the quick tests (90 seconds); for while you work"
@@ -47,6 +51,8 @@ $(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
 	@echo "installing saddlepoint and its test tools into $(VENV) (once) ..."
 	@$(PIP) uv 2>/dev/null && $(RUN)/uv pip install -q --python $(RUN)/python -e '.[dev]' 2>/dev/null || \
 	  $(PIP) --no-compile -e '.[dev]'
+	@$(PIP) '$(TORCH)' >/dev/null 2>&1 || \
+	  echo "pip finds no CPU build of PyTorch ($(TORCH)); the tests that need one will skip"
 	@XLA_FLAGS="$(XLA_FAST)" $(RUN)/python -c "import jax; jax.devices()" >/dev/null 2>&1 && \
 	  echo "$(XLA_FAST)" > $(VENV)/xla_flags || : > $(VENV)/xla_flags
 	@touch $@ $(VENV)/demo.stamp
