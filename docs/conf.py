@@ -102,6 +102,6 @@ def widen(app, docname, source):
 
 
 def setup(app):
-    """Last touches."""
+    """Connect ``widen``, and register a lexer for Gambit's files."""
     app.connect("source-read", widen)
     app.add_lexer("efg", TextLexer)  # Gambit's files have none

@@ -14,7 +14,7 @@ class BibTeX(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """A block to copy."""
+        """Return the block of BibTeX, which a reader can copy."""
         text = "\n\n".join(citations(make_method(self.arguments[0])).values())
         return [nodes.literal_block(text, text, language="bibtex")]
 

@@ -13,19 +13,19 @@ EXTRA = re.compile(r"\s*\[([^\]]+)\]$")  # such as [default: 3; x>=1] or [requir
 
 
 def escaped(text: str) -> str:
-    """Markdown that shows the text as it is; what stands in backticks is code, and formulas are mathematics."""
+    """Markdown that shows the text as it is; text in backticks becomes code, and formulas become mathematics."""
     parts = re.split(r"(`[^`]+`)", text)
     return "".join(part if i % 2 else "".join(map(marked, segments(part))) for i, part in enumerate(parts))
 
 
 def marked(segment: tuple[bool, str]) -> str:
-    """A formula, or words, in Markdown."""
+    """A formula or plain words, in Markdown."""
     formula, text = segment
     return f"${latex(text)}$" if formula else re.sub(r"([\\*_<>|\[\]$#])", r"\\\1", text)
 
 
 def cell(text: str) -> str:
-    """Code in a table."""
+    """The text as code in the cell of a table."""
     return "`" + text.replace("|", r"\|") + "`" if text else ""
 
 
@@ -58,12 +58,12 @@ def table(command: object, context: object) -> str:
 
 
 def fill(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the reference where a page has a place for it."""
+    """Put the reference in the place of the comment on the page of the commands."""
     if PLACE in source[0]:
         source[0] = source[0].replace(PLACE, reference())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect."""
+    """Register the extension."""
     app.connect("source-read", fill, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -20,7 +20,7 @@ COMMAND = re.compile(r"saddlepoint ([a-z]+)\b")
 
 
 def known_names() -> dict[str, str]:
-    """What stands in code type, and what the API reference has under which name."""
+    """The names that pages may write as code, and the entries of the API reference that they lead to."""
     found = {}
     for home, public in ((sp, sp.__all__), (sp.theory, sp.theory.__all__), (sp.apps, sp.apps.__all__)):
         prefix = home.__name__.removeprefix("saddlepoint").removeprefix(".")
@@ -35,7 +35,7 @@ def known_names() -> dict[str, str]:
 
 
 class Crosslinks:
-    """The names and the files that there are."""
+    """Turns names and files that are written as code into links."""
 
     def __init__(self, docs: Path) -> None:
         self.repository = Repository(docs)
@@ -43,7 +43,7 @@ class Crosslinks:
         self.commands = set(typer.main.get_command(cli).commands)
 
     def target(self, text: str) -> dict[str, str] | None:
-        """What a text in code type leads to."""
+        """The page that a text written as code leads to; None if there is none."""
         path = self.repository.mentioned(text)
         if path is not None:
             page = self.repository.home(path)
@@ -56,7 +56,7 @@ class Crosslinks:
         return name and {"refdomain": "py", "reftype": "obj", "reftarget": name}
 
     def add(self, app: Sphinx, doctree: nodes.document) -> None:
-        """Wrap the names of a page."""
+        """Make links of the names on a page."""
         seen: set[tuple[int, str]] = set()
         for code in list(doctree.findall(nodes.literal)):
             if self.linked_or_heading(code):
@@ -75,7 +75,7 @@ class Crosslinks:
 
     @staticmethod
     def linked_or_heading(node: nodes.Node) -> bool:
-        """Whether it is a link already, or stands in a title or as a defined term."""
+        """Whether a node is in a link already, in a title, or a defined term."""
         kinds = (nodes.reference, addnodes.pending_xref, nodes.title, nodes.term, addnodes.download_reference)
         while node.parent is not None:
             node = node.parent
@@ -85,13 +85,13 @@ class Crosslinks:
 
     @staticmethod
     def section(node: nodes.Node) -> nodes.Node:
-        """Where it stands."""
+        """The section that a node is in."""
         while node.parent is not None and not isinstance(node, nodes.section):
             node = node.parent
         return node
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect."""
+    """Register the extension."""
     app.connect("doctree-read", Crosslinks(Path(app.srcdir)).add)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,12 +22,12 @@ OBJECT = re.compile(r"<[^<>]+>")  # a default that has no literal
 
 
 def indent_of(line: str) -> int:
-    """Blanks before the text."""
+    """The number of blanks before the text of a line."""
     return len(line) - len(line.lstrip())
 
 
 def paragraphs(lines: list[str]) -> Iterator[list[str]]:
-    """The lines between blank ones."""
+    """The paragraphs, as lists of the lines between empty lines."""
     block: list[str] = []
     for line in [*lines, ""]:
         if line.strip():
@@ -52,7 +52,7 @@ def prose(lines: list[str]) -> Iterator[str]:
 
 
 def uneven(block: list[str]) -> bool:
-    """Whether its columns matter."""
+    """Whether the lines of a paragraph are indented differently, so that their columns matter."""
     return not block[0].startswith("- ") and any(indent_of(line) for line in block)
 
 
@@ -119,7 +119,7 @@ def marked_up(lines: list[str]) -> list[str]:
 
 
 def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """For autodoc."""
+    """Change a docstring in place, for the event of autodoc."""
     lines[:] = marked_up(lines)
 
 
@@ -140,7 +140,7 @@ def named(app: Sphinx, what: str, name: str, obj: Any, options: Any, given: str 
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect to autodoc."""
+    """Register the extension with autodoc."""
     app.connect("autodoc-process-docstring", process)
     app.connect("autodoc-process-signature", named)
     app.connect("autodoc-skip-member", skip)

@@ -9,7 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class Run(SphinxDirective):
-    """The code, and below it its output. A code that fails fails the build."""
+    """The code with its output below. If the code fails, the build fails."""
 
     has_content = True
 

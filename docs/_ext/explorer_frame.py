@@ -14,15 +14,15 @@ FRAME = f"""<p><a href="{FILE}">Open it in a window of its own</a>, or save that
 
 
 class Explorer(SphinxDirective):
-    """A frame with the page in it; for a page of the top folder."""
+    """A frame with the explorer in it, for pages in the top folder."""
 
     def run(self) -> list[nodes.Node]:
-        """Plain HTML."""
+        """Return the frame as HTML."""
         return [nodes.raw(FRAME, FRAME, format="html")]
 
 
 def write(app: Sphinx, failure: Exception | None) -> None:
-    """The page itself, at the end of the build."""
+    """Write the explorer's page at the end of the build."""
     if failure is None and app.builder.format == "html":
         Path(app.outdir, FILE).write_text(explorer_page(), encoding="utf-8")
 

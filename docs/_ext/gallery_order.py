@@ -1,4 +1,4 @@
-"""The order of the gallery's pages: what comes first is read first."""
+"""The order of the pages of the gallery."""
 
 PAGES = [
     *("matrix_game", "coupled_costs", "poker", "risk", "fair", "auc", "policy", "regression"),
@@ -10,6 +10,6 @@ PAGES = [
 
 
 def place(filename: str) -> int:
-    """Where a script stands; new ones at the end."""
+    """The place of a script in this order; scripts that are not listed come at the end."""
     name = filename.removesuffix(".py")
     return PAGES.index(name) if name in PAGES else len(PAGES)

@@ -18,7 +18,7 @@ from tables import as_mathematics
 
 
 def reference(target: str, shown: nodes.Node) -> nodes.Node:
-    """A link to what the API reference has of ``target``."""
+    """A link to the entry of ``target`` in the API reference."""
     link = addnodes.pending_xref("", shown, refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
     link["refwarn"] = True
     return link
@@ -37,7 +37,7 @@ def table(head: list[str], rows: list[list[nodes.Node]], widths: list[int]) -> n
 
 
 def class_of(method: Any) -> str:
-    """Where the reference has the class of a registered method."""
+    """The name of the class of a registered method, as the API reference has it."""
     return f"saddlepoint.{type(method).__name__}"
 
 
@@ -45,7 +45,7 @@ class MethodsTable(SphinxDirective):
     """``sp.methods()`` as a table."""
 
     def run(self) -> list[nodes.Node]:
-        """A row each."""
+        """Return the table, with a row for each method."""
         rows = []
         for info in sp.methods():
             name = reference(class_of(sp.make_method(info.name)), nodes.literal(info.name, info.name))
@@ -54,7 +54,7 @@ class MethodsTable(SphinxDirective):
 
 
 def code(text: str) -> nodes.literal:
-    """As it would be typed."""
+    """The text as code."""
     return nodes.literal(text, text)
 
 
@@ -67,12 +67,12 @@ def mathematics(text: str) -> nodes.inline:
 
 
 class MethodPage(SphinxDirective):
-    """What a method's class and the head of its file say."""
+    """The page of one method, from its class and the docstring of its file."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Names in the register, options, and the page of the paper."""
+        """Return the registered names, the options, and the docstring of the file."""
         cls = getattr(sp, self.arguments[0])
         found: list[nodes.Node] = []
         known = [info for info in sp.methods() if type(sp.make_method(info.name)) is cls]

@@ -14,7 +14,7 @@ FEW = 24  # letters of words that a formula on a line of its own may have beside
 
 
 def inline(text: str) -> str:
-    """A sentence: formulas become mathematics, what is in backticks becomes code, and the rest is shown as it is."""
+    """A sentence: formulas become mathematics, text in backticks becomes code, and the rest is shown as it is."""
     found = []
     for i, part in enumerate(CODED.split(text)):
         if i % 2:

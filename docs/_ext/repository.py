@@ -17,7 +17,7 @@ LOGGER = logging.getLogger(__name__)
 ROOM = "repository"
 PAGES = ["ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "benchmarks/peers/RESULTS.md"]
 RESULTS = "benchmarks/results/*.md"
-# What has another page than a copy of itself.
+# Files whose page on the site is not a copy of the file.
 HOMES = {
     "README.md": "index.md",
     "CITATION.cff": "cite.md",
@@ -56,7 +56,7 @@ def links(text: str, change: Callable[[bool, str], str] | None = None) -> tuple[
 
 
 def parts(text: str) -> Iterator[tuple[bool, str]]:
-    """The text cut into what is fenced as code and what is not."""
+    """The text in parts, each with whether it is fenced as code."""
     fence, lines = "", []
     for line in text.splitlines(keepends=True):
         mark = FENCE.match(line)
@@ -72,7 +72,7 @@ def parts(text: str) -> Iterator[tuple[bool, str]]:
 
 
 class Repository:
-    """Where files of the repository are on the site."""
+    """The places of files of the repository on the site."""
 
     def __init__(self, docs: Path) -> None:
         self.docs, self.root = docs, docs.parent
@@ -161,7 +161,7 @@ class Repository:
 
 
 def listing(path: str, text: str) -> str:
-    """A page that shows a file; links lead to it, the search does not."""
+    """A page that shows a file. Links lead to it, but the search does not find it."""
     language = LANGUAGES.get(PurePosixPath(path).suffix, "text")
     return f"---\norphan: true\nnosearch: true\n---\n# {path}\n\n``````{language}\n{text.rstrip()}\n``````\n"
 

@@ -22,6 +22,6 @@ def add_names(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect, after viewcode."""
+    """Register the extension, which runs after viewcode."""
     app.connect("doctree-read", add_names, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,7 +7,7 @@ from sphinx.application import Sphinx
 
 
 def mend(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Mend the heads of all tables of a page."""
+    """Change the heads of all tables of a page."""
     for head in list(doctree.findall(nodes.thead)):
         cells = list(head.findall(nodes.entry))
         if not any(cell.astext().strip() for cell in cells):
@@ -24,6 +24,6 @@ def mend(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Mend pages when their references are known."""
+    """Register the extension, which changes pages once their references are known."""
     app.connect("doctree-resolved", mend)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -24,15 +24,15 @@ def by_file() -> dict[str, list[str]]:
 
 
 def modules() -> list[ModuleType]:
-    """Those of the theory."""
+    """The modules of ``saddlepoint.theory``."""
     return [module for name, module in sorted(sys.modules.items()) if name.startswith(theory.__name__)]
 
 
 class TheoryFunctions(SphinxDirective):
-    """For a page in reStructuredText."""
+    """The directive, for pages in reStructuredText."""
 
     def run(self) -> list[nodes.Node]:
-        """Head of the file, table, entries."""
+        """Return, for each file, its docstring, a table of its functions, and their entries."""
         lines = [".. currentmodule:: saddlepoint.theory", ""]
         for home, names in by_file().items():
             title = home.removeprefix("saddlepoint.theory.")

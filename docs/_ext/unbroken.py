@@ -25,6 +25,6 @@ def keep_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect."""
+    """Register the extension."""
     app.connect("doctree-resolved", keep_whole, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

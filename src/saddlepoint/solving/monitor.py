@@ -38,6 +38,7 @@ NEAR_FLOOR = 100.0  # certified distance, in the same units, up to which the ari
 NEAR_CHECKS = 24  # certificates without progress that make a stall below NEAR_FLOOR
 WORTH_DIAGNOSING = 2000  # calls without progress after which the problem is examined for wrong assumptions
 LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that make a stall anywhere
+LONG_TIMES = 100  # how many times as many calls a stall anywhere takes as had been made at the last progress
 PROGRESS = 0.9  # factor by which the certified distance falls if a certificate shows progress
 
 EXAMINATIONS = SOLVED, STALLED = "solved", "stalled"  # before a run is called solved, and when it has stalled
@@ -319,5 +320,5 @@ class Monitor:
             if self.at_rounding_floor or near_floor or self.state.counts.total - calls >= WORTH_DIAGNOSING:
                 self.diagnose()
         checks, most = LONG_STALL
-        for_long = waited >= checks and self.state.counts.total > 100 * calls + most
+        for_long = waited >= checks and self.state.counts.total > LONG_TIMES * calls + most
         return self.at_rounding_floor or near_floor or for_long

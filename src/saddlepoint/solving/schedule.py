@@ -23,6 +23,7 @@ from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
 
 SWITCH_AFTER = 500, 20_000  # oracle calls without progress: least, most
+PATIENCE = 3.0  # the same in units of N of the lower bound, where that is more than the least
 MUCH_BETTER = 3.0  # a method whose last certified distance is this many times the best one begins anew from there
 
 
@@ -162,7 +163,7 @@ class Schedule:
         if progress.reached < state.mark / math.e:
             state.mark, state.marked = progress.reached, calls
         hardness = math.inf if self.f.mu == 0.0 else chain_N(*self.f.numbers)
-        patience = max(SWITCH_AFTER[0], 3.0 * hardness)
+        patience = max(SWITCH_AFTER[0], PATIENCE * hardness)
         if self.fallbacks > 1:
             patience = min(patience, SWITCH_AFTER[1])
         if state.race:
