@@ -171,7 +171,7 @@ def dense_rows(quick: bool) -> Iterator[str]:
         name += ", float64 vectors" if vectors != kind else ""
         for product in ("both", "through"):
             before, after = best[f"{product}, two"], best[f"{product}, one"]
-            taken = chosen.fused if product == "through" else chosen._streamed  # type: ignore[attr-defined]
+            taken = chosen.fused if product == "through" else chosen._fuses_both  # type: ignore[attr-defined]
             yield (
                 f"| {name} | {product} | {1e3 * before:.2f} | {1e3 * after:.2f} | {before / after:.2f} | "
                 f"{100 * best['read'] / after:.0f} % | {'yes' if taken else 'no'} |"

@@ -265,7 +265,7 @@ LARGE = {  # an array, whether `both` reads it once, whether `through` does too
 def test_size_and_shape_decide(case):
     make, both, through = LARGE[case]
     C = DenseCoupling(make())
-    assert C._streamed == both
+    assert C._fuses_both == both
     assert C.fused == through
 
 
@@ -375,7 +375,7 @@ def test_narrow_A_and_wide_vectors_need_no_copy_of_A(monkeypatch, kind, one_pass
     A = STORED[kind](np.random.default_rng(0).standard_normal((7000, 2500), np.float32))
     x, y = np.random.default_rng(1).standard_normal(7000), np.random.default_rng(2).standard_normal(2500)
     C = DenseCoupling(A)
-    assert C._streamed == one_pass
+    assert C._fuses_both == one_pass
     C.both(x, y), C.mul(y), C.tmul(x)  # compiled and loaded
     tracemalloc.start()
     try:

@@ -20,7 +20,7 @@ import saddlepoint as sp
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.registry import method_names
 from saddlepoint.problems.generators import random_quadratic
-from saddlepoint.problems.transforms import Units, in_units, tame_units
+from saddlepoint.problems.transforms import Units, in_units, safe_units
 from saddlepoint.solving.result import Status
 from saddlepoint.theory import lpd_gs_calls
 from saddlepoint.theory.counts import MOST, countable
@@ -39,7 +39,7 @@ def float_errors_raise():
         assert set(np.geterr().values()) == {"raise"}
 
 
-def tame(dtype=np.float64):
+def usual_data(dtype=np.float64):
     """P, Q, A, b, d of an ordinary problem."""
     rng = np.random.default_rng(0)
     A = 0.5 * rng.standard_normal((M, N))
@@ -53,7 +53,7 @@ def quadratic(P, Q, A, b, d):
 
 def scaled(f, x, y, dtype=np.float64):
     """The ordinary problem with f in units of 2^-f, x of 2^-x and y of 2^-y, and its saddle point."""
-    P, Q, A, b, d = tame(dtype)
+    P, Q, A, b, d = usual_data(dtype)
     z = np.linalg.solve(np.block([[np.diag(P), A], [-A.T, np.diag(Q)]]).astype(np.float64), -np.r_[b, d])
     parts = zip((P, Q, A, b, d), (f - 2 * x, f - 2 * y, f - x - y, f - x, f - y), strict=True)
     problem = quadratic(*(np.ldexp(part, e) for part, e in parts))
@@ -267,7 +267,7 @@ def test_a_million_variables(e, method):
 
 def test_an_ordinary_problem_is_left_as_it_is():
     f = random_quadratic(6, 4, 1e3, 1e3, 1e3, seed=1)
-    assert tame_units(f, 1e3, 0.0, 1e6, 1e-9) == Units()
+    assert safe_units(f, 1e3, 0.0, 1e6, 1e-9) == Units()
     assert in_units(f, Units()).problem is f
 
 
@@ -287,12 +287,12 @@ exponents = st.integers(-E150, E150)
 
 
 @given(exponents, exponents, exponents, st.floats(0, 1e150), st.floats(0, 1e150))
-def test_units_are_tame(f, x, y, at, field):
+def test_numbers_in_the_units_are_of_usual_size(f, x, y, at, field):
     parts = (f - 2 * x, f - 2 * y, f - x - y, f - x, f - y)
     if max(map(abs, parts)) > 1000:
         return
     problem, *_ = scaled(f, x, y)
-    view = in_units(problem, tame_units(problem, at, 0.0, field, 0.0))
+    view = in_units(problem, safe_units(problem, at, 0.0, field, 0.0))
     g = view.problem
     assert all(2.0**-250 <= number <= 2.0**250 for number in (g.mu_x, g.mu_y, g.L_x, g.L_y, g.norm))
     np.testing.assert_allclose(g.numbers, problem.numbers, rtol=1e-12)

@@ -14,12 +14,11 @@ from saddlepoint.ground.arrays import Array, eps_of
 from saddlepoint.ground.errors import AssumptionError, NotFinite, ProblemError
 from saddlepoint.ground.linalg import inner, lengths, norm
 from saddlepoint.parts.coupling import Coupling, Norm
-from saddlepoint.parts.coupling.adjoint import PRODUCTS, wrong_transpose
+from saddlepoint.parts.coupling.adjoint import ADJOINT, PRODUCTS, wrong_transpose
 from saddlepoint.problems.gradient_check import ALL, EVERY
 from saddlepoint.problems.gradient_proofs import Note
 
 SLACK = 1.01  # factor by which |A| may exceed its quick estimate; steps of methods have as much room
-ADJOINT = 1e3  # largest accepted difference of <x, A y> and <A'x, y>, in units of rounding
 
 
 class AdjointCheck:

@@ -19,6 +19,7 @@ from saddlepoint.ground.arrays import Array, all_finite, copied, eps_of, is_arra
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.validation import as_count, as_vector
+from saddlepoint.parts.coupling.adjoint import ADJOINT
 from saddlepoint.parts.functions.curvature_estimate import Curvature, curvature
 from saddlepoint.parts.functions.difference_quotients import seem_quotients
 from saddlepoint.parts.functions.gradient_noise import NOISE, Noise, noise_level
@@ -34,7 +35,7 @@ from saddlepoint.parts.functions.probes import (
 )
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.value_slope import slope_error
-from saddlepoint.problems.adjoint_check import ADJOINT, AdjointCheck
+from saddlepoint.problems.adjoint_check import AdjointCheck
 from saddlepoint.problems.findings import Finding, Report
 from saddlepoint.problems.gradient_check import GradientCheck, stated_error
 from saddlepoint.problems.noise import EXACT

@@ -27,7 +27,7 @@ from saddlepoint.problems.refutations import two_answers
 ALL = 64  # number of calls at the start of a run of which each one is compared
 EVERY = 8  # number of calls from one comparison to the next, after the first ALL calls
 COPIED = 4  # number of calls at the start in which a copy of the argument shows whether the gradient changes it
-TAME = 1e-24  # squares from this number to its inverse have neither overflowed nor underflowed
+SAFE = 1e-24  # squares from this number to its inverse have neither overflowed nor underflowed
 MARGIN = 1e-6  # share of a sum of squares by which it has to be smaller than another one to be so beyond rounding
 
 
@@ -176,7 +176,7 @@ class GradientCheck(GradientProofs):
         """The same by the products dx'dx, dx'dp and dp'dp, and by x'x and p'p unless x is given."""
         xx, xp, pp, *squares = products
         size_x, size_p = map(math.sqrt, squares or (math.inf, math.inf))  # not needed yet
-        if not (TAME < xx < 1.0 / TAME and TAME < pp < 1.0 / TAME):
+        if not (SAFE < xx < 1.0 / SAFE and SAFE < pp < 1.0 / SAFE):
             return False
         flatter = xp < self.flattest * xx
         if flatter and x is not None:

@@ -115,7 +115,7 @@ class Units(NamedTuple):
     t: int = 0
 
 
-def tame_units(f: Saddle, x: float, y: float, Fx: float, Fy: float) -> Units:
+def safe_units(f: Saddle, x: float, y: float, Fx: float, Fy: float) -> Units:
     """Units in which neither the numbers of a run nor their squares leave the range of the arithmetic.
 
     The exponents are zero for a problem whose numbers are within the fifth root of the range of its dtype. Otherwise a

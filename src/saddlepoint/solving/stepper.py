@@ -12,7 +12,7 @@ from saddlepoint.methods.base import InnerRun, Method
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.problems.oracle import Meter, MeteredCoupling
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.transforms import Units, View, in_units, tame_units
+from saddlepoint.problems.transforms import Units, View, in_units, safe_units
 from saddlepoint.solving.compiled import Loops, Steps, compiled
 from saddlepoint.solving.state import Factors, Learned, Point, RunState, in_space
 from saddlepoint.theory.certificate import Certificate
@@ -70,7 +70,7 @@ class Stepper:
     def begin(self, certificate: Certificate) -> None:
         """Initialise the method at its start; the certificate there says in which units to compute."""
         x, y = self.state.start
-        self.state.units = tame_units(self.counted, norm(x), norm(y), certificate.Fx, certificate.Fy)
+        self.state.units = safe_units(self.counted, norm(x), norm(y), certificate.Fx, certificate.Fy)
         self.view, self.raw = self.own_view(self.counted), None
         self.state.method_state = self.checked("init", self.method.init(self.view.problem, *self.view.to(x, y)))
         self.state.parameters = self.method.parameters(self.view.problem)

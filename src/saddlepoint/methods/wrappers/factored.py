@@ -121,9 +121,9 @@ class Factored(NamedTuple):
         rows = self.Q.buffer if is_jax(xp) else self.Q.matrix  # JAX compiles one program for all; unused rows are 0
         q, numbers = in_one_program(xp, _new_row, 0, 4)(xp, rows, r, self.r, size)
         *products, of_q, of_r, qr = on_host(numbers).tolist()
-        tame = 1e-30 if space_of(r).eps > 1e-15 else 1e-280
+        least = 1e-30 if space_of(r).eps > 1e-15 else 1e-280  # smaller squares may have lost digits to underflow
         distance, length = (
-            math.sqrt(square) if tame < square < math.inf else norm(v[:size]) for v, square in ((q, of_q), (r, of_r))
+            math.sqrt(square) if least < square < math.inf else norm(v[:size]) for v, square in ((q, of_q), (r, of_r))
         )
         h, Qr = np.array(products).reshape(2, -1)[:, :k]
         return NewRow(q, h, Qr, distance, length, qr)

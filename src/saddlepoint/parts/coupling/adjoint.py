@@ -18,6 +18,8 @@ MARGIN = 64.0  # allowed difference of <x, A y> and <A'x, y>, in units of the me
 USELESS = 1e-3  # relative error of a product from which it is refused, whatever the reason of the error is
 PRODUCTS = 2 * len(PARTS)  # products with A, and as many with A', that a measurement takes
 
+ADJOINT = 1e3  # difference of <x, A y> and <A'x, y> from which the products are examined, in units of rounding
+
 Product = Callable[[Array], Array]
 
 

@@ -19,7 +19,8 @@ from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.spectrum import UNPROVEN, Eigenvalue, largest_eigenvalue
 from saddlepoint.parts.coupling.runtime import LOCAL, Runtime
 
-# A factorisation, copies of A, the sizes of its rows and their scales, which are made anew where needed:
+# The attributes that are not pickled, but computed anew where they are needed: a factorisation, copies of A, the sizes
+# of its rows, and scales for its rows and columns.
 NOT_PICKLED = ("_kept", "_low_precision", "_absolute", "_equilibrated")
 
 
@@ -53,7 +54,7 @@ class Coupling(ABC):
         trusted: whether products with A and A' are computed from the same entries, so that they agree.
         runtime: which processes hold A, and how they decide together.
         has_entries: whether products are computed from entries that are known, so that their errors can be bounded.
-        careful_entries: number of entries of A that products in about twice the digits have read.
+        careful_entries: number of entries of A that products in about twice the digits have read so far.
         probes: products with A, and as many with A', that ``as_coupling`` used to examine A.
 
     Example:
@@ -156,10 +157,10 @@ class Coupling(ABC):
         """
         n, space = self.shape[1], self.space.of_y
         found = largest_eigenvalue(lambda v: self.through(v)[1], n, space=space, quick=quick)
-        tame = space.largest**0.4
-        if 1.0 / tame <= found.lower <= tame:
+        most = space.largest**0.4  # of the squares of singular values: products of two of them do not overflow
+        if 1.0 / most <= found.lower <= most:
             return 1.0, found
-        length = tame if found.lower < 1.0 else 1.0 / tame
+        length = most if found.lower < 1.0 else 1.0 / most
         probe = space.cast(length * np.random.default_rng(0).standard_normal(n))
         size = norm(self.through(probe)[0]) / length
         products = found.products + 1
@@ -269,10 +270,10 @@ class Coupling(ABC):
         return None if kept is None else float(kept[0])
 
     def _factorised(self, a: float) -> Callable[[Array], Array]:
-        tame = self.space.largest**0.2
-        if 1.0 / tame <= abs(a) <= tame:
+        most = self.space.largest**0.2
+        if 1.0 / most <= abs(a) <= most:
             return shifted_solver(self.gram(), a * a)
-        aA = a * self.matrix()  # A'A, or a^2, may overflow or underflow
+        aA = a * self.matrix()  # for such an a, A'A or a^2 may overflow or underflow
         return shifted_solver(aA.T @ aA, 1.0)
 
     def __repr__(self) -> str:

@@ -45,9 +45,9 @@ class DenseCoupling(Coupling):
         self._in_rows = A.flags.c_contiguous
         worth = A.nbytes >= self.least and min(A.shape) * A.itemsize >= FUSE_SIDE_BYTES
         plain = A.dtype in (np.float32, np.float64) and (self._in_rows or A.flags.f_contiguous)
-        self._streamed = worth and plain and _compiled()
+        self._fuses_both = worth and plain and _compiled()
         fits = A.shape[1] * A.itemsize <= FUSE_ROW_BYTES if self._in_rows else A.shape[1] <= FUSE_COLUMNS
-        self._streamed_through = self.fused = self._streamed and fits
+        self._fuses_through = self.fused = self._fuses_both and fits
 
     def mul(self, y: Array) -> Array:
         """A y."""
@@ -84,7 +84,7 @@ class DenseCoupling(Coupling):
 
     def _both(self, x: Array, y: Array) -> tuple[Array, Array] | None:
         """(A y, A' x) in one pass, if A and the vectors allow it."""
-        if not self._streamed:
+        if not self._fuses_both:
             return None
         from saddlepoint.parts.coupling import dense_kernels as kernels
         from saddlepoint.parts.coupling.compiled_loops import matching_vectors
@@ -104,7 +104,7 @@ class DenseCoupling(Coupling):
 
     def _through(self, y: Array, s: float, e: Array | None) -> tuple[Array, Array] | None:
         """(t, A'(s t + e)) in one pass, if A and the vectors allow it."""
-        if not self._streamed_through:
+        if not self._fuses_through:
             return None
         from saddlepoint.parts.coupling import dense_kernels as kernels
         from saddlepoint.parts.coupling.compiled_loops import matching_vectors

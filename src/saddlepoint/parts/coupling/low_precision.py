@@ -18,7 +18,7 @@ from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling
 
 ROUNDING = {"float32": 2.0**-24, "bfloat16": 2.0**-9}  # relative rounding error of an entry, by storage
-TAME = 40  # exponents of |A| from -TAME to TAME are left as they are
+UNSCALED = 2.0**40  # largest |A|, and inverse of the smallest one, for which the copy is not scaled
 
 
 class LowPrecisionCoupling(Coupling):
@@ -116,7 +116,8 @@ def low_precision(A: Coupling, storage: str) -> Coupling:
 def _copy(A: Any, storage: str) -> LowPrecisionCoupling:
     xp = A.space.xp
     norm = A.norm_estimate
-    scale = power_of_two(norm.upper) if not 2.0**-TAME <= norm.upper <= 2.0**TAME and norm.upper > 0.0 else 1.0
+    is_usual = norm.upper == 0.0 or 1.0 / UNSCALED <= norm.upper <= UNSCALED
+    scale = 1.0 if is_usual else power_of_two(norm.upper)
     entries = A.A if scale == 1.0 else A.A * (1.0 / scale)
     S: Coupling = type(A)(entries.astype(storage) if xp is np else xp.astype(entries, getattr(xp, storage)))
     growth = 1.0 + ROUNDING[storage] * math.sqrt(min(A.shape))  # |A - S| <= ROUNDING times the Frobenius norm of A

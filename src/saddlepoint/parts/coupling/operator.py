@@ -9,7 +9,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.parts.coupling.adjoint import PRODUCTS, wrong_transpose
+from saddlepoint.parts.coupling.adjoint import ADJOINT, PRODUCTS, wrong_transpose
 from saddlepoint.parts.coupling.base import Coupling
 
 
@@ -57,7 +57,7 @@ class OperatorCoupling(Coupling):
                 raise ProblemError(f"{name} is not a vector of finite real numbers")
         self.probes = 1
         length = norm(x) * norm(Ay) + norm(Atx) * norm(y)
-        if abs(inner(x, Ay) - inner(Atx, y)) > 1e3 * float(np.finfo(self.dtype).eps) * length:
+        if abs(inner(x, Ay) - inner(Atx, y)) > ADJOINT * float(np.finfo(self.dtype).eps) * length:
             self.probes += PRODUCTS
             wrong = wrong_transpose(self.mul, self.tmul, y, Ay, x, Atx)
             if wrong:

@@ -43,7 +43,7 @@ class SparseCoupling(Coupling):
         self.shape = (A.shape[0], A.shape[1])
         self.dtype = A.dtype
         window = _window(self.A) if self.A.format == "csr" and self.A.nnz >= FUSE_ENTRIES else math.inf
-        self._streamed = self.fused = window <= FUSE_WINDOW
+        self._fuses = self.fused = window <= FUSE_WINDOW
         self._short = self.A.nnz <= (SHORT_NEAR_ROW if window <= NEAR else SHORT_ROW) * self.shape[0]
         self._products: int | None = None  # that determine the entries
         self._parts: dict[int, Any] = {}  # by the number of threads that share them
@@ -70,7 +70,7 @@ class SparseCoupling(Coupling):
         if self.A.format == "csc":
             Atx, Ay = self.T.both(y, x)
             return Ay, Atx
-        if self._streamed:
+        if self._fuses:
             from saddlepoint.parts.coupling import sparse_kernels as kernels
             from saddlepoint.parts.coupling.compiled_loops import matching_vectors
 
@@ -81,7 +81,7 @@ class SparseCoupling(Coupling):
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
         """(t, A'(s t + e)) with t = A y."""
-        if self._streamed:
+        if self._fuses:
             from saddlepoint.parts.coupling import sparse_kernels as kernels
             from saddlepoint.parts.coupling.compiled_loops import matching_vectors
 

@@ -121,7 +121,7 @@ class StackedRows:
 
 
 class Buffer:
-    """A matrix to whose end rows are written, as ``Rows`` of the methods needs it."""
+    """A matrix to whose end rows are written, as ``ground.rows.Rows`` needs it."""
 
     def __init__(self, most: int, length: int, rows: list[Stacked] | None = None) -> None:
         self.shape = most, length

@@ -172,8 +172,8 @@ class StreamedCoupling(Coupling):
 
     def _gram_eigenvalue(self, quick: bool = False) -> tuple[float, Eigenvalue]:
         size, space = norm(self.lengths.columns), self.space
-        tame = space.largest**0.2
-        unit = 1.0 if 1.0 / tame <= size <= tame or size == 0.0 else power_of_two(size, space.exponent)
+        most = space.largest**0.2
+        unit = 1.0 if 1.0 / most <= size <= most or size == 0.0 else power_of_two(size, space.exponent)
         return unit, largest_of_starts(lambda V: self._gram_product(V, unit), self.shape[1], STARTS, space, MARGIN)
 
     def _gram_product(self, V: Array, unit: float) -> Array:
