@@ -10,7 +10,8 @@ import pytest
 
 import saddlepoint as sp
 from saddlepoint import theory
-from saddlepoint.methods.wrappers.proximal import FIRST, GROWTH, Proximal
+from saddlepoint.methods.wrappers.base import FIRST_CHECK, GROWTH
+from saddlepoint.methods.wrappers.proximal import Proximal
 from saddlepoint.parts.functions.zero import Zero
 
 MOST = 20_000  # steps of the inner method in all
@@ -64,10 +65,10 @@ def test_residuals_and_distances_of_outer_steps_stay_under_their_bounds(sigma: f
         away = distance(f, row["next_u"] - x_star, row["next_v"] - y_star)
         assert away <= last * (1.0 + 1e-9) + 1e-13
         last = away
-        a, b = method.pair(f, row["t"])
+        a, b = method.anchor_weights(f, row["t"])
         kx, ky = 1.0 + 1.0 / a, 1.0 + 1.0 / b
         promised = theory.proximal_inner_steps(kx, ky, f.norm / math.sqrt(a * b), sigma)
-        assert row["steps"] <= max(FIRST, math.ceil(GROWTH * promised) + 1)
+        assert row["steps"] <= max(FIRST_CHECK, math.ceil(GROWTH * promised) + 1)
     if shrink == 1.0:
         best, t = min(row["residual"] for row in rows), rows[0]["t"]
         assert len(rows) <= theory.proximal_steps(sigma, t, best, start) + 1

@@ -15,7 +15,7 @@ Reference:  L. Condat, A primal-dual splitting method for convex optimization, J
             first-order primal-dual algorithm, Math. Prog. 2016.
 
 The two products of a step are one call of ``through``: a step ends with the A' x that the next one begins with.
-Anderson acceleration of this step is the fastest method of the library on ordinary problems with a mild coupling.
+``anderson-condat-vu`` is Anderson acceleration of this step; ``auto`` begins with it where the coupling is mild.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class CondatVu(Method):
 
     def steps(self, f: Saddle) -> Sweep:
         """The steps rx and ry, and theta."""
-        return condat_vu_steps(*self.seen(f))
+        return condat_vu_steps(*self.effective_numbers(f))
 
-    def seen(self, f: Saddle) -> tuple[float, float, float]:
+    def effective_numbers(self, f: Saddle) -> tuple[float, float, float]:
         """The numbers kx, ky and c, with kappa = 1 for a function whose prox is used."""
         kx = 1.0 if self.prox in ("x", "both") else f.kappa_x
         ky = 1.0 if self.prox in ("y", "both") else f.kappa_y
@@ -100,7 +100,7 @@ class CondatVu(Method):
 
     def bound(self, f: Saddle, k: int) -> float:
         """The squared distance after k steps is at most theta^k times a constant."""
-        return condat_vu_bound(*self.seen(f), k)
+        return condat_vu_bound(*self.effective_numbers(f), k)
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The steps rx and ry, and theta."""

@@ -6,14 +6,14 @@ Recursion:  p = x_k - t grad g(x_k),   q = y_k - t grad h(y_k),   t = sx/L_x = s
             by conjugate gradients, until the residual is ``accuracy`` times the move, or by a factorisation;
             sx = min(stride, sqrt(kx)) and sy = min(stride, sqrt(ky)), but 1 at least if the stride is.
 Guarantee:  with exact solves, for stride <= 1, |x_k - x*|^2 + |y_k - y*|^2 <= (1 - stride/kappa)^(2k) times its start,
-            kappa = max(kx, ky), because solving for the coupling expands nothing: O(kappa) gradients, whatever |A| is.
+            kappa = max(kx, ky), because the implicit step lengthens no distance: O(kappa) gradients, whatever |A| is.
 Reference:  It is forward-backward splitting (P.-L. Lions and B. Mercier, SIAM J. Numer. Anal. 1979) of the field into
             its gradient part and its skew part.
 
 Without acceleration the method is slow. But the coupling enters its steps only through a bounded operator, so that
-Anderson acceleration works as preconditioned GMRES does: on ordinary problems some dozens of gradients are enough for
-any kappa and any |A|. The plain recursion is unstable for strides beyond 2. With Anderson acceleration such a stride
-saves gradients on some problems and fails on others, so ``anderson-imex`` has a stride of 1.9.
+Anderson acceleration works as preconditioned GMRES does: on many problems some dozens of gradients are enough, whatever
+|A| is, though no bound says so. The plain recursion is unstable for strides beyond 2. With Anderson acceleration such a
+stride saves gradients on some problems and fails on others, so ``anderson-imex`` has a stride of 1.9.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ Problem:    K z = -b, the field of a quadratic problem being F(z) = K z + b, K =
 Recursion:  (in the variables where mu_x = mu_y = 1)
             d = r_k, e = K r_k, and both made orthogonal: e to the e_i before, d by the same combination of the d_i
             z_{k+1} = z_k + <r_k, e>/<e, e> d,    r_{k+1} = r_k - <r_k, e>/<e, e> e.
-Guarantee:  |F(z_k)| is the smallest of all points in z_0 + span(r_0, K r_0, ..., K^{k-1} r_0), as in GMRES; it cannot
-            break down, because the symmetric part of K is positive definite. No method that combines queries of the
-            whole field has a smaller residual, hence O((sqrt(kx + ky) + c) log 1/eps) queries.
+Guarantee:  until the window is full, |F(z_k)| is the smallest of all points in
+            z_0 + span(r_0, K r_0, ..., K^{k-1} r_0), as in GMRES; it cannot break down, because the symmetric part of K
+            is positive definite. So no method that combines queries of the whole field has a smaller residual, hence
+            O((sqrt(kx + ky) + c) log 1/eps) queries. After that it is restarted, as GMRES is.
 Reference:  S. Eisenstat, H. Elman and M. Schultz, Variational iterative methods for nonsymmetric systems of linear
             equations, SIAM J. Numer. Anal. 1983; Y. Saad and M. Schultz, GMRES, SIAM J. Sci. Stat. Comput. 1986.
 

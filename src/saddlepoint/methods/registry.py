@@ -1,8 +1,8 @@
 """The register of methods: from a name to a method, and tables of all methods.
 
-``register`` adds a class, ``register_expression`` adds a wrapper around a method. Everything else about a method is
-read from its class. A wrapper around a method that nobody has registered together is found as well, by the name that
-results show for it: "anderson-pdhg" is ``Anderson(PDHG())``.
+``register`` adds a class, ``register_expression`` adds a wrapper around a method under a name of its own. Everything
+else about a method is read from its class. A wrapper around a registered method needs no registration to be found, by
+the name that results show for it: "anderson-pdhg" is ``Anderson(PDHG())``.
 """
 
 from __future__ import annotations

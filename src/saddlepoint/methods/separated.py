@@ -56,6 +56,9 @@ from saddlepoint.theory.separated import (
     separated_rho,
 )
 
+LIMIT = 1e4  # factor of kx/accuracy in the number of steps after which an inner run ends in any case
+PROVEN = 1e-10  # largest ``accuracy`` with which inner solves count as exact
+
 
 class SeparatedState(NamedTuple):
     """The points x_k and y_k, A' x_k if products are explicit, the averages w_k and q_k, the last two grad ht(q)."""
@@ -142,7 +145,7 @@ class Separated(Method):
         """Take steps from (x, y) until the estimated error is at most ``accuracy`` times the distance from (x, y)."""
         r = separated_rho(*f.numbers)
         state = self.init(f, x, y)
-        for _ in range(2 + math.ceil((1.0 + 1.0 / r) * math.log(1e4 * max(f.kappa_x, 1.0) / self.accuracy))):
+        for _ in range(2 + math.ceil((1.0 + 1.0 / r) * math.log(LIMIT * max(f.kappa_x, 1.0) / self.accuracy))):
             before, state = state, self.step(f, state)
             move = math.hypot(norm(state.x - before.x), norm(state.y - before.y))
             whole = math.hypot(norm(state.x - x), norm(state.y - y))
@@ -166,8 +169,8 @@ class Separated(Method):
         return LPDSlide(self.accuracy)
 
     def bound(self, f: Saddle, k: int) -> float | None:
-        """The bound (1 + r)^-k times a constant, where ``accuracy`` is at most 1e-10; None elsewhere."""
-        return separated_bound(*f.numbers, k) if self.accuracy <= 1e-10 else None
+        """The bound (1 + r)^-k times a constant, where ``accuracy`` is at most ``PROVEN``; None elsewhere."""
+        return separated_bound(*f.numbers, k) if self.accuracy <= PROVEN else None
 
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The constants r and theta of the recursion."""

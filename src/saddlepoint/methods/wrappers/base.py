@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -9,6 +10,14 @@ from saddlepoint.methods.base import Method, Needs
 from saddlepoint.methods.registry import as_method, register_wrapper
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View
+
+FIRST_CHECK = 4  # step of an inner run in which its residual is checked first
+GROWTH = 1.15  # factor from the step of one such check to that of the next
+
+
+def next_check(k: int, growth: float = GROWTH) -> int:
+    """The step in which an inner run is checked after a check in step k."""
+    return max(k + 1, math.ceil(growth * k))
 
 
 @dataclass(frozen=True)
@@ -62,3 +71,8 @@ class Wrapper(Method):
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The parameters of the inner method."""
         return self.method.parameters(f)
+
+    def inner_parameters(self, f: Saddle) -> dict[str, float]:
+        """The parameters of the inner method for a subproblem f, with the prefix ``inner.``."""
+        found = self.method.parameters(self.method.normal_form(f).problem)
+        return {f"inner.{name}": value for name, value in found.items()}

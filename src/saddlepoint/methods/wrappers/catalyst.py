@@ -112,8 +112,7 @@ class Catalyst(Wrapper):
         """The constants beta, q and theta, and those of the inner method with the prefix ``inner.``."""
         beta = self.weight(f)
         q = catalyst_q(f.mu_x, beta)
-        view = self.method.normal_form(anchored(f, beta, f.space.zeros(f.shape[0])))
-        inner = {f"inner.{name}": value for name, value in self.method.parameters(view.problem).items()}
+        inner = self.inner_parameters(anchored(f, beta, f.space.zeros(f.shape[0])))
         return {"beta": beta, "q": q, "theta": catalyst_theta(q)} | inner
 
 

@@ -30,13 +30,12 @@ from saddlepoint.methods.base import Needs, float_option
 from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.pdhg import PDHG
 from saddlepoint.methods.registry import register_expression
-from saddlepoint.methods.wrappers.base import Wrapper
+from saddlepoint.methods.wrappers.base import FIRST_CHECK, Wrapper, next_check
 from saddlepoint.parts.functions.anchored import anchored
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View
 from saddlepoint.theory.complexity import Complexity
 
-FIRST, GROWTH = 4, 1.15  # step of the inner method at which the residual is checked first; factor between such steps
 LEAST = 1e-6  # least t, relative to the first one
 
 
@@ -82,17 +81,17 @@ class Proximal(Wrapper):
         """The state at the beginning of an outer step with these centres."""
         x, y = f.project(u, v)
         view = self.method.normal_form(self.subproblem(f, u, v, t))
-        return ProximalState(x, y, self.method.init(view.problem, *view.to(x, y)), u, v, t, k, 0, FIRST)
+        return ProximalState(x, y, self.method.init(view.problem, *view.to(x, y)), u, v, t, k, 0, FIRST_CHECK)
 
     def subproblem(self, f: Saddle, u: Array, v: Array, t: float) -> Saddle:
         """The problem f_k."""
         if t == 0.0:
             return f
-        a, b = self.pair(f, t)
+        a, b = self.anchor_weights(f, t)
         return Saddle.of(anchored(f.g, a, u), anchored(f.h, b, v), f.A, f.space)
 
-    def pair(self, f: Saddle, t: float) -> tuple[float, float]:
-        """The weights a and b."""
+    def anchor_weights(self, f: Saddle, t: float) -> tuple[float, float]:
+        """The weights a and b of the two quadratic terms."""
         w, size = PDHG().first_weight(f), f.norm or 1.0
         return t * w * size, t * size / w
 
@@ -105,12 +104,12 @@ class Proximal(Wrapper):
         steps = s.steps + 1
         if s.t == 0.0 or steps < s.next_check:
             return s._replace(x=x, y=y, inner=inner, steps=steps)
-        a, b = self.pair(f, s.t)
+        a, b = self.anchor_weights(f, s.t)
         Rx, Ry, excess = optimality(fk, x, y, *fk.field(x, y))
         error = dot(Rx, Rx) / a + dot(Ry, Ry) / b + 2.0 * excess
         move = a * dot(x - s.u, x - s.u) + b * dot(y - s.v, y - s.v)
         if error > self.sigma**2 * move:
-            return s._replace(x=x, y=y, inner=inner, steps=steps, next_check=max(steps + 1, math.ceil(GROWTH * steps)))
+            return s._replace(x=x, y=y, inner=inner, steps=steps, next_check=next_check(steps))
         t = max(self.shrink * s.t, LEAST * self.start)
         after = self.begin(f, x - (1.0 / a) * Rx, y - (1.0 / b) * Ry, t, s.k + 1)
         return after._replace(x=x, y=y)
@@ -122,11 +121,9 @@ class Proximal(Wrapper):
     def parameters(self, f: Saddle) -> dict[str, float]:
         """The weights at the start, and the parameters of the inner method with the prefix ``inner.``."""
         t = 0.0 if f.mu > 0.0 else self.start
-        a, b = self.pair(f, t)
+        a, b = self.anchor_weights(f, t)
         zero = f.space.of_x.zeros(f.shape[0]), f.space.of_y.zeros(f.shape[1])
-        view = self.method.normal_form(self.subproblem(f, *zero, t))
-        inner = {f"inner.{name}": value for name, value in self.method.parameters(view.problem).items()}
-        return {"a": a, "b": b} | inner
+        return {"a": a, "b": b} | self.inner_parameters(self.subproblem(f, *zero, t))
 
 
 register_expression(

@@ -26,7 +26,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import NotFinite, ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.methods.base import InnerRun, Needs, choice_option, float_option
-from saddlepoint.methods.wrappers.base import Wrapper
+from saddlepoint.methods.wrappers.base import Wrapper, next_check
 from saddlepoint.parts.coupling.low_precision import ROUNDING, low_precision
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.problems.saddle import Saddle
@@ -38,6 +38,7 @@ TEST_GROWTH = 1.25  # factor between the steps of two tests
 LEAST_STEPS, MOST_STEPS = 100, 5000  # bounds on the steps of a correction that does not reach its accuracy
 EXACT = object()  # the ``origin`` of steps on the problem itself; a correction problem has its start as origin
 REQUIRED_GAIN = 0.5  # largest share of the distance that a correction may leave if another one is to follow
+LARGEST_FALL = 0.3  # largest share of the proven distance at which a correction is to end
 
 
 class RefinedState(NamedTuple):
@@ -108,7 +109,7 @@ class Refined(Wrapper):
             return s
         own = proven_distance(f, *low.field(s.inner.x, s.inner.y))
         if own > s.fall * s.start and s.k < most_steps(f):
-            return s._replace(test=max(s.k + 1, math.ceil(TEST_GROWTH * s.k)))
+            return s._replace(test=next_check(s.k, TEST_GROWTH))
         return self.correct(f, s)
 
     def exactly_from_start(self, f: Saddle, s: RefinedState) -> RefinedState:
@@ -119,7 +120,7 @@ class Refined(Wrapper):
         """The start of the next correction, or of the method with A itself if this correction gained too little."""
         Ay, Atx, end = query(f, s.x, s.y)
         if end <= REQUIRED_GAIN * s.start and s.start > 0.0:
-            return self.begin(f, s.x, s.y, Ay, Atx, end, max(self.fall, min(0.5 * end / s.start, 0.3)))
+            return self.begin(f, s.x, s.y, Ay, Atx, end, max(self.fall, min(0.5 * end / s.start, LARGEST_FALL)))
         x, y = (s.x, s.y) if end < s.start else (s.x0, s.y0)
         return s._replace(x=x, y=y, inner=self.method.init(f, x, y), k=0, exact=True)
 

@@ -12,7 +12,6 @@ Reference:  B. O'Donoghue and E. Candes, Adaptive restart for accelerated gradie
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,12 +20,10 @@ from saddlepoint.methods.apd import APD, residual
 from saddlepoint.methods.base import float_option
 from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.registry import register_expression
-from saddlepoint.methods.wrappers.base import Wrapper
+from saddlepoint.methods.wrappers.base import FIRST_CHECK, Wrapper, next_check
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import joint_order
-
-FIRST, GROWTH = 4, 1.15  # step of a run at which the residual is checked first; factor between two such steps
 
 
 class RestartedState(NamedTuple):
@@ -64,18 +61,18 @@ class Restarted(Wrapper):
 
     def begin(self, f: Saddle, x: Array, y: Array, start: float) -> RestartedState:
         """The state after a restart at (x, y)."""
-        return RestartedState(x, y, self.method.init(f, x, y), 0, FIRST, start)
+        return RestartedState(x, y, self.method.init(f, x, y), 0, FIRST_CHECK, start)
 
     def step(self, f: Saddle, s: RestartedState) -> RestartedState:
         """The state after one step of the inner method; a check of the residual costs one query more."""
         inner = self.method.step(f, s.inner)
-        k, next_check = s.k + 1, s.next_check
-        if k == next_check:
+        k, check = s.k + 1, s.next_check
+        if k == check:
             found = self.residual(f, inner.x, inner.y)
             if found <= self.fall * s.residual:
                 return self.begin(f, inner.x, inner.y, found)
-            next_check = max(k + 1, math.ceil(GROWTH * k))
-        return RestartedState(inner.x, inner.y, inner, k, next_check, s.residual)
+            check = next_check(k)
+        return RestartedState(inner.x, inner.y, inner, k, check, s.residual)
 
 
 register_expression("rapd", Restarted, APD, Complexity("sqrt(k) + c", joint_order))
