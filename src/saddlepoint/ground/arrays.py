@@ -21,7 +21,8 @@ from saddlepoint.ground.recording import is_recording
 
 Array: TypeAlias = npt.NDArray[Any]  # a NumPy array, or an array of another library
 
-FLOAT64 = np.dtype(np.float64)
+FLOAT64 = np.dtype(np.float64)  # NumPy has one object for this dtype, so that ``is`` tells it from others
+EPS64 = 2.0**-52  # the machine epsilon of float64
 
 
 class Space(NamedTuple):
@@ -81,6 +82,11 @@ class Space(NamedTuple):
     def eps(self) -> float:
         """The machine epsilon of the dtype."""
         return float(self.xp.finfo(self.dtype).eps)
+
+    @property
+    def is_float64(self) -> bool:
+        """Whether the dtype is float64."""
+        return self.eps <= EPS64
 
     @property
     def largest(self) -> float:
@@ -177,7 +183,7 @@ def _space(library: str, *where: Any) -> Space:
     return Space(import_module(library), *where)
 
 
-NUMPY64 = Space(np, FLOAT64)
+NUMPY64 = Space(np, FLOAT64)  # the space of NumPy's vectors of float64
 
 # The types that ``is_foreign`` meets most often; none of them is an array of another library than NumPy.
 NEVER_FOREIGN = np.ndarray, np.generic, type, int, float, type(None), str, tuple
@@ -255,6 +261,11 @@ def rows_like(vector: Array, count: int) -> Array:
 def eps_of(array: Array) -> float:
     """The machine epsilon of an array's dtype."""
     return _numpy_limits(array.dtype)[0] if isinstance(array, np.ndarray) else float(_limits(array).eps)
+
+
+def is_float64(array: Array) -> bool:
+    """Whether an array is of float64."""
+    return eps_of(array) <= EPS64
 
 
 def smallest_of(array: Array) -> float:

@@ -158,7 +158,8 @@ def _small(given: Symmetric) -> Ends:
 def _trials(low: float, loss: float) -> Iterator[float]:
     """Lower bounds to try, where the smallest eigenvalue is about ``low`` and the proof may lose ``loss``."""
     if low > 0.0:
-        yield from (low - part * low for part in (1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9) if part * low < loss)
+        parts = (1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9)  # of ``low`` that are given up, in turn
+        yield from (low - part * low for part in parts if part * low < loss)
     for factor in (1.0, 4.0, 16.0, 64.0, 1024.0):
         yield low - factor * loss
 

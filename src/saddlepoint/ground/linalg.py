@@ -31,7 +31,7 @@ def _careful_norm(a: Array, square: float) -> float:
     if square == 0.0 and isinstance(a, np.ndarray) and not a.any():  # often the point where a run begins
         return 0.0
     space = space_of(a)
-    if 1e-280 < square < math.inf and space.eps < 1e-15:
+    if 1e-280 < square < math.inf and space.is_float64:
         return math.sqrt(square)
     largest = max_abs(a) if a.shape[0] else 0.0
     if largest == 0.0 or not math.isfinite(largest):

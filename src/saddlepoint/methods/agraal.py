@@ -28,6 +28,8 @@ from saddlepoint.theory.agraal import PHI
 from saddlepoint.theory.complexity import Complexity
 from saddlepoint.theory.table1 import agraal_order
 
+FIRST = 1e-4  # length of the trial step at the start, relative to the point or to the field, whichever is longer
+
 
 class AGRAALState(NamedTuple):
     """The points z_k, zb_{k-1} and z_{k-1}, the field at z_{k-1}, and the numbers s_{k-1} and t_{k-1}."""
@@ -59,7 +61,7 @@ class AGRAAL(Method):
         length = residual(f, Fx, Fy)
         if length == 0.0:
             return AGRAALState(x, y, x, y, x, y, Fx, Fy, 1.0, 1.0)
-        tiny = 1e-4 * max(norm_of(f, x, y), length) / length
+        tiny = FIRST * max(norm_of(f, x, y), length) / length
         px, py = moved_along(f, x, y, Fx, Fy, tiny)
         Gx, Gy = f.field(px, py)
         change = residual(f, Gx - Fx, Gy - Fy)

@@ -8,9 +8,9 @@ Recursion:  y_{k+1} = (y_k + ty (A' x_k - v_k))/(1 + r),   w_{k+1} = (w_k + r x_
             N = |[[c, sqrt(ky - 1)], [sqrt(kx - 1), 0]]|, c = |A|/sqrt(mu_x mu_y). With simple terms p and q, x_{k+1}
             is prox_{theta tx p} of the point above, and y_{k+1} is prox_{theta ty q}.
 Guarantee:  mu_x |x_k - x*|^2 + mu_y |y_k - y*|^2 falls by 1/(1 + r) ~ 1 - 1/N a step, up to a constant
-            (``lpd_gs_bound`` has the proof in short). On the chain of the lower bound it is 1 - 2/N. There no method does
-            better than 1 - 4/N if it makes its four calls together, or than 1 - 12/N if, as here, a call may use the
-            answer of the one before.
+            (``lpd_gs_bound`` has the proof in short). On the chain of the lower bound it is 1 - 2/N; no method does
+            better than 1 - 4/N there if it makes its four calls together, or than 1 - 12/N if, as here, a call may use
+            the answer of the one before.
 Reference:  It is the method of Chambolle and Pock (Math. Prog. 2016) applied to the lifted problem of
             K. Thekumparampil, N. He and S. Oh (AISTATS 2022), with the blocks (x, v) and (y, u) in turn.
 

@@ -177,7 +177,7 @@ def curvature_function(parts: Sequence[Curved], n: int, like: Array) -> Smooth:
         hessian=partial(_matrix, data) if isinstance(like, np.ndarray) else None,
         hessian_lipschitz=0.0,
         trusted=True,
-        accuracy=(8.0 + n) * EPS if eps_of(like) < 1e-10 else (8.0 + n) * 2.0**-23,
+        accuracy=(8.0 + n) * eps_of(like),
     )
 
 

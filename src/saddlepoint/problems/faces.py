@@ -34,6 +34,8 @@ from saddlepoint.parts.simple.simplex import Simplex
 from saddlepoint.problems.curvature import BY_ROUNDING, Curved, Near, TermCurvature, of_balls, of_norms
 from saddlepoint.problems.low_rank import LowRank, of_nuclear
 
+UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of a sum over all coordinates
+
 
 class Free(NamedTuple):
     """Which coordinates are free, and what their free directions are orthogonal to.
@@ -102,8 +104,8 @@ def free_directions(p: Simple, x: Array, support: Array | None, near: Near) -> F
 def _in_l1_ball(p: L1Ball, x: Array, support: Array, near: Near) -> Free:
     """On the boundary, which w* != 0 proves, the signed sum of the entries that are not zero is fixed."""
     size = float(np.abs(x).sum())
-    inside = size * (1.0 + 1e-9) + math.sqrt(len(x)) * near.reach_x < p.radius
-    active = float(np.abs(near.w).max()) > near.reach_w * (1.0 + 1e-9)
+    inside = size * UP + math.sqrt(len(x)) * near.reach_x < p.radius
+    active = float(np.abs(near.w).max()) > near.reach_w * UP
     if inside and not active:
         return Free(np.ones(len(x), dtype=bool), [], 0)
     undecided = int(np.count_nonzero(support == Support.UNDECIDED)) if active else len(x)

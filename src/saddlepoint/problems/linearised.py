@@ -29,6 +29,8 @@ from saddlepoint.theory.derivatives import derivative_certificate
 
 SMALL = 1000  # most variables of a player for which a problem of another library is solved with matrices of NumPy
 UP = 1.0 + 2.0**-40  # factor that exceeds the relative rounding of sums and norms of a few numbers
+FINEST, FINEST_FLOAT32 = 1e-10, 2e-6  # least relative accuracies to which linear systems are solved, by dtype
+COARSEST = 1e-4  # largest one, however inaccurate the point is
 
 
 class Linearised:
@@ -251,5 +253,4 @@ def relative_accuracy(f: Saddle, x: Array, y: Array, distance: float) -> float:
     """The relative accuracy to which the linear system is solved: about that of the point, within limits."""
     size = norm(x) + norm(y)
     known = distance / size if size > 0.0 and math.isfinite(distance) else 0.0
-    least = 1e-10 if f.space.eps < 1e-10 else 2e-6
-    return min(max(known, least), 1e-4)
+    return min(max(known, FINEST if f.space.is_float64 else FINEST_FLOAT32), COARSEST)

@@ -177,7 +177,7 @@ def curvature_of_rank(matrix: LowRank, n: int, like: Array) -> Smooth:
         hessian=partial(_matrix, matrix, n) if isinstance(like, np.ndarray) else None,
         hessian_lipschitz=0.0,
         trusted=True,
-        accuracy=32.0 * sum(matrix.shape) * (EPS if eps_of(like) < 1e-10 else 2.0**-23),
+        accuracy=32.0 * sum(matrix.shape) * eps_of(like),
     )
 
 

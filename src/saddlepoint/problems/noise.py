@@ -36,6 +36,7 @@ from saddlepoint.problems.oracle import Meter
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import NOTHING_PROVEN
 
+# What to do about gradients that seem to be differences of values; and why noise cannot be measured: parts of messages.
 EXACT = "give value= to have them measured, say what they are at most with accuracy=, or give an exact gradient"
 UNEXAMINED = "the gradient is not finite around the point, or raises an exception there"
 AGAIN = 6  # further gradients at a point where two of them differ: errors may depend on the number of calls

@@ -38,7 +38,7 @@ def as_numpy_problem(f: Saddle) -> Saddle | None:
     terms = [function.simple for function in (f.g, f.h)]
     if not all(term is None or term.structured for term in terms):
         return None  # a prox that the caller wrote takes tensors
-    if space.eps > 1e-10 and any(type(function) is Smooth and function.space is None for function in (f.g, f.h)):
+    if not space.is_float64 and any(type(function) is Smooth and function.space is None for function in (f.g, f.h)):
         return None  # certificates call it in float64, and it may need the dtype of its own tensors
     g, h = (in_numpy(function, size) for function, size in zip((f.g, f.h), f.shape, strict=True))
     return Saddle(g, h, to_host(f.A.matrix()))

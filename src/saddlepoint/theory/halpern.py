@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 
+ROUNDING = 1e-9  # what numbers of steps may exceed a whole number by rounding
 LEAST = 1e-300  # least curvature that is used, so that steps stay finite where A and L are 0
 
 
@@ -66,5 +67,5 @@ def restarted_halpern_steps(sharpness: float, share: float, reduction: float) ->
         >>> restarted_halpern_steps(0.1, 0.2, 1e-6)
         450
     """
-    epochs = math.ceil(math.log(reduction) / math.log(share) - 1e-9)
-    return max(epochs, 0) * math.ceil(1.0 / (sharpness * share) - 1e-9)
+    epochs = math.ceil(math.log(reduction) / math.log(share) - ROUNDING)
+    return max(epochs, 0) * math.ceil(1.0 / (sharpness * share) - ROUNDING)

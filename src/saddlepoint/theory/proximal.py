@@ -26,6 +26,8 @@ from collections.abc import Iterable
 from saddlepoint.theory.gradient import field_lipschitz
 from saddlepoint.theory.lpd import lpd_gs_steps
 
+ROUNDING = 1e-12  # relative amount by which a number of steps may exceed a whole number by rounding
+
 
 def proximal_bound(sigma: float, weights: Iterable[float]) -> float:
     """The smallest residual |v_k|_* of outer steps with these weights t_k is at most this times |c_0 - z*|.
@@ -47,7 +49,8 @@ def proximal_steps(sigma: float, t: float, residual: float, distance: float) -> 
         >>> proximal_steps(0.0, 0.1, 1e-2, 1.0)
         100
     """
-    return math.ceil((1.0 + sigma) / (1.0 - sigma) * (t * distance / residual) ** 2 * (1.0 - 1e-12))
+    steps = (1.0 + sigma) / (1.0 - sigma) * (t * distance / residual) ** 2
+    return math.ceil(steps * (1.0 - ROUNDING))
 
 
 def proximal_rate(sigma: float, t: float, sharpness: float) -> float:

@@ -122,10 +122,10 @@ class Row(NamedTuple):
         return self.complexity.order
 
 
-LOWER_BOUND = "lower bound"
+LOWER_BOUND = "lower bound"  # the name of its row
+# The calls that several methods promise: gradient methods in the table, best responses, sliding, and IMEX.
 _GRADIENT = Complexity("c sqrt(kx/ky) + c sqrt(ky/kx) + kx + ky", gradient_order)
 BEST_RESPONSE = Complexity("sqrt(c max(c, sqrt(kx ky))) + sqrt(kx + ky)", best_response_order)
-
 SLIDING = Complexity("gradients sqrt(k), products sqrt(k) + c", joint_order, sliding_order, sliding_order)
 IMPLICIT = Complexity(
     "gradients k, products k (1 + |A|/L)", imex_order, grad_g=imex_gradient_order, grad_h=imex_gradient_order

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from saddlepoint.ground.arrays import Array, is_jax, namespace, space_of, to_host
+from saddlepoint.ground.arrays import Array, is_float64, is_jax, namespace, space_of, to_host
 from saddlepoint.ground.jax_program import in_one_program
 from saddlepoint.ground.linalg import inner, may_be_on_gpu, norm
 from saddlepoint.ground.rows import Rows
@@ -121,7 +121,7 @@ class Factored(NamedTuple):
         rows = self.Q.buffer if is_jax(xp) else self.Q.matrix  # JAX compiles one program for all; unused rows are 0
         q, numbers = in_one_program(xp, _new_row, 0, 4)(xp, rows, r, self.r, size)
         *products, of_q, of_r, qr = on_host(numbers).tolist()
-        least = 1e-30 if space_of(r).eps > 1e-15 else 1e-280  # smaller squares may have lost digits to underflow
+        least = 1e-280 if is_float64(r) else 1e-30  # smaller squares may have lost digits to underflow
         distance, length = (
             math.sqrt(square) if least < square < math.inf else norm(v[:size]) for v, square in ((q, of_q), (r, of_r))
         )

@@ -155,7 +155,10 @@ class SparseCoupling(Coupling):
 
     @property
     def _lost(self) -> float:
-        """A bound on the entries whose squares underflow in the norms of the columns."""
+        """A bound on the length of the entries of a column, or of a row, whose squares underflow in its norm.
+
+        Such an entry is below 1e-150 times the largest one, because squares are taken in units of about that one.
+        """
         return 1e-150 * self._largest * math.sqrt(self.A.nnz)
 
     @property

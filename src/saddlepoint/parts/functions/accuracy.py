@@ -22,9 +22,9 @@ from saddlepoint.ground.validation import as_number, short_repr
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
 
-Rounding: TypeAlias = Callable[[Array], Array]
-Rough: TypeAlias = Callable[[float, float, int], float]
-Careful: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]
+Rounding: TypeAlias = Callable[[Array], Array]  # x -> bounds on the errors of the entries of the gradient
+Rough: TypeAlias = Callable[[float, float, int], float]  # (|x|, |gradient|, entries) -> a bound on their norm
+Careful: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]  # x -> high and low part of the gradient, errors
 
 ASSUMED = 2.0  # units of rounding that are assumed of a gradient about which nothing was said
 EXPECTED = "a number from 0 to 1, or a function x -> bounds on the errors of the entries of the gradient"

@@ -112,6 +112,7 @@ def _is_jax(x: Any) -> bool:
     return is_foreign(x) and type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
+# Raised by gradients that PyTorch or JAX cannot differentiate, because other code computes them.
 NOT_DIFFERENTIABLE = (TypeError, AttributeError, RuntimeError, ValueError, NotImplementedError)
 
 

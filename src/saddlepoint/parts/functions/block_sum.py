@@ -22,6 +22,8 @@ from saddlepoint.parts.functions.zero import Zero
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.blocks import Blocks
 
+UP = 1.0 + 1e-12  # factor that exceeds the relative rounding of a norm of a few numbers
+
 
 def block_sum(functions: Sequence[Smooth | Simple], sizes: Sequence[int]) -> Smooth:
     """The function f_1(x[:n_1]) + f_2(x[n_1:n_1 + n_2]) + ..., with the simple terms of its parts.
@@ -123,7 +125,7 @@ class BlockSum(Smooth):
     def _change(self, x: Array, u: Array, reach: float) -> float:
         """The length of the vector of the changes of all parts, each of which may move by the whole distance."""
         changes = [hessian_change(f, part, u[r], reach) for (f, part), r in zip(self._on(x), self.rows, strict=True)]
-        return math.hypot(*changes) * (1.0 + 1e-12)
+        return UP * math.hypot(*changes)
 
     def _hessian(self, x: Array) -> Any:
         blocks: list[Any] = [f.hessian(part) for f, part in self._on(x) if f.hessian is not None]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, eps_of, namespace, space_of
+from saddlepoint.ground.arrays import Array, is_float64, namespace, space_of
 from saddlepoint.ground.compensated import EPS, Accumulator, Sum, exact_product
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def widened(x: Array) -> Array | None:
     """The point in float64; None if its library computes in float32 only, as JAX does by default."""
     wide = space_of(x).wide.cast(x)
-    return wide if eps_of(wide) <= EPS else None
+    return wide if is_float64(wide) else None
 
 
 def exactly(x: Array) -> Sum:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import NUMPY64, Array, eps_of, namespace
+from saddlepoint.ground.arrays import Array, eps_of, is_float64, namespace
 from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.elementwise import cast_like, choose, clip, sigmoid, softplus, tanh
 from saddlepoint.ground.errors import ProblemError
@@ -224,7 +224,7 @@ class Huber(Risk):
 
     def _slope_error(self, r: Array, e: Array) -> Array:
         """Where the residual is surely beyond delta, only delta is rounded, to the dtype of r."""
-        d = eps_of(r) * self.delta if eps_of(r) > NUMPY64.eps else 0.0
+        d = 0.0 if is_float64(r) else eps_of(r) * self.delta
         return choose(_least(r, e) > self.delta + d, 0.0 * e + d, clip(e, 0.0, 2.0 * self.delta) + d)
 
     def _careful_slope(self, r: Sum) -> Sum:

@@ -35,6 +35,7 @@ from saddlepoint.parts.functions.second_order import as_hessian, change_of_sum, 
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.from_operator import HasProx, as_simple
 
+# The arguments of ``Smooth`` below explain what these functions return.
 Gradient: TypeAlias = Callable[[Array], Array]
 Value: TypeAlias = Callable[[Array], float]
 Prox: TypeAlias = Callable[[Array, float], Array]

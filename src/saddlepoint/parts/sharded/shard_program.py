@@ -23,7 +23,7 @@ MATRIX = 0  # the name of the rows of A, a ``Coupling``, in the store of every s
 # Bytes of a shard from which reading A once for two products is faster. It is less than for a whole matrix, because
 # the other shards of the process have replaced this one in the cache since the last round.
 FUSE_BYTES = 1 << 22
-Store: TypeAlias = dict[int, Any]
+Store: TypeAlias = dict[int, Any]  # what a shard holds, by name
 Answers: TypeAlias = list[Array]  # the answers of one shard, or their sums over several shards
 Piece: TypeAlias = tuple[int, int]  # a node of the tree: the shards k with first <= k < last
 
@@ -61,6 +61,7 @@ class Program(NamedTuple):
         return tuple(REDUCTIONS[step.op] for step in self.steps if step.op in REDUCTIONS)
 
 
+# The operations whose answers leave the shards, and how the answers are combined: a name in ``COMBINED``.
 REDUCTIONS = {
     "through": "sum",
     "both": "sum",
@@ -148,6 +149,7 @@ def _rounding(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
     return np.asarray(store[function].rounding(store[x]))
 
 
+# The operations whose results stay in the shard, with their arguments.
 STEPS: dict[str, Callable[..., Array]] = {
     "combine": _combine,  # arguments: one or two pairs (factor, vector); the result is their sum
     "fill": _fill,  # a number, a dtype
@@ -214,6 +216,7 @@ def _risk_careful(
     return None, np.ravel(found)
 
 
+# The operations of ``REDUCTIONS``: each returns a vector that stays in the shard, or None, and the answer.
 REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "through": _through,  # the position of y, a number s, a vector e or None: t = A y, and A'(s t + e)
     "both": _both,  # a vector x, the position of y: A y, and A'x
@@ -229,6 +232,7 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "squares_of_term": lambda store, _, *args: (None, _number_of_term(store, *args) ** 2),
     "value": lambda store, _, function, x: (None, float(store[function](store[x]))),
 }
+# How the answers of two shards become one.
 COMBINED: dict[str, Callable[[Array, Array], Array]] = {
     "sum": lambda a, b: a + b,
     "max": np.maximum,

@@ -23,7 +23,7 @@ from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.simple.base import Pairing, Simple, Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import EPS, at_distance, raised, sum_difference, sum_error, sum_of_products, wide
 from saddlepoint.parts.simple.coordinates import Coordinates, as_pair, positive_or_live
-from saddlepoint.parts.simple.group_balls import GroupBalls
+from saddlepoint.parts.simple.group_balls import INTERIOR, GroupBalls
 from saddlepoint.parts.simple.l1_box import UP, L1Box, limited
 from saddlepoint.parts.simple.shifted import Shifted
 from saddlepoint.parts.simple.simplex import nearest_in_simplex
@@ -83,7 +83,7 @@ class L1Ball(Structured):
         sizes, there = xp.abs(xh), xh != 0.0
         count = xp.sum(xp.astype(there, s.dtype))
         level = limited(xp.sum(choose(there, choose(xh < 0.0, -s, s), 0.0 * s)) / count, 0.0, None) + 0.0 * s
-        level = choose(xp.sum(wide(sizes)) + 0.0 * s < self.radius * (1.0 - 1e-12), 0.0 * s, level)
+        level = choose(xp.sum(wide(sizes)) + 0.0 * s < self.radius * INTERIOR, 0.0 * s, level)
         return choose(there, choose(xh < 0.0, -level, level), limited(s, -level, level))
 
     def fenchel_gap(self, x: Array, s: Array) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, eps_of, namespace, space_of, to_host
+from saddlepoint.ground.arrays import Array, is_float64, namespace, space_of, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import has_numbers, is_live, is_recording
 from saddlepoint.ground.validation import as_float_array, as_number, positive
@@ -71,7 +71,7 @@ class Coordinates:
         if self.live is not None:
             return namespace(x).astype(self.live, x.dtype)
         if isinstance(self.value, float):
-            return self.value if eps_of(x) < 1e-15 else float(_in_float32(np.array(self.value), towards))
+            return self.value if is_float64(x) else float(_in_float32(np.array(self.value), towards))
         if isinstance(x, np.ndarray):
             return self.value if x.dtype == np.float64 else self._kept(("numpy", towards), x, towards)
         space = space_of(x)
@@ -85,7 +85,7 @@ class Coordinates:
         return self._placed[key]
 
     def _made(self, x: Array, towards: float | None) -> Array:
-        numbers = self.value if eps_of(x) < 1e-15 else _in_float32(np.asarray(self.value), towards)
+        numbers = self.value if is_float64(x) else _in_float32(np.asarray(self.value), towards)
         made = space_of(x).cast(np.array(numbers))  # a copy: PyTorch warns of arrays that are read-only
         return made.to(x.device) if is_recording() and hasattr(made, "requires_grad") else made  # type: ignore[attr-defined]
 

@@ -16,6 +16,8 @@ from saddlepoint.parts.simple.l1_box import UP, limited
 from saddlepoint.parts.simple.partition import Partition
 from saddlepoint.parts.simple.spheres import LEAST, Spheres
 
+INTERIOR = 1.0 - 1e-12  # share of the radius below which a point is taken to be inside, where rounding decides nothing
+
 
 class GroupBalls(Structured):
     r"""The constraint |x_G| <= radius_G for disjoint groups G of coordinates: a product of Euclidean balls.
@@ -88,7 +90,7 @@ class GroupBalls(Structured):
         """
         sizes = self.partition.sizes(xh)
         radii = self.balls.radii.like(sizes)
-        inside = sizes < radii * (1.0 - 1e-12)
+        inside = sizes < radii * INTERIOR
         usual = (sizes >= LEAST) & (sizes < math.inf)
         outward = limited(self.partition.products(xh, s), 0.0, None) / choose(usual, sizes * sizes, 0.0 * sizes + 1.0)
         found = wide(xh) * self.partition.spread(choose(inside, 0.0 * outward, outward), xh)

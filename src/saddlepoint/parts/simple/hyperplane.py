@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, concat, eps_of, namespace
+from saddlepoint.ground.arrays import Array, concat, eps_of, is_float64, namespace
 from saddlepoint.ground.compensated import exact_product
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
@@ -23,6 +23,7 @@ from saddlepoint.parts.simple.bounds import EPS, norm_bound, raised, sum_error, 
 from saddlepoint.parts.simple.coordinates import Coordinates
 
 TINY = 1e-280  # products below it may lose digits by underflow
+RANGE = 1e-100, 1e100  # largest entries of a normal vector between which squares neither overflow nor underflow
 PARALLEL = 64.0  # a vector counts as a multiple of the normal if it is one up to this many roundings of its entries
 
 
@@ -49,7 +50,7 @@ class Hyperplane(Structured):
         size = float(np.abs(vector).max())
         if size == 0.0:
             raise ProblemError("a of Hyperplane is zero; expected a vector that is not, because <0, x> = b is no plane")
-        if self.a.known and not 1e-100 < size < 1e100:
+        if self.a.known and not RANGE[0] < size < RANGE[1]:
             raise ProblemError(f"a of Hyperplane has entries up to {size:g}; divide a and b by this number")
         self._square = float(vector @ vector)
         super().__init__(int(vector.shape[0]))
@@ -117,7 +118,7 @@ class Hyperplane(Structured):
         a = self.a.like(wide_s)
         factor = inner(a, wide_s) / self._square
         multiple = self.a.like(s) * factor
-        rounded = 2.0 * eps_of(s) if eps_of(s) > EPS else 0.0  # the entries of a in a smaller dtype are rounded too
+        rounded = 0.0 if is_float64(s) else 2.0 * eps_of(s)  # the entries of a in a smaller dtype are rounded too
         return Pairing(multiple, self.outside(x), (rounded + 2.0 * EPS) * norm_bound(wide(multiple)), 0.0, 0.0)
 
     def __repr__(self) -> str:

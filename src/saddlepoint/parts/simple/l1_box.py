@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, eps_of, namespace
+from saddlepoint.ground.arrays import Array, is_float64, namespace
 from saddlepoint.ground.elementwise import choose
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.simple.base import Pairing, Simple, Structured, Support, on_host
@@ -235,7 +235,7 @@ class L1Box(Structured):
         if not (self._low or self._high):
             return v
         live = self.lower.live is not None or self.upper.live is not None
-        low, high = (self.lower, self.upper) if live or eps_of(v) < 1e-15 else self._narrow
+        low, high = (self.lower, self.upper) if live or is_float64(v) else self._narrow
         return limited(v, low.like(v) if self._low else None, high.like(v) if self._high else None)
 
     @cached_property

@@ -23,7 +23,7 @@ from saddlepoint.parts.simple.coordinates import positive_or_live
 from saddlepoint.parts.simple.l1_box import UP, limited
 
 SHORT = 1024  # vectors up to this length are sorted as a whole
-COUNTS = np.arange(1.0, SHORT + 1.0)
+COUNTS = np.arange(1.0, SHORT + 1.0)  # the numbers k by which sums of the k largest entries are divided
 
 
 class Simplex(Structured):

@@ -17,9 +17,10 @@ from saddlepoint.ground.validation import short_repr
 from saddlepoint.problems.files.game_tree import ROOT, History, SequenceForm, TreeWalk, after, check_probabilities
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, Memory, read_text
 
+# A text in quotation marks, a sign, or a word; possessive quantifiers, so that no text takes long.
 TOKEN = re.compile(r'\s*+(?:"(?P<text>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<sign>[{},])|(?P<word>[^\s{},"]+))', re.DOTALL)
 NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)")
-END = ("end", "the end of the file")
+END = ("end", "the end of the file")  # the token after the last one
 EXPANSION = 80  # most bytes of memory for a byte of text
 
 
@@ -53,7 +54,7 @@ class Outcome(NamedTuple):
     payoffs: tuple[float, float]
 
 
-NOTHING = Outcome("", (0.0, 0.0))
+NOTHING = Outcome("", (0.0, 0.0))  # of nodes without an outcome
 
 
 def read_efg(path: Path, memory_limit: int = MEMORY_LIMIT) -> SequenceForm:

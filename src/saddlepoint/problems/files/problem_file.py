@@ -32,6 +32,7 @@ from saddlepoint.problems.files.toml_reader import TomlReader
 from saddlepoint.problems.files.toml_values import toml_repr
 from saddlepoint.problems.saddle import Saddle
 
+# What the keys that a problem file must have are expected to hold.
 NEEDED = {
     "A": "the matrix, a file name or rows of numbers",
     "g": "a table [g] with a kind",

@@ -12,7 +12,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
 
 MEMORY_LIMIT = 4 * 2**30  # default limit in bytes for a file and the arrays that it names
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
 
 
 class Memory:

@@ -29,7 +29,7 @@ HDF5 = (".h5", ".hdf5", ".he5", ".nc")
 PARQUET = (".parquet", ".pq")
 MATRIX_MARKET = (".mtx", ".mm")
 ENDINGS = (".npy", ".zarr", *HDF5, *PARQUET, *MATRIX_MARKET)
-NUMBERED = re.compile(r"(\D*)(\d+)(.*)")
+NUMBERED = re.compile(r"(\D*)(\d+)(.*)")  # the name of a file with a number, such as part-007.npy
 
 
 def stream(source: Any, memory_limit: int | str = MEMORY_LIMIT, *, norm: float | None = None) -> Coupling:

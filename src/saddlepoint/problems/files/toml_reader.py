@@ -16,6 +16,7 @@ from saddlepoint.problems.files.toml_values import list_fault, toml_repr
 
 EXPANSION = 320  # most bytes of memory for a byte of a problem file whose keys have at most PARTS parts
 PARTS = 4  # most parts of a dotted key, such as a.b.c.d; the parser's memory grows with their square
+# A part of a key: a text in quotation marks of either kind, or a bare word; and a whole key, or a comment.
 PART = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
 KEY = re.compile(rf"#[^\n]*+|{PART}(?:[ \t]*+\.[ \t]*+{PART})*+")
 
