@@ -227,7 +227,7 @@ API = [
     ("kx a text", lambda: sp.predict(kx="large", ky=1, coupling=1), "kx is 'large'; expected a number"),
     ("no variables", lambda: random_quadratic(0, 3, 10, 10, 1), "m is 0; expected a whole number from 1 to"),
     ("half a variable", lambda: chain(2.5, 10, 10, 1), "n is 2.5; expected a whole number from 1 to"),
-    ("kx below 1", lambda: random_quadratic(3, 3, 0.5, 10, 1), "kx is 0.5; expected a number >= 1, for L is not below mu"),
+    ("kx below 1", lambda: random_quadratic(3, 3, 0.5, 10, 1), "kx is 0.5; expected a number >= 1, because L is not below mu"),
     ("coupling NaN", lambda: chain(4, 10, 10, NAN), "coupling is nan; expected a finite number that is not negative"),
     ("seed negative", lambda: random_quadratic(3, 3, 10, 10, 1, seed=-1), "seed is -1; expected a whole number from 0 to"),
     # -- paths

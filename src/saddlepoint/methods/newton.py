@@ -73,8 +73,8 @@ class Newton(Method):
             Fx, Fy = f.field(x, y)
             gain, promise = before - length(Fx, Fy), before - b * length(dx, dy)
             if gain >= ENOUGH * promise:
-                calmer = 0.1 * b if b > 1.0 else 0.0
-                return NewtonState(x, y, Fx, Fy, calmer if gain >= GOOD * promise else b)
+                smaller = 0.1 * b if b > 1.0 else 0.0
+                return NewtonState(x, y, Fx, Fy, smaller if gain >= GOOD * promise else b)
             if length(dx, dy) <= ROUNDING * length(s.x, s.y):  # shorter steps change nothing
                 return s
             b = max(4.0 * b, 1.0)

@@ -133,7 +133,7 @@ def _check(**given: float) -> None:
             if not 0.0 <= as_number(value, name) < math.inf:
                 raise ProblemError(f"coupling is {value}; expected a finite number that is not negative")
         elif positive(value, name) < 1.0 and name in ("kx", "ky"):
-            raise ProblemError(f"{name} is {value}; expected a number >= 1, for L is not below mu")
+            raise ProblemError(f"{name} is {value}; expected a number >= 1, because L is not below mu")
 
 
 def _spd(rng: np.random.Generator, n: int, low: float, high: float) -> Array:

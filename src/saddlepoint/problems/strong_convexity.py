@@ -1,4 +1,4 @@
-"""Refusals of problems about which the thing that was asked for cannot be proven."""
+"""Refusals of problems that are not strongly convex, or not bounded, where a certificate needs it."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def _by_factorisation(f: Saddle, rtol: float) -> tuple[Array, Array] | None:
     None if the problem is large, if its matrices are not known, or if the answer is inaccurate.
     """
     ready = f.g.hessian is not None and f.h.hessian is not None
-    if not (ready and max(f.shape) <= SMALL and f.space.is_numpy and isinstance(f.A, DenseCoupling)):
+    if not (ready and max(f.shape) <= SMALL and isinstance(f.A, DenseCoupling)):
         return None
     x, y = f.space.of_x.zeros(f.shape[0]), f.space.of_y.zeros(f.shape[1])
     try:

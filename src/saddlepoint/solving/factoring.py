@@ -12,6 +12,7 @@ from scipy.sparse import block_array, csr_array
 from saddlepoint.ground.fill_in import factor_work
 from saddlepoint.methods.interior_point import DENSE, InteriorPoint, is_very_sparse
 from saddlepoint.methods.needs import missing
+from saddlepoint.methods.newton import Newton
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.dense import DenseCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling
@@ -76,13 +77,12 @@ def columns(f: Saddle) -> int:
 def has_matrices(f: Saddle) -> bool:
     """Whether A and the Hessians can be factorised."""
     given = isinstance(f.A, DenseCoupling | SparseCoupling)
-    return given and f.space.is_numpy and f.g.hessian is not None and f.h.hessian is not None
+    return given and f.g.hessian is not None and f.h.hessian is not None
 
 
 def worth_newton(f: Saddle, costs: Mapping[str, float] | None = None) -> bool:
     """Whether steps of Newton's method take little time; where that is not known, whether they take few calls."""
-    hessians = f.g.hessian is not None and f.h.hessian is not None
-    if not hessians or not f.space.is_numpy or f.A.runtime.reading:
+    if missing(Newton(), f) or f.A.runtime.reading:
         return False
     if costs is None and has_ready_matrices(f):
         return max(f.shape) <= LARGE and newton_rounds(f) <= NEWTON_ROUNDS

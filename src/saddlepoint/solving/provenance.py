@@ -92,7 +92,6 @@ def _plain(value: Any) -> Any:
 
 
 def _library(f: Saddle) -> dict[str, str]:
-    if f.space.is_numpy:
-        return {}
+    """The version of the library of the arrays."""
     name = str(f.space).partition(" ")[0]
     return {name: str(getattr(import_module(name), "__version__", "unknown"))}

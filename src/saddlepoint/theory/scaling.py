@@ -227,16 +227,14 @@ def promised_counts(method: str, kx: float, ky: float, c: float, tol: float) -> 
     if method == "aipfb":
         outer = aipfb_K(c, 1.0, 1.0, 1.0, tol)
         return Counts(float(outer), outer * float(max(aipfb_K1(ky, c), aipfb_K2(kx, c))))
-    steps = (
-        squares
-        / {
-            "condat-vu": -math.log(condat_vu_steps(kx, ky, c).theta),
-            "condat-vu, prox": -math.log(condat_vu_steps(1.0, 1.0, c).theta),
-            "ogda": -math.log1p(-ogda_eta(field_lipschitz(kx, ky, c))),
-            "lpd": -math.log(lpd_parameters(kx, ky, c).theta),
-            "lpd-gs": math.log1p(lpd_gs_rho(kx, ky, c)),
-        }[method]
-    )
+    rates = {  # a step divides the squared distance by e^rate
+        "condat-vu": -math.log(condat_vu_steps(kx, ky, c).theta),
+        "condat-vu, prox": -math.log(condat_vu_steps(1.0, 1.0, c).theta),
+        "ogda": -math.log1p(-ogda_eta(field_lipschitz(kx, ky, c))),
+        "lpd": -math.log(lpd_parameters(kx, ky, c).theta),
+        "lpd-gs": math.log1p(lpd_gs_rho(kx, ky, c)),
+    }
+    steps = squares / rates[method]
     return Counts(steps, 0.0 if method == "condat-vu, prox" else steps)
 
 
