@@ -555,6 +555,26 @@ def test_sums_of_norms_and_boxes():
         sp.L1(np.ones(3)) + sp.Box(0.0, np.ones(4))
 
 
+@pytest.mark.parametrize("name", SIMPLE)
+def test_multiples_of_simple_functions(name):
+    p, rng = SIMPLE[name], np.random.default_rng(4)
+    v, s = 3.0 * rng.standard_normal((2, N))
+    for q in (2.5 * p, p * 2.5):
+        np.testing.assert_allclose(q.prox(v, 0.3), p.prox(v, 0.75), rtol=1e-12, atol=1e-12)
+        assert q(q.prox(v, 0.3)) == pytest.approx(2.5 * p(q.prox(v, 0.3)), rel=1e-12)
+        assert q.conjugate(2.5 * s) == pytest.approx(2.5 * p.conjugate(s), rel=1e-9)
+
+
+def test_a_multiple_of_a_function_that_the_caller_wrote():
+    own = sp.Simple(lambda v, t: v / (1.0 + t), lambda x: 0.5 * x @ x, conjugate=lambda s: 0.5 * s @ s, accuracy=1e-9)
+    many, v = 4.0 * own, np.array([3.0, -1.0])
+    assert many.prox(v, 0.5).tolist() == [1.0, -1.0 / 3.0]
+    assert (many(v), many.conjugate(v), many.accuracy) == (20.0, 1.25, 1e-9)
+    for factor in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(sp.ProblemError, match="can only be multiplied by a finite positive number"):
+            factor * own
+
+
 def test_other_sums_say_why_not():
     with pytest.raises(sp.ProblemError, match=r"prox of L1\(1\) \+ Simplex\(\) is not known.*sp\.Simple\(prox"):
         sp.L1() + sp.Simplex()

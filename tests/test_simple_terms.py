@@ -32,6 +32,21 @@ def test_certificates_are_above_the_truth_everywhere(kind_x, kind_y):
                 assert proof.distance <= 1e-12
 
 
+@pytest.mark.parametrize("weight", [0.3, 7e-7, 3e6])
+@pytest.mark.parametrize("kind_y", TERMS)
+def test_certificates_of_multiples_have_no_floor(kind_y, weight):
+    """The gap of a multiple is a multiple of the gap; computed from rounded multiples it would be of the order eps."""
+    rng = np.random.default_rng([5, *kind_y.encode()])
+    for kind_x in ("l1", kind_y):
+        f, xs, ys = known_problem(kind_x, kind_y, rng)
+        many = sp.Saddle(weight * f.g, weight * f.h, weight * f.A.matrix())
+        for size in (0.0, 1e-9, 1e-3):
+            x, y = f.project(xs + size * rng.standard_normal(8), ys + size * rng.standard_normal(6))
+            proof, known = many.certificate(x, y), f.certificate(x, y)
+            assert distance(x - xs, y - ys) <= proof.distance
+            assert proof.distance <= max(2.0 * known.distance, 2e-12)
+
+
 PAIRS = [("l1", "box"), ("simplex", "simplex"), ("l1 and box", "nonnegative")]
 SINGLE_LOOP = ["condat-vu", "lpd", "lpd-gs", "jst", "ogda", "extragradient", "agraal", "rapd"]
 ANDERSON = ["anderson-condat-vu", "anderson-lpd-gs"]

@@ -65,6 +65,14 @@ def test_a_checkpoint_of_another_term_is_refused(term, other, tmp_path):
 # -- functions ---------------------------------------------------------------------------------------------------------
 
 
+def test_multiples_know_for_how_many_coordinates_their_term_is():
+    g = 2.0 * (sp.Quadratic(1.0) + sp.Blocks({range(9): sp.Simplex()}))
+    with pytest.raises(sp.ProblemError, match="is for the coordinates 0:9, but x has 3"):
+        sp.Saddle(g, sp.Quadratic(1.0), np.eye(3))
+    part = rescaled_simple(sp.L1(np.arange(6.0)), 1.0, 3.0).restrict(slice(2, 4))
+    np.testing.assert_allclose(part.prox(np.array([10.0, 10.0]), 0.1), sp.L1([6.0, 9.0]).prox(10.0 * np.ones(2), 0.1))
+
+
 def test_a_ready_function_with_a_term_is_no_ready_function_any_more():
     g = sp.Quadratic(2.0, [1.0, 2.0]).replace(simple=sp.L1(0.5))
     assert type(g) is sp.Smooth

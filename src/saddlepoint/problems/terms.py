@@ -69,7 +69,7 @@ def term_at(f: Smooth, x: Array, w: Array) -> Term:
     xh = p.prox(x - (1.0 / strength) * w, 1.0 / strength)
     s = strength * (x - xh) - w
     if p.structured and not math.isnan(f.mu):
-        return _term(p.pairing(x, p.subgradient(xh, s)), diameter)
+        return _term(p.pairing_at(x, xh, s), diameter)
     # A prox that the caller wrote: s is a subgradient at xh, up to the rounding of the point where the prox was taken.
     # If it is less accurate, values at xh say nothing about those at the exact prox: there may be a kink between them.
     size = norm(w) + strength * (norm(x) + norm(xh))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,8 +23,10 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, eps_of, namespace, to_host
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import as_count, as_number, short_repr
+from saddlepoint.parts.simple import multiple
 from saddlepoint.parts.simple.bounds import EPS, norm_bound, not_nan, wide
 
 Prox: TypeAlias = Callable[[Array, float], Array]
@@ -291,6 +294,10 @@ class Simple:
         gap = self.fenchel_gap(x, dual)
         return Pairing(dual, self.outside(x), 0.0, gap, gap)
 
+    def pairing_at(self, x: Array, xh: Array, s: Array) -> Pairing:
+        """The proof about x and the subgradient at xh that is nearest to s."""
+        return self.pairing(x, self.subgradient(xh, s))
+
     def faces(self, x: Array) -> Array:
         """For each coordinate a number that says at which kink or bound of the function it is; 0.0 if at none.
 
@@ -336,6 +343,29 @@ class Simple:
         """The sum of the two, where its prox is known."""
         return None
 
+    # -- multiples -----------------------------------------------------------------------------------------------------
+
+    def __mul__(self, factor: float) -> Simple:
+        c = as_number(factor, "the factor of a simple function")
+        if not is_recording() and not 0.0 < c < math.inf:
+            raise ProblemError(f"a simple function can only be multiplied by a finite positive number; got {c:g}")
+        return self._times(c)
+
+    __rmul__ = __mul__
+
+    def _times(self, c: float) -> Simple:
+        """The function times a positive number. Ready-made norms have other weights then, and constraints stay."""
+        return Simple(
+            partial(multiple.prox, self, c),
+            partial(multiple.value, self, c) if self.has_value else None,
+            project=self.project if self._project is not None else None,
+            conjugate=partial(multiple.conjugate, self, c) if self._conjugate is not None else None,
+            diameter=self._diameter,
+            separable=self.separable,
+            dim=self.dim,
+            accuracy=None if math.isnan(self.accuracy) else self.accuracy,
+        )
+
     def __repr__(self) -> str:
         return type(self).__name__
 
@@ -349,6 +379,10 @@ class Structured(Simple):
         self.dim, self.separable = dim, separable
         self._value = self._project = self._conjugate = None
         self._diameter = math.inf
+
+    def _times(self, c: float) -> Simple:
+        """The same constraint; norms have functions of their own."""
+        return self
 
 
 def _as_float(answer: Any, what: str) -> float:

@@ -140,10 +140,11 @@ class Blocks(Simple):
 
     def pairing(self, x: Array, s: Array) -> Pairing:
         """The proofs of the blocks, joined."""
-        pairs = [p.pairing(*parts) for p, *parts in self._on(x, s)]
-        offs = (_length(pair.off_x for pair in pairs), _length(pair.off_s for pair in pairs))
-        gaps = (_sum(pair.gap for pair in pairs), _sum(pair.gap_at_x for pair in pairs))
-        return Pairing(concat(pair.s for pair in pairs), *offs, *gaps)
+        return _joined([p.pairing(*parts) for p, *parts in self._on(x, s)])
+
+    def pairing_at(self, x: Array, xh: Array, s: Array) -> Pairing:
+        """The proofs of the blocks with their subgradients at xh, joined."""
+        return _joined([p.pairing_at(*parts) for p, *parts in self._on(x, xh, s)])
 
     def faces(self, x: Array) -> Array:
         """The numbers of the blocks."""
@@ -159,6 +160,9 @@ class Blocks(Simple):
         """What is proven about the coordinates of each block."""
         reach = np.broadcast_to(on_host(reach_w), int(x.shape[0]))
         return np.concatenate([p.support(a, b, reach_x, c) for p, a, b, c in self._on(x, w, reach)])
+
+    def _times(self, c: float) -> Simple:
+        return Blocks([((start, stop), c * p) for start, stop, p in self.blocks])
 
     def __repr__(self) -> str:
         return "Blocks(" + ", ".join(f"{_range(start, stop)}: {p!r}" for start, stop, p in self.blocks) + ")"
@@ -199,6 +203,13 @@ def _as_block(key: Any, p: Any) -> tuple[int, int | None, Simple]:
 
 def _range(start: int, stop: int | None) -> str:
     return f"{start}:{'' if stop is None else stop}"
+
+
+def _joined(pairs: list[Pairing]) -> Pairing:
+    """The proofs of all blocks as one."""
+    offs = (_length(pair.off_x for pair in pairs), _length(pair.off_s for pair in pairs))
+    gaps = (_sum(pair.gap for pair in pairs), _sum(pair.gap_at_x for pair in pairs))
+    return Pairing(concat(pair.s for pair in pairs), *offs, *gaps)
 
 
 def _sum(bounds: Iterable[float]) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, namespace
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.simple.base import Simple, Support
+from saddlepoint.parts.simple.base import Pairing, Simple, Support
 from saddlepoint.parts.simple.blocks import Blocks
 from saddlepoint.parts.simple.bounds import wide
 from saddlepoint.parts.simple.coordinates import Coordinates
@@ -115,6 +115,18 @@ class WeightedSimplex(Rescaled):
         """The Fenchel gap of the simplex at scale u and s/scale."""
         d = self.scales.like(u)
         return UP * self.p.fenchel_gap(d * u, s / d)
+
+    def pairing(self, u: Array, s: Array) -> Pairing:
+        """The Fenchel gap of u and s."""
+        return Simple.pairing(self, u, s)
+
+    def pairing_at(self, u: Array, uh: Array, s: Array) -> Pairing:
+        """The same with the subgradient at uh."""
+        return self.pairing(u, self.subgradient(uh, s))
+
+    def validate(self, n: int, name: str = "x") -> None:
+        """Raise a ProblemError if there are not as many units as coordinates."""
+        Simple.validate(self, n, name)
 
     def bregman(self, u: Array, uh: Array, s: Array) -> float:
         """The bound of the simplex at scale u."""

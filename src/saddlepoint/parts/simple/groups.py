@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,11 @@ class Groups(Structured):
         found[(self.partition.norms(x) > UP * up * reach_x) | (weight == 0.0)] = Support.OFF
         found[(self.partition.norms(w) + self.partition.norms(reach)) * up * UP < weight] = Support.ZERO
         return self.partition.on_coordinates(found, n)
+
+    def _times(self, c: float) -> Groups:
+        found = copy(self)
+        found.balls = self.balls.times(c)
+        return found
 
     def _plus(self, other: Simple) -> Simple | None:
         """The sum with an l1 norm: its prox is the prox of the norms, applied to the prox of the l1 norm."""
@@ -237,6 +243,9 @@ class GroupsL1(Structured):
         off = (found == Support.OFF) & (groups == Support.OFF)
         zero = (found == Support.ZERO) | (groups == Support.ZERO)
         return np.where(zero, Support.ZERO, np.where(off, Support.OFF, Support.UNDECIDED)).astype(np.int8)
+
+    def _times(self, c: float) -> Simple:
+        return GroupsL1(self.groups._times(c), self.other._times(c))
 
     def _plus(self, other: Simple) -> Simple | None:
         """The l1 norms are added."""

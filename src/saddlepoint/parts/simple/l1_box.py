@@ -219,6 +219,9 @@ class L1Box(Structured):
 
     # -- sums ----------------------------------------------------------------------------------------------------------
 
+    def _times(self, c: float) -> L1Box:
+        return L1Box(c * self.weight.raw, self.lower.raw, self.upper.raw) if self._normed else self
+
     def _plus(self, other: Simple) -> Simple | None:
         """Weights are added, and boxes are intersected."""
         if not isinstance(other, L1Box):

@@ -174,6 +174,9 @@ class Nuclear(Structured):
         found = Support.ZERO if most * UP < self.weight else Support.UNDECIDED
         return np.full(w.shape[0], found, dtype=np.int8)
 
+    def _times(self, c: float) -> Nuclear:
+        return Nuclear(self.shape, c * self.weight)
+
     # -- matrices ------------------------------------------------------------------------------------------------------
 
     def _matrix(self, x: Array) -> Array:

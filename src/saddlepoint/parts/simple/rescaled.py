@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, eps_of
 from saddlepoint.ground.linalg import norm
-from saddlepoint.parts.simple.base import Simple, Support, on_host
+from saddlepoint.ground.rounding import flushed
+from saddlepoint.parts.simple.base import Pairing, Simple, Support, on_host
+from saddlepoint.parts.simple.bounds import EPS, norm_bound, not_nan, wide
 
 UP = 1.0 + 2.0**-40  # factor that exceeds the relative rounding of the few products below
 
@@ -48,6 +50,14 @@ class Rescaled(Simple):
         """The nearest point of the domain."""
         return (1.0 / self.scale) * self.p.project(self.scale * u)
 
+    def validate(self, n: int, name: str = "x") -> None:
+        """Raise a ProblemError if p is no function of n coordinates."""
+        self.p.validate(n, name)
+
+    def restrict(self, rows: slice) -> Simple:
+        """The function of some coordinates, if p is a sum over coordinates."""
+        return Rescaled(self.p.restrict(rows), self.scale, self.weight)
+
     def outside(self, u: Array) -> float:
         """A bound on the distance from u to the domain."""
         return UP * self.p.outside(self.scale * u) / abs(self.scale)
@@ -65,6 +75,27 @@ class Rescaled(Simple):
         """The subgradient at uh that is nearest to s."""
         slope = self.weight * self.scale
         return slope * self.p.subgradient(self.scale * uh, (1.0 / slope) * s)
+
+    def pairing(self, u: Array, s: Array) -> Pairing:
+        """The proof of p about scale u and s/(weight scale)."""
+        return self._in_units(u, self.p.pairing(self.scale * u, self._slope_of_p(s)))
+
+    def pairing_at(self, u: Array, uh: Array, s: Array) -> Pairing:
+        """The same with the subgradient at uh. Rounding it in the units of u would make the gap of the order eps."""
+        return self._in_units(u, self.p.pairing_at(self.scale * u, self.scale * uh, self._slope_of_p(s)))
+
+    def _slope_of_p(self, s: Array) -> Array:
+        """The vector s in the units of p."""
+        return (1.0 / (self.weight * self.scale)) * s
+
+    def _in_units(self, u: Array, pair: Pairing) -> Pairing:
+        """A proof about p at x = scale u and r, as one about this function at u and weight scale r."""
+        slope = self.weight * self.scale
+        s = slope * pair.s
+        off_s = UP * abs(slope) * pair.off_s + 4.0 * eps_of(s) * norm_bound(wide(s)) + flushed(s) * int(s.shape[0])
+        off_u = UP * (pair.off_x / abs(self.scale) + (0.0 if self.scale == 1.0 else 2.0 * EPS * norm(u)))
+        gap, gap_at_u = (UP * self.weight * bound for bound in (pair.gap, pair.gap_at_x))
+        return Pairing(s, not_nan(off_u), not_nan(off_s), not_nan(gap), not_nan(gap_at_u))
 
     def fenchel_gap(self, u: Array, s: Array) -> float:
         """The Fenchel gap weight (p(x) + p*(r) - <r, x>) at x = scale u, r = s/(weight scale)."""

@@ -13,6 +13,7 @@ Stored digits are hardly ever on a sphere exactly, and a vector b that is eps in
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,12 @@ class Spheres:
             whole = given.live + xp.zeros(named, dtype=given.live.dtype)
             whole = concat([whole, xp.full_like(whole[:1], rest)]) if self.partition.rest else whole
         return Coordinates(self.partition.ordered(whole), "radius")
+
+    def times(self, c: float) -> Spheres:
+        """The same with radii that are c times as large."""
+        found = copy(self)
+        found.radii = Coordinates(c * self.radii.raw, self.radii.name)
+        return found
 
     def shrunk(self, b: Array, exactly: bool) -> Array:
         """The nearest vector whose groups are in the balls: up to rounding, or for the stored digits exactly."""
