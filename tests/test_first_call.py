@@ -46,6 +46,34 @@ def problem(grad, L=2.0, side="g"):
     return sp.Saddle(*((wrong, right) if side == "g" else (right, wrong)), np.diag(P))
 
 
+@pytest.mark.parametrize(("side", "method"), [("g", "apfb"), ("h", "apfb"), ("h", "adapdm")])
+@pytest.mark.parametrize("answer", [None, 1.0, np.ones(2)])
+def test_a_prox_that_is_no_vector_is_named(side, method, answer):
+    own = sp.Smooth(lambda x: x - 1.0, mu=1.0, L=1.0, prox=lambda v, t: answer)
+    right = sp.Quadratic(1.0, np.ones(3))
+    f = sp.Saddle(own, right, np.eye(3)) if side == "g" else sp.Saddle(right, own, np.eye(3))
+    with pytest.raises(sp.ProblemError, match=f"the prox of {side} returned .* expected an array of the same shape"):
+        sp.solve(f, method=method)
+
+
+@pytest.mark.parametrize("answer", [None, 1.0, np.ones(2)])
+def test_a_product_with_the_hessian_that_is_no_vector_is_named(answer):
+    g = sp.Smooth(lambda x: 2.0 * x + np.tanh(x), mu=2.0, L=3.0, hvp=lambda x, u: answer)
+    result = sp.solve(sp.Saddle(g, sp.Quadratic(1.0, np.ones(3)), np.eye(3)))
+    with pytest.raises(sp.ProblemError, match=r"hvp of Smooth returned .* for a vector of shape \(3,\)"):
+        result.vjp(np.ones(3))
+
+
+def test_a_bound_on_the_change_of_the_hessian_that_is_no_number_is_named():
+    def hvp(x, u):
+        return (3.0 - np.tanh(x) ** 2) * u
+
+    g = sp.Smooth(lambda x: 2.0 * x + np.tanh(x), mu=2.0, L=3.0, hvp=hvp, hessian_lipschitz=lambda x, u, e: None)
+    result = sp.solve(sp.Saddle(g, sp.Quadratic(1.0, np.ones(3)), np.eye(3)))
+    with pytest.raises(sp.ProblemError, match="hessian_lipschitz of Smooth returned None; expected a number"):
+        result.vjp(np.ones(3))
+
+
 NO_HESSIANS = {
     "None": (lambda x: None, "None"),
     "a vector": (lambda x: 2.0 * np.ones(3), r"an array of shape \(3,\)"),

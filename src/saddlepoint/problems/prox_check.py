@@ -1,4 +1,4 @@
-"""Examination of the prox of a simple term that the caller wrote, at the point that a run is about to return.
+"""Examination of a prox that the caller wrote: one call before a run, and more at the point that the run returns.
 
 Ready-made terms are not examined: they are correct by construction.
 """
@@ -12,6 +12,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, copied, space_of
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.functions.probes import length_scale
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple.prox_inequalities import refuted_prox, wrong_array
@@ -43,6 +44,24 @@ def check_first_prox(name: str, f: Smooth, point: Array) -> None:
         wrong = wrong_array(given, point, function(given), what)
         if wrong:
             raise ProblemError(f"the simple term of {name}: {wrong}")
+
+
+def check_own_prox(name: str, f: Smooth, point: Array) -> None:
+    """Call the prox of a function g or h of the caller once; a ProblemError if its answer is no point of its kind.
+
+    Args:
+        name: "g" or "h".
+        f: the function.
+        point: a point of the problem; the prox is given a copy.
+    """
+    if f.trusted or not f.has_prox or f.simple is not None:
+        return
+    found = f.prox(copied(point), 1.0)
+    if getattr(found, "shape", None) != point.shape:
+        raise ProblemError(
+            f"the prox of {name} returned {short_repr(found)} for a point of shape {tuple(point.shape)}; expected an "
+            "array of the same shape"
+        )
 
 
 def inexact_terms(g: Smooth, h: Smooth) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
 from saddlepoint.problems.first_call import check_gradient
-from saddlepoint.problems.prox_check import check_first_prox
+from saddlepoint.problems.prox_check import check_first_prox, check_own_prox
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import Plan, choose
 from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, sigterm_raises
@@ -126,6 +126,10 @@ def solve(
         check_condition(f)
     plan, timed = planned(f, options, x, y, seconds)
     check_needs(plan.methods[0], f)
+    needs = plan.methods[0].needs
+    for name, function, point, prox in (("g", f.g, x, needs.prox_g), ("h", f.h, y, needs.prox_h)):
+        if prox:
+            check_own_prox(name, function, point)
     checkpointer: Checkpointer = NoCheckpoint()
     if options.checkpoint is not None:
         every = options.checkpoint_every

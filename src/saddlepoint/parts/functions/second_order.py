@@ -47,6 +47,23 @@ class CheckedHessian:
         return H
 
 
+class CheckedProduct:
+    """The function u -> H(x) u by the ``hvp`` that a caller gave: its answers must be vectors like u."""
+
+    def __init__(self, hvp: Callable[[Array, Array], Array], x: Array) -> None:
+        self.hvp, self.x = hvp, x
+
+    def __call__(self, u: Array) -> Array:
+        """The product with u; a ProblemError if it is no vector like u."""
+        product = self.hvp(self.x, u)
+        if getattr(product, "shape", None) != u.shape:
+            raise ProblemError(
+                f"hvp of Smooth returned {short_repr(product)} for a vector of shape {tuple(u.shape)}; expected the "
+                "product of the Hessian with it, an array of the same shape"
+            )
+        return product
+
+
 def as_hessian(hessian: Callable[[Array], Any] | None, name: str, trusted: bool) -> Callable[[Array], Any] | None:
     """The Hessian of a function, whose answers are checked unless they are those of this library."""
     if hessian is None or trusted or isinstance(hessian, CheckedHessian):
@@ -65,7 +82,7 @@ def quadratic_model(f: Smooth, x: Array) -> Smooth:
         return f.second_order(x)
     hessian = None
     if f.hvp is not None:
-        times: Callable[[Array], Array] = partial(f.hvp, x)
+        times: Callable[[Array], Array] = CheckedProduct(f.hvp, x)
     elif f.quadratic:
         times, hessian = Difference(f.grad, f.grad(0.0 * x)), f.hessian
     elif f.hessian is not None:
@@ -102,7 +119,14 @@ def hessian_change(f: Smooth, x: Array, u: Array, reach: float) -> float:
     if f.hessian_lipschitz is None:
         return math.inf
     if callable(f.hessian_lipschitz):
-        return float(f.hessian_lipschitz(x, u, reach))
+        found = f.hessian_lipschitz(x, u, reach)
+        try:
+            return float(found)
+        except (TypeError, ValueError):
+            raise ProblemError(
+                f"hessian_lipschitz of {type(f).__name__} returned {short_repr(found)}; expected a number, a bound "
+                "on the change of H u"
+            ) from None
     length = norm(u)
     return 0.0 if length == 0.0 else UP * f.hessian_lipschitz * reach * length
 

@@ -8,7 +8,7 @@ are multipliers, and all of them satisfy
 
 because the Lagrange function, at its smallest value over X, is at most its value at x. The right side is the duality
 gap of the problem without the constraints, which its certificate bounds. The same holds for the maximiser. A norm that
-has a bound r, |e(x)| <= r, has one multiplier, which bounds the entries of the vector <u, e> that stands for it.
+has a bound r, |e(x)| <= r, has one multiplier, and this bounds the entries of the vector u of its term <u, e(x)>.
 """
 
 from __future__ import annotations
