@@ -82,6 +82,18 @@ def test_hessian_is_that_of_the_gradient(name, seed, scale):
     np.testing.assert_allclose(H @ d, (f.grad(x + d) - f.grad(x - d)) / 2, atol=1e-5 * f.L * np.linalg.norm(d))
 
 
+@pytest.mark.parametrize("zero", [0, 3])
+def test_a_diagonal_hessian_can_be_changed_without_changing_the_function(zero):
+    diagonal = np.arange(1.0, 6.0)
+    diagonal[zero] = 0.0
+    f = sp.Quadratic(diagonal)
+    H = f.hessian(np.zeros(5))
+    H *= 2.0
+    H.eliminate_zeros()
+    np.testing.assert_array_equal(H.toarray(), 2.0 * np.diag(diagonal))
+    np.testing.assert_array_equal(f.grad(np.ones(5)), diagonal)
+
+
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
 def test_group_huber_and_its_conjugate(seed, scale):
     phi = sp.GroupHuber([0, 1, 1, 2, 0], weight=0.8, width=0.5, l2=0.3)

@@ -1,4 +1,4 @@
-"""Sparse diagonal matrices, made in an eighth of the time that ``scipy.sparse.diags_array`` takes for small ones."""
+"""Sparse diagonal matrices, made in a fifth of the time that ``scipy.sparse.diags_array`` takes for small ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from saddlepoint.ground.arrays import Array
 
 
 def diagonal_matrix(entries: Array) -> csr_array:
-    """The matrix with these entries on its diagonal; zeros are stored.
+    """The matrix with a copy of these entries on its diagonal; zeros are stored.
 
     Example:
         >>> import numpy as np
@@ -17,5 +17,5 @@ def diagonal_matrix(entries: Array) -> csr_array:
         [[2.0, 0.0], [0.0, 0.0]]
     """
     n = entries.shape[0]
-    places = np.arange(n + 1)
-    return csr_array((entries, places[:n], places), shape=(n, n))
+    places = np.arange(n + 1, dtype=np.int32 if n < np.iinfo(np.int32).max else np.int64)
+    return csr_array((entries.copy(), places[:n].copy(), places), shape=(n, n))

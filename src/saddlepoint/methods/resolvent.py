@@ -130,7 +130,10 @@ def _on_device(a: float, x: Array, y: Array, r: Array, origin: tuple[Array, Arra
 
 
 def _with_few_waits(A: Coupling, vectors: Any, relative: float, sure: int) -> Solution:
-    """The same until the residual is ``relative`` times the distance from the origin; a wait a step after the first."""
+    """The same until the residual is ``relative`` times the distance from the origin.
+
+    The first ``sure`` steps are taken without a wait for the GPU, and each later one after a wait.
+    """
     most = cg_steps(vectors.a * A.norm, HARDEST)
     for k in range(most):
         if k >= sure:

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from saddlepoint.ground.arrays import Array, Space, detached, space_of
 from saddlepoint.ground.compensated import UP, Sum, dense_product
 from saddlepoint.ground.linalg import norm, norms
@@ -90,10 +88,6 @@ class ArrayCoupling(Coupling):
         """A bound from the norms of the columns of A."""
         return scale_from_columns(self._column_norms, y)
 
-    @cached_property
-    def _longest_column(self) -> float:
-        return float(np.max(raised_lengths(self._column_norms, self.shape[0]), initial=0.0))
-
     def bound_from_sum(self, total: float) -> float:
         """The length of the longest column times the sum."""
         return UP * self._longest_column * total
@@ -138,13 +132,9 @@ class ArrayTranspose(TransposeByProducts):
         """A bound from the norms of the rows of A."""
         return scale_from_columns(self.of._row_norms, y)
 
-    @cached_property
-    def _longest_row(self) -> float:
-        return float(np.max(self.of.row_lengths(), initial=0.0))
-
     def bound_from_sum(self, total: float) -> float:
         """The length of the longest row of A times the sum."""
-        return UP * self._longest_row * total
+        return UP * self._longest_column * total
 
     def row_lengths(self) -> Array:
         """The lengths of the columns of A, rounded up."""

@@ -201,6 +201,11 @@ class Coupling(ABC):
         """
         return math.inf
 
+    @cached_property
+    def _longest_column(self) -> float:
+        """An upper bound of the length of the longest column of A."""
+        return float(np.max(self.T.row_lengths(), initial=0.0))
+
     def row_lengths(self) -> Array | float:
         """Upper bounds of the lengths of the rows of A, as an array of NumPy; one number for all if A has no entries.
 

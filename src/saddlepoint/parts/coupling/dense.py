@@ -138,10 +138,6 @@ class DenseCoupling(Coupling):
         """A bound from the norms of the columns of A."""
         return scale_from_columns(self._column_norms, y)
 
-    @cached_property
-    def _longest_column(self) -> float:
-        return float(np.max(self.T.row_lengths(), initial=0.0))
-
     def bound_from_sum(self, total: float) -> float:
         """The length of the longest column times the sum."""
         return UP * self._longest_column * total

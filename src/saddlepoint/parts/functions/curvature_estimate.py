@@ -171,12 +171,12 @@ def _arnoldi(grad: Gradient, z: Array, q: Array, step: float, steps: int, wrong:
         H[k + 1, k] = beta
         largest = max(largest, beta)
         q = w * (1.0 / beta)
-    all_of_it: Any = basis if rows is None else rows[: k + 1]
+    vectors: Any = basis if rows is None else rows[: k + 1]
     H = H[: k + 1, : k + 1]
     if rows is not None:
-        diagonal, weight = _products_with_basis(all_of_it, H, w)
+        diagonal, weight = _products_with_basis(vectors, H, w)
     ratio = to_host(diagonal) / np.maximum(to_host(weight), 1e-300)  # Bekas, Kokiopoulou and Saad 2007
-    return _Arnoldi(all_of_it, H, ratio, error, step, calls)
+    return _Arnoldi(vectors, H, ratio, error, step, calls)
 
 
 def _arnoldi_on_device(
