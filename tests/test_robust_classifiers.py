@@ -1,12 +1,14 @@
 """Fair classification, group DRO and Wasserstein DRO: beside Clarabel, certified, and bad input."""
 
 import warnings
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from estimators import assert_estimator
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer
 from sklearn.utils.validation import _num_samples
 
 import saddlepoint as sp
@@ -16,6 +18,7 @@ from saddlepoint.apps import (
     GroupDRORegressor,
     RiskClassifier,
     WassersteinClassifier,
+    group_dro,
 )
 from saddlepoint.theory.worst_case import worst_case_certificate
 
@@ -117,6 +120,33 @@ def test_the_largest_risk_in_closed_form():
     assert abs(model.coef_[0] - 1.0) <= model.certificate_.distance <= 1e-5
     one = GroupDRORegressor(0.5, fit_intercept=False, tol=1e-6).fit([[1.0], [1.0]], [-1.0, 3.0])
     assert abs(one.coef_[0] - 2.0 / 3.0) <= one.certificate_.distance  # one group: ridge regression
+
+
+@pytest.mark.parametrize("l2", [1e-2, 1e-3])
+def test_group_dro_proves_its_default_accuracy(l2):
+    """With scores in the digits of float64 alone, rounding would end the proof above the tolerance."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert GroupDROClassifier(l2).fit(X, y, groups=X[:, 0] > 0.0).solved_
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_the_slack_of_group_dro_is_above_the_exact_one(careful):
+    rng = np.random.default_rng(1)
+    D, t, w = rng.standard_normal((20, 6)), rng.standard_normal(20), rng.standard_normal(6)
+    groups = [group_dro.Group(D[i::2], t[i::2], sp.LeastSquares(D[i::2], t[i::2])) for i in range(2)]
+    exact = []
+    for group in groups:
+        residuals = [
+            sum(Fraction(a) * Fraction(b) for a, b in zip(row, w.tolist(), strict=True)) - Fraction(target)
+            for row, target in zip(group.D.tolist(), group.t.tolist(), strict=True)
+        ]
+        exact.append(sum(r * r for r in residuals) / (2 * len(residuals)))
+    for q in (np.array([1.0, 0.0]), np.array([0.25, 0.75])):
+        true = max(exact) - sum(Fraction(float(a)) * b for a, b in zip(q, exact, strict=True))
+        slack, rounding = group_dro._slack(groups, w, q, True, careful)
+        assert true <= Fraction(slack) <= true * (1 + Fraction(1, 10**9)) + Fraction(2.5 * rounding)
+        assert 0.0 < rounding < (4e-14 if careful else 4e-13)
 
 
 def test_the_certificate_of_the_worst_case():

@@ -44,6 +44,7 @@ OUTER = 40  # the most values of sigma
 STEPS = 50  # the most Newton steps for one value of sigma
 GROWTH = 8.0  # factor of sigma
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
+CAREFUL = 0.1  # share of rounding in the slack from which the scores are computed in about twice the digits
 PATIENCE = 3  # values of sigma without a smaller certified distance after which the run ends
 
 
@@ -291,10 +292,13 @@ def certificate(parts: list[Group], l2: float, w: Array, q: Array, squared: bool
     """What is proven about w, with bounds on all rounding errors.
 
     The probabilities are those of q divided by their sum, which differs from 1 by rounding: this changes the slack and
-    the gradient by that much, relative to the risks and to the sum of the gradients.
+    the gradient by that much, relative to the risks and to the sum of the gradients. Where the rounding of the scores
+    is a large part of the slack, they are computed in about twice the digits.
     """
+    slack, rounding = _slack(parts, w, q, squared, careful=False)
+    if rounding > CAREFUL * slack:
+        slack = min(slack, _slack(parts, w, q, squared, careful=True)[0])
     with np.errstate(all="ignore"):
-        risks, errors = (np.array(found) for found in zip(*(_risk(part, w, squared) for part in parts), strict=True))
         gradients = np.stack([part.risk.grad(w) for part in parts])
         slacks = np.stack([_gradient_error(part.risk, w) for part in parts])
         off = abs(math.fsum(q) - 1.0) + EPS
@@ -302,26 +306,38 @@ def certificate(parts: list[Group], l2: float, w: Array, q: Array, squared: bool
         mixed = q @ np.abs(gradients)
         residual = norm(l2 * w + q @ gradients) * (1.0 + gamma(w.size + 4, EPS))
         residual += UP * (norm(q @ slacks) + (off + gamma(k, EPS)) * norm(mixed) + 2.0 * EPS * l2 * norm(w))
-        above = risks[None, :] - risks[:, None]  # of each group, by how much the others are above it
-        above = above + (errors[None, :] + errors[:, None] + EPS * np.abs(above)) * (1.0 - np.eye(len(parts)))
-        highest = np.max(above, axis=1)
-        slack = UP * (1.0 + off) * inner(q, highest) * (1.0 + gamma(k, EPS))
     return worst_case_certificate(l2, residual, slack)
 
 
-def _risk(part: Group, w: Array, squared: bool) -> tuple[float, float]:
+def _slack(parts: list[Group], w: Array, q: Array, squared: bool, careful: bool) -> tuple[float, float]:
+    """A bound on max_g R_g - q'R, and the part of it that allows for rounding."""
+    with np.errstate(all="ignore"):
+        found = [_risk(part, w, squared, careful) for part in parts]
+        risks, errors = (np.array(numbers) for numbers in zip(*found, strict=True))
+        off, k = abs(math.fsum(q) - 1.0) + EPS, len(parts) + 4
+        above = risks[None, :] - risks[:, None]  # of each group, by how much the others are above it
+        allowed = (errors[None, :] + errors[:, None] + EPS * np.abs(above)) * (1.0 - np.eye(len(parts)))
+        slack = UP * (1.0 + off) * inner(q, np.max(above + allowed, axis=1)) * (1.0 + gamma(k, EPS))
+        return slack, inner(q, np.max(allowed, axis=1))
+
+
+def _risk(part: Group, w: Array, squared: bool, careful: bool) -> tuple[float, float]:
     """The risk of a group and a bound on its error.
 
     The score of a sample has an error of at most gamma |d_i|'|w|, which the slope of the loss multiplies.
     """
     N, n = part.D.shape
-    off = gamma(n + 4, EPS) * np.asarray(abs(part.D) @ np.abs(w))
+    total = as_coupling(part.D).careful_mul(w) if careful else None
+    if total is None:
+        scores, off = part.D @ w, gamma(n + 4, EPS) * np.asarray(abs(part.D) @ np.abs(w))
+    else:
+        scores, off = total.hi, np.abs(total.lo) + total.error
     if squared:
-        r = np.abs(part.D @ w - part.t)
+        r = np.abs(scores - part.t)
         off = off + 2.0 * EPS * (r + np.abs(part.t))
         off, losses = off * (r + 2.0 * off), 0.5 * r * r
     else:
-        losses = np.logaddexp(0.0, -part.t * (part.D @ w))
+        losses = np.logaddexp(0.0, -part.t * scores)
     value = math.fsum(losses) / N
     return value, UP * float(np.mean(off)) + 16.0 * EPS * value  # each loss is right to a few units of rounding
 
