@@ -192,3 +192,74 @@ def test_a_gradient_that_changes_its_argument_is_found_in_other_libraries(xp):  
     with pytest.raises(sp.ProblemError, match=MESSAGE.format("g")):
         sp.solve(f, ones)
     assert not sp.check(f, ones).ok
+
+
+# -- answers in memory that is used again, and without numbers in all entries ------------------------------------------
+
+
+def kept_view():
+    """A gradient whose answers are new views of one array."""
+    memory = np.zeros(6)
+
+    def grad(x):
+        memory[::2] = 2.0 * x + 1.0
+        return memory[::2]
+
+    return grad
+
+
+@pytest.mark.parametrize("method", ["auto", "lpd-gs", "dippa"])
+def test_a_gradient_in_memory_that_is_used_again_is_named(method):
+    with pytest.raises(sp.ProblemError, match="the gradient of g returned the same array twice"):
+        sp.solve(problem(kept_view()), method=method)
+
+
+def test_views_of_new_arrays_and_of_the_point_are_allowed():
+    for grad in (lambda x: np.tile(2.0 * x, 2)[:3], lambda x: np.broadcast_to(2.0 * x, 3), lambda x: x.reshape(-1)):
+        assert sp.solve(problem(grad), np.ones(3), np.ones(3), tol=1e-8).solved
+
+
+@pytest.mark.parametrize("entry", [0, 2])
+def test_masked_entries_are_refused_everywhere(entry):
+    """Norms would leave them out, so that a certificate would be about the other entries."""
+    hidden = np.arange(3) == entry
+    masked = problem(lambda x: np.ma.masked_array(2.0 * x + 1.0, mask=hidden))
+    with pytest.raises(sp.ProblemError, match="the gradient of g has masked entries"):
+        sp.solve(masked)
+    with pytest.raises(sp.ProblemError, match="the gradient of g has masked entries"):
+        masked.certificate(np.zeros(3), np.zeros(3))
+    point = np.ma.masked_array(np.ones(3), mask=hidden)
+    with pytest.raises(sp.ProblemError, match="x has masked entries"):
+        sp.certify(problem(lambda x: 2.0 * x), point, np.ones(3))
+
+
+class Operator:
+    """A matrix that is given as an object, with something done at each product."""
+
+    def __init__(self, A, answer):
+        self.A, self.answer, self.shape = A, answer, A.shape
+
+    def __matmul__(self, y):
+        return self.answer(self.A @ y, y)
+
+    @property
+    def T(self):
+        return Operator(self.A.T, self.answer)
+
+
+def zeroes(product, y):
+    y *= 0.0
+    return product
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (zeroes, "A @ y changed the array it was given"),
+        (lambda product, y: np.ma.masked_array(product, mask=product > -np.inf), "A @ y has masked entries"),
+    ],
+)
+def test_products_that_change_their_vector_or_are_masked_are_refused(answer, message):
+    f, quadratic = Operator(np.diag(P), answer), sp.Quadratic(1.0, np.ones(3))
+    with pytest.raises(sp.ProblemError, match=message):
+        sp.certify(sp.Saddle(quadratic, quadratic, f), np.ones(3), np.ones(3))

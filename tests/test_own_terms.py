@@ -292,3 +292,17 @@ def test_a_projection_that_is_none_is_refused_at_the_first_call():
     own = sp.Simple(lambda v, t: soft(v, 2.0 * t), project=lambda v: v[:2])
     with pytest.raises(sp.ProblemError, match=r"the simple term of g: project returned an array of shape \(2,\)"):
         sp.solve(with_terms(f, own))
+
+
+@pytest.mark.parametrize("as_view", [False, True])
+def test_a_prox_in_memory_that_is_used_again_is_refused_at_the_first_call(as_view):
+    memory = np.zeros(200)
+
+    def prox(v, t):
+        memory[: v.size] = soft(v, 2.0 * t)
+        return memory[: v.size] if as_view else memory
+
+    n = 100 if as_view else 200
+    f = sp.Saddle(sp.Quadratic(1.0, np.ones(n)) + sp.Simple(prox), sp.Quadratic(1.0), np.eye(n))
+    with pytest.raises(sp.ProblemError, match="the simple term of g: prox returned the same array twice"):
+        sp.solve(f)

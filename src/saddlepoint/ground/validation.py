@@ -93,8 +93,7 @@ def as_float_array(value: Any, name: str) -> Array:
         array = np.asarray(value)
     except Exception as error:  # ragged or endless lists; __array__ of an object may raise anything
         raise ProblemError(f"{name} is not an array of numbers: {' '.join(str(error).split())}") from None
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ProblemError(f"{name} has masked entries; expected a number in every entry: fill them first")
+    refuse_masked(value, name)
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
     if array.dtype.kind != "f":
@@ -103,6 +102,12 @@ def as_float_array(value: Any, name: str) -> Array:
         with np.errstate(over="ignore"):
             array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
     return array
+
+
+def refuse_masked(value: Any, name: str) -> None:
+    """Raise a ProblemError if entries of an array are masked: they hold no numbers, and norms would leave them out."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ProblemError(f"{name} has masked entries; expected a number in every entry: fill them first")
 
 
 def _describe_dtype(array: Array) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, all_finite, common_space, copied, is_array, namespace
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import refuse_masked
 from saddlepoint.parts.functions.probes import changed_argument, differ
 from saddlepoint.parts.functions.smooth import Smooth
 
@@ -42,6 +43,8 @@ def check_gradient(name: str, function: Smooth, point: Array, space: Space) -> f
 
 def check_shape(name: str, gradient: Any, point: Array) -> None:
     """Raise ProblemError unless the gradient is an array of the shape of the point."""
+    if type(gradient) is not np.ndarray:
+        refuse_masked(gradient, f"the gradient of {name}")
     known = type(gradient) is np.ndarray or is_array(gradient)
     if not known or gradient.shape != point.shape:
         raise ProblemError(

@@ -18,7 +18,13 @@ from saddlepoint.ground.arrays import Array, copied, eps_of
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, inners, may_be_on_gpu, norm
 from saddlepoint.parts.functions.gradient_noise import NOISE, UNITS
-from saddlepoint.parts.functions.probes import changed_argument, differ, gradient_or_none, writes_into_argument
+from saddlepoint.parts.functions.probes import (
+    changed_argument,
+    differ,
+    gradient_or_none,
+    is_reused,
+    writes_into_argument,
+)
 from saddlepoint.parts.functions.smooth import Gradient, Smooth
 from saddlepoint.problems.first_call import check_shape
 from saddlepoint.problems.gradient_proofs import GradientProofs, Note
@@ -105,7 +111,7 @@ class GradientCheck(GradientProofs):
         self.seen += 1
         if not self._is_next(self.seen):
             return
-        if p is self.p:
+        if p is self.p or is_reused(p, self.p, x):
             raise ProblemError(f"the gradient of {self.name} returned the same array twice; return a new one each time")
         if self.first is None:
             self.first = x, p

@@ -13,7 +13,7 @@ from saddlepoint.ground.arrays import Array, copied, space_of
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import short_repr
-from saddlepoint.parts.functions.probes import length_scale
+from saddlepoint.parts.functions.probes import is_reused, length_scale
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple.prox_inequalities import refuted_prox, wrong_array
 from saddlepoint.theory.certificate import NOTHING_PROVEN
@@ -41,9 +41,13 @@ def check_first_prox(name: str, f: Smooth, point: Array) -> None:
     assert f.simple is not None
     for what, function in (("prox", lambda v: f.simple.prox(v, 1.0)), ("project", f.simple.project)):
         given = copied(point)
-        wrong = wrong_array(given, point, function(given), what)
+        answer = function(given)
+        wrong = wrong_array(given, point, answer, what)
         if wrong:
             raise ProblemError(f"the simple term of {name}: {wrong}")
+        other = 1.0 + 2.0 * point
+        if is_reused(function(other), answer, other):
+            raise ProblemError(f"the simple term of {name}: {what} returned the same array twice; return a new one")
 
 
 def check_own_prox(name: str, f: Smooth, point: Array) -> None:

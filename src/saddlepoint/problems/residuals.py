@@ -11,7 +11,7 @@ from saddlepoint.ground.arrays import FLOAT64, Array, Space, detached, eps_of, i
 from saddlepoint.ground.compensated import Accumulator, Sum
 from saddlepoint.ground.linalg import lengths, norm, prefetch_norms
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.ground.validation import as_vector
+from saddlepoint.ground.validation import as_vector, refuse_masked
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.accuracy import ProvenBounds, Rough, error_from_sizes
 from saddlepoint.parts.functions.gradient_noise import eps_of_code
@@ -83,7 +83,11 @@ class Residuals:
             Ay, Atx = self.A.both(x64, y64)
             at_x, at_y = self._argument(self.g, x, x64), self._argument(self.h, y, y64)
             at_x, at_y = self.g.inside(at_x), self.h.inside(at_y)
-            return Query(x64, y64, at_x, at_y, self.g.grad(at_x), self.h.grad(at_y), Ay, Atx)
+            gx, hy = self.g.grad(at_x), self.h.grad(at_y)
+        for name, p in (("g", gx), ("h", hy)):
+            if type(p) is not np.ndarray:
+                refuse_masked(p, f"the gradient of {name}")
+        return Query(x64, y64, at_x, at_y, gx, hy, Ay, Atx)
 
     def _residuals(self, query: Query) -> tuple[Any, Any, Any, Any]:
         """The norms |Fx| and |Fy| at (x, y), and bounds on their rounding errors; of a batch, those of each block."""
@@ -188,6 +192,7 @@ class Residuals:
         """The point as a vector of this size; a ProblemError if it cannot be one."""
         if type(point) is np.ndarray and point.dtype is FLOAT64 and point.shape == (size,):
             return point
+        refuse_masked(point, name)
         fits = is_array(point) and point.shape == (size,) and (is_foreign(point) or point.dtype.kind == "f")
         vector: Array = detached(point) if fits else as_vector(point, name, size)
         return vector

@@ -9,6 +9,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.validation import refuse_masked
 from saddlepoint.parts.coupling.adjoint import ADJOINT, PRODUCTS, wrong_transpose
 from saddlepoint.parts.coupling.base import Coupling
 
@@ -25,11 +26,11 @@ class OperatorCoupling(Coupling):
 
     def mul(self, y: Array) -> Array:
         """A y."""
-        return _own(np.asarray(self.A @ y))
+        return _own(self.A @ y, "A @ y")
 
     def tmul(self, x: Array) -> Array:
         """A' x."""
-        return _own(np.asarray(self.At @ x))
+        return _own(self.At @ x, "A.T @ x")
 
     def _transpose(self) -> Coupling:
         transpose = OperatorCoupling(self.At, self.A)
@@ -41,8 +42,11 @@ class OperatorCoupling(Coupling):
         m, n = self.shape
         rng = np.random.default_rng(0)
         x, y = (rng.standard_normal(k).astype(self.dtype) for k in (m, n))
+        given_x, given_y = x.copy(), y.copy()
         try:
-            Ay, Atx = self.mul(y), self.tmul(x)
+            Ay, Atx = self.mul(given_y), self.tmul(given_x)
+        except ProblemError:
+            raise
         except NotImplementedError:
             raise ProblemError("A has no product with its transpose; give the LinearOperator an rmatvec") from None
         except Exception as error:
@@ -50,6 +54,9 @@ class OperatorCoupling(Coupling):
             raise ProblemError(
                 f"a product with A fails ({reason}); expected A @ y of {n} and A.T @ x of {m} numbers to be arrays"
             ) from error
+        for name, given, before in (("A @ y", given_y, y), ("A.T @ x", given_x, x)):
+            if (given != before).any():
+                raise ProblemError(f"{name} changed the array it was given; it must leave it alone: work on a copy")
         for name, product, size in (("A @ y", Ay, m), ("A.T @ x", Atx, n)):
             if product.shape != (size,):
                 raise ProblemError(f"{name} has shape {product.shape}; expected ({size},), since A is {m} x {n}")
@@ -64,6 +71,8 @@ class OperatorCoupling(Coupling):
                 raise ProblemError(wrong)
 
 
-def _own(product: Array) -> Array:
+def _own(answer: Any, name: str) -> Array:
     """The product; a copy if it is a view, because the operator may write into the array that is seen in it again."""
+    refuse_masked(answer, name)
+    product = np.asarray(answer)
     return product if product.base is None else product.copy()

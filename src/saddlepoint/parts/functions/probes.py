@@ -50,6 +50,14 @@ def differ(a: Array, b: Array) -> bool:
     return hasattr(a, "__setitem__") and bool(namespace(a).any((a != b) & ((a == a) | (b == b))))
 
 
+def is_reused(answer: Array, last: Array | None, x: Array) -> bool:
+    """Whether an answer of a function at x is in the memory of its last answer, and not in that of x."""
+    if not isinstance(answer, np.ndarray) or not isinstance(last, np.ndarray) or not answer.flags.writeable:
+        return False
+    is_view = answer is last or answer.base is not None
+    return is_view and np.may_share_memory(answer, last) and not np.may_share_memory(answer, x)
+
+
 def gradient_or_none(grad: Gradient, x: Array) -> Array | None:
     """The gradient at x, or None if it raises an exception or is not a finite vector: x is outside its domain."""
     try:
