@@ -299,3 +299,70 @@ def test_a_risk_of_some_columns_is_that_of_all_where_the_other_weights_are_zero(
     assert part.grad(w) == pytest.approx(whole.grad(x)[columns], abs=1e-14)
     assert whole.gradient_from(D @ x, x) == pytest.approx(whole.grad(x), abs=1e-14)
     assert dense(part.hessian(w)) == pytest.approx(dense(whole.hessian(x))[np.ix_(columns, columns)], abs=1e-14)
+
+
+# -- data that are written into ----------------------------------------------------------------------------------------
+
+
+def fresh_data(form):
+    """The array that the caller keeps, and a function whose mu is computed from it."""
+    diagonal = np.array([0.1, 0.5, 2.0])
+    match form:
+        case "diagonal":
+            return diagonal, sp.Quadratic(diagonal)
+        case "matrix":
+            P = np.diag(diagonal)
+            return P, sp.Quadratic(P, np.ones(3))
+        case "large matrix":
+            P = np.eye(1100) + 0.0
+            return P, sp.Quadratic(P)
+        case "sparse":
+            P = sparse.csr_array(np.diag(diagonal))
+            return P.data, sp.Quadratic(P)
+        case "sum":
+            return diagonal, 2.0 * sp.Quadratic(diagonal) + sp.Quadratic(0.01) + sp.L1(0.1)
+        case _:
+            D = np.diag(np.sqrt(diagonal))
+            return D, sp.LeastSquares(D, np.ones(3))
+
+
+@pytest.mark.parametrize("form", ["diagonal", "matrix", "large matrix", "sparse", "sum", "least squares"])
+def test_data_that_were_written_into_are_refused(form):
+    """The gradient is that of the new data, and mu was computed from the old ones: certificates would be false."""
+    data, g = fresh_data(form)
+    n = g.dim
+    f, x, y = sp.Saddle(g, sp.Quadratic(1.0), np.zeros((n, 1))), np.ones(n), np.zeros(1)
+    assert f.certificate(x, y).distance < np.inf
+    data *= 0.01
+    message = "was written into after the function was made"
+    for call in (lambda: f.certificate(x, y), lambda: sp.certify(f, x, y), lambda: sp.solve(f)):
+        with pytest.raises(sp.ProblemError, match=message):
+            call()
+
+
+def test_data_that_a_callback_writes_into_are_refused():
+    P = np.array([0.1, 0.5, 2.0])
+    f = sp.Saddle(sp.Quadratic(P, np.ones(3)), sp.Quadratic(1.0), np.zeros((3, 1)))
+
+    def halve(result):
+        P[:] *= 0.5
+
+    with pytest.raises(sp.ProblemError, match="P of Quadratic was written into"):
+        sp.solve(f, method="lpd-gs", callback=halve)
+
+
+def test_linear_terms_may_be_written_into():
+    """No constant is computed from them."""
+    b = np.ones(3)
+    f = sp.Saddle(sp.Quadratic(np.array([0.1, 0.5, 2.0]), b), sp.Quadratic(1.0), np.zeros((3, 1)))
+    b[:] = 2.0
+    result = sp.solve(f, tol=1e-9)
+    assert np.linalg.norm(result.x + b / [0.1, 0.5, 2.0]) <= result.certificate.distance <= 1e-9
+
+
+def test_a_given_mu_is_a_claim_about_what_the_data_are_now():
+    P = np.array([1.0, 2.0])
+    g = sp.Quadratic(P, mu=0.5)
+    P *= 0.75
+    result = sp.solve(sp.Saddle(g, sp.Quadratic(1.0, np.ones(1)), np.ones((2, 1))), tol=1e-8)
+    assert result.solved

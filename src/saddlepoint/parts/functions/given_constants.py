@@ -1,13 +1,16 @@
-"""Constants that the caller gives to a function, checked: mu, L and weights; an unknown constant is NaN."""
+"""Constants that the caller gives to a function, checked: mu, L, weights and dtypes; an unknown constant is NaN."""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import is_recording
-from saddlepoint.ground.validation import as_number
+from saddlepoint.ground.validation import as_number, short_repr
 
 UNKNOWN = ", or None if it is unknown"  # end of the sentence in an error about mu or L
 
@@ -33,3 +36,12 @@ def as_nonnegative(value: Any, name: str, otherwise: str = "") -> float:
     if not math.isfinite(number) or number < 0.0:
         raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative{otherwise}")
     return number
+
+
+def as_dtype(dtype: Any, name: str) -> np.dtype[Any]:
+    """The dtype of the data of a function, or a ProblemError."""
+    with suppress(TypeError, ValueError):
+        known: np.dtype[Any] = np.dtype(dtype)
+        if known in (np.float32, np.float64):
+            return known
+    raise ProblemError(f"dtype of {name} is {short_repr(dtype)}; expected float32 or float64")

@@ -34,6 +34,7 @@ from saddlepoint.parts.functions.product_rounding import (
 )
 from saddlepoint.parts.functions.rough_rounding import EPS, RoughQuadratic, gammas
 from saddlepoint.parts.functions.smooth import Prox, Smooth
+from saddlepoint.parts.functions.source_data import source_data
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.l1_box import L1Box
 
@@ -77,6 +78,8 @@ class Quadratic(Smooth):
             mu = 0.0 if not is_recording() and L == 0.0 else mu  # if P = 0, the proven bound is slightly negative
         arithmetic = self._known_rounding() if is_bounded(self.P) else {}
         self._assemble(dim, mu, L if is_recording() else max(L, mu), trusted, arithmetic)
+        if trusted and not is_recording():
+            self.sources = source_data("P of Quadratic", self.P)
 
     def _assemble(self, dim: int | None, mu: float, L: float, trusted: bool, arithmetic: dict[str, Any]) -> None:
         """Call the constructor of ``Smooth``, with methods of this object as the oracles."""

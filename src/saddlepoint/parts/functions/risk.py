@@ -31,6 +31,7 @@ from saddlepoint.parts.functions.product_rounding import absolute, is_bounded, n
 from saddlepoint.parts.functions.rough_rounding import RoughRisk, gammas
 from saddlepoint.parts.functions.second_order import UP
 from saddlepoint.parts.functions.smooth import Smooth, plus_identity
+from saddlepoint.parts.functions.source_data import source_data
 
 # Attributes that the losses of some rows do not take over: the oracles and constants of the whole risk, and D.
 NOT_OF_LOSSES = {*vars(Smooth(abs, mu=None, L=None)), "D", "_ends", "_gram", "_kept"}
@@ -77,6 +78,8 @@ class Risk(Smooth):
         self._ends = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
         self._gram = self._ends[1]
         self._assemble()
+        if curvature[0] > 0.0 and self.D is not None and not is_recording():
+            self.sources = source_data(f"D of {name}", self.D)
 
     def with_l2(self, l2: float) -> Risk:
         """This function with another l2; D and what was computed for it are shared.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from copy import copy
 from functools import partial
 from typing import Any, TypeAlias
@@ -30,8 +29,9 @@ from saddlepoint.parts.functions.accuracy import (
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
 from saddlepoint.parts.functions.careful import careful_of_sum
-from saddlepoint.parts.functions.given_constants import UNKNOWN, as_convexity, as_nonnegative, known
+from saddlepoint.parts.functions.given_constants import UNKNOWN, as_convexity, as_dtype, as_nonnegative, known
 from saddlepoint.parts.functions.second_order import as_hessian, change_of_sum, model_of_sum
+from saddlepoint.parts.functions.source_data import SourceData
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.from_operator import HasProx, as_simple
 
@@ -115,6 +115,7 @@ class Smooth:
 
     __array_ufunc__ = None  # makes NumPy leave np.float64(3) * g to __rmul__
     _plain: Smooth | None = None  # the function without its simple term, if that was added by ``+``
+    sources: tuple[SourceData, ...] = ()  # the arrays from which mu was computed
     examined: Any = None  # the points at which runs have examined it, for later runs (see ``problems.examined_points``)
 
     def __init__(
@@ -168,7 +169,7 @@ class Smooth:
         if not is_recording() and self.mu > self.L:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = None if dim is None else as_count(dim, f"dim of {name}")
-        self.space = Space(np, _as_dtype(dtype, name)) if space is None and dtype is not None else space
+        self.space = Space(np, as_dtype(dtype, name)) if space is None and dtype is not None else space
         self.quadratic = quadratic
         self.hessian, self.hvp, self.second_order = as_hessian(hessian, name, trusted), hvp, second_order
         self.hessian_lipschitz = hessian_lipschitz
@@ -243,6 +244,7 @@ class Smooth:
             kept["rounding"] = None  # the function takes its place
         other = copy(self) if FUNCTIONS.isdisjoint(changes) else Smooth.__new__(Smooth)
         Smooth.__init__(other, **(kept | changes))
+        other.sources = self.sources if other.trusted else ()
         return other
 
     @property
@@ -326,7 +328,7 @@ class Smooth:
         restrict_f, restrict_g = f.restrict, g.restrict
         if f.dim is not None and g.dim is not None and f.dim != g.dim:
             raise ProblemError(f"cannot add a function of {f.dim} variables and one of {g.dim}")
-        return Smooth(
+        total = Smooth(
             partial(_sum, f.grad, g.grad),
             mu=known(add_down(f.mu, g.mu)),
             L=known(f.L + g.L),
@@ -345,6 +347,8 @@ class Smooth:
             rounding=rounding_of_sum(f, g),
             careful=careful_of_sum(f, g),
         )
+        total.sources = f.sources + g.sources
+        return total
 
     def _with_simple(self, term: Simple) -> Smooth:
         """The sum of this function and a simple one, as a plain ``Smooth``."""
@@ -392,11 +396,3 @@ def plus_identity(matrix: Any, c: float) -> Any:
     """The matrix plus c I, sparse if the matrix is."""
     n = matrix.shape[0]
     return matrix + (c * eye_array(n) if issparse(matrix) else c * np.eye(n))
-
-
-def _as_dtype(dtype: Any, name: str) -> np.dtype[Any]:
-    with suppress(TypeError, ValueError):
-        known: np.dtype[Any] = np.dtype(dtype)
-        if known in (np.float32, np.float64):
-            return known
-    raise ProblemError(f"dtype of {name} is {short_repr(dtype)}; expected float32 or float64")
