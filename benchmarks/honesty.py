@@ -43,6 +43,7 @@ from honest.draws import Case
 from honest.exact import NoSolutionError
 from honest.false_claims import FALSE_CLAIMS
 from honest.judge import ACCUSING, judge
+from honest.misused import MISUSED, UNUSUAL
 from honest.nonsmooth import NONSMOOTH
 from honest.on_jax import DEVICES
 from honest.planted import FALSE_TERMS, PLANTED
@@ -62,10 +63,12 @@ def forged(rng: np.random.Generator) -> Case:
 EVERY_APPLICATION = {**APPLICATIONS, **NONSMOOTH}
 KINDS: dict[str, Any] = {
     **TRUE,
+    **UNUSUAL,
     **PLANTED,
     **EVERY_APPLICATION,
     **FALSE_CLAIMS,
     **FALSE_TERMS,
+    **MISUSED,
     "false claim: forged checkpoint": forged,
 }
 SLOW = {  # kinds that take long: one case of them for ten of others

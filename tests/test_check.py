@@ -245,3 +245,21 @@ def test_a_cache_of_rounded_points_is_found(digits):
         one(grad=lambda x: cache.setdefault(np.round(x, digits).tobytes(), P * x - 1.0).copy()), [1.03, 2.11, 0.77]
     )
     assert "noise of grad g" in {finding.what for finding in report.problems}, report
+
+
+def test_the_prox_of_data_in_float32_has_their_rounding():
+    """Where the gradient nearly vanishes, the rounding of t P in float32 is all of what is compared."""
+    g = sp.Quadratic(np.ones(1, dtype=np.float32), np.full(1, -6.0, dtype=np.float32))
+    f = sp.Saddle(g, sp.LogCosh(None, np.zeros(8), 0.03), np.full((1, 8), 3.0))
+    assert all(sp.check(f, seed=seed).ok for seed in range(5))
+
+
+def test_a_gradient_that_is_defined_at_its_first_calls_alone_is_named():
+    calls = [0]
+
+    def grad(x):
+        calls[0] += 1
+        return 2.0 * x if calls[0] <= 4 else np.full(x.shape, np.nan)
+
+    report = sp.check(sp.Saddle(sp.Smooth(grad, mu=1.0, L=2.0), sp.Quadratic(1.0), np.eye(3)))
+    assert not report.ok

@@ -228,6 +228,13 @@ def test_masked_entries_are_refused_everywhere(entry):
         sp.solve(masked)
     with pytest.raises(sp.ProblemError, match="the gradient of g has masked entries"):
         masked.certificate(np.zeros(3), np.zeros(3))
+    later = [0]
+
+    def masked_later(x):
+        later[0] += 1
+        return np.ma.masked_array(2.0 * x + 1.0, mask=hidden & (later[0] > 7))
+
+    assert not sp.check(problem(masked_later)).ok
     point = np.ma.masked_array(np.ones(3), mask=hidden)
     with pytest.raises(sp.ProblemError, match="x has masked entries"):
         sp.certify(problem(lambda x: 2.0 * x), point, np.ones(3))

@@ -138,6 +138,8 @@ class _Examined:
         points = [x for x, p in found_there if p is not None]  # within the domain of the gradient
         lengths = [length_scale(x, grad(x), L) for x in points]
         try:
+            if not points:
+                raise Unexaminable
             noises = [self._noise(*at) for at in zip(points, lengths, strict=True)]
             noise = max(noises, key=lambda measured: measured.total)
             found = [
@@ -318,7 +320,8 @@ class _Examined:
         if p is None:
             return math.inf
         wrong = norm(p + (u - v) * (1.0 / t)) - self.check.noise
-        rounding = 32.0 * eps_of(v) * (norm(u) + norm(v)) * (1.0 / t + f.L)
+        eps = eps_of(v) if f.space is None else max(eps_of(v), f.space.eps)  # of the data of f
+        rounding = 32.0 * eps * (norm(u) + norm(v)) * (1.0 / t + f.L)
         return max(wrong - rounding, 0.0) / max(norm(p) + norm(u - v) / t, math.ulp(0.0))
 
     def _hessian_error(self, x: Array, length: float) -> float:
