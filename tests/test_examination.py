@@ -46,7 +46,7 @@ def test_wrong_claims_are_found(claim):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_function_that_bends_is_a_gradient(seed):
+def test_the_gradient_of_a_curved_function_is_not_doubted(seed):
     """Lengths that are taken from the gradient are far longer than those on which tanh bends."""
     rng, mu, n = np.random.default_rng(seed), 1e-4, 300
     c = rng.standard_normal(n)
@@ -376,7 +376,7 @@ def test_the_circulation_bound_holds_and_is_reached(corners):
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_a_twisted_gradient_is_refuted_at_any_scale(scale):
+def test_a_gradient_that_is_not_symmetric_is_refuted_at_any_scale(scale):
     P = np.array([[2.0, 0.3], [-0.3, 1.0]])
     check = GradientCheck("g", 0.5, 3.0, lambda x: P @ x, silent)
     x = scale * np.ones(2)

@@ -206,7 +206,7 @@ def test_the_host_does_not_wait(shape):
 
 
 @gpu
-def test_the_size_decides():
+def test_small_matrices_are_left_to_the_library():
     A, x, y, _ = operands((300, 200))
     assert not kernels.fuses(A, "both")
     assert not kernels.fuses(A, "through")
@@ -241,7 +241,7 @@ def test_strided_and_mixed_vectors_are_taken():
 @gpu
 @pytest.mark.parametrize("shape", [(64, 320), (32, 40000)])
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_aligned_or_not(shape, kind):
+def test_products_do_not_depend_on_alignment(shape, kind):
     A, x, y, e = operands(shape, kind)
     for _ in range(2):
         for A_, x_, y_, e_ in ((A, x, y, e), (shifted(A), x, y, e), (A, shifted(x), shifted(y), shifted(e))):

@@ -28,7 +28,7 @@ small_couplings = st.one_of(st.just(0.0), st.floats(-2.0, 2.0).map(lambda e: 10.
 
 
 @given(kappas, kappas, couplings)
-def test_N_is_the_norm(kx, ky, c):
+def test_chain_N_is_the_norm_of_its_matrix(kx, ky, c):
     N = theory.chain_N(kx, ky, c)
     a, b = math.sqrt(kx - 1), math.sqrt(ky - 1)
     expected = np.linalg.norm([[c, b], [a, 0.0]], 2)
@@ -37,7 +37,7 @@ def test_N_is_the_norm(kx, ky, c):
     assert theory.chain_N(ky, kx, c) == pytest.approx(N, rel=1e-14)
 
 
-def test_N_at_the_edges():
+def test_chain_N_of_extreme_conditions():
     assert theory.chain_N(1, 1, 0) == 0.0
     assert theory.chain_N(1, 1, 7.0) == 7.0  # only the coupling counts
     assert theory.chain_N(10, 1, 0) == 3.0  # Nesterov's chain

@@ -418,7 +418,7 @@ def test_rhss_is_conjugate_gradients_where_the_coupling_is_weak():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_all_three_agree(seed):
+def test_nested_methods_find_the_same_point(seed):
     f = random_quadratic(8, 6, 30, 10, 5, L_x=4.0, seed=seed)
     answers = [sp.solve(f, method=name, tol=1e-9) for name in ("minimax-appa", "pbr", "rhss", "aipfb")]
     for answer in answers:

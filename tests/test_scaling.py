@@ -94,7 +94,7 @@ def test_costs_have_the_right_limits():
     assert scaling.tree_seconds(8e5, star) == pytest.approx(1e-4 + 100 * 8e5 / 1e9)
 
 
-def test_memory_or_disk():
+def test_a_part_that_does_not_fit_is_read_from_disk():
     ten = replace(ORDINARY, workers=10)
     fits = scaling.round_seconds(TERABYTE, ten)
     spills = scaling.round_seconds(TERABYTE, replace(ten, memory=0.99e11))

@@ -145,7 +145,7 @@ def test_squares_and_sums_are_distinguished():
     assert math.sqrt((1 / mu_x + 1 / mu_y) * theory.aipfb_bound(c, K, C0)) <= eps
 
 
-def test_beta_at_the_edges():
+def test_catalyst_beta_of_extreme_conditions():
     assert theory.catalyst_beta(1.0, 0.1, 0.1) == 0.0
     assert theory.catalyst_beta(1.0, 0.3, 0.1) == 0.0  # the caller swaps the players
     assert theory.catalyst_beta(1.0, 1e-4, 1.0) == 1.0  # kappa_y = 1: the formula divides by zero
