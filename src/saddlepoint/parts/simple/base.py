@@ -381,7 +381,7 @@ class Structured(Simple):
         self._diameter = math.inf
 
     def _times(self, c: float) -> Simple:
-        """The same constraint; norms have functions of their own."""
+        """The same, because a multiple of a constraint is that constraint. Norms change their weights."""
         return self
 
 
