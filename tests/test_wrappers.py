@@ -263,7 +263,7 @@ def test_a_factor_that_grows_by_rows_is_that_of_the_products(steps):
 
 
 def test_a_state_is_joined_to_a_vector_and_parted_again():
-    from saddlepoint.methods.wrappers.anderson import joined, parted, scale_of
+    from saddlepoint.methods.wrappers.flat import joined, parted, scale_of
 
     state, weights = Pair(np.arange(2.0), np.arange(3.0) + 5.0), (0.0, 3.0)
     flat = joined(state, weights)
@@ -280,7 +280,7 @@ class Pair(NamedTuple):
 
 
 def test_states_within_states_are_mixed_too():
-    from saddlepoint.methods.wrappers.anderson import added, difference
+    from saddlepoint.methods.wrappers.flat import added, difference
 
     class Outer(NamedTuple):
         x: np.ndarray

@@ -140,7 +140,12 @@ class Space(NamedTuple):
     @property
     def compiles(self) -> bool:
         """Whether many steps on these arrays can be compiled into one call: JAX, and PyTorch on a GPU."""
-        return self.is_jax or (self.is_torch and "cuda" in str(self.device))
+        return self.is_jax or self.is_cuda
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the arrays are PyTorch's on an NVIDIA GPU."""
+        return self.is_torch and "cuda" in str(self.device)
 
     def wait(self, array: Array) -> None:
         """Return when the computation of the array is finished: GPUs and JAX compute asynchronously.

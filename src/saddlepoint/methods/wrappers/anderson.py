@@ -18,7 +18,9 @@ Memory:     Of each step the differences of r and of T are kept. Where these wou
             of them, all are dropped: restarted GMRES. The columns q_i of Q are all that is kept then. The moves
             z_{i+1} - z_i are combinations of them and of p_k = r_k - Q Q'r_k, the part of the residual that they do
             not reach; only the coefficients are kept. So the memory is ``window`` states, and a step reads it three
-            times (``wrappers.factored``).
+            times (``wrappers.factored``). With PyTorch on a GPU, where T takes a fixed number of calls and A is much
+            larger than the memory, the differences of T are kept as well, and no number is read between two
+            certificates (``wrappers.on_device``).
 Reference:  D. Anderson, Iterative procedures for nonlinear integral equations, J. ACM 1965; H. Walker and P. Ni,
             Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 2011; J. Zhang, B. O'Donoghue and
             S. Boyd, Globally convergent type-I Anderson acceleration for nonsmooth fixed-point iterations, SIAM J.
@@ -29,24 +31,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array, concat, namespace
-from saddlepoint.ground.device_mesh import split_like
+from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.jax_program import in_one_program
-from saddlepoint.ground.states import arrays, with_arrays
+from saddlepoint.ground.states import arrays
 from saddlepoint.methods.base import Method, int_option
 from saddlepoint.methods.condat_vu import CondatVu
 from saddlepoint.methods.imex import IMEX
 from saddlepoint.methods.lpd_gs import LPDGS
 from saddlepoint.methods.registry import register_expression
+from saddlepoint.methods.wrappers import on_device
 from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.methods.wrappers.factored import Factored, NewRow
+from saddlepoint.methods.wrappers.flat import added, difference, joined, parted, scale_of
 from saddlepoint.methods.wrappers.latest import Latest
+from saddlepoint.methods.wrappers.on_device import DeviceState
 from saddlepoint.methods.wrappers.window import Window, along_faces, are_on_one_face
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.complexity import Complexity
@@ -90,12 +92,16 @@ class Anderson(Wrapper):
         if isinstance(self.method, Anderson):
             raise ProblemError("anderson wraps anderson; one memory is enough, give the method itself")
 
-    def init(self, f: Saddle, x: Array, y: Array) -> AndersonState:
+    def init(self, f: Saddle, x: Array, y: Array) -> AndersonState | DeviceState:
         """The start of the inner method."""
         inner, given = self.method.init(f, x, y), self.method.weights(f)
         fields = zip(inner._fields, inner, strict=True)
         weights = tuple(given.get(name, 0.0) for name, field in fields for _ in arrays(field))
         flat = difference(inner, inner, weights)[0]
+        if f.space.is_cuda and self.cost(f) is not None and not (f.has_simple or self.memory):
+            window = min(self.window, sum(f.shape))
+            if on_device.fits(window, flat.shape[0], f.shape):
+                return on_device.begun(inner, weights, window)
         room = self.memory * sum(f.shape) // flat.shape[0] if self.memory else 2 * self.window
         memory: Factored | Latest | Window
         if f.has_simple:
@@ -110,9 +116,15 @@ class Anderson(Wrapper):
         """The same with this memory, or with the memory that it has if that is less."""
         return replace(self, memory=min(vectors, self.memory or vectors))
 
-    def step(self, f: Saddle, s: AndersonState) -> AndersonState:
+    def cost(self, f: Saddle) -> dict[str, int] | None:
+        """That of the inner method."""
+        return self.method.cost(f)
+
+    def step(self, f: Saddle, s: AndersonState | DeviceState) -> AndersonState | DeviceState:
         """The state after one step of the inner method, combined with the steps before it."""
         after = self.method.step(f, s.inner)
+        if isinstance(s, DeviceState):
+            return on_device.next_state(after, s)
         output = None
         if isinstance(s.memory, Latest):
             output = joined(after, s.weights)
@@ -142,9 +154,9 @@ class Anderson(Wrapper):
             at.x, at.y, z, s.weights, memory, best, last, smallest, halved, waited, max(s.plain - 1, 0), failures
         )
 
-    def state_residual(self, s: AndersonState) -> float:
-        """The smallest |r| so far."""
-        return s.smallest
+    def state_residual(self, s: AndersonState | DeviceState) -> float:
+        """The smallest |r| so far; infinite on a GPU, which would have to be asked for it."""
+        return math.inf if isinstance(s, DeviceState) else s.smallest
 
     def combined(
         self, f: Saddle, s: AndersonState, after: Any, r: Array, size: int, seen: NewRow | float, output: Array | None
@@ -205,84 +217,3 @@ register_expression(  # `auto` chooses this one when the coupling is strong
     window=100,
     stride=1.9,
 )
-
-
-@cache
-def order(weights: tuple[float, ...]) -> list[int]:
-    """The places of the arrays of a state in the flat vector: first those that have a weight."""
-    return sorted(range(len(weights)), key=lambda place: weights[place] == 0.0)
-
-
-def difference(new: Any, old: Any, weights: tuple[float, ...]) -> tuple[Array, int]:
-    """The difference of two states times the weights as one vector, and the number of entries that have a weight.
-
-    The entries without a weight are at the end, unchanged.
-    """
-    new, old = tuple(arrays(new)), tuple(arrays(old))
-    size = sum([array.shape[0] for array, weight in zip(new, weights, strict=True) if weight])
-    if {(type(array), array.dtype) for array in (*new, *old)} == {(np.ndarray, new[0].dtype)}:
-        return _difference_in_place(new, old, weights), size
-    return in_one_program(namespace(new[0]), _difference, 2)(new, old, weights), size
-
-
-def joined(state: Any, weights: tuple[float, ...]) -> Array:
-    """The arrays of a state, of NumPy, in one vector; those that have a weight come first."""
-    pieces = list(arrays(state))
-    return np.concatenate([pieces[k] for k in order(weights)])
-
-
-def parted(state: Any, flat: Array, weights: tuple[float, ...]) -> Any:
-    """The state with the arrays that ``joined`` would put into this vector."""
-    pieces, end = list(arrays(state)), 0
-    for k in order(weights):
-        start, end = end, end + len(pieces[k])
-        pieces[k] = flat[start:end]
-    return with_arrays(state, pieces)
-
-
-def scale_of(state: Any, weights: tuple[float, ...]) -> Array:
-    """The weights of the entries that have one, in the order of ``joined``."""
-    pieces = list(arrays(state))
-    return np.concatenate([np.full(len(pieces[k]), weights[k]) for k in order(weights) if weights[k]])
-
-
-def _difference_in_place(new: tuple[Array, ...], old: tuple[Array, ...], weights: tuple[float, ...]) -> Array:
-    """The difference of NumPy arrays of one dtype in one vector from the start, since copies of long ones take time."""
-    whole, end = np.empty(sum(map(len, new)), new[0].dtype), 0
-    for k in order(weights):
-        start, end = end, end + len(new[k])
-        piece = np.subtract(new[k], old[k], out=whole[start:end])
-        if weights[k] not in (0.0, 1.0):
-            piece *= weights[k]
-    return whole
-
-
-def _difference(new: tuple[Array, ...], old: tuple[Array, ...], weights: tuple[float, ...]) -> Array:
-    pieces = [a - b for a, b in zip(new, old, strict=True)]
-    for k, weight in enumerate(weights):
-        if weight not in (0.0, 1.0):
-            pieces[k] *= weight
-    return concat(pieces[k] for k in order(weights))
-
-
-def added(state: Any, step: Array, weights: tuple[float, ...]) -> Any:
-    """The state plus a vector like those of ``difference``."""
-    old = tuple(arrays(state))
-    if type(old[0]) is np.ndarray:
-        return with_arrays(state, _added(old, step, weights))
-    new = in_one_program(namespace(old[0]), _added, 2)(old, step, weights)
-    return with_arrays(state, (split_like(a, b) for a, b in zip(new, old, strict=True)))
-
-
-def _added(arrays: tuple[Array, ...], step: Array, weights: tuple[float, ...]) -> list[Array]:
-    new, end = list(arrays), 0
-    for k in order(weights):
-        start, end = end, end + new[k].shape[0]
-        piece = step[start:end]
-        if weights[k] not in (0.0, 1.0):
-            piece = piece * (1.0 / weights[k])
-            if type(piece) is np.ndarray and type(new[k]) is np.ndarray and piece.dtype == new[k].dtype:
-                new[k] = np.add(piece, new[k], out=piece)
-                continue
-        new[k] = new[k] + piece
-    return new
