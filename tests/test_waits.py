@@ -15,6 +15,7 @@ import saddlepoint as sp
 from saddlepoint.ground.linalg import inners, lengths, norm
 from saddlepoint.methods.resolvent import Start, by_cg
 from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.functions.circulation import circulation
 from saddlepoint.parts.functions.curvature_estimate import curvature
 from saddlepoint.parts.simple.bounds import sum_difference
 from saddlepoint.problems.audit import Audit
@@ -117,6 +118,34 @@ def test_curvatures_where_the_gradient_ends_are_found_on_its_other_side():
     found = curvature(grad, x, 1.0, 10, L=3.0)
     assert found.low == pytest.approx(2.0, rel=1e-6)
     assert found.high == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("corners", [12, 40])
+@pytest.mark.parametrize("skew", [0.0, 0.3])
+def test_sums_around_polygons_are_those_of_numpy(corners, skew, waits):
+    rng = np.random.default_rng(SEED)
+    B, x = rng.standard_normal((30, 30)), rng.standard_normal(30)
+    J = np.eye(30) + 0.1 * (B + B.T) + skew * (B - B.T)
+    plane = np.linalg.qr(rng.standard_normal((30, 2)))[0].T
+    found = []
+    for xp in (np, strict):
+        matrix, centre, (u, v) = xp.asarray(J), xp.asarray(x), map(xp.asarray, plane)
+        waits.clear()
+
+        def grad(z, matrix=matrix, xp=xp):
+            return matrix @ z + xp.tanh(z)
+
+        found.append(circulation(grad, centre, (u, v), 0.5, corners, (0.1, 3.0), 1e-12))
+    assert len(waits) <= (6 if corners <= 16 else 3 * corners)
+    here, there = found
+    assert tuple(there) == pytest.approx(tuple(here), rel=1e-9, abs=1e-12)
+
+    def ends(z):
+        if bool(strict.sum((z - centre) * u) > 0.1):
+            raise ValueError("outside of the domain")
+        return z
+
+    assert circulation(ends, centre, (u, v), 0.5, corners, (0.1, 3.0), 1e-12) is None
 
 
 @pytest.mark.parametrize(("mu", "L"), [(0.5, 1.1), (0.1, 0.7)])
