@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg.blas import dgemv, sgemv
 
 from saddlepoint.ground.arrays import FLOAT64, Array, rows_like, space_of
+from saddlepoint.ground.jax_program import jitted
 
 GEMV = {np.dtype(np.float64): dgemv, np.dtype(np.float32): sgemv}  # products that are added to a vector in its place
 
@@ -100,6 +101,10 @@ class Rows:
         if getattr(row, "base", None) is self.buffer:  # it was computed in its place
             return Rows(self.buffer, self.count + 1)
         if hasattr(self.buffer, "at"):  # arrays of JAX are immutable
-            return Rows(self.buffer.at[self.count, :].set(row), self.count + 1)
+            return Rows(jitted(_with_row)(self.buffer, self.count, row), self.count + 1)
         self.buffer[self.count, :] = row
         return Rows(self.buffer, self.count + 1)
+
+
+def _with_row(buffer: Any, place: Any, row: Any) -> Any:
+    return buffer.at[place, :].set(row)
