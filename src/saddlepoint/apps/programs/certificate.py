@@ -136,26 +136,39 @@ def _why_unbounded(terms: Array, slack: Array, d: Array) -> str:
 def _corrected(data: Data, x: Array, y: Array, box: Interval) -> Lower:
     """The lower bound by multipliers close to y for which reduced costs of variables without bounds vanish."""
     r = plus(data.gradient(x), product(data.At, y))
-    open_low, open_high = np.isinf(box.lo), np.isinf(box.hi)
-    wrong = ((open_low & (r.hi > 0.0)) | (open_high & (r.lo < 0.0))) & (data.curvature == 0.0)
-    if not wrong.any():
-        return Lower(-math.inf, _lower(data, exactly(x), exactly(y), box).reason)
+    wrong = _wrong(data, r, box)
+    found = _lower(data, exactly(x), exactly(y), box)
     size = float(np.max(np.abs(y), initial=0.0))
     both = np.isfinite(data.lower) & np.isfinite(data.upper)
     room = np.where(both, ROOM * size if size > 0.0 else 1.0, np.abs(y))
-    at = np.flatnonzero(wrong)
-    if at.size > LARGEST:
-        return Lower(-math.inf, f"{at.size} variables have no bounds, and their reduced costs cannot be told from zero")
-    M = data.At[at]
     if data.P is not None:  # the point c may be moved as well
-        M = np.hstack([dense(M), dense(data.P[at])])
         room = np.append(room, 1.0 + np.abs(x))
-    moved = _correction(M, minus(exactly(np.zeros(at.size)), r.take(wrong)), room)
-    if moved is None:
-        return Lower(-math.inf, "no multipliers close by have reduced costs that vanish where x has no bounds")
-    m = y.size
-    c = exactly(x) if data.P is None else _moved(x, moved.take(slice(m, None)))
-    return _lower(data, c, _moved(y, moved.take(slice(m))), box, wrong)
+    for _ in range(ROUNDS):
+        at = np.flatnonzero(wrong)
+        if not at.size:
+            return found
+        if at.size > LARGEST:
+            return Lower(-math.inf, f"{at.size} variables have no bounds, and their reduced costs are almost zero")
+        M = data.At[at] if data.P is None else np.hstack([dense(data.At[at]), dense(data.P[at])])
+        moved = _correction(M, minus(exactly(np.zeros(at.size)), r.take(wrong)), room)
+        if moved is None:
+            return Lower(-math.inf, "no multipliers close by have reduced costs that vanish where x has no bounds")
+        m = y.size
+        c = exactly(x) if data.P is None else _moved(x, moved.take(slice(m, None)))
+        near = _moved(y, moved.take(slice(m)))
+        found = _lower(data, c, near, box, wrong)
+        if found.value > -math.inf:
+            return found
+        others = _wrong(data, plus(data.gradient(c), product(data.At, near)), box) & ~wrong
+        if not others.any():
+            return found
+        wrong = wrong | others
+    return found
+
+
+def _wrong(data: Data, r: Interval, box: Interval) -> Array:
+    """The variables without a bound on a side to which their reduced cost may push them."""
+    return ((np.isinf(box.lo) & (r.hi > 0.0)) | (np.isinf(box.hi) & (r.lo < 0.0))) & (data.curvature == 0.0)
 
 
 def _moved(v: Array, by: Interval) -> Interval:

@@ -156,7 +156,7 @@ class Exact:
         one_sided = ~(np.isfinite(data.lower) & np.isfinite(data.upper))
         used = (np.abs(y) > near * size) | (data.lower == data.upper)
         room = np.where(one_sided, np.abs(y), 10.0 * size)
-        values = [Fraction(float(v)) if u else Fraction(0) for u, v in zip(used, y, strict=True)]
+        values = [Fraction(float(v)) if abs(v) > near * size else Fraction(0) for v in y]
         order = [int(i) for i in np.argsort(-room, kind="stable") if used[i]]
         equations = []
         m, moved = y.size, set(vanish.tolist()) if self.P is not None else set()
@@ -175,7 +175,7 @@ class Exact:
     def farkas(self, y: Array) -> bool:
         """Whether multipliers close to y prove that no point satisfies a program whose objective is zero."""
         data = self.data
-        r, size = data.At @ y, abs(data.At) @ np.abs(y)
+        r, size = data.At @ y, abs(data.At) @ np.full(y.size, float(np.max(np.abs(y), initial=0.0)))
         x = [Fraction(float(v)) for v in np.clip(np.zeros(data.shape[1]), data.x_lower, data.x_upper)]
         self.budget = _Budget()
         with suppress(_TooLongError):

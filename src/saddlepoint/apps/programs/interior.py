@@ -3,7 +3,8 @@ r"""A primal-dual interior-point method for linear and quadratic programs.
 Problem:    min 1/2 x'Px + q'x subject to s = A x, l <= s <= u, xl <= x <= xu; rows with l = u are equations.
 Recursion:  Mehrotra's: a step to the optimum without a barrier predicts how far the barrier can be lowered, and a
             second step with the same factorisation goes there, with the second-order terms of the first. x and s stay
-            strictly between their ends.
+            strictly between their ends. It begins as Mehrotra's method does: x is the shortest solution of the rows
+            and y the best multipliers in the sense of least squares, moved inside by as much as they are outside.
 Guarantee:  none here. Its points are proposals: what they prove is computed afterwards, by ``certificate.py``. Points
             inside the bounds are good ones for that purpose, even where the solution is degenerate.
 Reference:  S. Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optim. 1992;
@@ -13,7 +14,6 @@ Reference:  S. Mehrotra, On the implementation of a primal-dual interior point m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -24,7 +24,8 @@ from scipy.sparse import block_array, csc_array, csr_array, diags_array, isspars
 from scipy.sparse.linalg import splu
 
 from saddlepoint.apps.programs.data import Data
-from saddlepoint.apps.programs.scaling import scaled
+from saddlepoint.apps.programs.ends import Ends
+from saddlepoint.apps.programs.scaling import resized, scaled
 from saddlepoint.ground.arrays import Array
 
 STEPS = 100  # steps at most
@@ -33,6 +34,9 @@ REFINEMENTS = 3  # corrections of each solution of a linear system
 STAY = 0.995  # share of the way to the nearest end that a step may take
 SHORT = 0.1  # length of a step below which one to the centre is taken instead
 CENTRE = 0.5  # part of the barrier that is left after such a step
+LEAST = 1e-3  # size of an entry of x or y below which a residual counts as if it had this one
+LARGEST = 1e4  # size of x or y, in units of the first estimate, for which proximal terms are weighed at most
+TINY = 1e-30  # mean product of distances and multipliers that needs no further step
 STUCK = 1e-9  # length of a step that counts as none
 SMALL = 500  # most unknowns of a linear system that is always solved as a dense one
 
@@ -55,6 +59,8 @@ def interior_point(given: Data) -> Iterator[Proposal]:
             yield found._replace(y=y)
         return
     form = scaled(given)
+    run = _Run(form.data)
+    form = resized(given, form, *run.sizes)  # so that REGULAR, and all that counts as small, fits the size of x
     run = _Run(form.data)
     for _ in range(STEPS):
         at = run.residuals()
@@ -105,17 +111,25 @@ class _Run:
         n = data.shape[1]
         self.data, self.slow = data, 0
         self.fixed, self.equal = data.x_lower == data.x_upper, data.lower == data.upper
-        self.x_ends = _Ends(data.x_lower, data.x_upper, ~self.fixed)
-        self.s_ends = _Ends(data.lower, data.upper, ~self.equal)
+        self.x_ends = Ends(data.x_lower, data.x_upper, ~self.fixed)
+        self.s_ends = Ends(data.lower, data.upper, ~self.equal)
         self.P = csr_array((n, n)) if data.P is None else data.P
         self.system = _System(data, self.fixed, self.equal)
+        start = self.system.factorise(np.ones(n), np.where(self.equal, 0.0, 1.0)) or _no_change
         x = np.where(self.fixed, data.x_lower, self.x_ends.inside(np.zeros(n)))
         s = np.where(self.equal, data.lower, self.s_ends.inside(data.A @ x))
-        start = self.system.factorise(np.ones(n), np.where(self.equal, 0.0, 1.0))
-        dx, self.y = start(-(self.P @ x + data.q), s - data.A @ x)
-        self.x = np.where(self.fixed, x, self.x_ends.inside(x + dx))
-        self.s = np.where(self.equal, s, self.s_ends.inside(data.A @ self.x))
-        self.z, self.w = self.x_ends.start(self.x), self.s_ends.start(self.s)
+        dx, _ = start(np.zeros(n), s - data.A @ x)
+        self.x = np.where(self.fixed, x, self.x_ends.well_inside(x + dx))
+        self.s = np.where(self.equal, s, self.s_ends.well_inside(data.A @ self.x))
+        slope = self.P @ self.x + data.q
+        _, self.y = start(-slope, np.zeros(s.size))
+        self.z, self.w = self.x_ends.start(self.x, slope + data.At @ self.y), self.s_ends.start(self.s, -self.y)
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """The largest entries of x and of the terms that make up the gradient of the objective."""
+        slope = abs(self.P) @ np.abs(self.x) + np.abs(self.data.q)
+        return float(np.max(np.abs(self.x), initial=0.0)), float(np.max(slope, initial=0.0))
 
     @property
     def count(self) -> int:
@@ -131,16 +145,17 @@ class _Run:
         rs = np.where(self.equal, 0.0, -y - w[0] + w[1])
         rp = data.A @ x - self.s
         rd[self.fixed] = 0.0
-        off = float(np.abs(rp) @ np.abs(y)) + float(np.abs(rd) @ np.abs(x))
+        off = float(np.abs(rp) @ (np.abs(y) + LEAST)) + float(np.abs(rd) @ (np.abs(x) + LEAST))
         return _Residuals(gx, gs, mu, rd, rs, rp, mu * self.count + off)
 
     def is_over(self, at: _Residuals) -> bool:
         """Whether the gap is that of rounding, nothing has moved for three steps, or the point is on the boundary."""
-        small = at.gap <= 1e-15 * (1.0 + abs(self.data.estimate(self.x)))
+        small = at.gap <= 1e-15 * (1.0 + abs(self.data.estimate(self.x))) or (self.count > 0 and at.mu <= TINY)
         return small or self.slow >= 3 or min(float(np.min(v, initial=1.0)) for v in (*at.gx, *at.gs)) <= 0.0
 
     def step(self, at: _Residuals) -> bool:
         """Take a step; False if there is no factorisation, or if the point is not finite any more."""
+        self.system.set_sizes(self.x, self.y)
         solve = self.system.factorise(self.x_ends.weights(at.gx, self.z), self.s_ends.weights(at.gs, self.w))
         if solve is None:
             return False
@@ -184,88 +199,23 @@ class _Run:
         return self.x_ends.second(sigma * at.mu, d.x, d.z), self.s_ends.second(sigma * at.mu, d.s, d.w)
 
 
-class _Ends:
-    """Lower and upper ends of a vector, and what the barrier of each contributes to a step."""
-
-    def __init__(self, low: Array, high: Array, free: Array) -> None:
-        self.ends = low, high
-        self.has = np.isfinite(low) & free, np.isfinite(high) & free
-        self.count = int(self.has[0].sum() + self.has[1].sum())
-
-    def inside(self, v: Array) -> Array:
-        """A vector close to v that is well between the ends."""
-        low, high = self.ends
-        with np.errstate(all="ignore"):
-            margin = np.where(np.isfinite(high - low), np.minimum(1.0, 0.25 * (high - low)), 1.0)
-            v = np.where(self.has[0], np.maximum(v, low + margin), v)
-            return np.where(self.has[1], np.minimum(v, high - margin), v)
-
-    def start(self, v: Array) -> list[Array]:
-        """Multipliers of the ends to begin with: their products with the distances to the ends are all the same."""
-        return [np.where(has, 1.0 / gap, 0.0) for has, gap in zip(self.has, self.gaps(v), strict=True)]
-
-    def gaps(self, v: Array) -> list[Array]:
-        """The distances to the two ends, 1 where there is none."""
-        low, high = self.ends
-        with np.errstate(all="ignore"):
-            return [np.where(self.has[0], v - low, 1.0), np.where(self.has[1], high - v, 1.0)]
-
-    def product(self, gaps: list[Array], z: list[Array]) -> float:
-        """The sum of the products of distances and multipliers."""
-        return float(gaps[0] @ z[0] + gaps[1] @ z[1])
-
-    def weights(self, gaps: list[Array], z: list[Array]) -> Array:
-        """What the barriers add to the diagonal of the linear system."""
-        return z[0] / gaps[0] + z[1] / gaps[1]
-
-    def push(self, gaps: list[Array], z: list[Array], c: Any) -> Array:
-        """What the barriers add to the right-hand side, for the wanted products c of gaps and multipliers."""
-        low = np.where(self.has[0], c[0] / gaps[0] - z[0], 0.0)
-        return low - np.where(self.has[1], c[1] / gaps[1] - z[1], 0.0)
-
-    def duals(self, gaps: list[Array], z: list[Array], d: Array, c: Any) -> list[Array]:
-        """The steps of the multipliers for a step d."""
-        return [
-            np.where(self.has[0], (c[0] - z[0] * d) / gaps[0] - z[0], 0.0),
-            np.where(self.has[1], (c[1] + z[1] * d) / gaps[1] - z[1], 0.0),
-        ]
-
-    def second(self, target: float, d: Array, dz: list[Array]) -> tuple[Any, Any]:
-        """The products to aim at: the target, less the second-order terms of a step."""
-        return target - d * dz[0], target + d * dz[1]
-
-    def longest(self, gaps: list[Array], d: Array) -> float:
-        """The longest step along d that stays inside the ends."""
-        return min(_longest(gaps[0], np.where(self.has[0], d, 0.0)), _longest(gaps[1], np.where(self.has[1], -d, 0.0)))
-
-    def longest_dual(self, z: list[Array], dz: list[Array]) -> float:
-        """The longest step of the multipliers for which they stay positive."""
-        return min(_longest(z[0], dz[0]), _longest(z[1], dz[1]))
-
-    def after(self, gaps: list[Array], z: list[Array], d: Array, dz: list[Array], primal: float, dual: float) -> float:
-        """The sum of the products after steps of these lengths."""
-        low = np.where(self.has[0], (gaps[0] + primal * d) * (z[0] + dual * dz[0]), 0.0)
-        high = np.where(self.has[1], (gaps[1] - primal * d) * (z[1] + dual * dz[1]), 0.0)
-        return float(low.sum() + high.sum())
-
-
-def _longest(v: Array, d: Array) -> float:
-    """The longest step along d for which v stays positive."""
-    falls = d < 0.0
-    return float(np.min(v[falls] / -d[falls])) if falls.any() else math.inf
-
-
 Solve = Callable[[Array, Array], tuple[Array, Array]]
+
+
+def _no_change(a: Array, b: Array) -> tuple[Array, Array]:
+    """In place of a linear system that could not be factorised."""
+    return np.zeros(a.size), np.zeros(b.size)
 
 
 class _System:
     """The linear systems [P + D, A'; A, -W] of the steps, for diagonal D >= 0 and W >= 0.
 
-    REGULAR is added to the entries of D and W, so that a factorisation exists.
+    Proximal terms are added to the entries of D and W, so that a factorisation exists.
     """
 
     def __init__(self, data: Data, fixed: Array, equal: Array) -> None:
         self.data, self.fixed, self.equal = data, fixed, equal
+        self.regular = REGULAR, REGULAR
         m, n = data.shape
         P = data.P
         self.diagonal: Array | None = np.zeros(n) if P is None else None
@@ -280,12 +230,20 @@ class _System:
         else:
             self.P = P.toarray() if issparse(P) else P
 
+    def set_sizes(self, x: Array, y: Array) -> None:
+        """Weigh the proximal terms for a point and multipliers of these sizes."""
+        sizes = [min(max(1.0, float(np.max(np.abs(v), initial=0.0))), LARGEST) for v in (x, y)]
+        ratio = sizes[0] / sizes[1]
+        self.regular = REGULAR / ratio, REGULAR * ratio
+
     def factorise(self, D: Array, theta: Array) -> Any:
         """The function that solves the system for a right-hand side, or None if the factorisation fails."""
         D = np.where(self.fixed, 0.0, D)
         W = np.where(self.equal, 0.0, 1.0 / np.where(theta > 0.0, theta, 1.0))
         try:
             with np.errstate(all="ignore"):
+                D = D + self.regular[0]
+                W = W + self.regular[1]
                 raw = self._normal(D, W) if self.normal else self._augmented(D, W)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             return None
@@ -295,8 +253,8 @@ class _System:
             a = np.where(fixed, 0.0, a)
             x, y = raw(a, b)
             for _ in range(REFINEMENTS):
-                first = np.where(fixed, 0.0, a - (P @ x + (D + REGULAR) * x + data.At @ y))
-                second = b - (data.A @ x - (W + REGULAR) * y)
+                first = np.where(fixed, 0.0, a - (P @ x + D * x + data.At @ y))
+                second = b - (data.A @ x - W * y)
                 dx, dy = raw(first, second)
                 new_x, new_y = x + dx, y + dy
                 if not (np.isfinite(new_x).all() and np.isfinite(new_y).all()):
@@ -310,13 +268,13 @@ class _System:
         """By the matrix A (P + D)^-1 A' + W, for a diagonal P."""
         assert self.diagonal is not None
         A, At = self.data.A, self.data.At
-        inverse = np.where(self.fixed, 0.0, 1.0 / (self.diagonal + D + REGULAR))
+        inverse = np.where(self.fixed, 0.0, 1.0 / (self.diagonal + D))
         if issparse(A):
-            S = csr_array(A @ diags_array(inverse) @ At) + diags_array(W + REGULAR)
+            S = csr_array(A @ diags_array(inverse) @ At) + diags_array(W)
             solve = _dense_cholesky(S.toarray()) if S.shape[0] <= SMALL or S.nnz > 0.2 * S.shape[0] ** 2 else _sparse(S)
         else:
             S = (A * inverse) @ At
-            S[np.diag_indices_from(S)] += W + REGULAR
+            S[np.diag_indices_from(S)] += W
             solve = _dense_cholesky(S)
 
         def both(a: Array, b: Array) -> tuple[Array, Array]:
@@ -328,15 +286,15 @@ class _System:
     def _augmented(self, D: Array, W: Array) -> Solve:
         """By the whole matrix; fixed variables get the diagonal entry 1e20, so that they do not move."""
         m, n = self.data.shape
-        D = np.where(self.fixed, 1e20, D + REGULAR)
+        D = np.where(self.fixed, 1e20, D)
         if self.dense:
             K = np.zeros((n + m, n + m))
             K[:n, :n] = self.P.toarray() if issparse(self.P) else self.P
             K[:n, n:], K[n:, :n] = self.A.T, self.A
-            K[np.arange(n + m), np.arange(n + m)] += np.concatenate([D, -(W + REGULAR)])
+            K[np.arange(n + m), np.arange(n + m)] += np.concatenate([D, -W])
             factor = lu_factor(K)
             return lambda a, b: tuple(np.split(lu_solve(factor, np.concatenate([a, b])), [n]))  # type: ignore[return-value]
-        K = block_array([[self.P + diags_array(D), self.A.T], [self.A, -diags_array(W + REGULAR)]], format="csc")
+        K = block_array([[self.P + diags_array(D), self.A.T], [self.A, -diags_array(W)]], format="csc")
         solve = _sparse(K)
         return lambda a, b: tuple(np.split(solve(np.concatenate([a, b])), [n]))  # type: ignore[return-value]
 

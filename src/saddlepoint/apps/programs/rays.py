@@ -18,7 +18,7 @@ from saddlepoint.apps.programs.certificate import lower_bound
 from saddlepoint.apps.programs.data import Data
 from saddlepoint.apps.programs.evidence import Evidence
 from saddlepoint.apps.programs.exact import Exact, is_small
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, dense
 
 
 def without_objective(data: Data) -> Data:
@@ -51,9 +51,10 @@ def row_ray(data: Data) -> Array | None:
 
 
 def violation_program(data: Data) -> Data:
-    """min t subject to l - t <= A x <= u + t, in the variables (x, t)."""
+    """min t subject to l - t a <= A x <= u + t a, in (x, t), where a has the largest entries of the rows."""
     m, n = data.shape
-    ones = csr_array(np.ones((m, 1)))
+    sizes = dense(abs(data.rows).max(axis=1)).ravel() if data.rows.nnz else np.ones(m)
+    ones = csr_array(np.where(sizes > 0.0, sizes, 1.0)[:, None])
     A = csr_array(vstack([hstack([data.rows, -ones]), hstack([data.rows, ones])]))
     x = np.clip(np.zeros(n), data.x_lower, data.x_upper)
     most = 2.0 * data.violation(x) + 1.0

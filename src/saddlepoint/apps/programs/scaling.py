@@ -46,7 +46,22 @@ def scaled(data: Data) -> Scaled:
     unit = _unit(data, rows, columns)
     rows, columns = rows / unit, columns * unit
     size = float(np.max(np.abs(data.q * columns), initial=0.0))
-    factor = float(nearest_power_of_two(np.clip(1.0 / size if size > 0.0 else 1.0, 1 / LIMIT, LIMIT)))
+    return _with_factors(data, columns, rows, _power(1.0 / size if size > 0.0 else 1.0))
+
+
+def resized(data: Data, form: Scaled, point: float, slope: float) -> Scaled:
+    """The program with x in units of the largest entry of a point, and an objective with a slope of about 1 there."""
+    unit = _power(point) if point > 1.0 / LIMIT else 1.0
+    factor = _power(1.0 / slope if slope > 0.0 else 1.0)
+    return _with_factors(data, form.columns * unit, form.rows / unit, form.objective * factor / unit)
+
+
+def _power(size: float) -> float:
+    """The power of two closest to a size that is not extreme."""
+    return float(nearest_power_of_two(np.clip(size, 1.0 / LIMIT, LIMIT)))
+
+
+def _with_factors(data: Data, columns: Array, rows: Array, factor: float) -> Scaled:
     ends = (data.lower * rows, data.upper * rows, data.x_lower / columns, data.x_upper / columns)
     P = None if data.P is None else _times(factor * columns, data.P, columns)
     return Scaled(Data(P, factor * columns * data.q, _times(rows, data.A, columns), *ends), columns, rows, factor)
@@ -57,7 +72,7 @@ def _unit(data: Data, rows: Array, columns: Array) -> float:
     with np.errstate(all="ignore"):
         ends = np.concatenate([data.lower * rows, data.upper * rows, data.x_lower / columns, data.x_upper / columns])
     sizes = np.abs(ends[np.isfinite(ends) & (ends != 0.0)])
-    return float(nearest_power_of_two(np.clip(np.median(sizes), 1.0 / LIMIT, LIMIT))) if sizes.size else 1.0
+    return _power(float(np.median(sizes))) if sizes.size else 1.0
 
 
 def _largest(M: Any, rows: Array, columns: Array) -> tuple[Array, Array]:
