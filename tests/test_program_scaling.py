@@ -74,3 +74,10 @@ def test_contradictions_of_whole_numbers_are_proven(rows):
     upper = np.append(np.zeros(rows), np.append(-1.0, np.full(rows, INF)))
     found = sp.apps.QuadraticProgram(A=A, upper=upper, lower=-INF).solve()
     assert found.status == "infeasible"
+
+
+@pytest.mark.parametrize("costs", [(1e300, 1.0), (1e-300, 2e-300)])
+def test_extreme_costs_do_not_end_in_an_error(costs):
+    found = sp.apps.QuadraticProgram(q=costs, A=[[1.0, 1.0]], lower=1.0, x_lower=0.0).solve()
+    assert found.status == "optimal"
+    assert found.lower <= min(costs) <= found.upper

@@ -293,7 +293,7 @@ class _System:
             K[:n, n:], K[n:, :n] = self.A.T, self.A
             K[np.arange(n + m), np.arange(n + m)] += np.concatenate([D, -W])
             factor = lu_factor(K)
-            return lambda a, b: tuple(np.split(lu_solve(factor, np.concatenate([a, b])), [n]))  # type: ignore[return-value]
+            return lambda a, b: tuple(np.split(lu_solve(factor, np.concatenate([a, b]), check_finite=False), [n]))  # type: ignore[return-value]
         K = block_array([[self.P + diags_array(D), self.A.T], [self.A, -diags_array(W)]], format="csc")
         solve = _sparse(K)
         return lambda a, b: tuple(np.split(solve(np.concatenate([a, b])), [n]))  # type: ignore[return-value]
@@ -306,7 +306,7 @@ def _dense_cholesky(S: Array) -> Callable[[Array], Array]:
     except np.linalg.LinAlgError:
         S[np.diag_indices_from(S)] += REGULAR * S.diagonal()
         factor = cho_factor(S)
-    return lambda b: np.asarray(cho_solve(factor, b))
+    return lambda b: np.asarray(cho_solve(factor, b, check_finite=False))
 
 
 def _sparse(S: Any) -> Callable[[Array], Array]:

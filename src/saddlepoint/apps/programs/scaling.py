@@ -15,6 +15,7 @@ from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.rounding import nearest_power_of_two
 
 ROUNDS = 10  # rounds of scaling
+FAR = 1e-300  # size of an objective that is not scaled further
 LIMIT = 1e8  # largest factor of a row or column; the smallest one is its inverse
 
 
@@ -46,19 +47,23 @@ def scaled(data: Data) -> Scaled:
     unit = _unit(data, rows, columns)
     rows, columns = rows / unit, columns * unit
     size = float(np.max(np.abs(data.q * columns), initial=0.0))
-    return _with_factors(data, columns, rows, _power(1.0 / size if size > 0.0 else 1.0))
+    return _with_factors(data, columns, rows, _inverse(size))
 
 
 def resized(data: Data, form: Scaled, point: float, slope: float) -> Scaled:
     """The program with x in units of the largest entry of a point, and an objective with a slope of about 1 there."""
     unit = _power(point) if point > 1.0 / LIMIT else 1.0
-    factor = _power(1.0 / slope if slope > 0.0 else 1.0)
-    return _with_factors(data, form.columns * unit, form.rows / unit, form.objective * factor / unit)
+    return _with_factors(data, form.columns * unit, form.rows / unit, form.objective * _inverse(slope) / unit)
 
 
 def _power(size: float) -> float:
     """The power of two closest to a size that is not extreme."""
     return float(nearest_power_of_two(np.clip(size, 1.0 / LIMIT, LIMIT)))
+
+
+def _inverse(size: float) -> float:
+    """The power of two closest to the inverse of the size of an objective; 1 for none."""
+    return float(nearest_power_of_two(1.0 / np.clip(size, FAR, 1.0 / FAR))) if 0.0 < size < np.inf else 1.0
 
 
 def _with_factors(data: Data, columns: Array, rows: Array, factor: float) -> Scaled:
