@@ -156,12 +156,32 @@ def test_transport_problems_are_solved(balanced):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("a", "b"), [(2, 2), (5, 3), (12, 20), (25, 40)])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_transport_problems_of_several_sizes_have_the_value_of_the_simplex_method(a, b, balanced):
+    program = transport(np.random.default_rng(SEED), a, b, balanced)
+    found = QP(*program).solve(rtol=1e-6)
+    assert found.status == "optimal", found
+    equal = program.lower == program.upper
+    other = linprog(
+        program.q, program.A[~equal] if not balanced else None, program.upper[~equal] if not balanced else None,
+        program.A[equal], program.upper[equal],
+    )  # fmt: skip
+    assert found.lower - 1e-9 * other.fun <= other.fun <= found.upper + 1e-9 * other.fun
+
+
+@pytest.mark.slow
 def test_equations_that_disagree_by_rounding_are_infeasible_and_can_be_relaxed():
     A, b = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([0.3, 0.1 + 0.2])
     assert b[0] != b[1]
     exact = QP(q=[1.0, 2.0], A=A, lower=b, upper=b, x_lower=0.0)
     found = exact.solve()
+    assert found.status == "infeasible"
     assert found.upper == INF
+    assert "A point violates rows and bounds by" in found.message
+    enough = float(found.message.partition("feasibility=")[2])
+    assert found.violation <= enough <= 1e-14
+    assert exact.solve(feasibility=enough).status == "optimal"
     relaxed = exact.solve(feasibility=1e-9)
     assert relaxed.status == "optimal"
     assert relaxed.lower <= 0.3 <= relaxed.upper + 1e-8

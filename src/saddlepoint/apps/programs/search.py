@@ -30,6 +30,7 @@ from saddlepoint.ground.fill_in import factor_work
 LEAST = 1e-6  # size of x, in each coordinate, below which rtol is not relative any more
 WORK = 3e10  # multiplications of a factorisation up to which the interior-point method is taken
 PROMISING = 10.0  # estimated gap up to which a proposal is examined, in units of the interval that is asked for
+HARDLY = 1e-9  # violation, relative to the size of x, that looks like rounding
 TRIES = 6  # proposals in a row that are examined without an improvement
 SECONDS = 60.0  # limit of each search by the first-order method, in seconds, if no time limit is given
 PATTERN = 5_000_000  # entries of A up to which the pattern of A A' is formed, to foresee the work of its factorisation
@@ -125,7 +126,8 @@ class ProofSearch:
         if self.evidence.upper == math.inf and not self.late:
             y = self._farkas()
             if y is not None:
-                result = self._result(ProgramStatus.INFEASIBLE, "no point satisfies all rows and bounds; ray proves it")
+                message = "no point satisfies all rows and bounds; ray proves it" + self._hardly_violated()
+                result = self._result(ProgramStatus.INFEASIBLE, message)
                 return replace(result, lower=math.inf, upper=math.inf, ray=y)
         converged = self.last.gap <= PROMISING * self.target
         if self.evidence.lower == -math.inf and not self.late and not converged:
@@ -134,6 +136,14 @@ class ProofSearch:
                 result = self._result(ProgramStatus.UNBOUNDED, "the objective decreases without bound along ray")
                 return replace(result, lower=-math.inf, upper=-math.inf, ray=d)
         return None
+
+    def _hardly_violated(self) -> str:
+        """Words about what to do if the last point satisfies all rows and bounds almost."""
+        violation = self.data.violation(self.last.x)
+        if not violation <= HARDLY * max(1.0, float(np.max(np.abs(self.last.x), initial=0.0))):
+            return ""
+        enough = 10.0 ** math.ceil(math.log10(max(violation, 1e-300)))
+        return f". A point violates rows and bounds by {violation:.2g} at most: allow it by feasibility={enough:.0e}"
 
     def _farkas(self) -> Array | None:
         """Multipliers that prove the program infeasible (Farkas' lemma); None if none are found."""
@@ -200,7 +210,7 @@ class ProofSearch:
     def _what_is_missing(self) -> str:
         e = self.evidence
         if e.upper == math.inf:
-            return f"no point is proven to satisfy the program: {e.why_upper}"
+            return f"no point is proven to satisfy the program: {e.why_upper}{self._hardly_violated()}"
         if e.lower == -math.inf:
             return f"no lower bound is proven: {e.why_lower}"
         return f"proven gap {e.width:.3g} > {self.target:.3g}" + ("; out of time" if self.late else "")
