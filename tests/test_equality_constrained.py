@@ -84,6 +84,20 @@ def test_sigma_that_the_user_gives_is_listed():
     assert any("at least 3, as given" in text for text in found.certificate.assumes)
 
 
+@pytest.mark.parametrize(
+    ("given_as", "factor"), [(np.asarray, 1.01), (csr_array, 1.01), (lambda M: aslinearoperator(csr_array(M)), 100.0)]
+)
+def test_a_sigma_that_the_matrix_contradicts_is_refused(given_as, factor):
+    M = np.random.default_rng(SEED).standard_normal((4, 9))
+    least = np.linalg.svd(M, compute_uv=False)[-1]
+    g = sp.Quadratic(np.ones(9))
+    with pytest.raises(sp.ProblemError, match="but A has a singular value of at most"):
+        sp.apps.EqualityConstrained(g, given_as(M), np.ones(4), sigma=factor * least)
+    assert sp.apps.EqualityConstrained(g, given_as(M), np.ones(4), sigma=least * (1.0 - 1e-12)).solve().solved
+    with pytest.raises(sp.ProblemError, match="smallest singular value is 0"):
+        sp.apps.EqualityConstrained(sp.Quadratic(np.ones(4)), given_as(M.T.copy()), np.ones(9), sigma=1.0)
+
+
 def test_the_theorem_at_its_ends():
     assert equations_distances(0.0, 1.0, 1.0, 1.0, 1.0) == (np.inf, np.inf)
     assert equations_distances(1.0, 1.0, 0.0, 1.0, 1.0) == (np.inf, np.inf)

@@ -26,6 +26,7 @@ from saddlepoint.apps.proximal import proximal_point
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.definite import largest_eigenvalue_bound, smallest_singular_value
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_float_array, as_vector, positive
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import as_coupling
@@ -39,6 +40,9 @@ from saddlepoint.theory.equations import equations_saddle_certificate
 WEIGHT = 1e-3  # proximal weight, relative to the curvature of the dual function
 ENTRIES = 4_000_000  # most entries of A for which sigma is proven by a factorisation
 ROWS = 2000  # most rows of A for which it is proven so, and for which x = p + Z t
+COMPARED = 250_000  # most entries of A whose singular values are compared with a sigma that was given
+LOOKS = 20  # pairs of products with other A that are
+TINY = 1e-300  # in place of a norm that is 0
 TRIES = 6  # times that the residual is asked to be ten times smaller
 ROUNDING = 1e-9  # margin of the constants of g(p + Z t) for the rounding of Z
 PROVEN = 1500  # most variables of a quadratic function whose largest eigenvalue is proven
@@ -75,8 +79,9 @@ class EqualityConstrained:
         g: a function with mu > 0, without a simple term.
         A: a matrix with independent rows, dense or sparse, or an operator.
         b: the right-hand side.
-        sigma: a lower bound of the smallest singular value of A that you know. It is not examined, and
-            ``certificate.assumes`` names it. None: one is proven, which takes a factorisation of A.
+        sigma: a lower bound of the smallest singular value of A that you know. It is refused if a few products with
+            A' contradict it, which proves nothing otherwise, and ``certificate.assumes`` names it. None: one is
+            proven, which takes a factorisation of A.
 
     Example:
         >>> import numpy as np, saddlepoint as sp
@@ -99,20 +104,26 @@ class EqualityConstrained:
                 f"g has mu = {g.mu:.3g}; expected a strongly convex function: give its mu if it has one, or add a "
                 "multiple of |.|^2, for example g + Quadratic(1e-3)"
             )
-        self._matrix = _as_matrix(A)
+        self._given, self._matrix = A, _as_matrix(A)
         coupling = as_coupling(A if self._matrix is None else self._matrix, "A")
         self.g, self.b = g, as_vector(b, "b", coupling.shape[0]).astype(np.float64)
         self.problem = Saddle(g, Quadratic(0.0, self.b), coupling.T)
         self.L, assumed = _proven_smoothness(self.problem.g, coupling.shape[1])
         self.sigma = self._proven_sigma() if sigma is None else positive(sigma, "sigma")
         if sigma is not None:
+            self._compare_sigma()
             assumed = (*assumed, f"The smallest singular value of A is at least {self.sigma:.6g}, as given.")
         self._assumed = assumed
 
     def _proven_sigma(self) -> float:
         """A proven lower bound of the smallest singular value of A; a ProblemError if it is 0 or A is too large."""
         M = self._matrix
-        if M is None or M.shape[0] > ROWS or M.shape[0] * M.shape[1] > ENTRIES:
+        if M is None:
+            raise ProblemError(
+                f"A is a {type(self._given).__name__}, whose entries are not at hand to prove a bound of its smallest "
+                "singular value; give one that you know with sigma="
+            )
+        if M.shape[0] > ROWS or M.shape[0] * M.shape[1] > ENTRIES:
             raise ProblemError(
                 f"A has {self.b.size} rows and {self.problem.shape[0]} columns, which is too large to prove a bound of "
                 "its smallest singular value; give one that you know with sigma="
@@ -125,6 +136,26 @@ class EqualityConstrained:
                 "from the others"
             )
         return sigma
+
+    def _compare_sigma(self) -> None:
+        """A ProblemError if a singular value of A is below the sigma that was given."""
+        A, m, n = self.problem.A, self.b.size, self.problem.shape[0]
+        if m > n:
+            raise ProblemError(f"A has {m} rows and {n} columns; its smallest singular value is 0")
+        if self._matrix is not None and m * n <= COMPARED:
+            found = float(np.linalg.svd(dense(self._matrix), compute_uv=False)[-1])
+        else:  # |A'v| for one vector v of length 1 after a few steps towards the smallest value
+            v, found = np.random.default_rng(0).standard_normal(m), math.inf
+            for _ in range(LOOKS):
+                v = v / norm(v)
+                image = A.mul(v)
+                found = min(found, norm(image))
+                v = v - A.tmul(image) / max(self.problem.norm**2, norm(image) ** 2, TINY)
+        if found < (1.0 - ROUNDING) * self.sigma:
+            raise ProblemError(
+                f"sigma is {self.sigma:.6g}, but A has a singular value of at most {found:.6g}; expected a lower bound "
+                "of the smallest one"
+            )
 
     def certify(self, x: Any, y: Any) -> Certificate:
         """What a point and multipliers prove about their distances to the solution."""
