@@ -1,6 +1,6 @@
 """Linear programs of Netlib and quadratic programs of Maros and Meszaros, beside other solvers.
 
-    python benchmarks/public_programs.py FOLDER [--entries 2500] [--seconds 10] [--write]
+    python benchmarks/public_programs.py FOLDER [--entries 2500] [--seconds 10] [--only saddlepoint] [--write]
 
 FOLDER is `tests/data` of the source distribution of PIQP, which has both sets as files of Matlab (`pip download
 --no-binary :all: --no-deps piqp==0.6.4`, BSD 2-clause; the files are not part of this repository). Programs whose A has
@@ -144,6 +144,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--entries", type=int, default=2500)
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--only", nargs="+", default=[], metavar="SOLVER", help="the solvers to run; all by default")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     if not given.folder.is_dir():
@@ -160,6 +161,8 @@ def main() -> None:
         unproven: list[str] = []
         lines.append(row("saddlepoint", programs, partial(by_us, seconds=given.seconds), given.seconds, unproven))
         for name, peer, quadratic in peers():
+            if given.only and name not in given.only:
+                continue
             taken = [program for program in programs if quadratic or program.P is None]
             if taken and name != "MPAX":  # it compiles for every program
                 measured = "infeasible" not in title

@@ -168,7 +168,8 @@ def _corrected(data: Data, x: Array, y: Array, box: Interval) -> Lower:
 
 def _wrong(data: Data, r: Interval, box: Interval) -> Array:
     """The variables without a bound on a side to which their reduced cost may push them."""
-    return ((np.isinf(box.lo) & (r.hi > 0.0)) | (np.isinf(box.hi) & (r.lo < 0.0))) & (data.curvature == 0.0)
+    pushed = (np.isinf(box.lo) & (r.hi > 0.0)) | (np.isinf(box.hi) & (r.lo < 0.0))
+    return np.asarray(pushed & (data.curvature == 0.0))
 
 
 def _moved(v: Array, by: Interval) -> Interval:

@@ -122,7 +122,7 @@ class _Run:
         self.x = np.where(self.fixed, x, self.x_ends.well_inside(x + dx))
         self.s = np.where(self.equal, s, self.s_ends.well_inside(data.A @ self.x))
         slope = self.P @ self.x + data.q
-        _, self.y = start(-slope, np.zeros(s.size))
+        self.y: Array = start(-slope, np.zeros(s.size))[1]
         self.z, self.w = self.x_ends.start(self.x, slope + data.At @ self.y), self.s_ends.start(self.s, -self.y)
 
     @property
