@@ -3,6 +3,8 @@
     python benchmarks/fresh.py [--problems 200] [--seconds 3600] [--seed N] [--limit 10] [--out FILE.md]
     python benchmarks/fresh.py --seed N --problems 1        # one problem again
     python benchmarks/fresh.py --terms                      # problems with simple terms
+    python benchmarks/fresh.py --part A.jsonl               # rows of one process among several
+    python benchmarks/fresh.py --merge A.jsonl B.jsonl [--out FILE.md]     # one page of their rows
 
 The seed is the time unless one is given, so that every run has its own problems. The accuracy is a certified distance
 of 1e-6 times that of the start. Each run gets a new object of the problem, and its seconds are those of the whole call:
@@ -14,6 +16,7 @@ named methods and the peers are stopped when they have taken half a second and h
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import platform
@@ -21,7 +24,8 @@ import sys
 import time
 import warnings
 from collections import Counter
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -175,6 +179,47 @@ def measured(problem: Problem, limit: float, clock: str) -> Row | None:
     return Row(problem, auto, by_calls, by_seconds, peers)
 
 
+# -- the rows of several processes -------------------------------------------------------------------------------------
+
+
+class Part:
+    """The file to which a process writes its rows, one in a line, as soon as they are measured."""
+
+    def __init__(self, path: Path, command: str) -> None:
+        self.path = path
+        path.write_text(json.dumps({"command": command}) + "\n")
+
+    def add(self, problem: Problem, row: Row | None) -> None:
+        """Write one row; None for a problem that nobody has solved."""
+        entry: dict[str, Any] = {"problem": [problem.seed, problem.words, problem.own, problem.quadratic]}
+        if row is not None:
+            entry |= {"auto": row.auto, "calls": row.calls, "seconds": row.seconds, "peers": row.peers}
+        with self.path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+def merged(paths: list[Path]) -> tuple[list[Row], list[Problem], list[str]]:
+    """The rows of several parts, the problems that nobody has solved, and the commands that measured them."""
+    rows, skipped, commands = list[Row](), list[Problem](), list[str]()
+    for path in paths:
+        first, *lines = (json.loads(line) for line in path.read_text().splitlines())
+        commands.append(f"{first['command']} --problems {len(lines)}")
+        for entry in lines:
+            seed, words, own, quadratic = entry["problem"]
+            draw_one = draw_with_terms if "--terms" in first["command"] else draw
+            problem = Problem(seed, lambda draw_one=draw_one, seed=seed: draw_one(seed).make(), words, own, quadratic)
+            if "auto" not in entry:
+                skipped.append(problem)
+                continue
+            peers = {name: Outcome(*outcome) for name, outcome in entry["peers"].items()}
+            best = tuple(entry["calls"]), tuple(entry["seconds"])
+            rows.append(Row(problem, Outcome(*entry["auto"]), *best, peers))
+    seeds = [row.problem.seed for row in rows]
+    if len(seeds) != len(set(seeds)):
+        raise SystemExit("the parts have problems in common: give every process a seed of its own, far from the others")
+    return rows, skipped, commands
+
+
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
@@ -209,7 +254,7 @@ def summary(name: str, rows: list[Row]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def page(rows: list[Row], skipped: list[Problem], command: str, title: str = "# `auto` on fresh problems") -> str:
+def page(rows: list[Row], skipped: list[Problem], command: str, title: str, together: str = "") -> str:
     """The tables as Markdown."""
     about = (__doc__ or "").split("\n\n")
     groups = {
@@ -237,7 +282,11 @@ def page(rows: list[Row], skipped: list[Problem], command: str, title: str = "# 
     lines += ["## How `auto` ended", "", "| method and status | problems |", "|---|---|"]
     lines += [f"| {end} | {count} |" for end, count in ends.most_common()]
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    lines += ["", f"By `{command}` on {os.cpu_count()} cores, one thread: {versions}.", ""]
+    lines += [
+        "",
+        f"By {together}`{command}` on {os.cpu_count()} cores, one thread{' each' * bool(together)}: {versions}.",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -260,9 +309,20 @@ def main() -> None:
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="CPU time where the machine is busy")
     parser.add_argument("--terms", action="store_true", help="problems with simple terms, which the peers cannot take")
     parser.add_argument("--out", default=None, help="file for the page; printed if left out")
+    parser.add_argument("--part", type=Path, default=None, help="file for the rows, for --merge")
+    parser.add_argument(
+        "--merge", type=Path, nargs="+", help="make the page of the rows in these files, and run nothing"
+    )
     arguments = parser.parse_args()
+    if arguments.merge:
+        rows, skipped, commands = merged(arguments.merge)
+        together = f"{len(commands)} processes at the same time: " if len(commands) > 1 else ""
+        write(page(rows, skipped, "`; `".join(commands), titled("--terms" in commands[0]), together), arguments.out)
+        return
     warnings.simplefilter("ignore")
     first = int(time.time()) if arguments.seed is None else arguments.seed
+    options = f" --limit {arguments.limit:g}{' --terms' * arguments.terms}{' --clock cpu' * (arguments.clock == 'cpu')}"
+    part = Part(arguments.part, f"python benchmarks/fresh.py --seed {first}{options}") if arguments.part else None
     warm_up()
     rows, skipped, end = list[Row](), list[Problem](), time.time() + arguments.seconds
     for number in range(arguments.problems):
@@ -270,6 +330,8 @@ def main() -> None:
             break
         problem = draw_with_terms(first + number) if arguments.terms else draw(first + number)
         row = measured(problem, arguments.limit, arguments.clock)
+        if part is not None:
+            part.add(problem, row)
         if row is None:
             skipped.append(problem)
             print(f"{problem.seed}: nobody. {problem.words}", file=sys.stderr, flush=True)
@@ -282,14 +344,21 @@ def main() -> None:
             flush=True,
         )
     count = len(rows) + len(skipped)
-    command = f"python benchmarks/fresh.py --seed {first} --problems {count} --limit {arguments.limit:g}"
-    command += (" --terms" if arguments.terms else "") + (" --clock cpu" if arguments.clock == "cpu" else "")
-    text = page(rows, skipped, command, f"# `auto` on fresh problems{' with simple terms' if arguments.terms else ''}")
-    if arguments.out is None:
+    command = f"python benchmarks/fresh.py --seed {first} --problems {count}{options}"
+    write(page(rows, skipped, command, titled(arguments.terms)), arguments.out)
+
+
+def titled(terms: bool) -> str:
+    """The title of a page."""
+    return f"# `auto` on fresh problems{' with simple terms' * terms}"
+
+
+def write(text: str, out: str | None) -> None:
+    """Write the page to a file, or print it."""
+    if out is None:
         print(text)
     else:
-        with open(arguments.out, "w") as file:
-            file.write(text)
+        Path(out).write_text(text)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -46,7 +47,27 @@ def test_the_page_lists_the_slow_ones():
         fresh.Row(problem, fast, (10.0, "krylov"), (1.0, "krylov"), peers),
         fresh.Row(problem, fast._replace(calls=50.0, seconds=2.0), (10.0, "krylov"), (1.0, "krylov"), peers),
     ]
-    text = fresh.page(rows, [], "python benchmarks/fresh.py --seed 7")
+    text = fresh.page(rows, [], "python benchmarks/fresh.py --seed 7", fresh.titled(False))
     assert "| all | 2 | 0 | 2.24 | 5 | 1 | 1.41 | 2 | 0 |" in text
     assert text.index("5.00 (krylov)") < text.index("1.00 (krylov)")
     assert "By `python benchmarks/fresh.py --seed 7`" in text
+
+
+def test_the_rows_of_several_processes_make_one_page(tmp_path):
+    fast = fresh.Outcome(10.0, 1.0, "solved", "krylov")
+    peers = dict.fromkeys(fresh.PEERS, fresh.Outcome(float("inf"), float("inf"), "out_of_time", "krylov"))
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for first, file in zip((100, 200), files, strict=True):
+        part = fresh.Part(file, f"python benchmarks/fresh.py --seed {first} --limit 2")
+        problem = drawn.Problem(first, lambda: None, "small", own=True, quadratic=False)
+        part.add(problem, fresh.Row(problem, fast, (5.0, "krylov"), (1.0, "direct"), peers))
+        part.add(problem._replace(seed=first + 1), None)
+    rows, skipped, commands = fresh.merged(files)
+    assert [row.problem.seed for row in rows] == [100, 200]
+    assert [problem.seed for problem in skipped] == [101, 201]
+    assert commands[1] == "python benchmarks/fresh.py --seed 200 --limit 2 --problems 2"
+    assert rows[0].auto == fast
+    assert rows[0].peers == peers
+    assert (rows[0].more_calls, rows[0].seconds) == (2.0, (1.0, "direct"))
+    with pytest.raises(SystemExit, match="problems in common"):
+        fresh.merged([files[0], files[0]])
