@@ -340,3 +340,32 @@ def test_a_factorisation_that_is_small_beside_the_condition_numbers_comes_first(
     plan = choose(sp.Saddle(*easy, 8.0 * A))
     assert plan.methods[0].label == "anderson-condat-vu"
     assert "begins with a factorisation" in plan.reason
+
+
+def sparse_hinge():
+    """884 columns of a Hessian with data at hand: a step of Newton's method takes the time of about 60 rounds."""
+    rng = np.random.default_rng(0)
+    D, A = (
+        rng.standard_normal((1300, 884)),
+        random_array((884, 36), density=0.2, rng=rng, data_sampler=rng.standard_normal),
+    )
+    h = sp.SmoothedHinge(rng.standard_normal((60, 36)), np.sign(rng.standard_normal(60)), l2=1e-5)
+    return sp.Saddle(sp.LogCosh(D, rng.standard_normal(1300), l2=5e-3), h, A.tocsr())
+
+
+def test_newton_begins_late_where_its_columns_are_more_than_others_are_likely_to_take():
+    """Two turns of it counted 884 gradients each where Anderson over IMEX ended after 180 calls."""
+    f = sparse_hinge()
+    plan = choose(f)
+    assert sp.Newton() in plan.racing
+    assert plan.late[sp.Newton()] > plan.first_turn
+    auto, imex = (sp.solve(f, rtol=1e-6, method=method) for method in ("auto", "anderson-imex"))
+    assert auto.solved
+    assert max(auto.calls.values()) <= 2.0 * max(imex.calls.values())
+
+
+def test_newton_has_no_turn_where_the_condition_numbers_ask_for_few_calls():
+    rng = np.random.default_rng(0)
+    D, A = rng.standard_normal((150, 95)), 0.05 * rng.standard_normal((95, 26))
+    f = sp.Saddle(sp.Logistic(D, np.sign(rng.standard_normal(150)), 5e-3), sp.Quadratic(1.0), A)
+    assert sp.Newton() not in choose(f).methods

@@ -129,7 +129,7 @@ def test_a_change_of_method_and_its_reasons_survive(tmp_path, monkeypatch):
     for method in (sp.IMEX, sp.CondatVu, sp.Newton):
         monkeypatch.setattr(method, "step", stuck)
     whole = sp.solve(f, tol=1e-7)
-    assert "newton fell behind, then lpd-gs" in whole.message
+    assert "anderson-imex fell behind, then lpd-gs" in whole.message
     total = max(whole.calls.values())
     for budget in (total // 3, total // 2, total - 20):
         sp.solve(f, tol=1e-7, max_calls=budget, checkpoint=tmp_path / "run", checkpoint_every=1e9)

@@ -311,3 +311,33 @@ def test_a_turn_ends_where_another_method_is_predicted_to_end_much_sooner():
     assert not race.turn_is_over([slow, slow], 0, 1e-8)  # 300 more is soon after 300
     assert race.turn_is_over([slow, quick], 0, 1e-8)  # 40 more is much sooner
     assert not race.turn_is_over([quick, slow], 0, 1e-8)
+
+
+def test_a_turn_goes_on_for_hardly_longer_than_was_predicted():
+    """Where mixing is stuck, the end is predicted again and again to be near."""
+    racer = after([0.5**k for k in range(11)])._replace(turn_end=50.0)  # 100 units of work for ten halvings
+    others, tol = Racer(sp.CondatVu()), 0.5**20
+    assert not race.turn_is_over([racer, others], 0, tol)
+    begun = race.extended(racer, tol)
+    assert begun.deadline == pytest.approx(100.0 + race.SLACK * 100.0)
+    assert race.extended(begun._replace(work=150.0), tol) == begun._replace(work=150.0)  # no second time
+    stuck = begun._replace(work=begun.deadline + 20.0)
+    assert race.turn_is_over([stuck, others], 0, tol)
+    assert not race.turn_is_over([stuck._replace(deadline=math.inf), others], 0, tol)
+
+
+def test_the_method_with_a_promise_is_predicted_to_keep_it():
+    """The distance of LPD-GS falls late, so that its fall says nothing at first."""
+    stuck = after([1.0, 1.0, 1.0])
+    assert race.predicted(stuck, TOL) == math.inf
+    promised = stuck._replace(promise=400.0, rate=0.5)
+    assert race.predicted(promised, TOL) == pytest.approx(0.5 * 400.0 - stuck.work)
+    assert race.next_turn([stuck, promised], 0, TOL) == 1
+
+
+def test_a_method_without_mixing_does_less_work_in_a_round():
+    own = [sp.Smooth(lambda v: 1e-3 * v + np.tanh(v), mu=1e-3, L=1.001) for _ in range(2)]
+    small, large = (choose(sp.Saddle(*own, 0.05 * np.eye(n))) for n in (10, 1000))
+    assert 0.3 < small.rates[LPDGS()] < 0.7
+    assert small.rates[LPDGS()] < large.rates[LPDGS()] < 1.0  # products with A take most of the time
+    assert LPDGS() not in choose(sp.Saddle(*own, 0.05 * np.eye(10)), costs=ALIKE).rates

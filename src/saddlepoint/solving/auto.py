@@ -5,7 +5,7 @@ case says, and on quadratic problems a Krylov method or a factorisation needs le
 depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y), and on the cost of a gradient beside
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
 turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
-little time, and with DIPPA, late, where it is strong; the sweep, IMEX, and Newton's method or LPD-GS, where it is weak.
+little time, and with DIPPA, late, where it is strong; the sweep, IMEX, LPD-GS, and Newton's method, where it is weak.
 Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls each oracle
 at its own rate. Without strong convexity the interior-point method comes first where it takes little time, and then
 Halpern's iteration of PDHG, with diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal
@@ -40,13 +40,18 @@ from saddlepoint.methods import (
 )
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.factoring import (
+    EASY,
+    MIXED,
     STEP,
+    columns,
     entries,
     has_ready_matrices,
     newton_calls,
-    newton_rate,
+    newton_is_soon,
     newton_rounds,
+    newton_work,
     rounds,
+    unmixed_rate,
     worth_factorising,
     worth_interior_point,
     worth_newton,
@@ -65,13 +70,13 @@ WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which 
 LONG = 4.0  # usual turns that the first one has with simple terms: mixing is slow until the right face is found
 QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
 NEWTON_STEPS = 12  # steps that Newton's method takes on most problems, at most
-EASY = 0.05  # most problems take at least this share of the calls that their condition numbers suggest
 FACTORED = 0.05  # share of the same that a factorisation may count for before the first step of Anderson over IMEX
 MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least, if they take no more than MEMORY
 FEW = 10  # steps that Anderson remembers, at least, if LEAST take more: reading them takes longer than the products
 IMPLICIT = 8.0  # products each way of a step of IMEX, at least, where it is chosen: it solves a linear system
 LATE = 512.0  # rounds that each of the other methods has without strong convexity before the proximal point method
+LATE_LPD_GS = 128.0  # rounds that each of the other methods has before LPD-GS where Newton's method takes turns as well
 LATE_DIPPA = 256.0  # rounds that each of the other methods has before DIPPA where the coupling is strong
 ROUNDS = 10  # rounds of an engine; Anderson is used on shards where reading A takes longer than these
 BANDWIDTH = 5e9  # bytes a second at which a worker reads its shard
@@ -140,7 +145,10 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     late: dict[Method, float] = {}
     newton: tuple[Method, ...] = (Newton(),) if worth_newton(f, costs) else ()
     timed = bool(newton) and costs is None and has_ready_matrices(f)
-    newton_is_quick = bool(newton) and (newton_rounds(f) if timed else 0.25 * newton_calls(f)) <= QUICK
+    of_newton = newton_work(f, timed) if newton else math.inf
+    newton = newton if max(0.5 * NEWTON_STEPS * of_newton, 2.0 * columns(f)) <= rounds(f) else ()
+    newton_is_early = bool(newton) and newton_is_soon(f)
+    newton_is_quick = newton_is_early and (newton_rounds(f) if timed else of_newton) <= QUICK
     newton_is_likely = bool(newton) and 0.25 * NEWTON_STEPS * newton_calls(f) <= EASY * rounds(f)
     if name == "separated" and not (quadratic and strength <= WEAK):
         methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
@@ -161,13 +169,18 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     elif name == imex.label:
         methods, turns, late[DIPPA()] = (imex, DIPPA(), sweep, *newton, LPDGS()), 2, LATE_DIPPA
     elif room:
-        methods, turns = (sweep, *newton, imex, LPDGS()), 3
+        methods, turns = (sweep, *newton, imex, LPDGS()), 3 + len(newton)
+        if newton:
+            late[LPDGS()] = LATE_LPD_GS
     else:
         methods, turns = (sweep, *newton, LPDGS()), 2
-    rates: dict[Method, float] = {Newton(): newton_rate(f)} if timed else {}
+    rates: dict[Method, float] = dict.fromkeys((DIPPA(), LPDGS()), unmixed_rate(f, steps)) if costs is None else {}
     first_turn = FIRST_TURN
     if newton and (newton_is_quick or newton_is_likely):
         first_turn *= 0.25 if newton_is_quick and newton_is_likely and name != imex.label else 0.5
+    if newton:
+        rates[Newton()] = 4.0 * of_newton / newton_calls(f)
+        late[Newton()] = max(0.5 * first_turn, 0.0 if newton_is_early else 0.5 * of_newton)
     return Plan(methods, reason, turns, dict(costs or {}), rates, first_turn, late)
 
 
@@ -178,7 +191,7 @@ def mixed_steps(f: Saddle, products: float = 1.0) -> int:
     takes this many ``products`` with A and as many with A'.
     """
     size = sum(f.shape)
-    traffic = 2.0 * products * (STEP + 2.0 * entries(f.A)) / (1.5 * size)
+    traffic = 2.0 * products * (STEP + 2.0 * entries(f.A)) / (MIXED * size)
     least = LEAST if 2 * LEAST * size <= MEMORY else FEW
     return int(min(100.0, max(least, min(traffic, MEMORY / (2 * size)))))
 

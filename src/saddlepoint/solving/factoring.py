@@ -34,7 +34,12 @@ NEWTON_PYTHON = 2.0  # rounds that take as long as what a step of Newton's metho
 DENSE_FLOPS = 16.0  # multiplications of dense matrices in the time in which one number is read
 SPARSE_FLOPS = 8.0  # multiplications of a sparse factorisation, as estimated, in the time in which one number is read
 STEP = 300_000  # numbers that could be read from memory while a step of Anderson is prepared in Python
+WEIGHTED = 2.5  # time of a multiplication in D'WD with data D, over that in a factorisation: rows of D are scaled first
+PLAIN_STEP = 100_000  # the same for a step without mixing
+MIXED = 1.5  # how often a step of the mixing reads its memory, which is half full on average
 FILL = 1e7  # multiplications that the product A'A of a sparse A may take
+PER_STEP = 9.0  # rounds of a good method for eight digits, where the lower bound for one digit or so is 1
+EASY = 0.05  # most problems take at least this share of the calls that their condition numbers suggest
 VECTORS = 20.0  # vectors that a step of a good method reads
 FLOPS = 4.0  # multiplications of a factorisation in the time in which one number is read
 
@@ -49,6 +54,16 @@ def is_separable(function: Smooth) -> bool:
     if isinstance(function, Quadratic):
         return not isinstance(function.P, Coupling)
     return isinstance(function, Entropy) or (isinstance(function, Risk) and function.D is None)
+
+
+def unmixed_rate(f: Saddle, steps: int) -> float:
+    """The work of a round of a method without Anderson's mixing, where a round with it is 1.
+
+    It takes less time, by this estimate the square of the rate, where products take less than the mixing of ``steps``
+    steps; the calls are the same.
+    """
+    reading = 2.0 * entries(f.A)
+    return math.sqrt((PLAIN_STEP + reading) / (STEP + reading + MIXED * steps * sum(f.shape)))
 
 
 def products(f: Saddle) -> int:
@@ -108,7 +123,7 @@ def newton_rounds(f: Saddle) -> float:
         for function in (f.g, f.h)
         if isinstance(function, Quadratic) and isinstance(function.P, Coupling)
     )
-    flops = float(data[0] * m + data[1] * n)
+    flops = WEIGHTED * float(data[0] * m + data[1] * n)
     if any(separable):
         kept = min(m, n) if all(separable) else n if separable[0] else m
         flops += entries(f.A) * kept + kept**3 / 3.0
@@ -117,13 +132,24 @@ def newton_rounds(f: Saddle) -> float:
     return NEWTON_PYTHON + flops / DENSE_FLOPS / (STEP + 2.0 * (entries(f.A) + sum(data)) + given)
 
 
-def newton_rate(f: Saddle) -> float:
-    """The time of a step of Newton's method on ready functions, over that of the rounds that its calls would take."""
-    return min(4.0 * newton_rounds(f) / newton_calls(f), 1.0)
+def newton_work(f: Saddle, timed: bool) -> float:
+    """The rounds of gradients and products that a step of Newton's method counts for beside other methods.
+
+    These are its calls, or, where its time can be estimated as well, a mean of the rounds by calls of the busiest
+    oracle and, with twice the weight, by time: a choice by time alone may take any number of calls.
+    """
+    calls = 0.25 * newton_calls(f)
+    return min(newton_rounds(f) ** (2 / 3) * (1.0 + columns(f)) ** (1 / 3), calls) if timed else calls
+
+
+def newton_is_soon(f: Saddle) -> bool:
+    """Whether other methods are likely to take more calls than a step of Newton's method, by kx and ky."""
+    kx, ky, _ = f.numbers
+    return columns(f) <= EASY * PER_STEP * chain_N(kx, ky, 0.0)
 
 
 def newton_calls(f: Saddle) -> int:
-    """The calls of all oracles that are counted for a step of Newton's method."""
+    """The calls of all four oracles together that are counted for a step of Newton's method."""
     return 4 + gradients(f.g, f.shape[0]) + gradients(f.h, f.shape[1]) + products(f)
 
 
@@ -174,7 +200,7 @@ def pattern(A: SparseCoupling) -> Any:
 
 def rounds(f: Saddle) -> float:
     """About the rounds of a good method for eight digits, if the problem is as hard as its constants."""
-    return 9.0 * chain_N(*f.numbers)
+    return PER_STEP * chain_N(*f.numbers)
 
 
 def worth_interior_point(f: Saddle) -> bool:

@@ -2,13 +2,13 @@
 
 Which of two good methods is faster shows only while they run. The likelier one begins. A turn goes on while the
 method is predicted to end soon, by the fall of its certified distance in the second half of its work, and no other one
-is predicted to end much sooner. Otherwise the other one has a turn. From then on the method that is predicted to end
-first may do twice the work of the others, and turns grow with the work, so that changes are few and a wrong prediction
-costs no more than a constant factor.
+is predicted to end much sooner, but not for longer than was predicted. Otherwise the other one has a turn. From then on
+the method that is predicted to end first may do twice the work of the others, and turns grow with the work, so that
+changes are few and a wrong prediction costs no more than a constant factor.
 
-Work is counted in calls, weighted by what they cost. The calls of Newton's method count for columns of matrices; where
-these are at hand, a step is counted as the rounds that take as long, by an estimate. Work is never measured in seconds,
-so that the same input takes the same turns.
+Work is counted in calls, weighted by what they cost. The calls of Newton's method count for columns of matrices, and
+those of methods without mixing take less time than others; where the time can be estimated, the work of a step is
+between that by calls and that by time. Work is never measured in seconds, so that the same input takes the same turns.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ FIRST_TURN = 64.0  # work of the first turn of the likeliest method; that of the
 GROWTH = 1.5  # factor by which the work of a method grows in each of its further turns
 FAVOUR = 2.0  # times the work of the others that the method which is predicted to end first may do
 SOON = 2.0  # a turn goes on while the predicted work is at most this many times the work done
+SLACK = 1.25  # times the work predicted at the end of a turn for which it goes on, at most
 
 
 def work_of(calls: Mapping[str, int], prices: Mapping[str, float]) -> float:
@@ -63,8 +64,13 @@ def marked(racer: Racer, work: float, distance: float) -> Racer:
 def predicted(racer: Racer, tol: float) -> float:
     """The work that is still to be done, if the distance falls as it did in the second half of the work so far.
 
-    The work until the first certificate does not count: there may be a factorisation in it.
+    It is no more than what the method has promised. The work until the first certificate does not count: there may be a
+    factorisation in it.
     """
+    return min(max(racer.rate * racer.promise - racer.work, 0.0), _by_fall(racer, tol))
+
+
+def _by_fall(racer: Racer, tol: float) -> float:
     if len(racer.marks) < 2:
         return math.inf
     first, last = racer.marks[0], racer.marks[-1]
@@ -83,14 +89,27 @@ def own_work(racer: Racer) -> float:
 
 
 def turn_is_over(race: Sequence[Racer], turn: int, tol: float) -> bool:
-    """Whether the method whose turn it is has done its work and is not predicted to end soon, or another one is."""
+    """Whether the method whose turn it is has done its work and is not predicted to end soon, or another one is.
+
+    It is over as well where the method was predicted to have ended by now.
+    """
     racer = race[turn]
     done = own_work(racer)
     if done < racer.turn_end:
         return False
+    if done >= racer.deadline:
+        return True
     left = predicted(racer, tol)
     sooner = min((predicted(other, tol) for k, other in enumerate(race) if k != turn), default=math.inf)
     return left > SOON * done or left > FAVOUR * sooner
+
+
+def extended(racer: Racer, tol: float) -> Racer:
+    """The racer whose turn goes on because it is predicted to end soon: for hardly longer than is predicted now."""
+    done = own_work(racer)
+    if done < racer.turn_end or racer.deadline < math.inf:
+        return racer
+    return racer._replace(deadline=done + SLACK * predicted(racer, tol))
 
 
 def next_turn(race: Sequence[Racer], turn: int, tol: float) -> int:

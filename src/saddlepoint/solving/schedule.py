@@ -15,7 +15,7 @@ from saddlepoint.methods import LPDGS
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.race import marked, next_turn, starters, turn_end, turn_is_over, work_of
+from saddlepoint.solving.race import extended, marked, next_turn, starters, turn_end, turn_is_over, work_of
 from saddlepoint.solving.result import Status
 from saddlepoint.solving.state import Racer, RunState, ScheduleState
 from saddlepoint.theory.certificate import Certificate, distance_bound
@@ -101,6 +101,7 @@ class Schedule:
         state.turn = next_turn(state.race, state.turn, self.tol)
         if state.race[state.turn].work == 0.0:
             state.notes.append(f"{self.method.label} in turns with {state.race[state.turn].method.label}")
+        self.begin(run.counts.busiest)
         return self.begin_turn(run.counts, progress)
 
     def begin_turn(self, counts: CallCounts, progress: RunProgress) -> Racer:
@@ -108,12 +109,14 @@ class Schedule:
         state, racer = self.state, self.state.race[self.state.turn]
         if isinstance(racer.method, LPDGS):  # it is never begun anew, because its distance falls late
             if racer.state is None:
-                racer = racer._replace(promise=racer.work + self.promised_calls(progress))
+                racer = racer._replace(promise=racer.work / racer.rate + self.promised_calls(progress))
         elif racer.marks and racer.marks[-1].distance > MUCH_BETTER * progress.reached:
             racer = racer._replace(state=None, marks=())
         state.methods = (racer.method, *state.methods[1:])
         state.others = work_of(counts.calls, state.prices) - racer.work / racer.rate
-        state.race[state.turn] = racer._replace(state=None, turn_end=turn_end(racer, state.turn == 0))
+        state.race[state.turn] = racer._replace(
+            state=None, turn_end=turn_end(racer, state.turn == 0), deadline=math.inf
+        )
         return racer
 
     def begin(self, calls: int) -> None:
@@ -142,7 +145,7 @@ class Schedule:
         smooth = distance_bound(f.mu_x, f.mu_y, best.Fx, best.Fy)  # a simple term makes the certified distance larger
         more = best.distance / smooth if f.has_simple and 0.0 < smooth < best.distance < math.inf else 1.0
         anew = lpd_gs_calls(*f.numbers, more * best.Fx, more * best.Fy, f.mu_x, f.mu_y, progress.distance)
-        return min([anew, *(racer.promise - racer.work for racer in self.state.race)])
+        return min([anew, *(racer.promise - racer.work / racer.rate for racer in self.state.race)])
 
     def check_progress(self, progress: RunProgress, counts: CallCounts, next_calls: int) -> None:
         """Raise SwitchMethod if the present method should be given up, and TurnOver if another one has a turn.
@@ -171,8 +174,11 @@ class Schedule:
         spent = next_calls + promise > state.budget
         if spent or calls - state.marked > patience:
             self.give_up(spent)
-        if state.race and turn_is_over(state.race, state.turn, self.tol):
-            self.end_turn()
+        if state.race:
+            if turn_is_over(state.race, state.turn, self.tol):
+                self.end_turn()
+            else:
+                state.race[state.turn] = extended(state.race[state.turn], self.tol)
 
     def mark(self, distance: float, counts: CallCounts) -> None:
         """Note a certificate of the method whose turn it is, with the number that was asked for."""
@@ -188,7 +194,7 @@ class Schedule:
         if next_turn(state.race, state.turn, self.tol) != state.turn:
             raise TurnOver
         racer = state.race[state.turn]
-        state.race[state.turn] = racer._replace(turn_end=turn_end(racer, False))
+        state.race[state.turn] = racer._replace(turn_end=turn_end(racer, False), deadline=math.inf)
 
     def give_up(self, spent: bool) -> None:
         """Raise SwitchMethod; but if the present method is the one with the guarantee, let it go on alone.

@@ -121,7 +121,7 @@ def _check_racer(racer: Any, f: Saddle) -> None:
         raise ValueError("a method of its race has marks of another type")
     works = [0.0, *(mark.work for mark in marks), racer.work]
     distances = [mark.distance for mark in marks]
-    numbers = (*works, *distances, racer.turn_end, racer.promise, racer.rate)
+    numbers = (*works, *distances, racer.turn_end, racer.deadline, racer.promise, racer.rate)
     if not all(type(number) is float and number >= 0.0 for number in numbers) or not racer.work < MOST:
         raise ValueError("a method of its race has a number that is negative, NaN or too large")
     if works != sorted(works) or distances != sorted(distances, reverse=True):
