@@ -335,7 +335,13 @@ def test_data_that_were_written_into_are_refused(form):
     assert f.certificate(x, y).distance < np.inf
     data *= 0.01
     message = "was written into after the function was made"
-    for call in (lambda: f.certificate(x, y), lambda: sp.certify(f, x, y), lambda: sp.solve(f)):
+    calls = (
+        lambda: f.certificate(x, y),
+        lambda: sp.certify(f, x, y),
+        lambda: sp.solve(f),
+        lambda: sp.solve_many([f, f]),
+    )
+    for call in calls:
         with pytest.raises(sp.ProblemError, match=message):
             call()
 

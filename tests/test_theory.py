@@ -358,3 +358,23 @@ def test_generators_have_the_constants_asked_for():
     assert d.kappa_x > 20 * d.kappa_y
     assert not d.g.has_prox
     assert not d.h.has_prox
+
+
+@pytest.mark.parametrize("kappa", [1.0, 30.0, 1e8, 1e33, 1e300])
+def test_dippas_next_bound_at_any_condition_number(kappa):
+    """Beyond 1e32 the contraction factor is 1 in floating-point numbers."""
+    bound, level, moved = 4.0, 1e-3, 0.5
+    found = theory.dippa_next_bound(bound, level, moved, kappa)
+    assert 0.0 < found <= (1.0 - 2.0 * theory.dippa_rho(kappa)) * bound + 2.0 * level
+    if kappa <= 1e8:
+        root = math.sqrt(kappa)
+        r, error = (root - 1.0) / (root + 1.0), theory.dippa_inner_error(level, kappa)
+        by_contraction = (r * (moved + error) / (1.0 - r) + error) ** 2
+        assert found <= by_contraction * (1.0 + 1e-6)
+
+
+def test_a_run_of_dippa_at_an_extreme_condition_number_ends_with_a_true_certificate():
+    P = np.array([1e-24, 1.0, 1e14])
+    own = sp.Smooth(lambda x: P * x + 1.0, mu=1e-24, L=1e14)
+    f = sp.Saddle(own, sp.Quadratic(1e-10, np.ones(2)), 1e-3 * np.ones((3, 2)))
+    assert not sp.solve(f, method="dippa", tol=1e-3, max_calls=300, max_seconds=1.0).solved

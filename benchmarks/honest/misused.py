@@ -86,6 +86,18 @@ def offsets(rng: Generator) -> Case:
     return made(g, h, A, start=start)
 
 
+def own_units(rng: Generator) -> Case:
+    """Quadratic functions in which every variable has a unit of its own: condition numbers up to 1e48."""
+    m, n = sizes(rng, 6)
+    most = int(rng.integers(5, 41))
+    S, R = (2.0 ** rng.integers(-most, most + 1, k) for k in (m, n))
+    g: Part = functions.Quadratic(S * S * rng.uniform(0.1, 3.0, m), S * rng.standard_normal(m))
+    h: Part = functions.Quadratic(R * R * rng.uniform(0.1, 3.0, n), R * rng.standard_normal(n))
+    if rng.random() < 0.5:
+        g = g.own()
+    return made(g, h, S[:, None] * matrix(rng, m, n, between(rng, -1, 1)) * R)
+
+
 def used_memory(rng: Generator) -> Case:
     """Answers in memory that is used again, answers with masked entries, and functions that write into their argument.
 
@@ -181,7 +193,11 @@ def changed_data(rng: Generator) -> Case:
     return case
 
 
-UNUSUAL: dict[str, Callable[[Generator], Case]] = {"unusual arrays": unusual_arrays, "large offsets": offsets}
+UNUSUAL: dict[str, Callable[[Generator], Case]] = {
+    "unusual arrays": unusual_arrays,
+    "large offsets": offsets,
+    "units of their own": own_units,
+}
 MISUSED: dict[str, Callable[[Generator], Case]] = {
     "false claim: answers that are overwritten": used_memory,
     "false claim: data that were changed": changed_data,

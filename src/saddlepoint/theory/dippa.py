@@ -95,11 +95,10 @@ def dippa_next_bound(bound: float, level: float, moved: float, kappa: float) -> 
 
     It is the smaller of two bounds: the recursion above, and what the contraction of exact steps by the factor
     r = (sqrt(kappa) - 1)/(sqrt(kappa) + 1) says, sqrt(a_k) <= (moved + error)/(1 - r) and so
-    sqrt(a_{k+1}) <= r (moved + error)/(1 - r) + error.
+    sqrt(a_{k+1}) <= r (moved + error)/(1 - r) + error, where r/(1 - r) = (sqrt(kappa) - 1)/2.
     """
-    root = math.sqrt(kappa)
-    r, error = (root - 1.0) / (root + 1.0), dippa_inner_error(level, kappa)
-    seen = r * (moved + error) / (1.0 - r) + error
+    error = dippa_inner_error(level, kappa)
+    seen = 0.5 * (math.sqrt(kappa) - 1.0) * (moved + error) + error
     return min((1.0 - 2.0 * dippa_rho(kappa)) * bound + 2.0 * level, seen * seen)
 
 
