@@ -153,7 +153,7 @@ class Spoilt(Product):
     def __init__(self, A: Array, spoilt: Any, transposed: Any = None) -> None:
         super().__init__(A)
         self.spoilt, self.product = spoilt, spoilt(lambda y: A @ y)
-        self._T = transposed
+        self._T: Spoilt | None = transposed
 
     def __matmul__(self, y: Array) -> Array:
         return self.product(y)

@@ -65,7 +65,7 @@ def _mark(entries: Any) -> int | None:
         if entries.dtype not in (np.float32, np.float64):
             return None
         if entries.nbytes <= SHORT and entries.flags.c_contiguous:
-            return crc32(entries)
+            return crc32(entries.data)
         step = 1 + entries.size // MOST
         is_flat = entries.flags.c_contiguous or entries.flags.f_contiguous
         part = entries.ravel(order="K")[::step] if is_flat else entries[::step]
