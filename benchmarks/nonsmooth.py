@@ -1,8 +1,8 @@
 """Constraints and nonsmooth terms beside specialised solvers: seconds to the same accuracy, in one run.
 
 `python benchmarks/nonsmooth.py [--quick] [--only SECTION ...] [--out FILE]` needs CVXPY with Clarabel and scikit-learn.
-celer, skglm, scikit-image and pyproximal are measured if they are installed (`pip install celer skglm scikit-image
-pyproximal`).
+celer, skglm, scikit-image, pyproximal and ODL are measured if they are installed (`pip install celer skglm scikit-image
+pyproximal odl`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from apps.total_variation import noisy
+from odl_peer import odl_solver
+from scipy import sparse as sparse_matrices
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.linear_model import ElasticNet, LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -31,7 +33,7 @@ import saddlepoint as sp
 cp: Any = import_module("cvxpy")
 Array = np.ndarray
 RUNS = 3  # the fastest of this many runs counts
-LONG = 10.0  # seconds after which a peer is not asked for more accuracy
+LONG = 10.0  # CPU seconds after which a peer is not asked for more accuracy
 
 TEXT = """# Constraints and nonsmooth terms beside other solvers
 
@@ -87,12 +89,12 @@ def beside(
     yield Row(task, "saddlepoint", wall, cpu, error(x, exact), proofs[-1], proofs[-1] > goal)
     for name, (solver, tolerances) in peers.items():
         for tol in tolerances:
-            began = time.perf_counter()
+            began = time.process_time()
             solver(tol)  # compiles
-            runs = RUNS if time.perf_counter() - began < 5.0 else 1
+            runs = RUNS if time.process_time() - began < 5.0 else 1
             wall, cpu, x = timed(partial(solver, tol), runs)
             reached = error(x, exact)
-            if reached <= goal or wall > LONG:
+            if reached <= goal or cpu > LONG:
                 break
         yield Row(task, name, wall, cpu, reached, None, reached > goal)
 
@@ -125,6 +127,7 @@ def clarabel(problem: Any, x: Any) -> Callable[[float], Array]:
     return solve
 
 
+STEPS = [100, 300, 1000, 3000, 10_000]  # of primal-dual methods, which have no tolerance
 SMALLER = [10.0**-k for k in range(4, 13)]
 
 
@@ -250,7 +253,9 @@ def images(n: int, weight: float = 0.15) -> Iterator[Row]:
         smaller = [2e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10]
         peers["scikit-image (Chambolle)"] = (lambda eps: chambolle(b, weight, eps=eps, max_num_iter=10**5), smaller)
     if optional("pyproximal") and optional("pylops"):
-        peers["pyproximal (primal-dual)"] = (pyproximal_denoiser(b, weight), [100, 300, 1000, 3000, 10_000])
+        peers["pyproximal (primal-dual)"] = (pyproximal_denoiser(b, weight), STEPS)
+    if optional("odl"):
+        peers["ODL (pdhg)"] = (odl_solver(b, weight), STEPS)
     for goal in (1e-3, 1e-4):
         task = f"total variation denoising, {n} x {n}, rms {goal:.0e}"
         yield from beside(task, goal, exact, partial(ours, goal), peers, rms)
@@ -269,6 +274,22 @@ def pyproximal_denoiser(b: Array, weight: float) -> Callable[[float], Array]:
         ).reshape(b.shape)
 
     return solve
+
+
+def blurred(n: int, weight: float = 0.01, ridge: float = 1e-2) -> Iterator[Row]:
+    """Deblurring a picture: the mean over 5 x 5 pixels, symmetric at the border, noise, and a small ridge."""
+    line = sparse_matrices.diags_array([np.full(n - abs(k), 0.2) for k in range(-2, 3)], offsets=range(-2, 3))
+    blur, rng = sparse_matrices.kron(line, line).tocsr(), np.random.default_rng(0)
+    b = (blur @ noisy(n).ravel()).reshape(n, n) + 0.02 * rng.standard_normal((n, n))
+
+    def ours(goal: float) -> tuple[Array, float]:
+        found = sp.apps.TotalVariation(b, weight, operator=blur, ridge=ridge, shape=b.shape).solve(rms=goal)
+        return found.image, found.rms
+
+    peers: dict[str, Any] = {}
+    if optional("odl"):
+        peers["ODL (pdhg)"] = (odl_solver(b, weight, blur, ridge), STEPS)
+    yield from beside(f"deblurring, {n} x {n}, rms 1e-03", 1e-3, ours(2e-4)[0], partial(ours, 1e-3), peers, rms)
 
 
 def signals(n: int) -> Iterator[Row]:
@@ -402,6 +423,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
     "machines": machines,
     "robust": lambda quick: robust(*((300, 10) if quick else (3000, 30))),
     "images": lambda quick: images(32 if quick else 256),
+    "blurred": lambda quick: blurred(16 if quick else 128),
     "signals": lambda quick: signals(1000 if quick else 10_000),
 }
 
