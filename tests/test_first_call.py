@@ -177,6 +177,22 @@ def test_a_gradient_that_needs_a_buffer_it_could_write_into():
         check.gradient(np.ones(3))
 
 
+@pytest.mark.parametrize("answer", [None, "large"], ids=repr)
+@pytest.mark.parametrize("examine", [sp.solve, sp.check])
+def test_a_value_that_is_no_number_is_named(answer, examine):
+    g = sp.Smooth(lambda x: x + np.tanh(x) - 1.0, mu=1.0, L=2.0, value=lambda x: answer)
+    with pytest.raises(sp.ProblemError, match=f"value of g returned {answer!r}; expected a number"):
+        examine(sp.Saddle(g, sp.Quadratic(1.0), np.eye(3)))
+
+
+def test_a_value_outside_its_domain_is_not_examined():
+    def value(x):
+        raise ValueError("outside")
+
+    g = sp.Smooth(lambda x: x + np.tanh(x) - 1.0, mu=1.0, L=2.0, value=value)
+    assert sp.solve(sp.Saddle(g, sp.Quadratic(1.0), np.eye(3))).solved
+
+
 def test_gradients_that_leave_their_argument_alone():
     assert sp.solve(problem(lambda x: P * x + 1.0)).solved
     assert sp.solve(problem(lambda x: x)).solved  # the argument itself is returned, but not changed

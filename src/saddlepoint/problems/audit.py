@@ -25,6 +25,7 @@ from saddlepoint.problems.adjoint_check import SLACK, AdjointCheck, larger_norm
 from saddlepoint.problems.assumed import TERMS_UNEXAMINED, assumed_of_arithmetic, given_mu
 from saddlepoint.problems.compared_lines import compare_along, lines_from
 from saddlepoint.problems.examined_points import Examined
+from saddlepoint.problems.first_call import check_value
 from saddlepoint.problems.gradient_check import GradientCheck, stated_error
 from saddlepoint.problems.noise import NEARBY, UNEXAMINED, MeasuredNoise
 from saddlepoint.problems.oracle import ORACLES, Meter, MeteredCoupling
@@ -300,6 +301,7 @@ class Audit:
         """
         if f.value is None:
             return 0.0
+        check_value(name, f.value, x)
         found, share = [], math.inf
         for seed, closer in enumerate(NEARBY):
             try:

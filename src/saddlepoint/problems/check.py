@@ -37,6 +37,7 @@ from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.value_slope import slope_error
 from saddlepoint.problems.adjoint_check import AdjointCheck
 from saddlepoint.problems.findings import Finding, Report
+from saddlepoint.problems.first_call import check_value
 from saddlepoint.problems.gradient_check import GradientCheck, stated_error
 from saddlepoint.problems.noise import EXACT
 from saddlepoint.problems.prox_check import wrong_prox
@@ -278,6 +279,7 @@ class _Examined:
         """Compare the slopes of values along random lines with the gradient."""
         f = self.function
         assert f.value is not None
+        check_value(self.name, f.value, at[0][0])
         errors, wrong = [], 0.0
         for k, (x, s) in enumerate(at):
             for shorter in STEPS_OF_DERIVATIVES:  # the slope of a function can change on a long step

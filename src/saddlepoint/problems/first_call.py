@@ -9,9 +9,9 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, Space, all_finite, common_space, copied, is_array, namespace
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import refuse_masked
+from saddlepoint.ground.validation import refuse_masked, short_repr
 from saddlepoint.parts.functions.probes import changed_argument, differ
-from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.functions.smooth import Smooth, Value
 
 
 def check_gradient(name: str, function: Smooth, point: Array, space: Space) -> float:
@@ -51,6 +51,18 @@ def check_shape(name: str, gradient: Any, point: Array) -> None:
             f"the gradient of {name} returned {_describe(gradient)} for a point of shape {tuple(point.shape)}; "
             "expected an array of the same shape"
         )
+
+
+def check_value(name: str, value: Value, point: Array) -> None:
+    """Raise ProblemError unless the value at the point is a number or, outside the domain, an exception."""
+    try:
+        given = value(copied(point))
+    except Exception:
+        return
+    try:
+        float(given)
+    except (TypeError, ValueError) as error:
+        raise ProblemError(f"value of {name} returned {short_repr(given)}; expected a number") from error
 
 
 def _describe(value: Any) -> str:
