@@ -217,6 +217,24 @@ def test_pages_fit_a_phone(site, page):
         assert all(wide == said for wide, said in hints), name  # a line below it says so
 
 
+def test_tall_tables_that_scroll_say_so_above(site, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((site / "methods.html").as_uri())
+    table = page.locator(".pst-scrollable-table-container").first
+    assert table.evaluate("t => t.clientHeight > innerHeight && t.previousElementSibling.matches('.scroll-hint')")
+    assert table.evaluate("t => t.nextElementSibling.matches('.scroll-hint')")
+
+
+def test_no_line_begins_with_the_comma_of_a_formula(site, page):
+    page.goto((site / "derivatives.html").as_uri())
+    beside = page.locator("article math").evaluate_all(
+        "all => all.map(m => m.nextSibling).filter(n => n && n.nodeType === 3 && /^[.,;:)]/.test(n.textContent)).map("
+        "n => n.parentElement.matches('.unbroken'))"
+    )
+    assert len(beside) > 20
+    assert all(beside)
+
+
 def test_names_in_code_type_are_links(pages):
     assert "repository/src/saddlepoint/problems/saddle.py.html" in pages["paper.html"].links
     assert any(link.endswith("saddlepoint.LPDGS.html#saddlepoint.LPDGS") for link in pages["methods.html"].links)

@@ -21,18 +21,24 @@ document.addEventListener("DOMContentLoaded", () => {
   window.addEventListener("resize", addScrollHints);
 });
 
-// A line below every table and every formula that is wider than the page.
+// A line below every table and every formula that is wider than the page, and above those that are higher than it.
+const hints = new Map();
 function addScrollHints() {
   for (const box of document.querySelectorAll(".pst-scrollable-table-container, div.math")) {
     const wide = box.scrollWidth > box.clientWidth + 1;
-    const hint = box.nextElementSibling?.matches(".scroll-hint") ? box.nextElementSibling : null;
     box.classList.toggle("scrolls", wide);
-    if (wide && !hint) {
-      const line = document.createElement("p");
-      line.className = "scroll-hint";
-      line.textContent = `The ${box.matches("div.math") ? "formula" : "table"} scrolls sideways →`;
-      box.after(line);
-    } else if (!wide && hint) hint.remove();
+    for (const line of hints.get(box) ?? []) line.remove();
+    hints.delete(box);
+    if (!wide) continue;
+    const line = document.createElement("p");
+    line.className = "scroll-hint";
+    line.textContent = `The ${box.matches("div.math") ? "formula" : "table"} scrolls sideways →`;
+    hints.set(box, [line]);
+    if (box.clientHeight > window.innerHeight) {
+      hints.get(box).push(line.cloneNode(true));
+      box.before(hints.get(box)[1]);
+    }
+    box.after(line);
   }
 }
 
