@@ -81,7 +81,7 @@ left.legend()
 middle.plot(bounds, [model.score(X[new], paid[new]) for model in models], "o-", color=COLOURS[2])
 middle.set_title("accuracy, held out")
 right.loglog(bounds, [model.certificate_.distance_x for model in models], "o-", color=COLOURS[3])
-right.set_title("certificate: $|w - w^*|$ is at most")
+right.set_title("$|w - w^*|$ at most, proven")
 for axis in (left, middle, right):
     axis.set_xscale("log")
     axis.invert_xaxis()

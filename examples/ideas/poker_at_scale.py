@@ -111,6 +111,8 @@ for (label, run), (colour, dash, marker) in zip(runs.items(), line_styles(), str
     steps = [step for step in run.history if step.step]
     style = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 3.5}
     axis.loglog([s.step for s in steps], [s.exploitability for s in steps], label=label, **style)
-axis.set(xlabel="steps", ylabel="exploitability")
+axis.set(xlabel="steps", ylabel="proven exploitability")
+axis.set_xticks([20, 50, 100, 200, 400], ["20", "50", "100", "200", "400"])
+axis.set_xticks([], minor=True)
 axis.legend()
 plt.show()
