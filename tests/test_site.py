@@ -235,6 +235,19 @@ def test_no_line_begins_with_the_comma_of_a_formula(site, page):
     assert all(beside)
 
 
+def test_only_long_words_of_tables_may_break(site, page):
+    page.goto((site / "which-method.html").as_uri())
+    words = page.locator("article td > p:has(wbr)").evaluate_all(
+        """all => all.flatMap(one => {
+            const copy = one.cloneNode(true);
+            for (const gap of copy.querySelectorAll("wbr")) gap.replaceWith("|");
+            return copy.textContent.split(/\\s/).filter(word => word.includes("|"));
+        })"""
+    )
+    assert words
+    assert all(len(word.replace("|", "")) > 20 for word in words), words
+
+
 def test_names_in_code_type_are_links(pages):
     assert "repository/src/saddlepoint/problems/saddle.py.html" in pages["paper.html"].links
     assert any(link.endswith("saddlepoint.LPDGS.html#saddlepoint.LPDGS") for link in pages["methods.html"].links)

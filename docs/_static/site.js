@@ -42,15 +42,15 @@ function addScrollHints() {
   }
 }
 
-// Long names break after a dot, a slash, an underscore or an opening bracket, and titles of pages before a capital.
+// Long words break after a dot, a slash, an underscore or an opening bracket, and titles of pages before a capital.
 function letNamesBreak() {
   const names = "article code:not(pre code) .pre, article h1, article td > p, table.modindextable code, .prev-next-title";
   for (const name of document.querySelectorAll(names)) {
     const title = name.matches(".prev-next-title");
     for (const text of [...name.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE && node.length > (title ? 12 : 20))) {
       if (name.matches("code, .pre")) name.classList.add("long");
-      const parts = text.textContent.split(title ? /(?<=[a-z])(?=[A-Z])/ : /(?<=[./_(,=])/);
-      text.replaceWith(...parts.flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part])));
+      const words = text.textContent.split(/(?<=\s)/).map((word) => (title ? word.split(/(?<=[a-z])(?=[A-Z])/) : word.length > 20 ? word.split(/(?<=[./_(,=])/) : [word]));
+      text.replaceWith(...words.flatMap((parts) => parts.flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part]))));
     }
   }
 }
