@@ -24,6 +24,8 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -198,6 +200,11 @@ class Part:
             file.write(json.dumps(entry) + "\n")
 
 
+def drawn_again(draw_one: Callable[[int], Problem], seed: int) -> sp.Saddle:
+    """The problem of this seed, drawn when it is asked for: drawing it takes time."""
+    return draw_one(seed).make()
+
+
 def merged(paths: list[Path]) -> tuple[list[Row], list[Problem], list[str]]:
     """The rows of several parts, the problems that nobody has solved, and the commands that measured them."""
     rows, skipped, commands = list[Row](), list[Problem](), list[str]()
@@ -207,7 +214,7 @@ def merged(paths: list[Path]) -> tuple[list[Row], list[Problem], list[str]]:
         for entry in lines:
             seed, words, own, quadratic = entry["problem"]
             draw_one = draw_with_terms if "--terms" in first["command"] else draw
-            problem = Problem(seed, lambda draw_one=draw_one, seed=seed: draw_one(seed).make(), words, own, quadratic)
+            problem = Problem(seed, partial(drawn_again, draw_one, seed), words, own, quadratic)
             if "auto" not in entry:
                 skipped.append(problem)
                 continue
