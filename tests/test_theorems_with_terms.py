@@ -113,7 +113,7 @@ def test_the_paper_s_rule_reaches_its_accuracy_in_the_coupling_step():
             2.0 * f.g.without_term.prox(state.z, alpha) - state.z,
             2.0 * f.h.without_term.prox(state.w, alpha) - state.w,
         )
-        _, _, rx, ry = method.couple(f, p, q, state)
+        _, _, rx, ry, _ = method.couple(f, p, q, state)
         level = theory.dippa_level(k, kappa, squared(x - xs, y - ys))
         assert squared(rx, ry) <= theory.dippa_residual(level, kappa)
         state = method.step(f, state)

@@ -12,6 +12,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, copied, space_of
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.rounding import ones_like
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.functions.probes import is_reused, length_scale
 from saddlepoint.parts.functions.smooth import Smooth
@@ -45,7 +46,7 @@ def check_first_prox(name: str, f: Smooth, point: Array) -> None:
         wrong = wrong_array(given, point, answer, what)
         if wrong:
             raise ProblemError(f"the simple term of {name}: {wrong}")
-        other = 1.0 + 2.0 * point
+        other = ones_like(point) + 2.0 * point
         if is_reused(function(other), answer, other):
             raise ProblemError(f"the simple term of {name}: {what} returned the same array twice; return a new one")
 

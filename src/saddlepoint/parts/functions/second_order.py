@@ -46,6 +46,13 @@ class CheckedHessian:
             )
         return H
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other one is the same function, with these checks or without."""
+        return bool(self.hessian == (other.hessian if isinstance(other, CheckedHessian) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.hessian)
+
 
 class CheckedProduct:
     """The function u -> H(x) u by the ``hvp`` that a caller gave: its answers must be vectors like u."""
