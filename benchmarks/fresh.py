@@ -291,7 +291,7 @@ def page(rows: list[Row], skipped: list[Problem], command: str, title: str, toge
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
     lines += [
         "",
-        f"By {together}`{command}` on {os.cpu_count()} cores, one thread{' each' * bool(together)}: {versions}.",
+        f"By `{command}`{together} on {os.cpu_count()} cores, one thread{' each' * bool(together)}: {versions}.",
         "",
     ]
     return "\n".join(lines)
@@ -323,7 +323,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.merge:
         rows, skipped, commands = merged(arguments.merge)
-        together = f"{len(commands)} processes at the same time: " if len(commands) > 1 else ""
+        together = f", {len(commands)} processes at the same time," if len(commands) > 1 else ""
         write(page(rows, skipped, "`; `".join(commands), titled("--terms" in commands[0]), together), arguments.out)
         return
     warnings.simplefilter("ignore")
