@@ -333,6 +333,8 @@ def test_data_that_were_written_into_are_refused(form):
     n = g.dim
     f, x, y = sp.Saddle(g, sp.Quadratic(1.0), np.zeros((n, 1))), np.ones(n), np.zeros(1)
     assert f.certificate(x, y).distance < np.inf
+    prepared = sp.prepare(f)
+    assert prepared.solve().solved
     data *= 0.01
     message = "was written into after the function was made"
     calls = (
@@ -340,6 +342,8 @@ def test_data_that_were_written_into_are_refused(form):
         lambda: sp.certify(f, x, y),
         lambda: sp.solve(f),
         lambda: sp.solve_many([f, f]),
+        lambda: prepared.solve(),
+        lambda: sp.prepare(f).solve(),
     )
     for call in calls:
         with pytest.raises(sp.ProblemError, match=message):

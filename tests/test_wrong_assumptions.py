@@ -226,6 +226,13 @@ def test_the_suggested_constant_solves_the_problem(violation):
     result = sp.solve(f, method="lpd-gs", tol=1e-8, on_violation="adapt")
     assert result.solved
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
+    if error.constant == "mu":
+        said = next(
+            text
+            for text in result.certificate.assumes
+            if text.startswith(f"The strong convexity mu of {error.function}")
+        )
+        assert "refuted the larger one" in said
 
 
 def test_no_constant_is_suggested_where_none_would_help():

@@ -20,7 +20,11 @@ TERMS_UNEXAMINED = f"The prox and the value of simple terms that the caller wrot
 
 def given_mu(name: str, f: Smooth) -> str:
     """The beginning of a sentence about the mu of a function whose constants are claims of the caller."""
-    return f"The strong convexity mu of {name} is {'unknown' if math.isnan(f.mu) else f'{f.mu:.6g}, as given'}"
+    if math.isnan(f.mu):
+        return f"The strong convexity mu of {name} is unknown"
+    if f.has_observed_mu:
+        return f"The strong convexity mu of {name} is {f.mu:.6g}, by the curvatures that refuted the larger one given"
+    return f"The strong convexity mu of {name} is {f.mu:.6g}, as given"
 
 
 def unexamined_claims(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ def corrected(f: Saddle, function: str, constant: str, value: float) -> Saddle:
         return f.replace(A=WithNorm(f.A, value))
     old: Smooth = getattr(f, function)
     new = old.replace(mu=value) if constant == "mu" else with_smoothness(old, value)
+    new.has_observed_mu = constant == "mu" or old.has_observed_mu
     return f.replace(g=new) if function == "g" else f.replace(h=new)
 
 

@@ -116,6 +116,7 @@ class Smooth:
     __array_ufunc__ = None  # makes NumPy leave np.float64(3) * g to __rmul__
     _plain: Smooth | None = None  # the function without its simple term, if that was added by ``+``
     sources: tuple[SourceData, ...] = ()  # the arrays from which mu was computed
+    has_observed_mu: bool = False  # whether a run has refuted the mu that was given, and found this one
     examined: Any = None  # the points at which runs have examined it, for later runs (see ``problems.examined_points``)
 
     def __init__(

@@ -335,8 +335,9 @@ class Simple:
                 return found
         raise ProblemError(
             f"the prox of {self!r} + {other!r} is not known: in general it does not follow from the prox operators of "
-            "the two. Known are sums of L1, Box and NonNegative, and L1 + Groups. If you know the prox of this sum, "
-            "give it as sp.Simple(prox=...); else put one of the two on the other player: p(x) = max_y <x, y> - p*(y)"
+            "the two. Known are sums of L1, Box and NonNegative, and of Groups or Norm2 with L1, NonNegative or both. "
+            "If you know the prox of this sum, give it as sp.Simple(prox=...); else put one of the two on the other "
+            "player: p(x) = max_y <x, y> - p*(y)"
         )
 
     def _plus(self, other: Simple) -> Simple | None:

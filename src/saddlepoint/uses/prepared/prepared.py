@@ -18,6 +18,7 @@ from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, 
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.parts.functions.source_data import refuse_changed_data
 from saddlepoint.problems.examined_points import Examined
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
@@ -87,7 +88,7 @@ class Prepared:
     """A problem whose data can be replaced between solves; ``sp.prepare`` makes it.
 
     Nothing that was given is changed or written into. Vectors b and c are copied. Matrices and functions are not: give
-    a new one to ``update`` instead of writing into the old one.
+    a new one to ``update`` instead of writing into the old one, which ``solve`` refuses where mu was computed from it.
 
     Attributes:
         result: the last result; None before the first ``solve``.
@@ -261,6 +262,7 @@ class Prepared:
             near one at which it was examined.
         """
         began = time.perf_counter()
+        refuse_changed_data(self._base.g, self._base.h)
         result = self._by_factors(began) if self._may_keep else None
         if result is None:
             x, y = self._start
