@@ -92,6 +92,13 @@ def test_the_readme_names_every_method():
         assert f"`{info.name}`" in text
 
 
+def test_no_page_installs_from_an_index():
+    """There is no release yet: pages say how to install from a copy of the repository."""
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for command in re.findall(r"pip install[^`\n]*", page.read_text()):
+            assert "saddlepoint" not in command, f"{page}: {command}"
+
+
 def test_pages_name_files_that_exist():
     for page in (
         "README.md",

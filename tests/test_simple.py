@@ -54,6 +54,8 @@ SIMPLE = {
     "ball, maximum, center": sp.Ball(0.4, norm="inf", center=CENTER),
     "groups and l1": sp.L1(0.2) + sp.Groups(["a", "b", "b", "c", "a", "b"], [0.5, 1.0, 0.3]),
     "groups and l1 and nonnegative": sp.Groups(shape=(2, 3)) + sp.L1(WEIGHT) + sp.NonNegative(),
+    "groups and nonnegative": sp.NonNegative() + sp.Groups([0, 1, 1, 2, 0, 1], [0.5, 1.0, 0.3]),
+    "norm and l1": sp.Norm2(0.7) + sp.L1(0.2),
     "nuclear": sp.Nuclear((2, 3), 0.6),
     "hyperplane": sp.Hyperplane([1.0, -2.0, 0.3, 0.0, 1e-3, 7.0], 0.4),
     "blocks": sp.Blocks([((4, 6), sp.Ball(0.5)), (range(1, 3), sp.Simplex()), (slice(0, 1), sp.L1(0.5))]),
@@ -83,6 +85,10 @@ CONES = {  # value and constraints as CVXPY takes them
     "groups and l1 and nonnegative": lambda u: (
         sum(cvxpy.norm(u[[i, i + 3]]) for i in range(3)) + WEIGHT @ cvxpy.abs(u), [u >= 0.0]
     ),
+    "groups and nonnegative": lambda u: (
+        0.5 * cvxpy.norm(u[[0, 4]]) + cvxpy.norm(u[[1, 2, 5]]) + 0.3 * cvxpy.abs(u[3]), [u >= 0.0]
+    ),
+    "norm and l1": lambda u: (0.7 * cvxpy.norm(u) + 0.2 * cvxpy.norm1(u), []),
 }  # fmt: skip
 QUICK = ("l1 and box", "simplex", "groups", "ball")
 

@@ -40,7 +40,8 @@ def from_cvxpy(problem: Any, *, multiplier_bound: float | None = None) -> Proble
         problem: a ``cvxpy.Problem`` with an objective to be minimised or maximised. Its objective is a sum of multiples
             of sum_squares, quad_form, logistic, huber, log_sum_exp, norms, max, sums of abs, square and pos (also with
             weights), and affine terms; its constraints are linear equations and inequalities and norms with bounds.
-        multiplier_bound: as in ``sp.model.Problem``; constraints other than bounds, balls and simplices need it.
+        multiplier_bound: as in ``sp.model.Problem``; equations need it, and inequalities whose multipliers
+            cannot be bounded, unless the problem is a linear or quadratic program.
 
     Returns:
         The problem, with variables of the same names and shapes. A maximum becomes the minimum of the negative.

@@ -68,7 +68,7 @@ class Smooth:
         mu: strong convexity; ``None`` if unknown (it is never guessed, and without it no distance can be certified).
             It may be negative up to L/1000, for functions that are convex only up to rounding.
         L: smoothness, the Lipschitz constant of the gradient; ``None`` to have it estimated from gradients when the
-            function enters a ``Saddle`` (the run checks the estimate, and a certificate never depends on it).
+            function enters a ``Saddle`` (the run checks the estimate; certificates use it only for rounding).
         value: x -> value at x. Optional: no method needs it.
         prox: (v, t) -> argmin_u f(u) + |u - v|^2 / (2 t). Optional: only prox methods need it.
         dim: the dimension, if the function fixes it.
