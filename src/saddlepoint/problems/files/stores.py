@@ -41,7 +41,7 @@ def stream(source: Any, memory_limit: int | str = MEMORY_LIMIT, *, norm: float |
             in the order of the numbers in their names; a ``np.memmap``, a Zarr array or an HDF5 dataset.
         memory_limit: bytes, or a size such as "2GB", that the blocks of A and the vectors of a run may take together.
             Blocks that fit stay in memory.
-        norm: an upper bound on |A|, if one is known: estimating it takes some dozen passes.
+        norm: an upper bound on |A|, if one is known: estimating it takes about a dozen passes.
 
     Example:
         >>> import numpy as np, saddlepoint as sp, tempfile
