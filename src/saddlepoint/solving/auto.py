@@ -6,6 +6,8 @@ depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y),
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
 turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
 little time, and with DIPPA, late, where it is strong; the sweep, IMEX, LPD-GS, and Newton's method, where it is weak.
+Newton's method begins where a side that is quadratic has many times the variables of the other one and its steps count
+for few calls.
 Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls each oracle
 at its own rate. Without strong convexity the interior-point method comes first where it takes little time, and then
 Halpern's iteration of PDHG, with diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal
@@ -44,6 +46,7 @@ from saddlepoint.solving.factoring import (
     MIXED,
     STEP,
     columns,
+    eliminates_most,
     entries,
     has_ready_matrices,
     newton_calls,
@@ -69,6 +72,7 @@ DEAR = 5.0  # cost of a gradient, in products, from which gradients are expensiv
 WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which `separated` is taken
 LONG = 4.0  # usual turns that the first one has with simple terms: mixing is slow until the right face is found
 QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
+SMALL_STEP = 64  # calls of all oracles together that a step of Newton's method takes, at most, where it is the first
 NEWTON_STEPS = 12  # steps that Newton's method takes on most problems, at most
 FACTORED = 0.05  # share of the same that a factorisation may count for before the first step of Anderson over IMEX
 MEMORY = 3_000_000  # numbers that Anderson may remember
@@ -150,6 +154,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     newton_is_early = bool(newton) and newton_is_soon(f)
     newton_is_quick = newton_is_early and (newton_rounds(f) if timed else of_newton) <= QUICK
     newton_is_likely = bool(newton) and 0.25 * NEWTON_STEPS * newton_calls(f) <= EASY * rounds(f)
+    newton_is_first = newton_is_early and newton_calls(f) <= SMALL_STEP and strength > NOTED and eliminates_most(f)
     if name == "separated" and not (quadratic and strength <= WEAK):
         methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
     elif quadratic:
@@ -174,6 +179,9 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
             late[LPDGS()] = LATE_LPD_GS
     else:
         methods, turns = (sweep, *newton, LPDGS()), 2
+    if newton_is_first and name != "separated" and not quadratic:
+        methods, turns = (*newton, *(method for method in methods if method not in newton)), max(turns, 3)
+        reason = "the larger side is quadratic, and a step counts for few calls"
     rates: dict[Method, float] = dict.fromkeys((DIPPA(), LPDGS()), unmixed_rate(f, steps)) if costs is None else {}
     first_turn = FIRST_TURN
     if newton and (newton_is_quick or newton_is_likely):

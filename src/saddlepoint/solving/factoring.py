@@ -15,6 +15,7 @@ from saddlepoint.methods.needs import missing
 from saddlepoint.methods.newton import Newton
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.dense import DenseCoupling
+from saddlepoint.parts.coupling.operator import OperatorCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling
 from saddlepoint.parts.functions import Entropy, Quadratic
 from saddlepoint.parts.functions.risk import Risk
@@ -24,6 +25,8 @@ from saddlepoint.theory.lower import chain_N
 
 VERY_SPARSE = 50_000  # rows and columns up to which a matrix with few entries in each of them is factorised
 LARGE = 3000  # rows from which no dense matrix is factorised
+MADE = 5_000_000  # entries up to which a matrix is made by products with an operator
+LARGER = 8  # times the variables of the other side that a quadratic side has where Newton's method is likely to be fast
 MATRICES = 600  # calls that may count for the matrices of a problem that is factorised
 NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
 NEWTON_ROUNDS = 100.0  # rounds in the time of such a step up to which it takes turns, where that can be estimated
@@ -90,14 +93,20 @@ def columns(f: Saddle) -> int:
 
 
 def has_matrices(f: Saddle) -> bool:
-    """Whether A and the Hessians can be factorised."""
+    """Whether A is a matrix, and A and the Hessians can be factorised."""
     given = isinstance(f.A, DenseCoupling | SparseCoupling)
     return given and f.g.hessian is not None and f.h.hessian is not None
 
 
+def makes_matrices(f: Saddle) -> bool:
+    """Whether A has products only, but a matrix of them is small enough to be made and factorised with the Hessians."""
+    small = isinstance(f.A, OperatorCoupling) and f.shape[0] * f.shape[1] <= MADE
+    return small and f.g.hessian is not None and f.h.hessian is not None
+
+
 def worth_newton(f: Saddle, costs: Mapping[str, float] | None = None) -> bool:
     """Whether steps of Newton's method take little time; where that is not known, whether they take few calls."""
-    if missing(Newton(), f) or f.A.runtime.reading:
+    if missing(Newton(), f) or f.A.runtime.reading or (isinstance(f.A, OperatorCoupling) and not makes_matrices(f)):
         return False
     if costs is None and has_ready_matrices(f):
         return max(f.shape) <= LARGE and newton_rounds(f) <= NEWTON_ROUNDS
@@ -148,6 +157,15 @@ def newton_is_soon(f: Saddle) -> bool:
     return columns(f) <= EASY * PER_STEP * chain_N(kx, ky, 0.0)
 
 
+def eliminates_most(f: Saddle) -> bool:
+    """Whether one function only is quadratic, and has many times the variables of the other.
+
+    The problem that is left without these is a small one, in which few steps of Newton's method are likely to suffice.
+    """
+    (m, n), (g, h) = f.shape, (f.g.quadratic, f.h.quadratic)
+    return (g and not h and m >= LARGER * n) or (h and not g and n >= LARGER * m)
+
+
 def newton_calls(f: Saddle) -> int:
     """The calls of all four oracles together that are counted for a step of Newton's method."""
     return 4 + gradients(f.g, f.shape[0]) + gradients(f.h, f.shape[1]) + products(f)
@@ -155,7 +173,7 @@ def newton_calls(f: Saddle) -> int:
 
 def worth_factorising(f: Saddle) -> bool:
     """Whether a factorisation of a quadratic problem takes less time and fewer calls than a good method may need."""
-    if not has_matrices(f):
+    if not (has_matrices(f) or makes_matrices(f)):
         return False
     if has_ready_matrices(f) and newton_rounds(f) <= DIRECT_ROUNDS and columns(f) <= AT_HAND * rounds(f):
         return True
@@ -163,7 +181,8 @@ def worth_factorising(f: Saddle) -> bool:
         return True
     if columns(f) > min(rounds(f), MATRICES):
         return False
-    affordable = rounds(f) * (STEP + 2.0 * entries(f.A) + VECTORS * sum(f.shape))
+    reading = entries(f.A) if has_matrices(f) else 0  # products that are not known may take no time
+    affordable = rounds(f) * (STEP + 2.0 * reading + VECTORS * sum(f.shape))
     return dense_work(f) / FLOPS <= affordable or sparse_work(f) / SPARSE_FLOPS <= affordable
 
 
