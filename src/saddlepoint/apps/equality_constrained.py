@@ -40,8 +40,8 @@ from saddlepoint.theory.equations import equations_saddle_certificate
 WEIGHT = 1e-3  # proximal weight, relative to the curvature of the dual function
 ENTRIES = 4_000_000  # most entries of A for which sigma is proven by a factorisation
 ROWS = 2000  # most rows of A for which it is proven so, and for which x = p + Z t
-COMPARED = 250_000  # most entries of A whose singular values are compared with a sigma that was given
-LOOKS = 20  # pairs of products with other A that are
+COMPARED = 250_000  # most entries of an A whose singular values are computed, to compare a given sigma with them
+PRODUCTS = 20  # pairs of products with a larger A, from which one of its small singular values is estimated
 TINY = 1e-300  # in place of a norm that is 0
 TRIES = 6  # times that the residual is asked to be ten times smaller
 ROUNDING = 1e-9  # margin of the constants of g(p + Z t) for the rounding of Z
@@ -146,7 +146,7 @@ class EqualityConstrained:
             found = float(np.linalg.svd(dense(self._matrix), compute_uv=False)[-1])
         else:  # |A'v| for one vector v of length 1 after a few steps towards the smallest value
             v, found = np.random.default_rng(0).standard_normal(m), math.inf
-            for _ in range(LOOKS):
+            for _ in range(PRODUCTS):
                 v = v / norm(v)
                 image = A.mul(v)
                 found = min(found, norm(image))
