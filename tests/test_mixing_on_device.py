@@ -96,21 +96,41 @@ def test_the_safeguard_goes_back_to_the_best_state(scale, on_gpu):
     assert found[-1][0] < 0.5 * found[9][0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("name", ["anderson-condat-vu", "anderson-lpd-gs"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("anderson-condat-vu", torch.float64),
+        ("anderson-condat-vu", torch.float32),
+        pytest.param("anderson-lpd-gs", torch.float64, marks=pytest.mark.slow),
+        ("anderson-lpd-gs", torch.float32),
+    ],
+)
 def test_runs_are_solved_in_about_as_many_steps(name, dtype, on_gpu, monkeypatch):
-    tol = 1e-7 if dtype is torch.float64 else 1e-3
+    # In float32 with a coupling of 10, rounding alone is 3e-4 to 1e-3 on the GPU and on the host; with 3 it is 2e-4.
+    coupling, tol = (10.0, 1e-7) if dtype is torch.float64 else (3.0, 1e-3)
     found, taken = [], []
     step = on_device.next_state
     monkeypatch.setattr(on_device, "next_state", lambda after, s: taken.append(1) or step(after, s))
     for gpu in (True, False):
         monkeypatch.setattr(Space, "is_cuda", property(lambda space, gpu=gpu: gpu))
-        found.append(sp.solve(problem(dtype, coupling=10.0), method=sp.make_method(name, window=30), tol=tol))
+        found.append(sp.solve(problem(dtype, coupling=coupling), method=sp.make_method(name, window=30), tol=tol))
     there, here = found
     assert there.solved
     assert here.solved
     assert len(taken) == there.iterations
     assert there.iterations <= 1.5 * here.iterations + 20
+
+
+@pytest.mark.slow
+def test_runs_in_float32_end_about_as_close_to_the_solution(on_gpu, monkeypatch):
+    found = []
+    for gpu in (True, False):
+        monkeypatch.setattr(Space, "is_cuda", property(lambda space, gpu=gpu: gpu))
+        method = sp.make_method("anderson-condat-vu", window=30)
+        found.append(sp.solve(problem(torch.float32), method=method, tol=1e-7))
+    there, here = found
+    assert there.status == here.status == sp.Status.STALLED
+    assert there.certificate.distance <= 3.0 * here.certificate.distance
 
 
 def test_a_run_goes_on_from_a_checkpoint(tmp_path, on_gpu):
