@@ -62,13 +62,13 @@ def main(quick: bool = False) -> str:
         point = found.x, found.y
         plain = f.certificate(*point, tol=math.inf)
         for _ in range(40):  # after a few products Numba is loaded, which takes as long as they did
-            careful = f.certificate(*point, tol=0.0)
+            compensated = f.certificate(*point, tol=0.0)
         repeats = 3 if quick else 20
         ordinary = fastest(partial(f.certificate, *point, math.inf), repeats)
         twice = fastest(partial(f.certificate, *point, 0.0), repeats)
         lines.append(
             f"| {name} | {1e3 * ordinary:.3g} | {1e3 * twice:.3g} | {twice / ordinary:.1f} | {plain.distance:.1e} "
-            f"| {careful.distance:.1e} |"
+            f"| {compensated.distance:.1e} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)

@@ -171,11 +171,11 @@ def certificates(m: int, n: int, dtype: Any) -> str:
     f = sp.Saddle(sp.Quadratic(1.0, b), sp.Quadratic(1.0, c), A)
     found = sp.solve(f, tol=1e-300, max_calls=3000, max_seconds=10.0)  # where rounding decides
     plain, ordinary = fastest(partial(f.certificate, found.x, found.y, np.inf), 20)
-    twice, careful = fastest(partial(f.certificate, found.x, found.y, 0.0), 20)
+    twice, compensated = fastest(partial(f.certificate, found.x, found.y, 0.0), 20)
     shape = f"{m} x {n}, {str(dtype).rpartition('.')[2]}"
     return (
         f"| {shape} | {1e3 * plain:.2f} | {1e3 * twice:.2f} | {twice / plain:.1f} | {ordinary.distance:.1e} "
-        f"| {careful.distance:.1e} |"
+        f"| {compensated.distance:.1e} |"
     )
 
 

@@ -138,11 +138,14 @@ def products(split):
     return worst
 
 
-def careful_products(split):
+def compensated_products(split):
     """For A y and A'x: the largest error over its bound, and the largest bound over the size of the products."""
     f = problem(split)
     found = {}
-    sides = ("A y", DATA["A"], f.A.careful_mul, f.space.of_y), ("A'x", DATA["A"].T, f.A.careful_tmul, f.space.of_x)
+    sides = (
+        ("A y", DATA["A"], f.A.compensated_mul, f.space.of_y),
+        ("A'x", DATA["A"].T, f.A.compensated_tmul, f.space.of_x),
+    )
     for name, A, multiply, space in sides:
         v = np.random.default_rng(5).standard_normal(A.shape[1])
         hi, lo, error = (to_host(part).tolist() for part in multiply(space.cast(v)))
@@ -155,8 +158,8 @@ def careful_products(split):
     return found
 
 
-def careful_data():
-    """The rounding of certificates without and with careful products, where g has data on one device."""
+def compensated_data():
+    """The rounding of certificates without and with compensated products, where g has data on one device."""
     f, rng = problem("rows"), np.random.default_rng(6)
     D, t = rng.standard_normal((12, M)), rng.standard_normal(12)
     here = sp.Saddle(sp.LeastSquares(D, t, 1.0), functions(DATA["b"], DATA["c"])[1], DATA["A"])
@@ -242,8 +245,8 @@ def main():
             split: {name: collectives(problem(split), name) for name in names} for split, names in SINGLE_LOOPS.items()
         },
         "products": {split: products(split) for split in SPLITS if "explicit" not in split},
-        "careful products": {split: careful_products(split) for split in SPLITS},
-        "careful data": careful_data(),
+        "compensated products": {split: compensated_products(split) for split in SPLITS},
+        "compensated data": compensated_data(),
         "refused": {call.__name__: refusal(call) for call in (on_fewer, in_a_mesh, without_a_name)},
     }
     json.dump(report, sys.stdout)

@@ -217,7 +217,7 @@ def everything(**changes):
             quadratic=True,
             accuracy=1e-15,
             rounding=lambda x: 1e-15 * np.abs(x),
-            careful=lambda x: (P * x, 0.0 * x, 1e-15 * np.abs(x)),
+            compensated=lambda x: (P * x, 0.0 * x, 1e-15 * np.abs(x)),
             simple=sp.L1(0.5),
             prox_of_sum=lambda v, t: sp.L1(0.5).prox(v, t) / (1 + t * P),
             **({"mu": 1.0, "L": 2.0, "trusted": True} | more),
@@ -232,7 +232,7 @@ CHANGED = {
     "space": sp.Quadratic(np.ones(N, dtype=np.float32)).space, "quadratic": True, "hessian": lambda x: np.eye(N),
     "hvp": lambda x, u: u, "hessian_lipschitz": 3.0, "second_order": lambda x: sp.Quadratic(1.0),
     "restrict": lambda rows: sp.Quadratic(1.0), "trusted": False, "accuracy": 1e-9, "rounding": lambda x: 0.0 * x,
-    "careful": lambda x: (x, x, x), "simple": sp.L1(2.0), "prox_of_sum": lambda v, t: v, "domain": True,
+    "compensated": lambda x: (x, x, x), "simple": sp.L1(2.0), "prox_of_sum": lambda v, t: v, "domain": True,
 }  # fmt: skip
 
 
@@ -248,13 +248,13 @@ def test_replace_changes_one_thing_and_keeps_the_rest(f, argument):
     before, g = arguments_of(f), f.replace(**change)
     lost = {} if argument not in ("grad", "mu", "L") else {"trusted": False}
     if argument == "grad":
-        lost |= {"accuracy": None, "rounding": None, "careful": None}
+        lost |= {"accuracy": None, "rounding": None, "compensated": None}
     if argument == "simple":  # what is known of the function alone is not known of the sum
         lost |= {"restrict": None, "prox_of_sum": None}
     assert arguments_of(g) == before | lost | change
     assert arguments_of(f) == before
     functions = ("grad", "value", "prox", "hessian", "hvp", "second_order", "restrict", "simple", "prox_of_sum")
-    functions += ("rounding", "careful")
+    functions += ("rounding", "compensated")
     assert type(g) is (sp.Smooth if argument in functions else type(f))
     assert f.replace(**(change | {"trusted": True})).trusted
 
@@ -308,7 +308,7 @@ TRANSFORMS = {
 def test_transforms_keep_what_they_can(name, trusted):
     f = problem(trusted)
     g = TRANSFORMS[name](f)
-    missing = {argument for argument, value in arguments_of(g).items() if value is None} - {"careful", "hvp"}
+    missing = {argument for argument, value in arguments_of(g).items() if value is None} - {"compensated", "hvp"}
     assert g.hvp is not None or g.second_order is not None
     lost = {"prox", "prox_of_sum", "restrict"} if name == "a sum" else set()  # no sum of two such has a cheap prox
     assert missing == lost

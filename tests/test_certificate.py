@@ -540,10 +540,10 @@ def test_long_rows_of_equal_entries_are_certified_with_their_rounding(kind, tran
     error_x, error_y = abs(Fraction(float(x[0])) + n * entry * c), abs(Fraction(float(c)) - c)
     true = float(error_x) + float(error_y) * math.sqrt(n)
     point = (y, x) if transposed else (x, y)
-    cheap, careful = f.certificate(*point, tol=math.inf), f.certificate(*point)
-    assert true <= careful.distance <= cheap.distance
+    cheap, compensated = f.certificate(*point, tol=math.inf), f.certificate(*point)
+    assert true <= compensated.distance <= cheap.distance
     assert cheap.rounding > 1e-12  # the bound for any order of summation
-    assert careful.distance < 1e-11
+    assert compensated.distance < 1e-11
 
 
 def test_care_is_taken_only_where_rounding_decides():
@@ -551,9 +551,9 @@ def test_care_is_taken_only_where_rounding_decides():
     calls = []
 
     class Counted(DenseCoupling):
-        def careful_mul(self, y):
+        def compensated_mul(self, y):
             calls.append(1)
-            return super().careful_mul(y)
+            return super().compensated_mul(y)
 
     rng = np.random.default_rng(0)
     f = sp.Saddle(
@@ -567,9 +567,9 @@ def test_care_is_taken_only_where_rounding_decides():
     assert far.rounding < 1e-9 * far.distance
     cheap = f.certificate(result.x, result.y, tol=1.0)
     assert not calls
-    careful = f.certificate(result.x, result.y, tol=0.5 * cheap.rounding)
+    compensated = f.certificate(result.x, result.y, tol=0.5 * cheap.rounding)
     assert calls
-    assert careful.rounding < 0.1 * cheap.rounding
+    assert compensated.rounding < 0.1 * cheap.rounding
 
 
 def test_certificates_say_what_they_rest_on():

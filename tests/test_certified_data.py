@@ -205,12 +205,12 @@ def test_rounding_of_a_structure_is_bounded():
     ridge, h = Norms(K, 1e-3, 0.05).split(sparse.csr_array(K), 1e-3)
     gram = [[2000 * sum(row[i] * row[j] for row in exact(K[[0, 2000]])) for j in range(3)] for i in range(3)]
     truth = [Fraction(1e-3) * u - Fraction(h.of.l2) * v for u, v in zip(exact(x), times(gram, exact(x)), strict=True)]
-    assert not off_bound(ridge.careful(x), truth)
+    assert not off_bound(ridge.compensated(x), truth)
     _, squares = Squares(K, 0.3).split(sparse.csr_array(K), 1e-3)
-    assert not off_bound(squares.careful(x), [v / Fraction(0.3) for v in exact(x)])
+    assert not off_bound(squares.compensated(x), [v / Fraction(0.3) for v in exact(x)])
     assert Fraction(squares.mu) * Fraction(0.3) <= 1
     graph = Graph(sparse.csr_array([[0.0, 0.7, 0.0], [0.7, 0.0, 0.1], [0.0, 0.1, 0.0]]))
-    product = graph.coupling(graph.matrix(3)).careful_mul(np.array([0.3, 0.5]))
+    product = graph.coupling(graph.matrix(3)).compensated_mul(np.array([0.3, 0.5]))
     first, second = root(0.7) * Fraction(0.3), root(0.1) * Fraction(0.5)
     assert not off_bound(product, [first, second - first, -second])
 

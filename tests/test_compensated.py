@@ -122,7 +122,7 @@ def test_couplings_bound_the_errors_of_their_products(A, coupling, transposed):
     size = np.linalg.norm([float(s) for s in sizes])
     assert error <= coupling.product_error(y, np.finfo(float).eps)
     assert size <= coupling.rounding_scale(y) <= 20 * size
-    careful = coupling.careful_mul(y)
-    assert max(error for error, _ in shares(A, y, careful)) <= 1.0
-    assert np.linalg.norm(careful.error) <= 1e-16 * size
+    compensated = coupling.compensated_mul(y)
+    assert max(error for error, _ in shares(A, y, compensated)) <= 1.0
+    assert np.linalg.norm(compensated.error) <= 1e-16 * size
     assert coupling.has_entries

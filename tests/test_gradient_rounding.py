@@ -559,41 +559,41 @@ def test_bounds_of_shards(shards):
 # -- gradients in about twice the digits -------------------------------------------------------------------------------
 
 
-def holds_carefully(f, x, exact):
-    """Assert that the careful gradient is within its bounds; return the norm of the bounds."""
+def holds_in_compensated_arithmetic(f, x, exact):
+    """Assert that the compensated gradient is within its bounds; return the norm of the bounds."""
     with np.errstate(all="ignore"):
-        hi, lo, error = (dec(to_host(part)) for part in f.careful(x))
+        hi, lo, error = (dec(to_host(part)) for part in f.compensated(x))
     wrong = [i for i in range(len(hi)) if not abs(hi[i] + lo[i] - exact[i]) <= error[i]]
     assert not wrong, [(i, float(hi[i] + lo[i] - exact[i]), float(error[i])) for i in wrong[:5]]
     return float(length(error))
 
 
-CAREFUL = [name for name, f in FUNCTIONS.items() if f.careful]
+COMPENSATED = [name for name, f in FUNCTIONS.items() if f.compensated]
 EXACT_LOSS = ("quadratic", "least squares", "huber")  # no exponentials, whose errors remain
 
 
 def test_which_functions_have_more_digits():
-    assert set(FUNCTIONS) - set(CAREFUL) == {"entropy"}
+    assert set(FUNCTIONS) - set(COMPENSATED) == {"entropy"}
 
 
-@pytest.mark.parametrize("name", CAREFUL)
+@pytest.mark.parametrize("name", COMPENSATED)
 @pytest.mark.parametrize("scale", [1.0, 1e-170, 1e-4, 30.0, 1e150])
-def test_careful_gradients_have_smaller_bounds_that_hold(name, scale):
+def test_compensated_gradients_have_smaller_bounds_that_hold(name, scale):
     f, x = FUNCTIONS[name], draw(scale, 2)
-    careful = holds_carefully(f, x, truth(f, x))
+    compensated = holds_in_compensated_arithmetic(f, x, truth(f, x))
     with np.errstate(all="ignore"):
         plain = float(length(dec(f.rounding(x))))
-    assert careful <= max(1.1 * plain, 1e-290)
+    assert compensated <= max(1.1 * plain, 1e-290)
     if name.startswith(EXACT_LOSS) and scale > 1e-100:
-        assert careful <= 1e-3 * plain
+        assert compensated <= 1e-3 * plain
 
 
-@pytest.mark.parametrize("name", [name for name, (f, _) in HARD.items() if f.careful])
-def test_careful_gradients_for_hard_data(name):
+@pytest.mark.parametrize("name", [name for name, (f, _) in HARD.items() if f.compensated])
+def test_compensated_gradients_for_hard_data(name):
     f, x = HARD[name]
-    holds_carefully(f, x, truth(f, x))
+    holds_in_compensated_arithmetic(f, x, truth(f, x))
     if np.abs(x).max() < np.finfo(np.float32).max:
-        holds_carefully(f, x.astype(np.float32), truth(f, x.astype(np.float32)))
+        holds_in_compensated_arithmetic(f, x.astype(np.float32), truth(f, x.astype(np.float32)))
 
 
 @pytest.mark.parametrize("labels", [None, np.arange(20_000) % 2], ids=["one group", "two groups"])
@@ -606,21 +606,21 @@ def test_more_digits_help_in_large_groups(labels):
         radius = max(size / (Decimal(l2) + 1 / Decimal(width)), (size - 1) / Decimal(l2))
         f = sp.GroupHuber(labels, 1.0, width, l2)
         for function, length_of in ((f, slope), (f.conjugate(), radius)):
-            hi, lo, error = (Decimal(float(part[0])) for part in function.careful(x))
+            hi, lo, error = (Decimal(float(part[0])) for part in function.compensated(x))
             assert abs(hi + lo - entry * length_of / size) <= error
             assert error <= Decimal(float(function.rounding(x)[0])) / 100
 
 
 def test_more_digits_help_where_data_have_a_large_mean():
     f, x = HARD["LeastSquares, large mean"]
-    assert holds_carefully(f, x, truth(f, x)) <= 1e-6 * np.linalg.norm(f.rounding(x))
+    assert holds_in_compensated_arithmetic(f, x, truth(f, x)) <= 1e-6 * np.linalg.norm(f.rounding(x))
     f, x = HARD["Logistic, large mean"]
-    assert holds_carefully(f, x, truth(f, x)) <= 0.1 * np.linalg.norm(f.rounding(x))
+    assert holds_in_compensated_arithmetic(f, x, truth(f, x)) <= 0.1 * np.linalg.norm(f.rounding(x))
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 1e-3, 1e5]))
 @settings(max_examples=5)
-def test_careful_gradients_of_combinations(seed, size):
+def test_compensated_gradients_of_combinations(seed, size):
     rng = np.random.default_rng(seed)
     linear, centre, u = (size * rng.standard_normal(6) for _ in range(3))
     for name in ("quadratic, dense", "entropy"):
@@ -628,32 +628,32 @@ def test_careful_gradients_of_combinations(seed, size):
         whole = Combination(f, g, -4.0, np.zeros(6), 0.3, linear, 7.0, centre)
         inside = 0.3 * affine(f, scale=-4.0)
         function = anchored(affine(inside, linear=linear) + g, 7.0, centre)
-        careful = holds_carefully(function, u, whole.truth(u))
-        assert careful <= (1e-3 if name != "entropy" else 1.1) * np.linalg.norm(function.rounding(u))
-    assert affine(f, shift=u).careful is None  # the argument of f is rounded
-    assert (sp.Smooth(np.sin, mu=None, L=None) + g).careful is None
+        compensated = holds_in_compensated_arithmetic(function, u, whole.truth(u))
+        assert compensated <= (1e-3 if name != "entropy" else 1.1) * np.linalg.norm(function.rounding(u))
+    assert affine(f, shift=u).compensated is None  # the argument of f is rounded
+    assert (sp.Smooth(np.sin, mu=None, L=None) + g).compensated is None
 
 
 @pytest.mark.parametrize("name", [name for name in STACKS if name != "Entropy"])
-def test_careful_gradients_of_batches(name):
+def test_compensated_gradients_of_batches(name):
     functions = [STACKS[name](k) for k in range(3)]
     X = np.stack([draw(scale, k) for k, scale in enumerate([1.0, 1e-100, 1e3])])
     f = stacked(functions, 6, NUMPY64)
-    careful = holds_carefully(f, X.reshape(-1), stack_truth(functions, X))
-    assert careful <= (1.0 if name.startswith(("Logistic", "LogSumExp")) else 1e-3) * np.linalg.norm(
+    compensated = holds_in_compensated_arithmetic(f, X.reshape(-1), stack_truth(functions, X))
+    assert compensated <= (1.0 if name.startswith(("Logistic", "LogSumExp")) else 1e-3) * np.linalg.norm(
         f.rounding(X.reshape(-1))
     )
 
 
-def test_careful_gradients_of_shards():
+def test_compensated_gradients_of_shards():
     A = ShardedCoupling(LocalEngine(SHIFTED, 3))
     x, local = SHIFTED @ BALANCED, sp.Huber(t=np.ones(30), l2=0.1)
     g = sp.Saddle(local, sp.Quadratic(1.0), A).g
-    holds_carefully(g, A.library.asarray(x), truth(local, x))
+    holds_in_compensated_arithmetic(g, A.library.asarray(x), truth(local, x))
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_careful_gradients_of_risks_over_shards(shards):
+def test_compensated_gradients_of_risks_over_shards(shards):
     A, y = ShardedCoupling(LocalEngine(SHIFTED, shards)), BALANCED
     t = SHIFTED @ y + np.linspace(-2.0, 2.0, 30)
     labels = np.where(np.arange(30) % 2, 1.0, -1.0)
@@ -664,15 +664,15 @@ def test_careful_gradients_of_risks_over_shards(shards):
         (lambda D: sp.LogCosh(D, t, 0.1), 0.5),
     ):
         risk, twin = make(A), make(SHIFTED)
-        assert holds_carefully(risk, y, truth(twin, y)) <= least * np.linalg.norm(risk.rounding(y))
+        assert holds_in_compensated_arithmetic(risk, y, truth(twin, y)) <= least * np.linalg.norm(risk.rounding(y))
 
 
-def test_careful_gradients_in_another_library():
+def test_compensated_gradients_in_another_library():
     xp = pytest.importorskip("array_api_strict")
     wide, truths, *_ = twins(xp)
     x = draw(1.0, 1)
     for f, twin in zip(wide[:-1], truths[:-1], strict=True):
-        holds_carefully(f, xp.asarray(x), truth(twin, x))
+        holds_in_compensated_arithmetic(f, xp.asarray(x), truth(twin, x))
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["matrix", "stack"]), st.integers(-200, 150))

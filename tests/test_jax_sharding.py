@@ -112,16 +112,16 @@ def test_products_to_rounding(split, report):
 
 @pytest.mark.parametrize("split", [*SPLITS, "rows over two axes"])
 @pytest.mark.parametrize("product", ["A y", "A'x"])
-def test_careful_products_are_within_a_bound_below_the_precision_of_float64(product, split, report):
-    share, size = report["careful products"][split][product]
+def test_compensated_products_are_within_a_bound_below_the_precision_of_float64(product, split, report):
+    share, size = report["compensated products"][split][product]
     assert share <= 1.0
     assert size <= 2.0**-54
 
 
-def test_careful_gradients_of_data_on_one_device(report):
+def test_compensated_gradients_of_data_on_one_device(report):
     """They mixed arrays of one device with arrays of the mesh, which JAX refuses."""
-    plain, careful = report["careful data"]
-    assert careful < plain / 10
+    plain, compensated = report["compensated data"]
+    assert compensated < plain / 10
 
 
 def test_what_is_refused(report):

@@ -167,7 +167,7 @@ def test_the_same_quadratic_with_another_linear_term(kind):
     for other in (g.with_linear(b), g.replace(mu=0.01).with_linear(b), copy.copy(g).with_linear(b)):
         np.testing.assert_array_equal(other.grad(x), expected.grad(x))
         np.testing.assert_array_equal(other.rounding(x), expected.rounding(x))
-        np.testing.assert_array_equal(other.careful(x).hi, expected.careful(x).hi)
+        np.testing.assert_array_equal(other.compensated(x).hi, expected.compensated(x).hi)
         np.testing.assert_allclose(other.prox(x, 0.3), expected.prox(x, 0.3), rtol=1e-12)
         assert other(x) == pytest.approx(expected(x), rel=1e-12)
     np.testing.assert_array_equal(g.b, before)

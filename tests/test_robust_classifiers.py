@@ -130,8 +130,8 @@ def test_group_dro_proves_its_default_accuracy(l2):
     assert GroupDROClassifier(l2).fit(X, y, groups=X[:, 0] > 0.0).solved_
 
 
-@pytest.mark.parametrize("careful", [False, True])
-def test_the_slack_of_group_dro_is_above_the_exact_one(careful):
+@pytest.mark.parametrize("compensated", [False, True])
+def test_the_slack_of_group_dro_is_above_the_exact_one(compensated):
     rng = np.random.default_rng(1)
     D, t, w = rng.standard_normal((20, 6)), rng.standard_normal(20), rng.standard_normal(6)
     groups = [group_dro.Group(D[i::2], t[i::2], sp.LeastSquares(D[i::2], t[i::2])) for i in range(2)]
@@ -144,9 +144,9 @@ def test_the_slack_of_group_dro_is_above_the_exact_one(careful):
         exact.append(sum(r * r for r in residuals) / (2 * len(residuals)))
     for q in (np.array([1.0, 0.0]), np.array([0.25, 0.75])):
         true = max(exact) - sum(Fraction(float(a)) * b for a, b in zip(q, exact, strict=True))
-        slack, rounding = group_dro._slack(groups, w, q, True, careful)
+        slack, rounding = group_dro._slack(groups, w, q, True, compensated)
         assert true <= Fraction(slack) <= true * (1 + Fraction(1, 10**9)) + Fraction(2.5 * rounding)
-        assert 0.0 < rounding < (4e-14 if careful else 4e-13)
+        assert 0.0 < rounding < (4e-14 if compensated else 4e-13)
 
 
 def test_the_certificate_of_the_worst_case():

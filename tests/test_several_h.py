@@ -72,7 +72,7 @@ def test_numbers_stand_for_vectors():
         assert np.allclose(ours.grad(x), theirs.grad(x), rtol=1e-14)
         assert ours(x) == pytest.approx(theirs(x), rel=1e-13)
         assert (ours.rounding(x) >= theirs.rounding(x)).all()
-        assert np.allclose(ours.careful(x)[0], theirs.careful(x)[0], rtol=1e-14)
+        assert np.allclose(ours.compensated(x)[0], theirs.compensated(x)[0], rtol=1e-14)
         if ours.has_prox:
             assert np.allclose(ours.prox(x, 0.7), theirs.prox(x, 0.7), rtol=1e-13)
         if ours.restrict is not None:

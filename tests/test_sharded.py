@@ -661,12 +661,12 @@ def test_products_in_twice_the_digits_over_shards():
     f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), ShardedCoupling(LocalEngine(matrix, 5)))
     entry = Fraction(0.1)
     x, y = np.ones(rows), np.array([1.0, -1.0 + 2.0**-30, 1e-9])
-    found = f.A.T.careful_mul(f.space.of_x.cast(x))
+    found = f.A.T.compensated_mul(f.space.of_x.cast(x))
     assert max(
         abs(Fraction(a) + Fraction(b) - rows * entry) for a, b in zip(found.hi, found.lo, strict=True)
     ) <= Fraction(found.error.max())
     assert found.error.max() <= 1e-16 * rows
-    hi, lo, error = (to_host(part) for part in f.A.careful_mul(y))
+    hi, lo, error = (to_host(part) for part in f.A.compensated_mul(y))
     true = entry * sum(map(Fraction, y))
     assert abs(Fraction(hi[0]) + Fraction(lo[0]) - true) <= Fraction(error[0]) <= Fraction(1e-16)
     whole = np.abs(matrix) @ np.abs(y), np.abs(matrix.T) @ np.abs(x)

@@ -313,8 +313,8 @@ def test_rounding_of_long_norms_refutes_nothing():
         assert check.seems == ""
 
 
-def test_the_quick_comparison_accepts_no_gradients_that_the_careful_one_suspects():
-    """Three inner products never pass a pair of gradients that the careful comparison suspects."""
+def test_the_quick_comparison_accepts_no_gradients_that_the_full_comparison_suspects():
+    """Three inner products never pass a pair of gradients that the full comparison suspects."""
     rng = np.random.default_rng(0)
     passed = suspected = 0
     for _ in range(400):

@@ -102,7 +102,7 @@ class Exact:
         step = decimals(np.linalg.solve(J, (F / most).astype(float))) * most
         return step[:m] / root_x, step[m:] / root_y
 
-    def _careful_step(self, x: Decimals, y: Decimals, Fx: Decimals, Fy: Decimals) -> tuple[Decimals, Decimals]:
+    def _decimal_step(self, x: Decimals, y: Decimals, Fx: Decimals, Fy: Decimals) -> tuple[Decimals, Decimals]:
         """Newton's step in decimal arithmetic, which is slower."""
         m = len(x)
         J = decimals(np.zeros((m + len(y),) * 2))
@@ -117,7 +117,7 @@ class Exact:
         m, n = self.A.shape
         zero = np.zeros(m), np.zeros(n)
         for x, y in chain([zero], (self._path(factor) for factor in (8, 2)), self.ask()):
-            for step in (self._step, self._careful_step):
+            for step in (self._step, self._decimal_step):
                 start = [v if v.dtype == object else decimals(v) for v in (x, y)]
                 found = self._newton(start[0], start[1], step)
                 if found is not None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
-from saddlepoint.apps.auc_careful import LEAST, careful_gradient
+from saddlepoint.apps.auc_compensated import LEAST, compensated_gradient
 from saddlepoint.apps.centred import column_sums, sparse_column_sums
 from saddlepoint.apps.data_errors import UP, CouplingWithError, with_error
 from saddlepoint.ground.arrays import Array
@@ -144,7 +144,7 @@ class Pairs:
             trusted=True,
             accuracy=0.0,
             rounding=rounding,
-            careful=partial(careful_gradient, self),
+            compensated=partial(compensated_gradient, self),
         )
 
     def times(self, x: Array) -> Array:

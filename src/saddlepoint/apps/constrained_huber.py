@@ -242,7 +242,7 @@ def certify(g: Objective, equations: Equations, w: Array, y: Array) -> Equations
     part of it, and mu, L and sigma are proven bounds.
     """
     E, e = equations.E, equations.e
-    gradient, error = g.careful_gradient(w)
+    gradient, error = g.compensated_gradient(w)
     growth_r, growth_q = gamma(E.shape[0] + 4, EPS), gamma(E.shape[1] + 4, EPS)
     r, q = norm(gradient + E.T @ y), norm(E @ w - e)
     slack_r = error + growth_r * norm(np.abs(E).T @ np.abs(y)) + EPS * norm(gradient)

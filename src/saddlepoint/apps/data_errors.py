@@ -19,6 +19,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
+from saddlepoint.parts.functions.accuracy import CompensatedGradient
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.smooth import Smooth
 
@@ -43,7 +44,7 @@ def with_error(
         L=known(f.L) if L is None else L,
         accuracy=known(f.accuracy),
         rounding=SumOfBounds(f.rounding, error),
-        careful=None if f.careful is None else CarefulWithError(f.careful, error),
+        compensated=None if f.compensated is None else CompensatedWithError(f.compensated, error),
         restrict=None,
         trusted=f.trusted,
     )
@@ -60,15 +61,15 @@ class SumOfBounds:
         return self.second(x) if self.first is None else self.first(x) + self.second(x)
 
 
-class CarefulWithError:
+class CompensatedWithError:
     """A gradient in about twice the digits, with a further error."""
 
-    def __init__(self, careful: Callable[[Array], tuple[Array, Array, Array]], error: Callable[[Array], Array]) -> None:
-        self.careful, self.error = careful, error
+    def __init__(self, compensated: CompensatedGradient, error: Callable[[Array], Array]) -> None:
+        self.compensated, self.error = compensated, error
 
     def __call__(self, x: Array) -> tuple[Array, Array, Array]:
         """The gradient as a sum of two vectors, and bounds on its errors."""
-        high, low, error = self.careful(x)
+        high, low, error = self.compensated(x)
         return high, low, error + self.error(x)
 
 
@@ -93,9 +94,9 @@ class CouplingWithError(ForwardingCoupling):
         lengths: Array = self.A.row_lengths() + UP * (self.error @ np.ones(self.shape[1]))
         return lengths
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits, with a bound that includes the error of A."""
-        product = self.A.careful_mul(y)
+        product = self.A.compensated_mul(y)
         return None if product is None else product._replace(error=product.error + UP * (self.error @ np.abs(y)))
 
     def _transpose(self) -> Coupling:

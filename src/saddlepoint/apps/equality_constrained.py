@@ -162,8 +162,8 @@ class EqualityConstrained:
         f = self.problem
         query = f._query(as_vector(x, "x", f.shape[0]), as_vector(y, "y", f.shape[1]))
         found = f._residuals(query)
-        careful = f._careful_residuals(query)
-        best = [self._certificate(residuals) for residuals in (found, careful) if residuals is not None]
+        compensated = f.compensated_residuals(query)
+        best = [self._certificate(residuals) for residuals in (found, compensated) if residuals is not None]
         return min(best, key=lambda certificate: certificate.distance)
 
     def _certificate(self, residuals: tuple[float, float, float, float]) -> Certificate:

@@ -184,9 +184,9 @@ def _covariances(X: Any, sensitive_features: Any) -> tuple[Array, Array]:
 
 def _product(D: Coupling, z: Array) -> tuple[Array, Array]:
     """D'z, and bounds on the rounding errors of its entries."""
-    careful = D.T.careful_mul(z)
-    if careful is not None:
-        return careful.hi, np.abs(careful.lo) + careful.error
+    compensated = D.T.compensated_mul(z)
+    if compensated is not None:
+        return compensated.hi, np.abs(compensated.lo) + compensated.error
     lengths = np.broadcast_to(D.T.row_lengths(), D.shape[1])
     return D.tmul(z), gamma(D.shape[0] + 8, EPS) * UP * lengths * np.linalg.norm(z)
 

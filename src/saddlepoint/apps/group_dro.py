@@ -44,7 +44,7 @@ OUTER = 40  # the most values of sigma
 STEPS = 50  # the most Newton steps for one value of sigma
 GROWTH = 8.0  # factor of sigma
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
-CAREFUL = 0.1  # share of rounding in the slack from which the scores are computed in about twice the digits
+COMPENSATED = 0.1  # share of rounding in the slack from which the scores are computed in about twice the digits
 PATIENCE = 3  # values of sigma without a smaller certified distance after which the run ends
 
 
@@ -295,9 +295,9 @@ def certificate(parts: list[Group], l2: float, w: Array, q: Array, squared: bool
     the gradient by that much, relative to the risks and to the sum of the gradients. Where the rounding of the scores
     is a large part of the slack, they are computed in about twice the digits.
     """
-    slack, rounding = _slack(parts, w, q, squared, careful=False)
-    if rounding > CAREFUL * slack:
-        slack = min(slack, _slack(parts, w, q, squared, careful=True)[0])
+    slack, rounding = _slack(parts, w, q, squared, compensated=False)
+    if rounding > COMPENSATED * slack:
+        slack = min(slack, _slack(parts, w, q, squared, compensated=True)[0])
     with np.errstate(all="ignore"):
         gradients = np.stack([part.risk.grad(w) for part in parts])
         slacks = np.stack([_gradient_error(part.risk, w) for part in parts])
@@ -309,10 +309,10 @@ def certificate(parts: list[Group], l2: float, w: Array, q: Array, squared: bool
     return worst_case_certificate(l2, residual, slack)
 
 
-def _slack(parts: list[Group], w: Array, q: Array, squared: bool, careful: bool) -> tuple[float, float]:
+def _slack(parts: list[Group], w: Array, q: Array, squared: bool, compensated: bool) -> tuple[float, float]:
     """A bound on max_g R_g - q'R, and the part of it that allows for rounding."""
     with np.errstate(all="ignore"):
-        found = [_risk(part, w, squared, careful) for part in parts]
+        found = [_risk(part, w, squared, compensated) for part in parts]
         risks, errors = (np.array(numbers) for numbers in zip(*found, strict=True))
         off, k = abs(math.fsum(q) - 1.0) + EPS, len(parts) + 4
         above = risks[None, :] - risks[:, None]  # of each group, by how much the others are above it
@@ -321,13 +321,13 @@ def _slack(parts: list[Group], w: Array, q: Array, squared: bool, careful: bool)
         return slack, inner(q, np.max(allowed, axis=1))
 
 
-def _risk(part: Group, w: Array, squared: bool, careful: bool) -> tuple[float, float]:
+def _risk(part: Group, w: Array, squared: bool, compensated: bool) -> tuple[float, float]:
     """The risk of a group and a bound on its error.
 
     The score of a sample has an error of at most gamma |d_i|'|w|, which the slope of the loss multiplies.
     """
     N, n = part.D.shape
-    total = as_coupling(part.D).careful_mul(w) if careful else None
+    total = as_coupling(part.D).compensated_mul(w) if compensated else None
     if total is None:
         scores, off = part.D @ w, gamma(n + 4, EPS) * np.asarray(abs(part.D) @ np.abs(w))
     else:

@@ -63,7 +63,7 @@ def _intercept_error(r: Array, off: Array, delta: float) -> float:
 
 def _product(A: Coupling, v: Array) -> tuple[Array, Array]:
     """A v, and bounds on the errors of its entries."""
-    found = A.careful_mul(v)
+    found = A.compensated_mul(v)
     assert found is not None  # D is an array or a sparse array
     total = found.hi + found.lo
     return total, found.error + EPS * np.abs(total)
@@ -141,7 +141,7 @@ class Objective(Smooth):
         """A proven bound on the smoothness: the trace of D'D/N is not below its largest eigenvalue."""
         return UP * (self.mu + self.size_X**2)
 
-    def careful_gradient(self, w: Array) -> tuple[Array, float]:
+    def compensated_gradient(self, w: Array) -> tuple[Array, float]:
         """The gradient at w for the data as given, and a proven bound on its error.
 
         Products are computed in about twice the digits. The residuals r then lie in intervals, because the entries of D

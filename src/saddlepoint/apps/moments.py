@@ -26,7 +26,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
-from saddlepoint.parts.functions.careful import exactly, product, total
+from saddlepoint.parts.functions.compensated_gradients import exactly, product, total
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.parts.functions.product_rounding import absolute
 
@@ -228,7 +228,7 @@ class Moments:
         number of M'M instead, because the residual of g is multiplied by M'.
         """
         sigma = math.sqrt(self.M_bounds[0]) * (1.0 - 4.0 * EPS)
-        times = CouplingWithError(as_coupling(self.M), self.M_error).careful_mul(theta)
+        times = CouplingWithError(as_coupling(self.M), self.M_error).compensated_mul(theta)
         assert times is not None
         miss = total(times, exactly(-self.b))
         size, error = norm(np.abs(miss.hi) + np.abs(miss.lo)), norm(miss.error + self.b_error)
@@ -283,9 +283,9 @@ class MinusProduct(Coupling):
         """A bound on the norm of sizes'|phi||y|."""
         return UP * norm(self._size(y))
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """The product in about twice the digits; its error includes that of the entries."""
-        inner = self.phi.careful_mul(y)
+        inner = self.phi.compensated_mul(y)
         found = None if inner is None else product(self.psi.T, inner)
         if found is None:
             return None

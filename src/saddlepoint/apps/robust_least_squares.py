@@ -272,11 +272,11 @@ def bounds(data: Data, radius: float, w: Array, u: Array) -> Interval:
     upper = UP_ONCE * (norm_sum_upper(radius, length * norm(z), length * norm(w)) + length * wrong)
     ends = []
     for v in (u, z):
-        of_v, careful = length * norm(v), A.careful_mul(v)
-        if careful is None:
+        of_v, compensated = length * norm(v), A.compensated_mul(v)
+        if compensated is None:
             most = length * (norm(A.mul(v)) + gamma(N + 8, EPS) * norm(data.sizes) * of_v)
         else:
-            most = length * (norm(careful.hi + careful.lo) + norm(careful.error))
+            most = length * (norm(compensated.hi + compensated.lo) + norm(compensated.error))
         most += length * norm(data.errors) * of_v
         sv = inner(data.s, v) + (gamma(N + 8, EPS) * length + data.s_error) * of_v
         ends.append(norm_sum_lower(radius, sv, of_v, most) / UP_ONCE)

@@ -23,10 +23,10 @@ def norm(a: Array) -> float:
     """|a|, the Euclidean norm; it is right even if its square overflows or underflows."""
     square = float(a.dot(a)) if type(a) is np.ndarray else inner(a, a)
     least = 1e-280 if getattr(a, "dtype", None) is FLOAT64 else 1e-30  # smaller squares may have lost digits
-    return math.sqrt(square) if least < square < math.inf else _careful_norm(a, square)
+    return math.sqrt(square) if least < square < math.inf else _scaled_norm(a, square)
 
 
-def _careful_norm(a: Array, square: float) -> float:
+def _scaled_norm(a: Array, square: float) -> float:
     """|a|, where the computed square of it may have overflowed or lost digits to underflow."""
     if square == 0.0 and isinstance(a, np.ndarray) and not a.any():  # often the point where a run begins
         return 0.0

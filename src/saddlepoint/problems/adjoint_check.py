@@ -105,14 +105,14 @@ def check_estimate(A: Coupling, v: Array, product: Array, note: Note) -> None:
 
 
 def larger_norm(A: Coupling, seen: float, note: Note) -> AssumptionError:
-    """The error that replaces a quick estimate of |A|, which is at least ``seen``, by a careful one."""
+    """The error that replaces a quick estimate of |A|, which is at least ``seen``, by an upper bound."""
     try:
-        careful = A.estimated_norm()
+        estimate = A.estimated_norm()
     except ProblemError:  # products that were finite before overflow in this precision
         raise NotFinite from None
     for name in ("A", "At"):
-        note(name, careful.products)
-    value = max(careful.upper, SLACK * seen)
+        note(name, estimate.products)
+    value = max(estimate.upper, SLACK * seen)
     return AssumptionError(
         "A", "norm", A.norm, seen, f"|A| was estimated as {A.norm:.6g}, and products show |A| >= {seen:.6g}", value
     )

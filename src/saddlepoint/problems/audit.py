@@ -332,11 +332,11 @@ class Audit:
 
     def _check_estimate(self) -> None:
         """Raise AssumptionError if |A|, on which the speed of a run depends, is larger than its quick estimate."""
-        careful = self.f.A.estimated_norm()
+        estimate = self.f.A.estimated_norm()
         for name in ("A", "At"):
-            self.meter.note(name, careful.products)
-        if careful.lower > SLACK * self.f.A.norm:
-            raise larger_norm(self.f.A, careful.lower, self.meter.note)
+            self.meter.note(name, estimate.products)
+        if estimate.lower > SLACK * self.f.A.norm:
+            raise larger_norm(self.f.A, estimate.lower, self.meter.note)
 
     def _checked(self, f: Smooth, name: str) -> Smooth:
         if name not in self.gradient_checks:

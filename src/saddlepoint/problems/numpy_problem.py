@@ -77,7 +77,7 @@ def in_numpy(f: Smooth, n: int) -> Smooth:
         trusted=f.trusted,
         accuracy=passed.on(f.rounding.bounds) if isinstance(f.rounding, StatedBounds) else known(f.accuracy),
         rounding=None if isinstance(f.rounding, StatedBounds) else passed.on(f.rounding),
-        careful=passed.on(f.careful),
+        compensated=passed.on(f.compensated),
         simple=f.simple,
         prox_of_sum=passed.on(f.prox_of_sum),
         domain=f.domain,

@@ -109,19 +109,19 @@ class Residuals:
             error_x, error_y = error_x + twice_x, error_y + twice_y
             return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
 
-    def _careful_residuals(self, query: Query) -> tuple[Any, Any, Any, Any] | None:
+    def compensated_residuals(self, query: Query) -> tuple[Any, Any, Any, Any] | None:
         """The same with products in about twice the digits; None if A has none."""
         x, y, at_x, at_y, gx, hy, *_ = query
         with np.errstate(all="ignore"), self.space.exact_products():
-            Ay, Atx = self.A.careful_mul(y), self.A.T.careful_mul(x)
+            Ay, Atx = self.A.compensated_mul(y), self.A.T.compensated_mul(x)
             if Ay is None or Atx is None:
                 return None
-            Rx = _careful_sum(self.g, at_x, gx, Ay, query.of_x.slope)
-            Ry = _careful_sum(self.h, at_y, hy, Atx, query.of_y.slope, -1.0)
-            of_x = Rx.hi, gx, x, *_rounding(self.g, at_x, self.blocks, careful=True), Rx.error
-            of_y = Ry.hi, hy, y, *_rounding(self.h, at_y, self.blocks, careful=True), Ry.error
+            Rx = _compensated_sum(self.g, at_x, gx, Ay, query.of_x.slope)
+            Ry = _compensated_sum(self.h, at_y, hy, Atx, query.of_y.slope, -1.0)
+            of_x = Rx.hi, gx, x, *_rounding(self.g, at_x, self.blocks, compensated=True), Rx.error
+            of_y = Ry.hi, hy, y, *_rounding(self.h, at_y, self.blocks, compensated=True), Ry.error
             (Fx, *sizes_x, more_x, _), (Fy, *sizes_y, more_y, _) = self._lengths(of_x, of_y)
-            error_x, error_y = self._gradient_errors(query, [Fx, *sizes_x], [Fy, *sizes_y], careful=True)
+            error_x, error_y = self._gradient_errors(query, [Fx, *sizes_x], [Fy, *sizes_y], compensated=True)
             error_x = error_x + more_x + self._norm_error(0, eps_of(Rx.hi)) * Fx
             error_y = error_y + more_y + self._norm_error(1, eps_of(Ry.hi)) * Fy
             return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
@@ -139,7 +139,7 @@ class Residuals:
         return error_x, error_y
 
     def _gradient_errors(
-        self, query: Query, sizes_x: list[Any], sizes_y: list[Any], careful: bool = False
+        self, query: Query, sizes_x: list[Any], sizes_y: list[Any], compensated: bool = False
     ) -> tuple[Any, Any]:
         """Bounds on the errors of the two gradients, from the sizes of residual, gradient, point and entries' bounds.
 
@@ -150,9 +150,9 @@ class Residuals:
             (self.g, self._smoothness[0], query.at_x, query.gx, sizes_x),
             (self.h, self._smoothness[1], query.at_y, query.hy, sizes_y),
         ):
-            known = careful and f.careful is not None
+            known = compensated and f.compensated is not None
             rounding = entries[0] if entries and not known else 0.0 * size
-            rough = None if careful else _rough_rounding(f, at, self.blocks)
+            rough = None if compensated else _rough_rounding(f, at, self.blocks)
             if rough is not None:
                 rounding = rough(length, size, at.shape[0])
                 if not rounding <= ROUGH * F:
@@ -202,12 +202,12 @@ class Residuals:
         return x64 if self.space.is_numpy or function.space is not None else self.space.cast(x)
 
 
-def _rounding(f: Smooth, x: Array, blocks: int, careful: bool = False) -> tuple[Array, ...]:
+def _rounding(f: Smooth, x: Array, blocks: int, compensated: bool = False) -> tuple[Array, ...]:
     """The bounds on the errors of the entries of the gradient at x, if the function has some and no rough one is first.
 
-    A careful gradient comes with its own bounds, which take the place of these.
+    A compensated gradient comes with its own bounds, which take the place of these.
     """
-    if f.rounding is None or (f.careful is not None if careful else _rough_rounding(f, x, blocks) is not None):
+    if f.rounding is None or (f.compensated is not None if compensated else _rough_rounding(f, x, blocks) is not None):
         return ()
     return (f.rounding(x),)
 
@@ -219,14 +219,14 @@ def _rough_rounding(f: Smooth, x: Array, blocks: int) -> Rough | None:
     return f.rounding.rough if x.dtype is FLOAT64 else None
 
 
-def _careful_sum(f: Smooth, x: Array, p: Array, product: Sum, slope: Array | None, sign: float = 1.0) -> Sum:
+def _compensated_sum(f: Smooth, x: Array, p: Array, product: Sum, slope: Array | None, sign: float = 1.0) -> Sum:
     """The gradient at x, which is p as computed, plus or minus a product, plus a slope, in about twice the digits."""
     total = Accumulator(0.0 * product.hi)
     total.add_sum(Sum(sign * product.hi, sign * product.lo, product.error))
-    if f.careful is None:
+    if f.compensated is None:
         total.add(p)
     else:
-        total.add_sum(Sum(*f.careful(x)))
+        total.add_sum(Sum(*f.compensated(x)))
     if slope is not None:
         total.add(slope)
     return total.total()

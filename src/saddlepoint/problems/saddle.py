@@ -201,8 +201,8 @@ class Saddle(Residuals):
         residuals = self._residuals(query)
         found = self._certificate(residuals, query)
         if self._rounding_decides(found, residuals[2:], query, tol, gap):
-            careful = self._careful_residuals(query)
-            again = found if careful is None else self._certificate(careful, query)
+            compensated = self.compensated_residuals(query)
+            again = found if compensated is None else self._certificate(compensated, query)
             found = min(found, again, key=lambda proof: (proof.distance, proof.gap))
         return found._replace(assumes=self.assumes)
 

@@ -207,7 +207,7 @@ class ScaledCoupling(ForwardingCoupling):
         """The matrix c^2 A'A."""
         return self.c * self.c * self.A.gram()
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """None: certificates are taken in the problem's own variables."""
         return None
 
@@ -272,7 +272,7 @@ class UnitCoupling(ForwardingCoupling):
         matrix = self.matrix()
         return matrix.T @ matrix
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """None: certificates are taken in the problem's own variables."""
         return None
 

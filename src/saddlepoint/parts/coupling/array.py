@@ -96,11 +96,11 @@ class ArrayCoupling(Coupling):
         """The lengths of the rows, rounded up."""
         return raised_lengths(self._row_norms, self.shape[1])
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits."""
         return dense_product(self.A, y)
 
-    def careful_tmul(self, x: Array) -> Sum | None:
+    def compensated_tmul(self, x: Array) -> Sum | None:
         """A' x in about twice the digits."""
         return dense_product(self.A.T, x)
 
@@ -140,6 +140,6 @@ class ArrayTranspose(TransposeByProducts):
         """The lengths of the columns of A, rounded up."""
         return raised_lengths(self.of._column_norms, self.shape[1])
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """A' y in about twice the digits."""
-        return self.of.careful_tmul(y)  # type: ignore[no-any-return]
+        return self.of.compensated_tmul(y)  # type: ignore[no-any-return]

@@ -54,7 +54,7 @@ class Coupling(ABC):
         trusted: whether products with A and A' are computed from the same entries, so that they agree.
         runtime: which processes hold A, and how they decide together.
         has_entries: whether products are computed from entries that are known, so that their errors can be bounded.
-        careful_entries: number of entries of A that products in about twice the digits have read so far.
+        compensated_entries: number of entries of A that products in about twice the digits have read so far.
         probes: products with A, and as many with A', that ``as_coupling`` used to examine A.
 
     Example:
@@ -78,7 +78,7 @@ class Coupling(ABC):
     fused_compiled: bool = False
     trusted: bool = False
     has_entries: bool = False
-    careful_entries: int = 0
+    compensated_entries: int = 0
     runtime: Runtime = LOCAL
     probes = 0
 
@@ -222,7 +222,7 @@ class Coupling(ABC):
         """
         return gamma(self.sum_length, eps) * self.rounding_scale(y)
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits of float64, with a bound on its error; None if the entries are not known."""
         return None
 

@@ -146,7 +146,7 @@ class DenseCoupling(Coupling):
         """The lengths of the rows, rounded up."""
         return raised_lengths(self.T._column_norms, self.shape[1])  # type: ignore[attr-defined]
 
-    def careful_mul(self, y: Array) -> Sum:
+    def compensated_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, by compiled loops for a large A."""
         if (self.A.flags.c_contiguous or self.A.flags.f_contiguous) and uses_kernels(self, self.A.size):
             from saddlepoint.parts.coupling import dot2_kernels
@@ -164,8 +164,8 @@ def uses_kernels(A: Coupling, entries: int) -> bool:
 
     It does if it is loaded already, or once products without it have taken as long as loading it would take.
     """
-    A.careful_entries += entries
-    return ("numba" in sys.modules or A.careful_entries >= LOADING) and _compiled()
+    A.compensated_entries += entries
+    return ("numba" in sys.modules or A.compensated_entries >= LOADING) and _compiled()
 
 
 def _compiled() -> bool:

@@ -158,7 +158,7 @@ class DiagonalCoupling(ForwardingCoupling):
         matrix = self.matrix()
         return matrix.T @ matrix
 
-    def careful_mul(self, y: Array) -> None:
+    def compensated_mul(self, y: Array) -> None:
         """None: certificates are taken in the problem's own variables."""
 
     def rounding_scale(self, y: Array) -> float:

@@ -74,9 +74,9 @@ class ForwardingCoupling(Coupling):
         """The lengths of the rows of A."""
         return self.A.row_lengths()
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits."""
-        return self.A.careful_mul(y)
+        return self.A.compensated_mul(y)
 
     def matrix(self) -> Any:
         """A itself."""

@@ -72,13 +72,13 @@ class CudaCoupling(ArrayCoupling):
         array: Array = like(tensor, self.A)
         return array
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits."""
-        return self._dot2(self._torch, y) or super().careful_mul(y)
+        return self._dot2(self._torch, y) or super().compensated_mul(y)
 
-    def careful_tmul(self, x: Array) -> Sum | None:
+    def compensated_tmul(self, x: Array) -> Sum | None:
         """A' x in about twice the digits."""
-        return self._dot2(self._torch.T, x) or super().careful_tmul(x)
+        return self._dot2(self._torch.T, x) or super().compensated_tmul(x)
 
     def _dot2(self, A: Any, y: Array) -> Sum | None:
         """A y by one pass over A; None if y is not a vector of float64."""

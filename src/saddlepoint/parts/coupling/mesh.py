@@ -59,11 +59,11 @@ class MeshCoupling(ArrayCoupling):
         products: tuple[Array, Array] = self._products.through(self.A, y, s, e)
         return products
 
-    def careful_mul(self, y: Array) -> Sum | None:
+    def compensated_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits; None where other processes have blocks of A."""
         return mesh_product(self.A, y) if self.A.is_fully_addressable else None
 
-    def careful_tmul(self, x: Array) -> Sum | None:
+    def compensated_tmul(self, x: Array) -> Sum | None:
         """A' x in about twice the digits; None where other processes have blocks of A."""
         return mesh_product(self.A, x, transposed=True) if self.A.is_fully_addressable else None
 

@@ -186,7 +186,7 @@ class SparseCoupling(Coupling):
         counts = np.diff(self.A.indptr) if self.A.format == "csr" else np.bincount(self.A.indices)
         return int(counts.max(initial=0)) + 1
 
-    def careful_mul(self, y: Array) -> Sum:
+    def compensated_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, by compiled loops for a large A."""
         if uses_kernels(self, self.A.nnz):
             from saddlepoint.parts.coupling import dot2_kernels

@@ -2,8 +2,8 @@
 
 A ``Smooth`` has three attributes about this. ``accuracy`` is a number a, for |computed - grad| <= a (|grad| + L |x|);
 it is NaN if nothing was said, and then two units of rounding are assumed. ``rounding`` maps x to bounds on the errors
-of the entries that are proven in addition, or is None. ``careful`` maps x to the gradient as a sum high + low of two
-vectors, by compensated arithmetic, with bounds on the errors of the entries, or is None.
+of the entries that are proven in addition, or is None. ``compensated`` maps x to the gradient as a sum high + low of
+two vectors, by compensated arithmetic, with bounds on the errors of the entries, or is None.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 Rounding: TypeAlias = Callable[[Array], Array]  # x -> bounds on the errors of the entries of the gradient
 Rough: TypeAlias = Callable[[float, float, int], float]  # (|x|, |gradient|, entries) -> a bound on their norm
-Careful: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]  # x -> high and low part of the gradient, errors
+CompensatedGradient: TypeAlias = Callable[
+    [Array], tuple[Array, Array, Array]
+]  # x -> high and low part of the gradient, errors
 
 ASSUMED = 2.0  # units of rounding that are assumed of a gradient about which nothing was said
 EXPECTED = "a number from 0 to 1, or a function x -> bounds on the errors of the entries of the gradient"
@@ -84,12 +86,12 @@ def as_accuracy(accuracy: Any, name: str) -> tuple[float, Rounding | None]:
 
 
 def known_rounding(
-    rounding: Rounding | None = None, careful: Careful | None = None, rough: Rough | None = None
+    rounding: Rounding | None = None, compensated: CompensatedGradient | None = None, rough: Rough | None = None
 ) -> dict[str, Any]:
     """The arguments of ``Smooth`` for bounds that cover the whole error of a gradient; none if there are no bounds."""
     if rounding is None:
         return {}
-    return {"accuracy": 0.0, "rounding": ProvenBounds(rounding, rough), "careful": careful}
+    return {"accuracy": 0.0, "rounding": ProvenBounds(rounding, rough), "compensated": compensated}
 
 
 def gradient_error(f: Smooth, x: Array, p: Array, sizes: Callable[[Array], Any]) -> Any:

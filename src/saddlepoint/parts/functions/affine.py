@@ -16,7 +16,7 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
-from saddlepoint.parts.functions.careful import carefully, exactly, times, total, widened
+from saddlepoint.parts.functions.compensated_gradients import compensated_gradient, exactly, times, total, widened
 from saddlepoint.parts.functions.second_order import hessian_change, quadratic_model
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.diagonal import diagonal_simple
@@ -86,7 +86,7 @@ def affine(
         accuracy=None if math.isnan(f.accuracy) else min(t.slope_ratio * f.accuracy * UP, 1.0),
         rounding=None if f.rounding is None and math.isnan(f.accuracy) else t.rounding,
         simple=None if f.simple is None else t.simple(f.simple),
-        careful=t.careful if f.careful is not None and f.accuracy == 0.0 and t.is_exact_inside else None,
+        compensated=t.compensated if f.compensated is not None and f.accuracy == 0.0 and t.is_exact_inside else None,
     )
 
 
@@ -171,14 +171,14 @@ class Affine:
         """Whether scale u + shift is computed without rounding, up to underflow."""
         return self.shift is None and not is_array(self.scale) and (self.scale is None or is_power_of_two(self.scale))
 
-    def careful(self, u: Array) -> Sum:
+    def compensated(self, u: Array) -> Sum:
         """The gradient in about twice the digits, for an argument of f that is computed without rounding."""
         wide = widened(u)
         if wide is None:
             p = self.grad(u)
             return Sum(p, 0.0 * p, self.rounding(u))
         z = self.inside(wide)
-        found = carefully(self.f, z)
+        found = compensated_gradient(self.f, z)
         off = self._error_inside(wide, z)
         if off is not None:  # by underflow
             found = found._replace(error=found.error + (self.f.L * norm(off)) * ones_like(off))

@@ -11,7 +11,7 @@ from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.functions.accuracy import SumRounding
-from saddlepoint.parts.functions.careful import carefully, exactly, times, total, widened
+from saddlepoint.parts.functions.compensated_gradients import compensated_gradient, exactly, times, total, widened
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.second_order import quadratic_model
 from saddlepoint.parts.functions.smooth import Prox, Smooth, plus_identity
@@ -33,6 +33,7 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         shrink = 1.0 / (1.0 + t * weight)
         return prox(shrink * (v + (t * weight) * centre), shrink * t)
 
+    arithmetic = AnchoredRounding(f, weight, centre)
     return f.replace(
         grad=lambda x: grad(x) + weight * (x - centre),
         mu=known(add_down(f.mu, weight)),
@@ -46,8 +47,8 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         restrict=None if restrict is None else lambda rows: anchored(restrict(rows), weight, centre[rows]),
         trusted=f.trusted,
         accuracy=known(f.accuracy),
-        rounding=None if f.rounding is None and math.isnan(f.accuracy) else AnchoredRounding(f, weight, centre),
-        careful=None if f.careful is None or f.accuracy != 0.0 else AnchoredRounding(f, weight, centre).careful,
+        rounding=None if f.rounding is None and math.isnan(f.accuracy) else arithmetic,
+        compensated=None if f.compensated is None or f.accuracy != 0.0 else arithmetic.compensated,
     )
 
 
@@ -62,14 +63,14 @@ class AnchoredRounding:
         term = Smooth(self._gradient, mu=0.0, L=self.weight, accuracy=0.0, rounding=self._bounds)
         return SumRounding(self.f, term)(x)
 
-    def careful(self, x: Array) -> Sum:
+    def compensated(self, x: Array) -> Sum:
         """The gradient in about twice the digits."""
         wide = widened(x)
         if wide is None:
             p = self.f.grad(x) + self._gradient(x)
             return Sum(p, 0.0 * p, self(x))
         step = total(exactly(wide), exactly(-space_of(wide).cast(self.centre)))
-        return total(carefully(self.f, x), times(step, self.weight))
+        return total(compensated_gradient(self.f, x), times(step, self.weight))
 
     def _gradient(self, x: Array) -> Array:
         return self.weight * (x - self.centre)

@@ -43,7 +43,7 @@ def without_gradients(f: Smooth) -> Smooth:
         trusted=f.trusted,
         accuracy=known(f.accuracy),
         rounding=_detached(f.rounding),
-        careful=_detached(f.careful),
+        compensated=_detached(f.compensated),
         simple=None if f.simple is None else term_without_gradients(f.simple),
         prox_of_sum=_detached(f.prox_of_sum),
     )

@@ -14,7 +14,7 @@ from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.functions.accuracy import require_L, stated_errors
-from saddlepoint.parts.functions.careful import carefully
+from saddlepoint.parts.functions.compensated_gradients import compensated_gradient
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.second_order import hessian_change, quadratic_model
 from saddlepoint.parts.functions.smooth import Smooth
@@ -89,7 +89,9 @@ class BlockSum(Smooth):
             trusted=all(f.trusted for f in parts),
             accuracy=accuracy,
             rounding=None if is_black_box else self._rounding,
-            careful=self._careful if accuracy == 0.0 and any(f.careful is not None for f in parts) else None,
+            compensated=self._compensated
+            if accuracy == 0.0 and any(f.compensated is not None for f in parts)
+            else None,
         )
 
     def _on(self, x: Array) -> list[tuple[Smooth, Array]]:
@@ -113,9 +115,9 @@ class BlockSum(Smooth):
         is_left_out = math.isnan(self.accuracy) and f.accuracy > 0.0
         return bound + stated_errors(f, x) if is_left_out else bound
 
-    def _careful(self, x: Array) -> Sum:
+    def _compensated(self, x: Array) -> Sum:
         """The gradients of the parts in about twice the digits."""
-        found = [carefully(f, part) for f, part in self._on(x)]
+        found = [compensated_gradient(f, part) for f, part in self._on(x)]
         return Sum(concat(s.hi for s in found), concat(s.lo for s in found), concat(s.error for s in found))
 
     def _model(self, x: Array) -> BlockSum:

@@ -56,7 +56,7 @@ class GroupHuber(Smooth):
             trusted=True,
             accuracy=0.0,
             rounding=self._rounding,
-            careful=self._careful,
+            compensated=self._compensated,
         )
 
     def conjugate(self) -> GroupHuberConjugate:
@@ -66,10 +66,10 @@ class GroupHuber(Smooth):
     def _gradient(self, x: Array) -> Array:
         return self._along(x, self._slope)
 
-    def _careful(self, x: Array) -> Sum:
+    def _compensated(self, x: Array) -> Sum:
         """The gradient with the sums of squares in more digits, which matters for large groups."""
         wide = np.asarray(x, dtype=np.float64)
-        norms = CarefulGroupNorms(wide, self.labels)
+        norms = CompensatedGroupNorms(wide, self.labels)
         p = scaled(wide, norms, self._slope)
         return Sum(p, 0.0 * p, self._errors(wide, norms, np.abs(p)))
 
@@ -125,7 +125,7 @@ class GroupHuberConjugate(Smooth):
             trusted=True,
             accuracy=0.0,
             rounding=self._rounding,
-            careful=self._careful,
+            compensated=self._compensated,
         )
 
     def _radius(self, s: Array) -> Array:
@@ -134,10 +134,10 @@ class GroupHuberConjugate(Smooth):
     def _gradient(self, y: Array) -> Array:
         return along(y, self.of.labels, self._radius)
 
-    def _careful(self, y: Array) -> Sum:
+    def _compensated(self, y: Array) -> Sum:
         """The gradient with the sums of squares in more digits."""
         wide = np.asarray(y, dtype=np.float64)
-        norms = CarefulGroupNorms(wide, self.of.labels)
+        norms = CompensatedGroupNorms(wide, self.of.labels)
         p = scaled(wide, norms, self._radius)
         return Sum(p, 0.0 * p, self._errors(wide, norms, np.abs(p)))
 
@@ -211,7 +211,7 @@ class GroupNorms:
         return np.asarray(values[0] if self.labels is None else values[self.labels])
 
 
-class CarefulGroupNorms(GroupNorms):
+class CompensatedGroupNorms(GroupNorms):
     """The norms of ``GroupNorms``, with sums of squares that are rounded once, whatever the sizes of the groups."""
 
     def _sums(self, x: Array) -> Array:

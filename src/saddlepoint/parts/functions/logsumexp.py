@@ -19,7 +19,15 @@ from saddlepoint.ground.rounding import ELEMENTARY, flushed, gamma, is_power_of_
 from saddlepoint.ground.validation import as_offset
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import known_rounding
-from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
+from saddlepoint.parts.functions.compensated_gradients import (
+    divided,
+    exactly,
+    product,
+    rounded,
+    total,
+    two_product,
+    widened,
+)
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.product_rounding import absolute, is_bounded, number_error, ridge_rounding
@@ -68,7 +76,7 @@ class LogSumExp(Smooth):
                 {"D of LogSumExp": self.D, "t of LogSumExp": None if isinstance(self.t, float) else self.t}
             ),
             trusted=True,
-            **known_rounding(*(self._rounding, self._careful) if is_bounded(self.D) else ()),
+            **known_rounding(*(self._rounding, self._compensated) if is_bounded(self.D) else ()),
         )
 
     def _scores(self, x: Array) -> Array:
@@ -93,7 +101,7 @@ class LogSumExp(Smooth):
             p, bound = D.tmul(p), absolute(D.T).errors(p, bound)
         return bound if self.l2 == 0.0 else bound + ridge_rounding(p, self.l2, x)
 
-    def _careful(self, x: Array) -> Sum:
+    def _compensated(self, x: Array) -> Sum:
         """The gradient with sums in about twice the digits; the weights are as accurate as exp."""
         wide, D = widened(x), self.D
         r = None if wide is None else exactly(wide) if D is None else product(D, exactly(wide))

@@ -15,7 +15,7 @@ from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import ELEMENTARY, underflow
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling
-from saddlepoint.parts.functions.careful import rounded
+from saddlepoint.parts.functions.compensated_gradients import rounded
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.risk import Risk, as_data, part_of_offset
 from saddlepoint.parts.functions.second_order import UP
@@ -55,7 +55,7 @@ class LeastSquares(Risk):
     def _slope_error(self, r: Array, e: Array) -> Array:
         return e
 
-    def _careful_slope(self, r: Sum) -> Sum:
+    def _compensated_slope(self, r: Sum) -> Sum:
         return r
 
     def _second_derivative(self, r: Array) -> Array:
@@ -227,7 +227,7 @@ class Huber(Risk):
         d = 0.0 if is_float64(r) else eps_of(r) * self.delta
         return choose(_least(r, e) > self.delta + d, 0.0 * e + d, clip(e, 0.0, 2.0 * self.delta) + d)
 
-    def _careful_slope(self, r: Sum) -> Sum:
+    def _compensated_slope(self, r: Sum) -> Sum:
         """The residuals themselves where they are surely within delta."""
         high, error = rounded(r)
         inside = abs(high) + error < self.delta

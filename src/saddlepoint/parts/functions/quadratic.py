@@ -22,7 +22,7 @@ from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.validation import as_float_array, as_offset, finite
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import StatedBounds, known_rounding
-from saddlepoint.parts.functions.careful import exactly, total, two_product, widened
+from saddlepoint.parts.functions.compensated_gradients import exactly, total, two_product, widened
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.product_rounding import (
@@ -169,7 +169,7 @@ class Quadratic(Smooth):
         """The arguments of ``Smooth`` about the accuracy of the gradient."""
         self._rough_kept = None
         has_norm = not isinstance(self.P, Coupling) or isinstance(self.P, DenseCoupling | SparseCoupling)
-        return known_rounding(self._rounding, self._careful, self._rough if has_norm else None)
+        return known_rounding(self._rounding, self._compensated, self._rough if has_norm else None)
 
     def _rough(self, length: float, size: float, n: int) -> float:
         """A bound on the norm of ``_rounding(x)`` for x of n entries with |x| = length and |P x + b| = size."""
@@ -186,12 +186,12 @@ class Quadratic(Smooth):
             self._rough_kept = RoughQuadratic(*numbers, n, offset)
         return self._rough_kept(length, size)
 
-    def _careful(self, x: Array) -> Sum:
+    def _compensated(self, x: Array) -> Sum:
         """P x + b in about twice the digits; the ordinary gradient where there is no such product."""
         wide, P = widened(x), self.P
         product: Sum | None = None
         if wide is not None and isinstance(P, Coupling):
-            product = P.careful_mul(wide)
+            product = P.compensated_mul(wide)
         elif wide is not None and not isinstance(P, Coupling):
             product = two_product(wide, P if isinstance(P, float) else cast_like(P, wide))
         if wide is None or product is None:

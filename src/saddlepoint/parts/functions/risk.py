@@ -23,8 +23,16 @@ from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, underflow
 from saddlepoint.ground.validation import as_offset
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
-from saddlepoint.parts.functions.accuracy import Careful, Rough, Rounding, known_rounding
-from saddlepoint.parts.functions.careful import divided, exactly, product, rounded, total, two_product, widened
+from saddlepoint.parts.functions.accuracy import CompensatedGradient, Rough, Rounding, known_rounding
+from saddlepoint.parts.functions.compensated_gradients import (
+    divided,
+    exactly,
+    product,
+    rounded,
+    total,
+    two_product,
+    widened,
+)
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.product_rounding import absolute, is_bounded, number_error, ridge_rounding
@@ -136,7 +144,7 @@ class Risk(Smooth):
                 value=self._value,
                 quadratic=self.quadratic,
                 restrict=self._losses,
-                **known_rounding(*(self._rounding, self._careful) if self._bounds_slopes() else ()),
+                **known_rounding(*(self._rounding, self._compensated) if self._bounds_slopes() else ()),
             )
             elsewhere = self.D.of_rows(of_Dx, scale=scale, l2=l2, curvature=curvature, gram=gram)
         super().__init__(
@@ -215,11 +223,11 @@ class Risk(Smooth):
     def _bounds_slopes(self) -> bool:
         return type(self)._slope_error is not Risk._slope_error
 
-    def _known_rounding(self) -> tuple[Rounding, Careful, Rough | None] | tuple[()]:
+    def _known_rounding(self) -> tuple[Rounding, CompensatedGradient, Rough | None] | tuple[()]:
         if not self._bounds_slopes() or not is_bounded(self.D):
             return ()
         has_norm = self.D is None or isinstance(self.D, DenseCoupling | SparseCoupling)
-        return self._rounding, self._careful, self._rough if has_norm and self.slope_units is not None else None
+        return self._rounding, self._compensated, self._rough if has_norm and self.slope_units is not None else None
 
     def _rounding(self, x: Array) -> Array:
         """Bounds on the errors of the entries of the gradient.
@@ -263,19 +271,19 @@ class Risk(Smooth):
             )
         return self._rough_kept(length)
 
-    def _careful(self, x: Array) -> Sum:
+    def _compensated(self, x: Array) -> Sum:
         """The gradient with sums in about twice the digits; the ordinary one where D has no such products."""
         wide, D = widened(x), self.D
         r = None if wide is None else exactly(wide) if D is None else product(D, exactly(wide))
         if r is not None and wide is not None:
-            slope = self._careful_slope(r if self.t is None else total(r, exactly(-cast_like(self.t, r.hi))))
+            slope = self._compensated_slope(r if self.t is None else total(r, exactly(-cast_like(self.t, r.hi))))
             found = slope if D is None else product(D.T, slope)
             if found is not None:
                 found = found if D is None else divided(found, float(D.shape[0]))
                 return total(found, two_product(wide, self.l2)) if self.l2 > 0.0 else found
         return Sum(self._gradient(x), 0.0 * x, self._rounding(x))
 
-    def _careful_slope(self, r: Sum) -> Sum:
+    def _compensated_slope(self, r: Sum) -> Sum:
         """The slopes at the residuals r, as accurately as ``_slope`` computes them."""
         high, error = rounded(r)
         slope = self._slope(high)

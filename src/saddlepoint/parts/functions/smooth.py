@@ -18,7 +18,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.validation import as_count, short_repr
 from saddlepoint.parts.functions.accuracy import (
-    Careful,
+    CompensatedGradient,
     Rounding,
     accuracy_of_sum,
     as_accuracy,
@@ -28,7 +28,7 @@ from saddlepoint.parts.functions.accuracy import (
 )
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
-from saddlepoint.parts.functions.careful import careful_of_sum
+from saddlepoint.parts.functions.compensated_gradients import compensated_of_sum
 from saddlepoint.parts.functions.given_constants import UNKNOWN, as_convexity, as_dtype, as_nonnegative, known
 from saddlepoint.parts.functions.second_order import as_hessian, change_of_sum, model_of_sum
 from saddlepoint.parts.functions.source_data import SourceData
@@ -55,7 +55,7 @@ FUNCTIONS = {
     "restrict",
     "prox_of_sum",
     "rounding",
-    "careful",
+    "compensated",
 }
 CLAIMS = {"grad", "mu", "L"}  # arguments of Smooth to which ``trusted`` refers
 
@@ -91,8 +91,8 @@ class Smooth:
             rounding are assumed, and noise beyond that is measured.
         rounding: x -> bounds on the errors of the entries that are proven, beside the number ``accuracy``. The
             ready-made functions have them.
-        careful: x -> (high, low, error): the gradient as high + low by compensated arithmetic, and bounds on the errors
-            of its entries.
+        compensated: x -> (high, low, error): the gradient as high + low by compensated arithmetic, and bounds on the
+            errors of its entries.
         simple: a ``Simple`` term that is added to the function, such as ``L1(0.1)`` or ``Box(0, 1)``, or an operator of
             pyproximal; ``Smooth + Simple`` makes such a sum. ``grad``, ``mu``, ``L``, ``value`` and everything else
             here is about the smooth function alone, except ``prox_of_sum``.
@@ -139,7 +139,7 @@ class Smooth:
         trusted: bool = False,
         accuracy: float | Rounding | None = None,
         rounding: Rounding | None = None,
-        careful: Careful | None = None,
+        compensated: CompensatedGradient | None = None,
         simple: Simple | HasProx | None = None,
         prox_of_sum: Prox | None = None,
         domain: bool = False,
@@ -154,7 +154,7 @@ class Smooth:
             ("second_order", second_order),
             ("restrict", restrict),
             ("rounding", rounding),
-            ("careful", careful),
+            ("compensated", compensated),
             ("prox_of_sum", prox_of_sum),
         )
         for what, function in given:
@@ -182,7 +182,7 @@ class Smooth:
         if bounds is not None and rounding is not None:
             raise ProblemError(f"{name} was given both rounding and a function as accuracy; expected one of them")
         self.rounding: Rounding | None = as_program(rounding) if bounds is None else bounds
-        self.careful = careful
+        self.compensated = compensated
         self.simple: Simple | None = None if simple is None else as_simple(simple, f"simple of {name}")
         self.prox_of_sum = prox_of_sum
         if not isinstance(domain, bool):
@@ -206,8 +206,8 @@ class Smooth:
         """A copy with some of the constructor's arguments changed, and everything else kept.
 
         ``trusted`` is kept, unless grad, mu or L changes: new ones are claims, unless ``trusted=True`` is given.
-        ``accuracy``, ``rounding`` and ``careful`` are kept, unless grad changes; ``**f.arithmetic`` keeps them for a
-        new grad that computes the same numbers.
+        ``accuracy``, ``rounding`` and ``compensated`` are kept, unless grad changes; ``**f.arithmetic`` keeps them for
+        a new grad that computes the same numbers.
 
         The copy of a ready-made function has the same class if no function changes; otherwise it is a plain
         ``Smooth``, because its data may not belong to the new functions. A copy with a new simple term is a plain
@@ -251,7 +251,7 @@ class Smooth:
     @property
     def arithmetic(self) -> dict[str, Any]:
         """The arguments of the constructor that say how accurately the gradient is computed."""
-        return {"accuracy": known(self.accuracy), "rounding": self.rounding, "careful": self.careful}
+        return {"accuracy": known(self.accuracy), "rounding": self.rounding, "compensated": self.compensated}
 
     @property
     def separable(self) -> bool:
@@ -346,7 +346,7 @@ class Smooth:
             domain=f.domain or g.domain,
             accuracy=known(accuracy_of_sum(f, g)),
             rounding=rounding_of_sum(f, g),
-            careful=careful_of_sum(f, g),
+            compensated=compensated_of_sum(f, g),
         )
         total.sources = f.sources + g.sources
         return total

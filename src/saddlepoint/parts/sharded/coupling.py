@@ -76,15 +76,15 @@ class ShardedCoupling(Coupling):
     def _transpose(self) -> Coupling:
         return ShardedTranspose(self)
 
-    def careful_mul(self, y: Array) -> Sum:
+    def compensated_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, computed in the next round that needs it."""
-        whole = Sharded(self.library, np.dtype(np.float64), "careful_mul", (np.array(y, np.float64),))
+        whole = Sharded(self.library, np.dtype(np.float64), "compensated_mul", (np.array(y, np.float64),))
         parts: list[Any] = [Sharded(self.library, whole.dtype, "row", (whole, k)) for k in range(3)]
         return Sum(*parts)
 
-    def careful_tmul(self, x: Any) -> Sum:
+    def compensated_tmul(self, x: Any) -> Sum:
         """A'x in about twice the digits, in one round."""
-        answer = self.library.run([("careful_tmul", None, (self.library.asarray(x),))])[0]
+        answer = self.library.run([("compensated_tmul", None, (self.library.asarray(x),))])[0]
         return Sum(*answer.reshape(3, -1))
 
     @cached_property
@@ -116,7 +116,7 @@ class ShardedTranspose(TransposeByProducts):
         scale: float = self.of.rounding_scale(y)
         return scale
 
-    def careful_mul(self, y: Any) -> Sum:
+    def compensated_mul(self, y: Any) -> Sum:
         """A'y in about twice the digits, in one round."""
-        found: Sum = self.of.careful_tmul(y)
+        found: Sum = self.of.compensated_tmul(y)
         return found

@@ -12,7 +12,7 @@ from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.functions.accuracy import known_rounding
-from saddlepoint.parts.functions.careful import times, total, two_product
+from saddlepoint.parts.functions.compensated_gradients import times, total, two_product
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.product_rounding import ridge_rounding
 from saddlepoint.parts.functions.smooth import Smooth
@@ -42,7 +42,7 @@ class ShardedFunction(Smooth):
             trusted=g.trusted,
             accuracy=known(g.accuracy),
             rounding=None if g.rounding is None else self._rounding,
-            careful=None if g.careful is None else self._careful,
+            compensated=None if g.compensated is None else self._compensated,
             simple=None if g.simple is None else ShardedSimple(g.simple, library),
             domain=g.domain,
         )
@@ -52,8 +52,8 @@ class ShardedFunction(Smooth):
         """True: g has ``restrict``."""
         return True
 
-    def _careful(self, x: Any) -> Sum:
-        whole = Sharded(self.library, self.library.float64, "careful", (self.number, self.library.asarray(x)))
+    def _compensated(self, x: Any) -> Sum:
+        whole = Sharded(self.library, self.library.float64, "compensated", (self.number, self.library.asarray(x)))
         parts: list[Any] = [Sharded(self.library, whole.dtype, "row", (whole, k)) for k in range(3)]
         return Sum(*parts)
 
@@ -126,7 +126,8 @@ class ShardedRisk(Smooth):
             quadratic=loss.quadratic,
             trusted=True,
             **known_rounding(
-                None if loss.rounding is None else self._rounding, None if loss.careful is None else self._careful
+                None if loss.rounding is None else self._rounding,
+                None if loss.compensated is None else self._compensated,
             ),
         )
 
@@ -138,10 +139,10 @@ class ShardedRisk(Smooth):
         bound = self.scale * bound + 2.0 * eps_of(y) * np.abs(p) + underflow(p)
         return np.asarray(bound + ridge_rounding(p, self.l2, y))
 
-    def _careful(self, y: Array) -> Sum:
+    def _compensated(self, y: Array) -> Sum:
         """The gradient in about twice the digits, in one round; the factor ``scale`` may have been rounded."""
         wide = np.array(y, np.float64)
-        answer = self.library.run([("risk_careful", None, (self.number, wide, self.curvature))])[0]
+        answer = self.library.run([("risk_compensated", None, (self.number, wide, self.curvature))])[0]
         p = times(Sum(*answer.reshape(3, -1)), self.scale)
         p = p._replace(error=p.error + eps_of(wide) * np.abs(p.hi))
         return total(p, two_product(wide, self.l2)) if self.l2 > 0.0 else p

@@ -118,7 +118,7 @@ class MPIEngine(Engine):
             error = caught
         sizes = _sizes(program, self.columns)
         flags = self._flags(program, broadcast, error)
-        ordered = self.comm.Get_size() <= ORDERED or "careful" in program.reductions
+        ordered = self.comm.Get_size() <= ORDERED or "compensated" in program.reductions
         pieces, flags = (self._by_pieces if ordered else self._by_sums)(own, program.reductions, sizes, flags)
         self._react_to(flags, error)
         answers = total([pieces], program.reductions, self.shards)
@@ -300,5 +300,5 @@ def _pieces(first: int, last: int, shards: int) -> Sequence[Piece]:
 def _sizes(program: Program, columns: int) -> list[int]:
     """The number of numbers in each answer."""
     numbers = dict.fromkeys(("through", "both", "tmul", "risk_rounding"), columns)
-    numbers |= {"gram": columns * columns, "careful_tmul": 3 * columns, "risk_careful": 3 * columns}
+    numbers |= {"gram": columns * columns, "compensated_tmul": 3 * columns, "risk_compensated": 3 * columns}
     return [numbers.get(step.op, 1) for step in program.steps if step.op in REDUCTIONS]

@@ -16,7 +16,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS, Sum, added
-from saddlepoint.parts.functions import careful
+from saddlepoint.parts.functions import compensated_gradients
 from saddlepoint.parts.functions.product_rounding import absolute
 
 MATRIX = 0  # the name of the rows of A, a ``Coupling``, in the store of every shard
@@ -66,7 +66,7 @@ REDUCTIONS = {
     "through": "sum",
     "both": "sum",
     "tmul": "sum",
-    "careful_tmul": "careful",
+    "compensated_tmul": "compensated",
     "gram": "sum",
     "dot": "sum",
     "value": "sum",
@@ -75,7 +75,7 @@ REDUCTIONS = {
     "max": "max",
     "frobenius": "max",
     "risk_rounding": "sum",
-    "risk_careful": "careful",
+    "risk_compensated": "compensated",
 }
 
 
@@ -141,8 +141,8 @@ def _number_of_term(store: Store, function: int, what: str, vectors: Sequence[in
     return float(getattr(store[function], what)(*(store[name] for name in vectors)))
 
 
-def _careful(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
-    return np.stack(store[function].careful(store[x]))
+def _compensated(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
+    return np.stack(store[function].compensated(store[x]))
 
 
 def _rounding(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
@@ -156,14 +156,16 @@ STEPS: dict[str, Callable[..., Array]] = {
     "grad": _grad,  # a function, a vector
     "prox": _prox,  # a function, a vector, a number
     "of_term": _of_term,  # a simple function, the name of its method, vectors, a number or None
-    "careful": _careful,  # a function, a vector; three rows: hi, lo and error of the gradient in about twice the digits
+    "compensated": _compensated,  # a function, a vector; rows hi, lo, error of the gradient
     "rounding": _rounding,  # a function, a vector; the result bounds the errors of the gradient
     "mul": lambda store, given, y: store[MATRIX].mul(given[y]),  # the position of y in the broadcast
     "weighted": _weighted,  # pairs (factor, vector); the result is their sum
     "over": lambda store, _, a, number: store[a] / number,
     "times": lambda store, _, a, b: store[a] * store[b],
     "abs": lambda store, _, a: np.abs(store[a]),
-    "careful_mul": lambda store, given, y: np.stack(store[MATRIX].careful_mul(given[y])),  # rows hi, lo, error of A y
+    "compensated_mul": lambda store, given, y: np.stack(
+        store[MATRIX].compensated_mul(given[y])
+    ),  # rows hi, lo, error of A y
     "row": lambda store, _, a, k: store[a][k],
     "isfinite": lambda store, _, a: np.isfinite(store[a]).astype(store[a].dtype),
     "cast": lambda store, _, a, dtype: store[a].astype(dtype),
@@ -196,7 +198,7 @@ def _risk_rounding(store: Store, given: Sequence[Array], function: int, y: int, 
     return None, absolute(A.T).errors(slope, error, shards)
 
 
-def _risk_careful(
+def _risk_compensated(
     store: Store, given: Sequence[Array], function: int, y: int, curvature: float | None
 ) -> tuple[None, Array]:
     """The rows hi, lo and error of A' grad loss(A y) in about twice the digits, where A are the rows of this shard.
@@ -205,13 +207,15 @@ def _risk_careful(
     by as many times as much. Otherwise they become part of the error, times L.
     """
     A, loss = store[MATRIX], store[function]
-    r = A.careful_mul(np.asarray(given[y], np.float64))
-    slope = Sum(*loss.careful(r.hi))
+    r = A.compensated_mul(np.asarray(given[y], np.float64))
+    slope = Sum(*loss.compensated(r.hi))
     if curvature is None:
         slope = slope._replace(error=slope.error + loss.L * (1.0 + EPS) * (np.abs(r.lo) + r.error))
     else:
-        slope = careful.total(slope, careful.times(Sum(r.lo, 0.0 * r.lo, r.error), curvature))
-    found = careful.product(A.T, slope)
+        slope = compensated_gradients.total(
+            slope, compensated_gradients.times(Sum(r.lo, 0.0 * r.lo, r.error), curvature)
+        )
+    found = compensated_gradients.product(A.T, slope)
     assert found is not None  # the rows of a shard are an array or a sparse array
     return None, np.ravel(found)
 
@@ -221,11 +225,14 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "through": _through,  # the position of y, a number s, a vector e or None: t = A y, and A'(s t + e)
     "both": _both,  # a vector x, the position of y: A y, and A'x
     "tmul": lambda store, _, x: (None, store[MATRIX].tmul(store[x])),
-    "careful_tmul": lambda store, _, x: (None, np.ravel(store[MATRIX].T.careful_mul(store[x]))),  # hi, lo and error
+    "compensated_tmul": lambda store, _, x: (
+        None,
+        np.ravel(store[MATRIX].T.compensated_mul(store[x])),
+    ),  # hi, lo and error
     "gram": _gram,
     "frobenius": lambda store, _: (None, store[MATRIX].norm_ceiling()),  # a bound on the Frobenius norm of the rows
     "risk_rounding": _risk_rounding,  # a function of A y, the position of y, the number of shards
-    "risk_careful": _risk_careful,  # a function of A y, the position of y, the curvature of the loss or None
+    "risk_compensated": _risk_compensated,  # a function of A y, the position of y, the curvature of the loss or None
     "dot": lambda store, _, a, b: (None, store[a].dot(store[b])),
     "max": lambda store, _, a: (None, store[a].max()),
     "sum_of_term": lambda store, _, *args: (None, _number_of_term(store, *args)),  # as of_term, without t
@@ -236,7 +243,7 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
 COMBINED: dict[str, Callable[[Array, Array], Array]] = {
     "sum": lambda a, b: a + b,
     "max": np.maximum,
-    "careful": lambda a, b: np.ravel(added(a.reshape(3, -1), b.reshape(3, -1))),  # sums as rows hi, lo and error
+    "compensated": lambda a, b: np.ravel(added(a.reshape(3, -1), b.reshape(3, -1))),  # sums as rows hi, lo and error
 }
 
 

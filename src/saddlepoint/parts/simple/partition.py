@@ -100,7 +100,7 @@ class Partition:
 
         Groups whose largest entry is subnormal have upper bounds instead.
         """
-        return _joined([_careful_norms(a) for a in self._rows(wide(x))])
+        return _joined([_scaled_norms(a) for a in self._rows(wide(x))])
 
     def products(self, x: Array, s: Array) -> Array:
         """The inner products of the groups of x and s in float64, fast."""
@@ -173,7 +173,7 @@ def _joined(parts: list[Array]) -> Array:
     return flat[0] if len(flat) == 1 else concat(flat)
 
 
-def _careful_norms(a: Array) -> Array:
+def _scaled_norms(a: Array) -> Array:
     """The norms along axis 1 of an array of float64 of three axes, for squares that overflow or underflow too.
 
     Sums run over at most ``CHUNK`` numbers at a time, which keeps the bound on their rounding small.

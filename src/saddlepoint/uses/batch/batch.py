@@ -172,9 +172,9 @@ class Batch:
             rounding = distance_bound(mu_x, mu_y, *residuals[2:])
         if not rounding_decides(found.distance, rounding, tol):
             return found
-        careful = self._raw._careful_residuals(query)
-        assert careful is not None
-        return found.smaller(certificates_from_residuals(mu_x, mu_y, *careful, *levels))
+        compensated = self._raw.compensated_residuals(query)
+        assert compensated is not None
+        return found.smaller(certificates_from_residuals(mu_x, mu_y, *compensated, *levels))
 
 
 class _Blocks(Saddle):

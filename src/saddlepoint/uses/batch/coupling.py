@@ -106,7 +106,7 @@ class BatchedCoupling(Coupling):
         """The vector whose norm is the rounding scale of A y, both for the whole and for each block."""
         return (UP * math.sqrt(self.sum_length)) * (self._column_norms * y)
 
-    def careful_mul(self, y: Array) -> Sum:
+    def compensated_mul(self, y: Array) -> Sum:
         """The products of all blocks in about twice the digits."""
         xp = self.space.xp
         Y = xp.reshape(y, (self.blocks, -1))

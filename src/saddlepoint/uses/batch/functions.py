@@ -18,9 +18,9 @@ from saddlepoint.ground.elementwise import cast_like
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
-from saddlepoint.parts.functions.accuracy import Careful, Rounding
-from saddlepoint.parts.functions.careful import (
-    carefully,
+from saddlepoint.parts.functions.accuracy import CompensatedGradient, Rounding
+from saddlepoint.parts.functions.compensated_gradients import (
+    compensated_gradient,
     divided,
     exactly,
     rounded,
@@ -29,7 +29,7 @@ from saddlepoint.parts.functions.careful import (
     two_product,
     widened,
 )
-from saddlepoint.parts.functions.careful import product as times_sum
+from saddlepoint.parts.functions.compensated_gradients import product as times_sum
 from saddlepoint.parts.functions.entropy import Entropy
 from saddlepoint.parts.functions.logsumexp import LogSumExp, score_errors, weight_errors
 from saddlepoint.parts.functions.losses import Huber, LeastSquares, LogCosh, Logistic, SmoothedHinge
@@ -49,7 +49,7 @@ class Parts(NamedTuple):
     grad: Gradient
     rounding: Rounding
     prox: BlockProx | None = None
-    careful: Careful | None = None
+    compensated: CompensatedGradient | None = None
 
 
 def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | None:
@@ -71,7 +71,7 @@ def stacked(functions: Sequence[Smooth], size: int, space: Space) -> Smooth | No
         trusted=all(f.trusted for f in functions),
         accuracy=0.0,
         rounding=parts.rounding,
-        careful=parts.careful,
+        compensated=parts.compensated,
     )
 
 
@@ -129,14 +129,14 @@ def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | No
             bound: Array = sizes.errors(x) + HALF * skew.times(xp.abs(x))
             return bound if b is None else bound + eps * xp.abs(product(x))
 
-        def careful_product(x: Array) -> Sum:
+        def compensated_product(x: Array) -> Sum:
             wide = widened(x)
             if wide is None:
                 return Sum(product(x), 0.0 * x, product_rounding(x))
-            found = total(matrices.careful_mul(wide), None if b is None else exactly(cast_like(b, wide)))
+            found = total(matrices.compensated_mul(wide), None if b is None else exactly(cast_like(b, wide)))
             return found._replace(error=found.error + HALF * skew.times(abs(wide)))
 
-        return Parts(product, product_rounding, careful=careful_product)
+        return Parts(product, product_rounding, compensated=compensated_product)
     P = _numbers([f.P for f in functions], size, space)
 
     def grad(x: Array) -> Array:
@@ -150,13 +150,13 @@ def _quadratics(functions: Sequence[Any], size: int, space: Space) -> Parts | No
     def rounding(x: Array) -> Array:
         return scaled_rounding(_like(P, x), b, x)
 
-    def careful(x: Array) -> Sum:
+    def compensated(x: Array) -> Sum:
         wide = widened(x)
         if wide is None:
             return Sum(grad(x), 0.0 * x, rounding(x))
         return total(two_product(wide, _like(P, wide)), None if b is None else exactly(cast_like(b, wide)))
 
-    return Parts(grad, rounding, prox, careful)
+    return Parts(grad, rounding, prox, compensated)
 
 
 def _skew(matrices: Any) -> Any:
@@ -204,13 +204,13 @@ def _risks(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
         own: Array = count * losses.rounding(x) + eps * namespace(x).abs(p)
         return own + ridge_rounding(p, _like(l2, x), x)
 
-    def careful(x: Array) -> Sum:
+    def compensated(x: Array) -> Sum:
         wide = widened(x)
         if wide is None:
             return Sum(grad(x), 0.0 * x, rounding(x))
-        return total(times(carefully(losses, wide), count), two_product(wide, _like(l2, wide)))
+        return total(times(compensated_gradient(losses, wide), count), two_product(wide, _like(l2, wide)))
 
-    return Parts(grad, rounding, prox if losses.has_prox else None, careful)
+    return Parts(grad, rounding, prox if losses.has_prox else None, compensated)
 
 
 def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts | None:
@@ -249,7 +249,7 @@ def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts |
             p, bound = D.tmul(p), absolute(D.T).errors(p, bound)
         return bound + ridge_rounding(p, _like(l2, x), x)
 
-    def careful(x: Array) -> Sum:
+    def compensated(x: Array) -> Sum:
         """The gradient in about twice the digits, as that of ``LogSumExp``, block by block."""
         wide = widened(x)
         r = None if wide is None else exactly(wide) if D is None else times_sum(D, exactly(wide))
@@ -264,7 +264,7 @@ def _smooth_maxima(functions: Sequence[Any], size: int, space: Space) -> Parts |
             return Sum(grad(x), 0.0 * x, rounding(x))
         return total(product, two_product(wide, _like(l2, wide)))
 
-    return Parts(grad, rounding, careful=careful)
+    return Parts(grad, rounding, compensated=compensated)
 
 
 def _entropies(functions: Sequence[Any], size: int, space: Space) -> Parts | None:

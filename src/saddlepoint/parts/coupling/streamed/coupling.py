@@ -200,24 +200,24 @@ class StreamedCoupling(Coupling):
         """The lengths of the rows, rounded up."""
         return raised_lengths(self.lengths.rows, self.shape[1])
 
-    def careful_mul(self, y: Array) -> Sum:
+    def compensated_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, in one pass."""
         hi, lo, error = np.zeros((3, self.shape[0]))
 
         def multiply(rows: slice, A: Coupling) -> None:
-            part = A.careful_mul(y)
+            part = A.compensated_mul(y)
             assert part is not None
             hi[rows], lo[rows], error[rows] = part
 
         self._pass(multiply)
         return Sum(hi, lo, error)
 
-    def careful_tmul(self, x: Array) -> Sum:
+    def compensated_tmul(self, x: Array) -> Sum:
         """A' x in about twice the digits, in one pass."""
         total = Accumulator(np.zeros(self.shape[1]))
 
         def multiply(rows: slice, A: Coupling) -> None:
-            part = A.T.careful_mul(x[rows])
+            part = A.T.compensated_mul(x[rows])
             assert part is not None
             total.add_sum(part)
 
@@ -288,9 +288,9 @@ class StreamedTranspose(TransposeByProducts):
         """The lengths of the columns of A, rounded up."""
         return raised_lengths(self.of.lengths.columns, self.shape[1])
 
-    def careful_mul(self, y: Array) -> Sum:
+    def compensated_mul(self, y: Array) -> Sum:
         """A' y in about twice the digits, in one pass."""
-        return self.of.careful_tmul(y)
+        return self.of.compensated_tmul(y)
 
     def matrix(self) -> Any:
         """A', if it fits the memory."""

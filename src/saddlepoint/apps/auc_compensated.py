@@ -20,7 +20,7 @@ from saddlepoint.apps.data_errors import UP
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS, Accumulator, Sum, dense_product, sparse_product, two_sum
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.parts.functions.careful import exactly, two_product
+from saddlepoint.parts.functions.compensated_gradients import exactly, two_product
 
 if TYPE_CHECKING:
     from saddlepoint.apps.auc_pairs import Pairs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LEAST = 1e-290  # added to bounds: more than underflow can change
 
 
-def careful_gradient(pairs: Pairs, x: Array) -> Sum:
+def compensated_gradient(pairs: Pairs, x: Array) -> Sum:
     """The gradient of g at x = (w, u, v), as a sum of two vectors with bounds on its errors."""
     n, w = x.shape[0] - 2, x[:-2]
     offsets = [times_number(_one(pairs.unit), float(u)) for u in (x[-1], x[-2])]

@@ -1,7 +1,7 @@
 """Gradients in about twice the digits of float64, as sums hi + lo with bounds on the errors of their entries.
 
-The products D x, which are long sums, are those of ``Coupling.careful_mul``. A product of two numbers is a sum of two
-numbers without error (T. J. Dekker, A floating-point technique for extending the available precision, Numer. Math.
+The products D x, which are long sums, are those of ``Coupling.compensated_mul``. A product of two numbers is a sum of
+two numbers without error (T. J. Dekker, A floating-point technique for extending the available precision, Numer. Math.
 1971).
 """
 
@@ -15,7 +15,7 @@ from saddlepoint.ground.arrays import Array, is_float64, namespace, space_of
 from saddlepoint.ground.compensated import EPS, Accumulator, Sum, exact_product
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
-from saddlepoint.parts.functions.accuracy import Careful, SumRounding
+from saddlepoint.parts.functions.accuracy import CompensatedGradient, SumRounding
 from saddlepoint.parts.functions.product_rounding import absolute
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def divided(s: Sum, number: Any) -> Sum:
 
 def product(D: Coupling, s: Sum) -> Sum | None:
     """D s; None if D has no products in about twice the digits."""
-    high = D.careful_mul(s.hi)
+    high = D.compensated_mul(s.hi)
     if high is None:
         return None
     if float(namespace(s.lo).max(abs(s.lo) + s.error)) == 0.0:
@@ -79,13 +79,13 @@ def product(D: Coupling, s: Sum) -> Sum | None:
     return total(high, Sum(low, 0.0 * low, absolute(D).errors(s.lo, s.error)))
 
 
-def careful_of_sum(f: Smooth, g: Smooth) -> Careful | None:
+def compensated_of_sum(f: Smooth, g: Smooth) -> CompensatedGradient | None:
     """The gradient of f + g in more digits, if that of f or g has more and the errors of both are bounded."""
     bounded = f.accuracy == 0.0 and g.accuracy == 0.0
-    return CarefulSum(f, g) if bounded and (f.careful is not None or g.careful is not None) else None
+    return CompensatedSum(f, g) if bounded and (f.compensated is not None or g.compensated is not None) else None
 
 
-class CarefulSum:
+class CompensatedSum:
     """grad f + grad g in about twice the digits; ordinary gradients are taken with their bounds."""
 
     def __init__(self, f: Smooth, g: Smooth) -> None:
@@ -96,13 +96,13 @@ class CarefulSum:
         if widened(x) is None:
             p = self.f.grad(x) + self.g.grad(x)
             return Sum(p, 0.0 * p, SumRounding(self.f, self.g)(x))
-        return total(carefully(self.f, x), carefully(self.g, x))
+        return total(compensated_gradient(self.f, x), compensated_gradient(self.g, x))
 
 
-def carefully(f: Smooth, x: Array) -> Sum:
+def compensated_gradient(f: Smooth, x: Array) -> Sum:
     """The gradient of f at x, in about twice the digits if f has them."""
-    if f.careful is not None:
-        return Sum(*f.careful(x))
+    if f.compensated is not None:
+        return Sum(*f.compensated(x))
     p = f.grad(x)
     return Sum(p, 0.0 * p, 0.0 * p if f.rounding is None else f.rounding(x))
 
