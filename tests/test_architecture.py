@@ -21,6 +21,7 @@ def test_the_folders_of_the_package_are_the_floors():
         *FLOORS,
         "__init__.py",
         "__init__.pyi",
+        "__main__.py",
         "py.typed",
     }
 

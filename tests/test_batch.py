@@ -94,7 +94,7 @@ def test_the_stacked_gradient_is_the_gradient_of_each(kind):
     batch = Batch.of(fs)
     x = np.random.default_rng(1).standard_normal(batch.size * M)
     expected = np.concatenate([f.g.grad(part) for f, part in zip(fs, batch.split(x), strict=True)])
-    np.testing.assert_allclose(batch._raw.g.grad(x), expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(batch.unscaled.g.grad(x), expected, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.slow

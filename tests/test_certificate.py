@@ -358,11 +358,11 @@ def test_the_rounding_of_products_of_any_scale_is_allowed_for(entries, monkeypat
     batch = Batch(sp.Quadratic(1.0), sp.Quadratic(1.0), A)
     x, y = np.zeros(2), np.array([1.0, -1.0 + 2.0**-40, 1.0, -3.0])
     error = 2.0**-53 * entries
-    _, _, slack_x, slack_y = batch._raw._residuals(batch._raw._query(x, y))
+    _, _, slack_x, slack_y = batch.unscaled.residuals(batch.unscaled.gradients_and_products(x, y))
     assert (slack_x > error).all()
     for k, (block, part) in enumerate(zip(A, y.reshape(2, 2), strict=True)):
         single = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), block)
-        _, _, *slack = single._residuals(single._query(np.zeros(1), part))
+        _, _, *slack = single.residuals(single.gradients_and_products(np.zeros(1), part))
         np.testing.assert_allclose((slack_x[k], slack_y[k]), slack, rtol=1e-12)
 
 

@@ -272,7 +272,17 @@ def test_help_and_version(run):
 
 
 @pytest.mark.slow
-def test_as_a_real_program(tmp_path):
+def test_python_m_saddlepoint_is_the_command_line(tmp_path):
+    (tmp_path / "problem.toml").write_text(PROBLEM)
+    command = [sys.executable, "-m", "saddlepoint"]
+    done = subprocess.run([*command, "check", "problem.toml"], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    done = subprocess.run([*command, "check", "gone.toml"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: file gone.toml does not exist\n")
+
+
+@pytest.mark.slow
+def test_the_installed_program_solves_a_file_and_ends_with_its_exit_code(tmp_path):
     (tmp_path / "problem.toml").write_text(PROBLEM)
     command = [sys.executable, "-c", "from saddlepoint.commands import main; main()"]
     done = subprocess.run(

@@ -63,7 +63,7 @@ def test_bounds_allow_for_the_rounding_of_long_inner_products():
     n = 100_000
     x = np.full(n, 0.1)  # the rounding errors of such a sum have one sign
     exact = SimpleNamespace(certificate=SimpleNamespace(distance_x=0.0), support_x=None)
-    exact.x, exact._differentiable = x, lambda: SimpleNamespace(f=SimpleNamespace(mu_x=1.0))
+    exact.x, exact.differentiable = x, lambda: SimpleNamespace(f=SimpleNamespace(mu_x=1.0))
     exact.vjp = lambda v: SimpleNamespace(ux=v, bound_x=0.0, why="")
     loss = sp.Quadratic(1.0).replace(accuracy=0.0, rounding=np.zeros_like)
     found = hypergradient_of([(exact, loss)], n)

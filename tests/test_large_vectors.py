@@ -59,6 +59,6 @@ def test_norms_of_sparse_columns_are_those_of_the_dense_matrix(scale, transposed
     A = scale * sparse.random_array((40, 30), density=0.2, rng=rng, format="csr")
     coupling, dense = as_coupling(A), A.toarray()
     coupling, dense = (coupling.T, dense.T) if transposed else (coupling, dense)
-    assert np.allclose(coupling._column_norms / scale, np.linalg.norm(dense / scale, axis=0), rtol=1e-14)
+    assert np.allclose(coupling.column_norms / scale, np.linalg.norm(dense / scale, axis=0), rtol=1e-14)
     sums = abs(dense / scale)
     assert coupling._mean_sum / scale == pytest.approx(np.sqrt(sums.sum(0).max() * sums.sum(1).max()))

@@ -70,8 +70,9 @@ def _imported(node: ast.AST, package: str, late: bool = False) -> Iterator[tuple
 
 
 def floor(module: str) -> str:
-    """The folder of the package that a module is in, or "" for the package itself."""
-    return module.split(".")[1] if "." in module else ""
+    """The folder of the package that a module is in, or "" for the package itself and for its command line."""
+    name = module.split(".")[1] if "." in module else ""
+    return "" if name == "__main__" else name
 
 
 def upward(found: Iterable[Import]) -> list[Import]:

@@ -20,7 +20,7 @@ from saddlepoint.apps.data_errors import UP
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS, Accumulator, Sum, dense_product, sparse_product, two_sum
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.parts.functions.compensated_gradients import exactly, two_product
+from saddlepoint.parts.functions.compensated import exactly, two_product
 
 if TYPE_CHECKING:
     from saddlepoint.apps.auc_pairs import Pairs

@@ -145,7 +145,7 @@ class ConstrainedGame:
         """p(x) + <x, A y> - q(y); NaN where a cost was given no value."""
         return cost_at(self.cost_x, x) + inner(x, self.payoff @ y) - cost_at(self.cost_y, y)
 
-    def _gradients(self, x: Array, y: Array) -> tuple[Array, Array]:
+    def gradients(self, x: Array, y: Array) -> tuple[Array, Array]:
         """The gradients of what the players want to be large: -f in x, f in y."""
         wx, wy = -(self.payoff @ y), self.payoff.T @ x
         return (
@@ -221,7 +221,7 @@ class ConstrainedGame:
         limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": max_seconds}
         result = solve(f, x, y, tol=goal, progress=progress, **limits)
         x, y = result.x, result.y
-        wx, wy = self._gradients(x, y)
+        wx, wy = self.gradients(x, y)
         # The multiplier of the sum is the largest gradient; what the others lack is the multiplier of x >= 0.
         multipliers_x, multipliers_y = ((np.array([float(w.max())]), w.max() - w) for w in (wx, wy))
         infeasibility = max(self.strategies_x.violation(x), self.strategies_y.violation(y))
@@ -354,7 +354,7 @@ class _Run:
             self.y.original(),
         )
         x, y = game.strategies_x.nearest(x), game.strategies_y.nearest(y)
-        wx, wy = game._gradients(x, y)
+        wx, wy = game.gradients(x, y)
         stationarity = max(
             float(np.abs(side.d * (w - E.T @ multiplier + bound_multiplier)).max())
             for side, w, (E, _), multiplier, bound_multiplier in (

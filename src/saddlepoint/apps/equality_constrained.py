@@ -160,8 +160,8 @@ class EqualityConstrained:
     def certify(self, x: Any, y: Any) -> Certificate:
         """What a point and multipliers prove about their distances to the solution."""
         f = self.problem
-        query = f._query(as_vector(x, "x", f.shape[0]), as_vector(y, "y", f.shape[1]))
-        found = f._residuals(query)
+        query = f.gradients_and_products(as_vector(x, "x", f.shape[0]), as_vector(y, "y", f.shape[1]))
+        found = f.residuals(query)
         compensated = f.compensated_residuals(query)
         best = [self._certificate(residuals) for residuals in (found, compensated) if residuals is not None]
         return min(best, key=lambda certificate: certificate.distance)

@@ -79,7 +79,7 @@ def _of_one(result: Result, loss: Smooth, n_features: int) -> Hypergradient:
     x, near = result.x, result.certificate.distance_x
     v = loss.grad(x)
     u = result.vjp(v)
-    mu = result._differentiable().f.mu_x
+    mu = result.differentiable().f.mu_x
     rounding = gamma(x.shape[0] + 8, EPS)  # of the inner products, relative to the products of the norms
     up = (1.0 + rounding) ** 2  # factor that exceeds the relative rounding of the norms and of the bounds themselves
     off = up * (u.bound_x + (loss.L * near + float(loss.gradient_error(x, v))) / mu)

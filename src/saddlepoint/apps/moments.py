@@ -26,7 +26,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
-from saddlepoint.parts.functions.compensated_gradients import exactly, product, total
+from saddlepoint.parts.functions.compensated import exactly, product, total
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.parts.functions.product_rounding import absolute
 

@@ -108,7 +108,7 @@ class TreeRun:
         infeasibility = max(game.strategies_x.violation(x), game.strategies_y.violation(y))
         of_x, of_y = (
             strategies.multipliers(weights)  # type: ignore[attr-defined]
-            for strategies, weights in zip((game.strategies_x, game.strategies_y), game._gradients(x, y), strict=True)
+            for strategies, weights in zip((game.strategies_x, game.strategies_y), game.gradients(x, y), strict=True)
         )
         return Equilibrium(x, y, game.value(x, y), gain, infeasibility, of_x, of_y, 0.0, gain <= self.tol)
 

@@ -111,7 +111,7 @@ class Space(NamedTuple):
 
     def full(self, n: int, value: float) -> Array:
         """A vector of n entries that are all ``value``."""
-        array: Array = self.xp.full(n, value, dtype=self.dtype, **self._where())
+        array: Array = self.xp.full(n, value, dtype=self.dtype, **self.device_keyword())
         return array
 
     def cast(self, array: Any) -> Array:
@@ -122,7 +122,7 @@ class Space(NamedTuple):
             name = str(self.dtype).rpartition(".")[2]
             if array.dtype == FLOAT64 and name == "float32":  # PyTorch would start all its threads for that
                 array = array.astype(np.float32)
-            moved: Array = self.xp.asarray(array, dtype=self.dtype, **self._where())
+            moved: Array = self.xp.asarray(array, dtype=self.dtype, **self.device_keyword())
             return moved
         same: Array = array if array.dtype == self.dtype else self.xp.astype(array, self.dtype)
         return same
@@ -168,7 +168,8 @@ class Space(NamedTuple):
             return exact
         return nullcontext()
 
-    def _where(self) -> dict[str, Any]:
+    def device_keyword(self) -> dict[str, Any]:
+        """The keyword that makes functions of the library create arrays on this device; empty if it takes none."""
         return {} if self.device is None else {"device": self.device}
 
     def __reduce__(self) -> Any:
@@ -256,7 +257,7 @@ def common_space(parts: dict[str, Any]) -> Space | None:
 def rows_like(vector: Array, count: int) -> Array:
     """A matrix of ``count`` rows of zeros; a row has the length, dtype and placement of the vector."""
     space = space_of(vector)
-    zeros: Array = space.xp.zeros((count, vector.shape[0]), dtype=space.dtype, **space._where())
+    zeros: Array = space.xp.zeros((count, vector.shape[0]), dtype=space.dtype, **space.device_keyword())
     device: Any = getattr(vector, "sharding", None)
     if mesh_of(device) is not None:
         zeros = put(zeros, on_mesh(device, None, *device.spec))

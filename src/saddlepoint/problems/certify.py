@@ -113,8 +113,8 @@ def _certified(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
     """The same with the constants as they are given."""
     wide = f.space.wide
     (m, n), audit = f.shape, Audit(f, Meter())
-    x, outside_x = _inside(f.g, wide.of_x.cast(f._point(x, "x", m)), "x")
-    y, outside_y = _inside(f.h, wide.of_y.cast(f._point(y, "y", n)), "y")
+    x, outside_x = _inside(f.g, wide.of_x.cast(f.as_point(x, "x", m)), "x")
+    y, outside_y = _inside(f.h, wide.of_y.cast(f.as_point(y, "y", n)), "y")
     check_first_prox("g", f.g, x)
     check_first_prox("h", f.h, y)
     proof, stepped = _examined(audit, (x, y)), False

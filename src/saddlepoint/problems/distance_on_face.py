@@ -56,8 +56,8 @@ def distance_on_face(f: Saddle, x: Array, y: Array, proof: Certificate) -> float
         return math.inf
     L = f.L_x + _curvature(f.g.simple, x, proof.distance_x)
     sigma = smallest_singular_value(_part(f.A, S, U)) - _matrix_error(f.A) if U.size else 1.0
-    query = f._query(x, y)
-    _, _, error_x, error_y = f._residuals(query)
+    query = f.gradients_and_products(x, y)
+    _, _, error_x, error_y = f.residuals(query)
     (noise_x, noise_y), everything = f.noise, np.arange(x.shape[0])
     r = _residual(f.g, query.x, query.gx + query.Ay, everything) + float(error_x) + noise_x
     q = _residual(f.h, query.y, query.hy - query.Atx, U) + float(error_y) + noise_y if U.size else 0.0

@@ -46,8 +46,8 @@ class Linearised:
         wide = f.space.wide
         self.f, self.faces = f, faces
         self.at = (
-            f._argument(f.g, x, wide.of_x.cast(x)),
-            f._argument(f.h, y, wide.of_y.cast(y)),
+            f.gradient_argument(f.g, x, wide.of_x.cast(x)),
+            f.gradient_argument(f.h, y, wide.of_y.cast(y)),
         )
         models = [quadratic_model(f.g, self.at[0]), quadratic_model(f.h, self.at[1])]
         for k, (face, z) in enumerate(zip(faces, (x, y), strict=True)):
@@ -92,8 +92,8 @@ class Linearised:
             more: bounds on errors of the right-hand side, and on noise of the products.
         """
         whole = self.problem(bx, by)
-        query = whole._query(*u)
-        rx, ry, error_x, error_y = whole._residuals(query)
+        query = whole.gradients_and_products(*u)
+        rx, ry, error_x, error_y = whole.residuals(query)
         off, changed = [0.0, 0.0], [0.0, 0.0]
         residuals = [float(rx), float(ry)]
         with np.errstate(all="ignore"):
@@ -227,7 +227,7 @@ def _coupling_on_faces(A: Coupling, faces: tuple[Face | None, Face | None]) -> A
     of_x, of_y = faces
     if min(m, n) == 0:
         xp = A.space.xp
-        where = A.space._where()
+        where = A.space.device_keyword()
         return xp.zeros((max(m, 1), max(n, 1)), dtype=A.space.dtype, **where)
     if isinstance(A, DenseCoupling | SparseCoupling | ArrayCoupling):
         matrix: Any = A.matrix()

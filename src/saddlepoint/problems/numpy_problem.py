@@ -9,7 +9,6 @@ the problem.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -51,8 +50,8 @@ def in_numpy(f: Smooth, n: int) -> Smooth:
         f: the function.
         n: its number of variables.
     """
-    if f.simple is not None and f._plain is not None and not f.domain:
-        return in_numpy(f._plain, n) + f.simple
+    if f.simple is not None and f.before_term is not None and not f.domain:
+        return in_numpy(f.before_term, n) + f.simple
     bounds = getattr(f.rounding, "function", f.rounding)  # within a JaxProgram
     if type(f) is Quadratic and f.mu >= 0.0 and f.accuracy == 0.0 and getattr(bounds, "__self__", None) is f:
         P, b = (part if part is None or isinstance(part, float) else _numbers(part) for part in (f.P, f.b))
@@ -86,15 +85,8 @@ def in_numpy(f: Smooth, n: int) -> Smooth:
 
 def _risk(f: Risk) -> Risk:
     """A risk with data of PyTorch as the same risk with arrays of NumPy; its constants are not computed again."""
-    other = copy(f)
-    other._kept = None
-    if f.D is not None:
-        other.D = DenseCoupling(to_host(f.D.matrix()))
-    for name in ("t", "labels"):
-        if is_foreign(getattr(f, name, None)):
-            setattr(other, name, to_host(getattr(f, name)))
-    other._assemble()
-    return other
+    offsets = {name: to_host(t) for name in ("t", "labels") if is_foreign(t := getattr(f, name, None))}
+    return f.with_data(None if f.D is None else DenseCoupling(to_host(f.D.matrix())), **offsets)
 
 
 class _Passed:

@@ -41,7 +41,7 @@ def prox_step(f: Saddle, x: Array, y: Array, space: Space) -> tuple[Point, tuple
         x, y: a point.
         space: the space whose dtype the new point has; the step is taken in float64.
     """
-    at = f._query(x, y)
+    at = f.gradients_and_products(x, y)
     with np.errstate(all="ignore"), f.space.exact_products():
         t_x, t_y = _steps(f)
         x, of_x = _step(f.g, at.x, at.gx + at.Ay, t_x, space.of_x)
@@ -54,11 +54,11 @@ def certificate_after(f: Saddle, point: Point, terms: tuple[Term, Term]) -> Cert
 
     Of a term p that the caller wrote, the subgradient of the step is used where it proves more than values of p.
     """
-    at = f._with_terms(f._query(*point))
+    at = f.with_terms(f.gradients_and_products(*point))
     stepped = at._replace(
         of_x=terms[0] if has_own_term(f.g) else at.of_x, of_y=terms[1] if has_own_term(f.h) else at.of_y
     )
-    found = [f._certificate(f._residuals(query), query) for query in (at, stepped)]
+    found = [f.certificate_from(f.residuals(query), query) for query in (at, stepped)]
     return min(found, key=lambda proof: (proof.distance, proof.gap))
 
 

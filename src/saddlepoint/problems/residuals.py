@@ -65,7 +65,7 @@ class Residuals:
         """Whether g or h has a simple term, such as a constraint."""
         return self.g.simple is not None or self.h.simple is not None
 
-    def _with_terms(self, query: Query) -> Query:
+    def with_terms(self, query: Query) -> Query:
         """The query with what the simple terms add to the certificate."""
         if not self.has_simple:
             return query
@@ -74,14 +74,14 @@ class Residuals:
                 of_x=term_at(self.g, query.x, query.gx + query.Ay), of_y=term_at(self.h, query.y, query.hy - query.Atx)
             )
 
-    def _query(self, x: Array, y: Array) -> Query:
+    def gradients_and_products(self, x: Array, y: Array) -> Query:
         """The gradients and products at (x, y), in float64 where the functions allow it."""
         wide = self.space.wide
-        x, y = self._point(x, "x", self.shape[0]), self._point(y, "y", self.shape[1])
+        x, y = self.as_point(x, "x", self.shape[0]), self.as_point(y, "y", self.shape[1])
         x64, y64 = wide.of_x.cast(x), wide.of_y.cast(y)
         with np.errstate(all="ignore"), self.space.exact_products():
             Ay, Atx = self.A.both(x64, y64)
-            at_x, at_y = self._argument(self.g, x, x64), self._argument(self.h, y, y64)
+            at_x, at_y = self.gradient_argument(self.g, x, x64), self.gradient_argument(self.h, y, y64)
             at_x, at_y = self.g.inside(at_x), self.h.inside(at_y)
             gx, hy = self.g.grad(at_x), self.h.grad(at_y)
         for name, p in (("g", gx), ("h", hy)):
@@ -89,7 +89,7 @@ class Residuals:
                 refuse_masked(p, f"the gradient of {name}")
         return Query(x64, y64, at_x, at_y, gx, hy, Ay, Atx)
 
-    def _residuals(self, query: Query) -> tuple[Any, Any, Any, Any]:
+    def residuals(self, query: Query) -> tuple[Any, Any, Any, Any]:
         """The norms |Fx| and |Fy| at (x, y), and bounds on their rounding errors; of a batch, those of each block."""
         x, y, at_x, at_y, gx, hy, Ay, Atx, *_ = query
         with np.errstate(all="ignore"), self.space.exact_products():
@@ -128,7 +128,7 @@ class Residuals:
 
     def _likely_errors(self, x: Array, y: Array) -> tuple[Any, Any]:
         """About the rounding errors of the two parts of the field at (x, y)."""
-        query = self._query(x, y)
+        query = self.gradients_and_products(x, y)
         with np.errstate(all="ignore"):
             of_x, of_y = (query.Ay, query.gx, query.x), (query.Atx, query.hy, query.y)
             (*sizes_x, at_x, scale_x), (*sizes_y, at_y, scale_y) = self._lengths(of_x, of_y)
@@ -188,7 +188,7 @@ class Residuals:
         """The constants L of g and of h; of a batch, those of each block."""
         return self.L_x, self.L_y
 
-    def _point(self, point: Any, name: str, size: int) -> Array:
+    def as_point(self, point: Any, name: str, size: int) -> Array:
         """The point as a vector of this size; a ProblemError if it cannot be one."""
         if type(point) is np.ndarray and point.dtype is FLOAT64 and point.shape == (size,):
             return point
@@ -197,7 +197,7 @@ class Residuals:
         vector: Array = detached(point) if fits else as_vector(point, name, size)
         return vector
 
-    def _argument(self, function: Smooth, x: Array, x64: Array) -> Array:
+    def gradient_argument(self, function: Smooth, x: Array, x64: Array) -> Array:
         """The point in float64; in the problem's dtype for functions of other libraries, which may need that."""
         return x64 if self.space.is_numpy or function.space is not None else self.space.cast(x)
 

@@ -103,9 +103,9 @@ class Saddle(Residuals):
                 f"|.|^2, for example {name} + Quadratic(1e-3)"
             )
         if space.is_torch and not isinstance(f, READY):
-            plain = f._plain
+            plain = f.before_term
             f = without_gradients(f)
-            f._plain = plain if isinstance(plain, READY) else None
+            f.before_term = plain if isinstance(plain, READY) else None
         if f.domain:
             f = guarded(f, name)
         if not math.isnan(f.L):
@@ -194,15 +194,15 @@ class Saddle(Residuals):
 
     def query(self, x: Array, y: Array) -> Query:
         """The gradients and products at (x, y), with what the simple terms add to the certificate."""
-        return self._with_terms(self._query(x, y))
+        return self.with_terms(self.gradients_and_products(x, y))
 
     def proven(self, query: Query, tol: float | None = None, gap: float | None = None) -> Certificate:
         """The certificate of the point of a query; the other arguments are those of ``certificate``."""
-        residuals = self._residuals(query)
-        found = self._certificate(residuals, query)
+        residuals = self.residuals(query)
+        found = self.certificate_from(residuals, query)
         if self._rounding_decides(found, residuals[2:], query, tol, gap):
             compensated = self.compensated_residuals(query)
-            again = found if compensated is None else self._certificate(compensated, query)
+            again = found if compensated is None else self.certificate_from(compensated, query)
             found = min(found, again, key=lambda proof: (proof.distance, proof.gap))
         return found._replace(assumes=self.assumes)
 
@@ -221,7 +221,8 @@ class Saddle(Residuals):
         """What certificates of this problem rest on beside arithmetic, in sentences."""
         return (*unexamined_claims(self.g, self.h, self.A), *assumed_of_arithmetic(self.g, self.h, self.A))
 
-    def _certificate(self, residuals: tuple[Any, Any, Any, Any], query: Query) -> Certificate:
+    def certificate_from(self, residuals: tuple[Any, Any, Any, Any], query: Query) -> Certificate:
+        """The certificate that these residuals of a query prove."""
         Fx, Fy, error_x, error_y = residuals
         of_x, of_y, (L_x, L_y), wide = query.of_x, query.of_y, self._smoothness, self.space.wide
         if of_x.outside > 0.0:  # the certificate is about a point of the domain, where the field is another one

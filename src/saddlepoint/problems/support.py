@@ -38,8 +38,8 @@ def proven_support(f: Saddle, x: Array, y: Array, proof: Certificate) -> Support
     """
     if not f.has_simple:
         return None, None
-    query = f._query(x, y)
-    _, _, error_x, error_y = f._residuals(query)
+    query = f.gradients_and_products(x, y)
+    _, _, error_x, error_y = f.residuals(query)
     e_x, e_y = proof.distance_x, proof.distance_y
     with np.errstate(all="ignore"):
         of_x = of_y = None

@@ -73,12 +73,12 @@ class VJP(Derivative):
     uy: Array
     bx: Array
     by: Array
-    _data: tuple[Saddle, Array, Array, Certificate]
+    problem_and_point: tuple[Saddle, Array, Array, Certificate]
 
     @property
     def A(self) -> Any:
         """The gradient with respect to A, x uy' - ux y'; for a sparse A with respect to the stored entries."""
-        f, x, y, _ = self._data
+        f, x, y, _ = self.problem_and_point
         if isinstance(f.A, SparseCoupling):
             pattern = f.A.A.tocoo()
             rows, columns = pattern.coords
@@ -90,7 +90,7 @@ class VJP(Derivative):
     @property
     def bound_A(self) -> float:
         """A bound on the error of ``A`` in the Frobenius norm, from |x - x*|, |y - y*| and the errors of u."""
-        _, x, y, proof = self._data
+        _, x, y, proof = self.problem_and_point
         if self.bound == math.inf:  # before 0 * inf, which is not a number, where x or y is zero
             return math.inf
         of_x = norm(x) * self.bound_y + proof.distance_x * (norm(self.uy) + self.bound_y)
@@ -134,7 +134,7 @@ class Differentiable:
         (ux, w), proof, facts = self._solution(result, -1.0 * given[0], given[1], (0.0, 0.0), options)
         uy = -1.0 * w
         data = f, result.x, result.y, result.certificate
-        return VJP(*proof, ux=ux, uy=uy, bx=-1.0 * ux, by=w, _data=data, **facts)
+        return VJP(*proof, ux=ux, uy=uy, bx=-1.0 * ux, by=w, problem_and_point=data, **facts)
 
     def jvp(self, result: Result, A: Any, bx: Any, by: Any, field: Any, options: dict[str, Any]) -> JVP:
         """See ``Result.jvp``."""
@@ -234,8 +234,8 @@ class Differentiable:
 
     def _near(self, result: Result) -> tuple[Near, Near]:
         """What is known of the gradients w = grad g + A y and grad h - A' x at the solution."""
-        f, proof, query = self.f, result.certificate, self.f._query(result.x, result.y)
-        _, _, *errors = f._residuals(query)
+        f, proof, query = self.f, result.certificate, self.f.gradients_and_products(result.x, result.y)
+        _, _, *errors = f.residuals(query)
         size = min(f.A.norm_ceiling(), f.A.estimated_norm().upper)
         e, fields = (proof.distance_x, proof.distance_y), (query.gx + query.Ay, query.hy - query.Atx)
         levels, slopes = (proof.noise_x, proof.noise_y), [f.L_x, f.L_y]

@@ -219,7 +219,7 @@ class Result:
             >>> u.bx.round(6).tolist(), u.bound < 1e-9
             ([-0.333333, -0.0], True)
         """
-        return self._differentiable().vjp(self, vx, vy, options)
+        return self.differentiable().vjp(self, vx, vy, options)
 
     def jvp(self, A: Any = None, bx: Any = None, by: Any = None, *, field: Any = None, **options: Any) -> JVP:
         """The derivative of (x*, y*) along a change of A, of linear terms of g and h, and of the field.
@@ -240,9 +240,10 @@ class Result:
             >>> sp.solve(f, tol=1e-9).jvp(bx=[1.0, 0.0]).x.round(6).tolist()
             [-0.333333, 0.0]
         """
-        return self._differentiable().jvp(self, A, bx, by, field, options)
+        return self.differentiable().jvp(self, A, bx, by, field, options)
 
-    def _differentiable(self) -> Differentiable:
+    def differentiable(self) -> Differentiable:
+        """The solved problem, whose solution can be differentiated; a ProblemError if the result does not hold it."""
         if self._derivatives is None:
             raise ProblemError(
                 "this result does not hold its problem, because it was read from a file, sent to another process or "

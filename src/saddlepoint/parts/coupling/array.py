@@ -73,12 +73,14 @@ class ArrayCoupling(Coupling):
         return self.A.T @ self.A
 
     @cached_property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
+        """The Euclidean norms of the columns of A."""
         parts = [norms(block, axis=0) for _, block in self._blocks(self.space.wide.dtype)]
         return norms(self.space.xp.stack(parts), axis=0)
 
     @cached_property
-    def _row_norms(self) -> Array:
+    def row_norms(self) -> Array:
+        """The Euclidean norms of the rows of A."""
         lengths: Array = self.space.xp.concat(
             [norms(block, axis=1) for _, block in self._blocks(self.space.wide.dtype)]
         )
@@ -86,7 +88,7 @@ class ArrayCoupling(Coupling):
 
     def rounding_scale(self, y: Array) -> float:
         """A bound from the norms of the columns of A."""
-        return scale_from_columns(self._column_norms, y)
+        return scale_from_columns(self.column_norms, y)
 
     def bound_from_sum(self, total: float) -> float:
         """The length of the longest column times the sum."""
@@ -94,7 +96,7 @@ class ArrayCoupling(Coupling):
 
     def row_lengths(self) -> Array:
         """The lengths of the rows, rounded up."""
-        return raised_lengths(self._row_norms, self.shape[1])
+        return raised_lengths(self.row_norms, self.shape[1])
 
     def compensated_mul(self, y: Array) -> Sum | None:
         """A y in about twice the digits."""
@@ -107,7 +109,7 @@ class ArrayCoupling(Coupling):
     def norm_ceiling(self) -> float:
         """The Frobenius norm, rounded up."""
         size = self.shape[0] * self.shape[1]
-        return norm(self._column_norms) * (1.0 + 4.0 * self.space.eps * math.sqrt(size))  # Frobenius
+        return norm(self.column_norms) * (1.0 + 4.0 * self.space.eps * math.sqrt(size))  # Frobenius
 
 
 class ArrayTranspose(TransposeByProducts):
@@ -130,7 +132,7 @@ class ArrayTranspose(TransposeByProducts):
 
     def rounding_scale(self, y: Array) -> float:
         """A bound from the norms of the rows of A."""
-        return scale_from_columns(self.of._row_norms, y)
+        return scale_from_columns(self.of.row_norms, y)
 
     def bound_from_sum(self, total: float) -> float:
         """The length of the longest row of A times the sum."""
@@ -138,7 +140,7 @@ class ArrayTranspose(TransposeByProducts):
 
     def row_lengths(self) -> Array:
         """The lengths of the columns of A, rounded up."""
-        return raised_lengths(self.of._column_norms, self.shape[1])
+        return raised_lengths(self.of.column_norms, self.shape[1])
 
     def compensated_mul(self, y: Array) -> Sum | None:
         """A' y in about twice the digits."""

@@ -126,7 +126,8 @@ class DenseCoupling(Coupling):
         return np.asarray(self.A.T @ self.A)
 
     @cached_property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
+        """The Euclidean norms of the columns of A."""
         squares: Array = np.einsum("ij,ij->j", self.A, self.A, dtype=np.float64)
         norms = np.sqrt(squares)
         odd = np.flatnonzero(~((squares > 1e-280) & (squares < math.inf)))  # overflow, underflow or zero
@@ -136,7 +137,7 @@ class DenseCoupling(Coupling):
 
     def rounding_scale(self, y: Array) -> float:
         """A bound from the norms of the columns of A."""
-        return scale_from_columns(self._column_norms, y)
+        return scale_from_columns(self.column_norms, y)
 
     def bound_from_sum(self, total: float) -> float:
         """The length of the longest column times the sum."""
@@ -144,7 +145,7 @@ class DenseCoupling(Coupling):
 
     def row_lengths(self) -> Array:
         """The lengths of the rows, rounded up."""
-        return raised_lengths(self.T._column_norms, self.shape[1])  # type: ignore[attr-defined]
+        return raised_lengths(self.T.column_norms, self.shape[1])  # type: ignore[attr-defined]
 
     def compensated_mul(self, y: Array) -> Sum:
         """A y in about twice the digits, by compiled loops for a large A."""
@@ -156,7 +157,7 @@ class DenseCoupling(Coupling):
 
     def norm_ceiling(self) -> float:
         """The Frobenius norm, rounded up."""
-        return norm(self._column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.size))  # Frobenius; exact for rank one
+        return norm(self.column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.size))  # Frobenius; exact for rank one
 
 
 def uses_kernels(A: Coupling, entries: int) -> bool:

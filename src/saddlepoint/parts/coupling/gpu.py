@@ -59,14 +59,16 @@ class CudaCoupling(ArrayCoupling):
         return like(t, y), like(u, y)
 
     @cached_property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
+        """The Euclidean norms of the columns of A."""
         found = triton_norms.row_norms(self._torch.T)
-        return super()._column_norms if found is None else self._like_A(found)
+        return super().column_norms if found is None else self._like_A(found)
 
     @cached_property
-    def _row_norms(self) -> Array:
+    def row_norms(self) -> Array:
+        """The Euclidean norms of the rows of A."""
         found = triton_norms.row_norms(self._torch)
-        return super()._row_norms if found is None else self._like_A(found)
+        return super().row_norms if found is None else self._like_A(found)
 
     def _like_A(self, tensor: Any) -> Array:
         array: Array = like(tensor, self.A)

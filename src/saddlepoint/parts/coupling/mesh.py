@@ -47,11 +47,13 @@ class MeshCoupling(ArrayCoupling):
         return products
 
     @cached_property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
+        """The Euclidean norms of the columns of A."""
         return norms(self.space.xp.astype(self.A, self.space.wide.dtype), axis=0)
 
     @cached_property
-    def _row_norms(self) -> Array:
+    def row_norms(self) -> Array:
+        """The Euclidean norms of the rows of A."""
         return norms(self.space.xp.astype(self.A, self.space.wide.dtype), axis=1)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:

@@ -115,7 +115,8 @@ class SparseCoupling(Coupling):
         return self.A.T @ self.A
 
     @property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
+        """The Euclidean norms of the columns of A."""
         norms: Array = self._sizes[f"norms of columns, {self.A.format}"]
         return norms
 
@@ -125,12 +126,12 @@ class SparseCoupling(Coupling):
         The norm of |A||y| is at most the sum of the c_j |y_j|, and at most sqrt(rows columns) |y| for these two sums.
         """
         size = norm(y)
-        by_columns = math.sqrt(self.shape[1]) * norm(self._column_norms * y) + self._lost * size
+        by_columns = math.sqrt(self.shape[1]) * norm(self.column_norms * y) + self._lost * size
         return UP * min(by_columns, self._mean_sum * size)
 
     def row_lengths(self) -> Array:
         """The lengths of the rows, rounded up."""
-        return raised_lengths(self.T._column_norms, self.shape[1]) + self._lost  # type: ignore[attr-defined]
+        return raised_lengths(self.T.column_norms, self.shape[1]) + self._lost  # type: ignore[attr-defined]
 
     @property
     def _mean_sum(self) -> float:
@@ -196,7 +197,7 @@ class SparseCoupling(Coupling):
 
     def norm_ceiling(self) -> float:
         """The Frobenius norm, rounded up."""
-        return norm(self._column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.nnz))  # Frobenius; exact for rank one
+        return norm(self.column_norms) * (1.0 + 1e-14 * math.sqrt(self.A.nnz))  # Frobenius; exact for rank one
 
 
 def _window(A: Any) -> float:

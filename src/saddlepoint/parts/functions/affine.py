@@ -16,7 +16,7 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
-from saddlepoint.parts.functions.compensated_gradients import compensated_gradient, exactly, times, total, widened
+from saddlepoint.parts.functions.compensated import compensated_gradient, exactly, times, total, widened
 from saddlepoint.parts.functions.second_order import hessian_change, quadratic_model
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.diagonal import diagonal_simple

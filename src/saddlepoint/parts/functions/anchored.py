@@ -11,7 +11,7 @@ from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.functions.accuracy import SumRounding
-from saddlepoint.parts.functions.compensated_gradients import compensated_gradient, exactly, times, total, widened
+from saddlepoint.parts.functions.compensated import compensated_gradient, exactly, times, total, widened
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.second_order import quadratic_model
 from saddlepoint.parts.functions.smooth import Prox, Smooth, plus_identity

@@ -14,7 +14,7 @@ from saddlepoint.ground.compensated import Sum
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.functions.accuracy import require_L, stated_errors
-from saddlepoint.parts.functions.compensated_gradients import compensated_gradient
+from saddlepoint.parts.functions.compensated import compensated_gradient
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.second_order import hessian_change, quadratic_model
 from saddlepoint.parts.functions.smooth import Smooth

@@ -19,7 +19,7 @@ from saddlepoint.ground.rounding import ELEMENTARY, flushed, gamma, is_power_of_
 from saddlepoint.ground.validation import as_offset
 from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import known_rounding
-from saddlepoint.parts.functions.compensated_gradients import (
+from saddlepoint.parts.functions.compensated import (
     divided,
     exactly,
     product,

@@ -15,7 +15,7 @@ from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import ELEMENTARY, underflow
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling
-from saddlepoint.parts.functions.compensated_gradients import rounded
+from saddlepoint.parts.functions.compensated import rounded
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.risk import Risk, as_data, part_of_offset
 from saddlepoint.parts.functions.second_order import UP

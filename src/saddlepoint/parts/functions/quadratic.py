@@ -22,7 +22,7 @@ from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.validation import as_float_array, as_offset, finite
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import StatedBounds, known_rounding
-from saddlepoint.parts.functions.compensated_gradients import exactly, total, two_product, widened
+from saddlepoint.parts.functions.compensated import exactly, total, two_product, widened
 from saddlepoint.parts.functions.constants import eigenvalue_bounds
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.product_rounding import (

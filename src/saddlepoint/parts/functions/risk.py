@@ -24,7 +24,7 @@ from saddlepoint.ground.rounding import ELEMENTARY, flushed, underflow
 from saddlepoint.ground.validation import as_offset
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import CompensatedGradient, Rough, Rounding, known_rounding
-from saddlepoint.parts.functions.compensated_gradients import (
+from saddlepoint.parts.functions.compensated import (
     divided,
     exactly,
     product,
@@ -116,9 +116,13 @@ class Risk(Smooth):
             LeastSquares(n=1, mu=0.5, L=2)
         """
         assert self.D is not None
-        other = copy(self)
         part = self.D.matrix()[:, columns]
-        other.D, other._kept = SparseCoupling(part) if issparse(part) else DenseCoupling(part), None
+        return self.with_data(SparseCoupling(part) if issparse(part) else DenseCoupling(part))
+
+    def with_data(self, D: Coupling | None, **offsets: Any) -> Risk:
+        """This function with other data, by which its constants are true as well: they are not computed again."""
+        other = copy(self)
+        vars(other).update(offsets, D=D, _kept=None)
         other._assemble()
         return other
 

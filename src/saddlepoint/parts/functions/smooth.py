@@ -28,7 +28,7 @@ from saddlepoint.parts.functions.accuracy import (
 )
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
-from saddlepoint.parts.functions.compensated_gradients import compensated_of_sum
+from saddlepoint.parts.functions.compensated import compensated_of_sum
 from saddlepoint.parts.functions.given_constants import UNKNOWN, as_convexity, as_dtype, as_nonnegative, known
 from saddlepoint.parts.functions.second_order import as_hessian, change_of_sum, model_of_sum
 from saddlepoint.parts.functions.source_data import SourceData
@@ -114,7 +114,7 @@ class Smooth:
     """
 
     __array_ufunc__ = None  # makes NumPy leave np.float64(3) * g to __rmul__
-    _plain: Smooth | None = None  # the function without its simple term, if that was added by ``+``
+    before_term: Smooth | None = None  # the function without its simple term, if that was added by ``+``
     sources: tuple[SourceData, ...] = ()  # the arrays from which mu was computed
     has_observed_mu: bool = False  # whether a run has refuted the mu that was given, and found this one
     examined: Any = None  # the points at which runs have examined it, for later runs (see ``problems.examined_points``)
@@ -188,7 +188,7 @@ class Smooth:
         if not isinstance(domain, bool):
             raise ProblemError(f"domain of {name} is {short_repr(domain)}; expected True or False")
         self.domain = domain
-        self._plain = None
+        self.before_term = None
 
     @classmethod
     def from_value(
@@ -314,7 +314,7 @@ class Smooth:
         """The function without its simple term."""
         if self.simple is None:
             return self
-        return self.replace(simple=None) if self._plain is None else self._plain
+        return self.replace(simple=None) if self.before_term is None else self.before_term
 
     def __add__(self, other: Smooth | Simple | HasProx) -> Smooth:
         if not isinstance(other, Smooth):
@@ -354,9 +354,9 @@ class Smooth:
     def _with_simple(self, term: Simple) -> Smooth:
         """The sum of this function and a simple one, as a plain ``Smooth``."""
         both = term if self.simple is None else self.simple + term
-        plain = self if self._plain is None else self._plain
+        plain = self if self.before_term is None else self.before_term
         total = plain.replace(simple=both, prox_of_sum=plain._prox_with(both))
-        total._plain = plain
+        total.before_term = plain
         return total
 
     __radd__ = __add__

@@ -12,7 +12,7 @@ from saddlepoint.ground.directed import add_down, mul_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.functions.accuracy import known_rounding
-from saddlepoint.parts.functions.compensated_gradients import times, total, two_product
+from saddlepoint.parts.functions.compensated import times, total, two_product
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.product_rounding import ridge_rounding
 from saddlepoint.parts.functions.smooth import Smooth

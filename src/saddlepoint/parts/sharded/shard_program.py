@@ -16,7 +16,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS, Sum, added
-from saddlepoint.parts.functions import compensated_gradients
+from saddlepoint.parts.functions import compensated
 from saddlepoint.parts.functions.product_rounding import absolute
 
 MATRIX = 0  # the name of the rows of A, a ``Coupling``, in the store of every shard
@@ -212,10 +212,8 @@ def _risk_compensated(
     if curvature is None:
         slope = slope._replace(error=slope.error + loss.L * (1.0 + EPS) * (np.abs(r.lo) + r.error))
     else:
-        slope = compensated_gradients.total(
-            slope, compensated_gradients.times(Sum(r.lo, 0.0 * r.lo, r.error), curvature)
-        )
-    found = compensated_gradients.product(A.T, slope)
+        slope = compensated.total(slope, compensated.times(Sum(r.lo, 0.0 * r.lo, r.error), curvature))
+    found = compensated.product(A.T, slope)
     assert found is not None  # the rows of a shard are an array or a sparse array
     return None, np.ravel(found)
 

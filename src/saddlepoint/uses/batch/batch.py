@@ -102,7 +102,7 @@ class Batch:
 
     def _set(self, raw: Saddle, constants: Constants) -> None:
         assert isinstance(raw.A, BatchedCoupling)
-        self._raw, self.constants, self.size = _Blocks.around(raw, raw.A, constants), constants, raw.A.blocks
+        self.unscaled, self.constants, self.size = _Blocks.around(raw, raw.A, constants), constants, raw.A.blocks
         mu_x, L_x, mu_y, L_y = constants
         self._slopes = (np.ones(self.size), np.ones(self.size))  # w a and w c: from the field of x, y to that of u, v
         self._scales: tuple[Array, Array] | None = None  # a and c for every variable
@@ -122,12 +122,12 @@ class Batch:
 
     def _each(self, numbers: Array, times: int) -> Array:
         """Repeat the number of each block for each of its variables."""
-        return self._raw.space.cast(np.repeat(numbers, times))
+        return self.unscaled.space.cast(np.repeat(numbers, times))
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape (m, n) of each problem."""
-        return self._raw.shape[0] // self.size, self._raw.shape[1] // self.size
+        return self.unscaled.shape[0] // self.size, self.unscaled.shape[1] // self.size
 
     def back(self, u: Array, v: Array) -> tuple[Array, Array]:
         """All x_b and all y_b, from the variables of ``problem``."""
@@ -135,9 +135,9 @@ class Batch:
 
     def split(self, x: Array) -> list[Array]:
         """The list of the x_b from the vector of all of them; it works for the y_b too."""
-        xp = self._raw.space.xp
+        xp = self.unscaled.space.xp
         X = xp.reshape(x, (self.size, -1))
-        return list(X) if self._raw.space.is_numpy else list(xp.unstack(X))
+        return list(X) if self.unscaled.space.is_numpy else list(xp.unstack(X))
 
     def certificates(
         self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0), tol: float | None = None
@@ -150,7 +150,7 @@ class Batch:
                 the certificate of a run on ``problem`` has these numbers as ``noise_x`` and ``noise_y``.
             tol: what the distances are compared with (see ``Saddle.certificate``).
         """
-        return [proof._replace(assumes=self._raw.assumes) for proof in self._proofs(x, y, noise, tol).each()]
+        return [proof._replace(assumes=self.unscaled.assumes) for proof in self._proofs(x, y, noise, tol).each()]
 
     def worst(
         self, x: Array, y: Array, noise: tuple[float, float] = (0.0, 0.0), tol: float | None = None
@@ -160,19 +160,19 @@ class Batch:
         with np.errstate(over="ignore", invalid="ignore"):
             Fx, Fy = (norm(slope * F) for slope, F in zip(self._slopes, (proofs.Fx, proofs.Fy), strict=True))
         proof = proofs.worst()._replace(Fx=Fx, Fy=Fy, noise_x=noise[0], noise_y=noise[1])
-        return proof._replace(assumes=self._raw.assumes)
+        return proof._replace(assumes=self.unscaled.assumes)
 
     def _proofs(self, x: Array, y: Array, noise: tuple[float, float], tol: float | None) -> BlockCertificates:
         levels = tuple(level / slope for level, slope in zip(noise, self._slopes, strict=True))
         mu_x, _, mu_y, _ = self.constants
-        query = self._raw._query(x, y)
-        residuals = self._raw._residuals(query)
+        query = self.unscaled.gradients_and_products(x, y)
+        residuals = self.unscaled.residuals(query)
         found = certificates_from_residuals(mu_x, mu_y, *residuals, *levels)
         with np.errstate(all="ignore"):
             rounding = distance_bound(mu_x, mu_y, *residuals[2:])
         if not rounding_decides(found.distance, rounding, tol):
             return found
-        compensated = self._raw.compensated_residuals(query)
+        compensated = self.unscaled.compensated_residuals(query)
         assert compensated is not None
         return found.smaller(certificates_from_residuals(mu_x, mu_y, *compensated, *levels))
 

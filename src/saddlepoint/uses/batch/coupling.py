@@ -86,7 +86,8 @@ class BatchedCoupling(Coupling):
         return xp.reshape(eye[:, None, :, None] * blocks[:, :, None, :], (B * m, B * n))
 
     @cached_property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
+        """The Euclidean norms of the columns of the matrices."""
         xp = self.space.xp
         wide = self.space.wide
         lengths = xp.concat([norms(wide.cast(self.A[r, :, :]), axis=1) for r in self._ranges()], axis=0)
@@ -104,7 +105,7 @@ class BatchedCoupling(Coupling):
 
     def rounding_terms(self, y: Array) -> Array:
         """The vector whose norm is the rounding scale of A y, both for the whole and for each block."""
-        return (UP * math.sqrt(self.sum_length)) * (self._column_norms * y)
+        return (UP * math.sqrt(self.sum_length)) * (self.column_norms * y)
 
     def compensated_mul(self, y: Array) -> Sum:
         """The products of all blocks in about twice the digits."""
@@ -116,7 +117,7 @@ class BatchedCoupling(Coupling):
     def norm_ceiling(self) -> float:
         """The largest Frobenius norm of a block."""
         size = self.A.shape[1] * self.A.shape[2]
-        largest = float(block_norms([self._column_norms], self.blocks).max())
+        largest = float(block_norms([self.column_norms], self.blocks).max())
         return largest * (1.0 + 4.0 * self.space.eps * math.sqrt(size))
 
     def bounded(self) -> BatchedCoupling:

@@ -51,7 +51,7 @@ def solve_directly(
     """
     began, (m, n), B = time.perf_counter(), batch.shape, batch.size
     P, Q = _hessians([f.g for f in problems], m), _hessians([f.h for f in problems], n)
-    raw = batch._raw
+    raw = batch.unscaled
     x, y = raw.space.zeros(B * m), raw.space.zeros(B * n)
     A = raw.A.A  # type: ignore[attr-defined]
     results: list[Result | None] = [None] * B

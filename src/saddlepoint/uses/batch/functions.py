@@ -19,7 +19,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.accuracy import CompensatedGradient, Rounding
-from saddlepoint.parts.functions.compensated_gradients import (
+from saddlepoint.parts.functions.compensated import (
     compensated_gradient,
     divided,
     exactly,
@@ -29,7 +29,7 @@ from saddlepoint.parts.functions.compensated_gradients import (
     two_product,
     widened,
 )
-from saddlepoint.parts.functions.compensated_gradients import product as times_sum
+from saddlepoint.parts.functions.compensated import product as times_sum
 from saddlepoint.parts.functions.entropy import Entropy
 from saddlepoint.parts.functions.logsumexp import LogSumExp, score_errors, weight_errors
 from saddlepoint.parts.functions.losses import Huber, LeastSquares, LogCosh, Logistic, SmoothedHinge

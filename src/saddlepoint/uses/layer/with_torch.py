@@ -347,9 +347,9 @@ def derivative(run: Result, vx: Any, vy: Any) -> VJP:
     if not isinstance(run.x, np.ndarray):
         return run.vjp(vx, vy)
     u = run.vjp(*(None if v is None else v.detach().numpy() for v in (vx, vy)))
-    _, x, y, proof = u._data
+    _, x, y, proof = u.problem_and_point
     ux, uy, bx, by, x, y = (torch.from_numpy(np.array(part)) for part in (u.ux, u.uy, u.bx, u.by, x, y))
-    return replace(u, ux=ux, uy=uy, bx=bx, by=by, _data=(run._differentiable().f, x, y, proof))
+    return replace(u, ux=ux, uy=uy, bx=bx, by=by, problem_and_point=(run.differentiable().f, x, y, proof))
 
 
 def built(layer: Layer, tensors: Any) -> Saddle:

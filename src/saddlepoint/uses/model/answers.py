@@ -51,7 +51,7 @@ class Answer:
     @property
     def multipliers(self) -> dict[str, Array]:
         """The multipliers of the constraints that have some, by the texts of the constraints."""
-        draft = self.problem._forms[0]
+        draft = self.problem.forms[0]
         return {condition.text: self._found[u].reshape(condition.of.shape) for condition, u in draft.multipliers}
 
     @property

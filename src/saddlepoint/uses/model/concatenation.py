@@ -38,5 +38,5 @@ def concatenate(expressions: Sequence[Any]) -> Affine:
     for part, end in zip(parts, ends, strict=True):
         rows = np.arange(end - part.size, end)
         places = csr_array((np.ones(part.size), (rows, np.arange(part.size))), shape=(ends[-1], part.size))
-        found = found + part.ravel()._mapped(places, found.shape, part.text)
+        found = found + part.ravel().mapped(places, found.shape, part.text)
     return Affine(found.shape, found.maps, found.constant, text)

@@ -103,7 +103,7 @@ class Affine(AffineOperators):
                 f"the factor of {self.text} has the shape {numbers.shape}; expected {self.shape}, or a number"
             ) from None
         scale = diags_array(np.broadcast_to(numbers, shape).ravel(), format="csr")
-        return _broadcast(self, shape)._mapped(scale, shape, f"array * {inside(self.text)}")
+        return _broadcast(self, shape).mapped(scale, shape, f"array * {inside(self.text)}")
 
     __rmul__ = __mul__
 
@@ -115,7 +115,8 @@ class Affine(AffineOperators):
             text = f"{factor * float(self.constant[0]):g}"
         return Affine(self.shape, {v: factor * M for v, M in self.maps.items()}, factor * self.constant, text)
 
-    def _mapped(self, matrix: Any, shape: tuple[int, ...], text: str) -> Affine:
+    def mapped(self, matrix: Any, shape: tuple[int, ...], text: str) -> Affine:
+        """The matrix times the entries of this expression, with this shape and text."""
         maps = {v: matrix if is_identity(M) else times(matrix, M) for v, M in self.maps.items()}
         return Affine(shape, maps, np.asarray(matrix @ self.constant), text)
 
@@ -130,7 +131,7 @@ class Affine(AffineOperators):
             )
         text = f"{'matrix' if np.ndim(matrix) == 2 else 'vector'} @ {inside(self.text)}"
         rows = M if len(self.shape) == 1 else csr_array(kron(M, eye_array(self.shape[1])))
-        return self._mapped(rows, (M.shape[0],)[: np.ndim(matrix) - 1] + self.shape[1:], text)
+        return self.mapped(rows, (M.shape[0],)[: np.ndim(matrix) - 1] + self.shape[1:], text)
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Affine):
@@ -151,7 +152,7 @@ class Affine(AffineOperators):
             rows = (
                 csr_array(kron(eye_array(self.shape[0]), vector[None, :])) if len(self.shape) == 2 else vector[None, :]
             )
-            return self._mapped(rows, self.shape[:-1], f"{inside(self.text)} @ vector")
+            return self.mapped(rows, self.shape[:-1], f"{inside(self.text)} @ vector")
         M = as_matrix(other, self.text)
         if self.shape == () or self.shape[-1] != M.shape[0]:
             raise ProblemError(
@@ -159,10 +160,10 @@ class Affine(AffineOperators):
                 f"matrix; expected one with {self.shape[-1] if self.shape else 1} rows"
             )
         if len(self.shape) == 1:
-            return self._mapped(M.T, (M.shape[1],), f"{inside(self.text)} @ matrix")
+            return self.mapped(M.T, (M.shape[1],), f"{inside(self.text)} @ matrix")
         rows = self.shape[0]
         text = f"{inside(self.text)} @ matrix"
-        return self._mapped(csr_array(kron(eye_array(rows), M.T)), (rows, M.shape[1]), text)
+        return self.mapped(csr_array(kron(eye_array(rows), M.T)), (rows, M.shape[1]), text)
 
     # -- parts and shapes ----------------------------------------------------------------------------------------------
 
@@ -190,15 +191,15 @@ class Affine(AffineOperators):
     def sum(self, axis: int | None = None) -> Affine:
         """The sum of all entries, or along an axis."""
         if axis is None:
-            return self._mapped(np.ones((1, self.size)), (), f"sum({self.text})")
+            return self.mapped(np.ones((1, self.size)), (), f"sum({self.text})")
         index = np.moveaxis(np.arange(self.size).reshape(self.shape), axis, -1)
         rows = np.repeat(np.arange(math.prod(index.shape[:-1])), index.shape[-1])
         ones = csr_array((np.ones(self.size), (rows, index.ravel())))
-        return self._mapped(ones, index.shape[:-1], f"sum({self.text}, axis={axis})")
+        return self.mapped(ones, index.shape[:-1], f"sum({self.text}, axis={axis})")
 
     def _taken(self, index: Array, text: str) -> Affine:
         chosen = csr_array((np.ones(index.size), (np.arange(index.size), index.ravel())), shape=(index.size, self.size))
-        return self._mapped(chosen, index.shape, text)
+        return self.mapped(chosen, index.shape, text)
 
     # -- constraints ---------------------------------------------------------------------------------------------------
 
@@ -322,7 +323,7 @@ def inner(left: Any, right: Any) -> Any:
     one, two = one.ravel(), two.ravel()
     if not one.maps or not two.maps:
         constant, e = (one, two) if not one.maps else (two, one)
-        return e._mapped(constant.constant[None, :], (), f"{e.text} @ vector")
+        return e.mapped(constant.constant[None, :], (), f"{e.text} @ vector")
     players = [sorted({v.player for v in e.maps}) for e in (one, two)]
     if len(players[0]) > 1 or len(players[1]) > 1 or players[0] == players[1]:
         raise ProblemError(

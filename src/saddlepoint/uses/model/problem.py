@@ -68,7 +68,8 @@ class Problem:
         self.variables = variables_of(self.objective, self.constraints)
 
     @cached_property
-    def _forms(self) -> tuple[Lifted, StandardForm]:
+    def forms(self) -> tuple[Lifted, StandardForm]:
+        """The problem with smooth objectives and simple terms, and the same as a ``Saddle``."""
         bounds: Any = self.multiplier_bound
         try:
             draft = lifted(self.objective, self.constraints, bounds)
@@ -91,17 +92,17 @@ class Problem:
     @property
     def form(self) -> StandardForm:
         """The standard form, and where each variable is in it."""
-        return self._forms[1]
+        return self.forms[1]
 
     @property
     def saddle(self) -> Saddle:
         """The problem in standard form, a ``Saddle`` with vectors x and y."""
-        return self._forms[1].saddle
+        return self.forms[1].saddle
 
     @property
     def assumes(self) -> tuple[str, ...]:
         """What certificates of this problem rest on beside those of the standard form, in sentences."""
-        draft, form = self._forms
+        draft, form = self.forms
         found = []
         if draft.multipliers and self.multiplier_bound is not None:
             names = "; ".join(condition.text for condition, _ in draft.multipliers)
@@ -161,7 +162,7 @@ class Problem:
             values: by name or by variable; those of the minimiser or of the maximiser alone are enough.
             options: of ``solve``, if the problem is solved.
         """
-        draft, form = self._forms
+        draft, form = self.forms
         given = self._values(values, some=True)
         if not given:
             raise ProblemError("there are no values to certify; expected those of one variable at least")

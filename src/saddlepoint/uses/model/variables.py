@@ -62,7 +62,7 @@ def linear_map(K: Any, expression: Affine) -> Affine:
         raise ProblemError(
             f"the operator takes {operator.shape[1]} numbers, but {expression.text} has {expression.size}"
         )
-    return expression._mapped(operator, (operator.shape[0],), f"operator @ {inside(expression.text)}")
+    return expression.mapped(operator, (operator.shape[0],), f"operator @ {inside(expression.text)}")
 
 
 def _variables(shape: Any, name: Any, player: str, within: Any) -> Any:

@@ -136,7 +136,7 @@ class StreamedCoupling(Coupling):
     def _inspect(self, block: Block, A: DenseCoupling | SparseCoupling, lengths: Lengths) -> None:
         """Add the norms of a block to ``lengths``; raise a ProblemError if an entry is not finite."""
         with np.errstate(all="ignore"):
-            columns, rows = A._column_norms, A.T._column_norms  # type: ignore[attr-defined]
+            columns, rows = A.column_norms, A.T.column_norms  # type: ignore[attr-defined]
         if not (np.isfinite(columns).all() and np.isfinite(rows).all()):
             matrix: Any = A.matrix()
             matrix = matrix.tocoo() if issparse(matrix) else matrix
