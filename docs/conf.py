@@ -92,7 +92,7 @@ html_theme_options = {
     "footer_end": [],
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "start": []}  # pages without pages below them
 
 
 def widen(app, docname, source):

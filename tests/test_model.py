@@ -236,7 +236,7 @@ def _refusals():
         ),
         (lambda: m.Problem(m.entropy(x)), r"term entropy\(x\) is concave, but x belongs to the minimiser"),
         (lambda: m.Problem(m.norm2(A.T @ x + y)), "mixes variables of both players: x belongs to the minimiser"),
-        (lambda: x @ x, "no bilinear term of the two players"),
+        (lambda: x @ x, "no bilinear term of the two players: x belongs to the minimiser. Expected"),
         (lambda: x * y, "product of two expressions"),
         (lambda: x * m.norm1(x), "product of two expressions"),
         (lambda: m.norm1(m.sum_squares(x)), "norm1 was given sum_squares"),

@@ -327,7 +327,7 @@ def inner(left: Any, right: Any) -> Any:
     players = [sorted({v.player for v in e.maps}) for e in (one, two)]
     if len(players[0]) > 1 or len(players[1]) > 1 or players[0] == players[1]:
         raise ProblemError(
-            f"{one.text} @ {two.text} is no bilinear term of the two players: {_owners(one)}; {_owners(two)}. Expected "
+            f"{one.text} @ {two.text} is no bilinear term of the two players: {_owners(one, two)}. Expected "
             "an expression of the minimiser times one of the maximiser; squares are sum_squares(...) or quad_form(x, P)"
         )
     if players[0] == ["maximiser"]:
@@ -382,8 +382,9 @@ def _broadcast(e: Affine, shape: tuple[int, ...]) -> Affine:
     return e._taken(np.broadcast_to(np.arange(e.size).reshape(e.shape), shape), e.text)
 
 
-def _owners(e: Affine) -> str:
-    return ", ".join(f"{v.name} belongs to the {v.player}" for v in e.maps)
+def _owners(*expressions: Affine) -> str:
+    variables = dict.fromkeys(v for e in expressions for v in e.maps)
+    return ", ".join(f"{v.name} belongs to the {v.player}" for v in variables)
 
 
 def _sum_text(one: Affine, two: Affine) -> str:
