@@ -201,6 +201,13 @@ def test_nothing_is_proven_yet():
     assert sp.Certificate is Certificate
 
 
+def test_words_leave_out_the_side_without_a_bound():
+    one_side = NO_CERTIFICATE._replace(distance_x=0.5, gap=0.25)
+    assert repr(one_side) == "Certificate(|x-x*| <= 0.5, duality gap <= 0.25)"
+    assert repr(one_side._replace(distance_x=math.inf)) == "Certificate(duality gap <= 0.25)"
+    assert one_side._replace(distance=2.0).words("gap") == "|x-x*| + |y-y*| <= 2, gap <= 0.25"
+
+
 # -- the theorems of applications --------------------------------------------------------------------------------------
 
 

@@ -69,11 +69,10 @@ def comparison(results: Mapping[str, Result]) -> None:
     console = Console()
     console.print(table)
     best = min(results.values(), key=lambda result: (not result.solved, sum(result.calls.values())))
-    certificate = best.certificate
     console.print(
-        f"certificate ({best.method}): |x-x*| + |y-y*| <= {certificate.distance:.3g} and duality gap <= "
-        f"{certificate.gap:.3g}, proven by one query at the returned point",
+        f"certificate ({best.method}): {best.certificate.words()}, proven by one query at the returned point",
         highlight=False,
+        soft_wrap=True,
     )
 
 

@@ -69,13 +69,13 @@ class CertifiedPoint:
         return self.certificate.gap
 
     def __repr__(self) -> str:
-        proof = f"|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g}"
         moved = [
             f"{name} was {far:.3g} outside of its domain, and was projected"
             for name, far in (("x", self.outside_x), ("y", self.outside_y))
             if far > 0.0
         ]
-        return f"CertifiedPoint({'; '.join([proof, *moved, *(['after one prox step'] if self.stepped else [])])})"
+        stepped = ["after one prox step"] if self.stepped else []
+        return f"CertifiedPoint({'; '.join([self.certificate.words(), *moved, *stepped])})"
 
 
 def certify_point(f: Saddle, x: Any, y: Any) -> CertifiedPoint:

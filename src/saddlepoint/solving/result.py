@@ -316,12 +316,8 @@ class Result:
     def __repr__(self) -> str:
         calls = ", ".join(f"{name} {count}" for name, count in self.all_calls.items())
         of_method = ", ".join(map(str, self.calls.values()))
-        proof = f"|x-x*| + |y-y*| <= {self.certificate.distance:.3g}, gap <= {self.certificate.gap:.3g}"
-        if self.certificate.distance == float("inf") and self.certificate.gap < float("inf"):
-            sides = (("x", self.certificate.distance_x), ("y", self.certificate.distance_y))
-            known = [f"|{name}-{name}*| <= {bound:.3g}, " for name, bound in sides if bound < float("inf")]
-            proof = f"{''.join(known)}gap <= {self.certificate.gap:.3g}"
-        elif self.certificate.distance == float("inf"):
+        proof = self.certificate.words(gap="gap")
+        if self.certificate.distance == self.certificate.gap == float("inf"):
             proof = f"none; residual |F| = {self.certificate.residual:.3g}"
         lines = [
             f"{self.status}: {self.message}",

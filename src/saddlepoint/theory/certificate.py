@@ -95,9 +95,16 @@ class Certificate(NamedTuple):
         """The same query without a proof, where what it would rest on is an estimate."""
         return self._replace(distance=math.inf, distance_x=math.inf, distance_y=math.inf, gap=math.inf)
 
+    def words(self, gap: str = "duality gap") -> str:
+        """The bounds in one line: on both distances together, or on the side where one is known, and on the gap."""
+        sides = [("|x-x*| + |y-y*|", self.distance)]
+        if self.distance == math.inf > min(self.distance_x, self.distance_y, self.gap):
+            sides = [("|x-x*|", self.distance_x), ("|y-y*|", self.distance_y)]
+            sides = [(what, bound) for what, bound in sides if bound < math.inf]
+        return ", ".join(f"{what} <= {bound:.3g}" for what, bound in [*sides, (gap, self.gap)])
+
     def __repr__(self) -> str:
-        doubt = "" if self.is_examined else "; claims not examined"
-        return f"Certificate(|x-x*| + |y-y*| <= {self.distance:.3g}, duality gap <= {self.gap:.3g}{doubt})"
+        return f"Certificate({self.words()}{'' if self.is_examined else '; claims not examined'})"
 
 
 # The certificate of a point that has not been queried: nothing is proven about it.
