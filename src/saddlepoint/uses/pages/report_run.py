@@ -129,7 +129,11 @@ def _answer(name: str, point: Array, support: Array | None) -> str:
 
 def _method(result: Result) -> Iterator[tuple[str, object]]:
     yield "name", result.method
-    yield from _flat(_table(result, "method"))
+    described = dict(_table(result, "method"))
+    outermost = described.pop("name", result.method)
+    if outermost != result.method:  # the registered name of an expression such as Anderson(CondatVu())
+        yield "outermost wrapper", _plain(outermost)
+    yield from _flat(described)
     if "tol" in result.provenance:
         yield "tolerance", as_float(result.provenance["tol"])
 
