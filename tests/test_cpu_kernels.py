@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -505,6 +506,16 @@ def test_whether_a_sparse_A_is_read_once_depends_on_A_alone():
         "sparse.FUSE_ENTRIES = A.nnz\n"
         "assert sp.as_coupling(A).fused and not C.fused\n"
     )
+
+
+def test_the_measured_table_names_the_sparse_matrices_that_are_read_once():
+    page = (Path(__file__).parent.parent / "benchmarks" / "results" / "fused_cpu.md").read_text("utf-8")
+    table = page[page.index("| A | entries |") :].partition("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table]
+    taken = {name for name, *_, choice in rows if choice == "yes"}
+    enough = {name for name, entries, *_ in rows if 1e6 * float(entries.removesuffix("M")) >= sparse_coupling.FUSE_ENTRIES}
+    assert taken
+    assert taken < enough  # the others that are large enough have entries far apart
 
 
 @pytest.mark.slow
