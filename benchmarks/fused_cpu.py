@@ -2,10 +2,10 @@
 
 Set OPENBLAS_NUM_THREADS to choose the number of threads; SciPy's sparse products always use one thread. Each row is the
 best of interleaved repetitions, in CPU time where there is one thread, since others may share the machine. The last
-column says whether the library uses one pass for such an A, which depends on A alone. Such a best case is not what a user waits for:
-`python benchmarks/fused_cpu.py --wall` prints quartiles of the wall-clock ratios of neighbouring repetitions instead,
-with one thread, with all, and with all and OPENBLAS_THREAD_TIMEOUT=4, with which threads of OpenBLAS sleep as soon as
-a product is done, instead of keeping a core busy for about 20 ms.
+column says whether the library uses one pass for such an A, which depends on A alone. Such a best case is not what a
+user waits for: `python benchmarks/fused_cpu.py --wall` prints quartiles of the wall-clock ratios of neighbouring
+repetitions instead, with one thread, with all, and with all and OPENBLAS_THREAD_TIMEOUT=4, with which threads of
+OpenBLAS sleep as soon as a product is done, instead of keeping a core busy for about 20 ms.
 """
 
 from __future__ import annotations

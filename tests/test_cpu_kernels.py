@@ -513,7 +513,9 @@ def test_the_measured_table_names_the_sparse_matrices_that_are_read_once():
     table = page[page.index("| A | entries |") :].partition("\n\n")[0].splitlines()[2:]
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table]
     taken = {name for name, *_, choice in rows if choice == "yes"}
-    enough = {name for name, entries, *_ in rows if 1e6 * float(entries.removesuffix("M")) >= sparse_coupling.FUSE_ENTRIES}
+    enough = {
+        name for name, entries, *_ in rows if 1e6 * float(entries.removesuffix("M")) >= sparse_coupling.FUSE_ENTRIES
+    }
     assert taken
     assert taken < enough  # the others that are large enough have entries far apart
 

@@ -15,6 +15,7 @@ from saddlepoint.theory.aipfb import (
     aipfb_next_bound,
     aipfb_rho,
 )
+from saddlepoint.theory.anderson import anderson_halving_steps
 from saddlepoint.theory.apdg import apdg_bound, apdg_parameters
 from saddlepoint.theory.apfb import apfb_bound, apfb_parameters, apfb_steps, proximal_apfb_steps
 from saddlepoint.theory.catalyst import (
@@ -163,6 +164,7 @@ __all__ = [
     "aipfb_next_bound",
     "aipfb_order",
     "aipfb_rho",
+    "anderson_halving_steps",
     "apd_bound",
     "apdg_bound",
     "apdg_parameters",

@@ -6,9 +6,10 @@ Recursion:  r_k = T(z_k) - z_k,   z_{k+1} = T(z_k) - sum_i c_i (T(z_{i+1}) - T(z
             is dropped, and all are dropped where T is far from affine (``wrappers.latest``). For an affine T these are
             the steps of GMRES. Lengths are those of the method's ``weights``.
 Safeguard:  When |r_k| is twice the smallest so far, or has not halved for long, the run goes back to its best state,
-            drops all columns, and takes plain steps: 1 the first time, then 2, 4, 8, ..., and half as many again for
-            each time that |r_k| has halved since. So it converges wherever the wrapped method does, from every start,
-            at a linear rate: the plain steps grow until they suffice to halve |r_k|, and no further than that.
+            drops all columns, and takes plain steps: 1 the first time, then 2, 4, 8, ..., but half as many for each
+            time that |r_k| has halved since. So the smallest |r_k| falls at a linear rate wherever that of the
+            wrapped method does: if N of its steps halve the residual of every state, a number of steps that depends on
+            N and ``window`` alone does so here, whatever is mixed (``theory.anderson`` has the number and the proof).
 Terms:      With simple terms the mixed point is projected onto their domains. T is another map on each of their faces;
             earlier steps are combined as they would have been on the face of the last one, by least squares over all
             that are kept (``wrappers.window``). The differences of T are kept as well: moves to projected points are no
