@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from triton.testing import do_bench
 
-from saddlepoint.parts.coupling import triton_kernels as kernels
+from saddlepoint.parts.coupling import triton_products
 
 Call = Callable[[], Any]
 TALL = 65536
@@ -111,9 +111,9 @@ def compare(type_: str, m: int, n: int, place: str, kind: str, copy: float) -> s
 
     def one() -> None:
         if kind == "both":
-            kernels.both(A, x, y, out=out, fuse=True)
+            triton_products.both(A, x, y, out=out, fuse=True)
         else:
-            kernels.through(A, y, 0.5, x, out=out, fuse=True)
+            triton_products.through(A, y, 0.5, x, out=out, fuse=True)
 
     times = [(measure(two), measure(one)) for measure in (cold, loop, graph)]
     (two_cold, one_cold), (two_loop, one_loop), (two_graph, one_graph) = times
@@ -122,7 +122,7 @@ def compare(type_: str, m: int, n: int, place: str, kind: str, copy: float) -> s
         *(kind, type_, f"{m} x {n}", place, f"{1e6 * two_cold:.0f}", f"{1e6 * one_cold:.0f}"),
         *(f"{two_cold / one_cold:.2f}", f"{1e-12 * rate:.2f}", f"{100 * rate / copy:.0f} %"),
         *(f"{1e6 * two_loop:.0f}", f"{1e6 * one_loop:.0f}", f"{two_loop / one_loop:.2f}"),
-        *(f"{two_graph / one_graph:.2f}", "one pass" if kernels.fuses(A, kind) else "two products"),  # type: ignore[arg-type]
+        *(f"{two_graph / one_graph:.2f}", "one pass" if triton_products.fuses(A, kind) else "two products"),  # type: ignore[arg-type]
     ]
     return "| " + " | ".join(cells) + " |"
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saddlepoint as sp
-from saddlepoint.parts.coupling import jax_kernels
-from saddlepoint.parts.coupling import triton_kernels as kernels
+from saddlepoint.parts.coupling import jax_kernels, triton_products
 from saddlepoint.parts.coupling.triton_launch import as_torch, available, like, torch
 from saddlepoint.parts.coupling.triton_plans import REGISTERS, TILE, tile_plan
 
@@ -95,14 +94,14 @@ def test_products_are_those_of_the_twins(shape, kind, place):
     A, x, y, e = operands(shape, kind, place)
     for fuse in (True, False):
         out = poisoned(x, y)
-        found = kernels.both(A, x, y, out=out, fuse=fuse)
+        found = triton_products.both(A, x, y, out=out, fuse=fuse)
         assert found[0] is out[0]
         assert found[1] is out[1]
         check_both(A, x, y, found)
         for s, shift in ((1.0, None), (-0.3, e)):
-            check_through(A, y, s, shift, kernels.through(A, y, s, shift, out=poisoned(x, y), fuse=fuse))
-    check(kernels.mul(A, y, out=poisoned(x)[0]), *twin(A, y))
-    check(kernels.tmul(A, x, out=poisoned(y)[0]), *twin(A.T, x))
+            check_through(A, y, s, shift, triton_products.through(A, y, s, shift, out=poisoned(x, y), fuse=fuse))
+    check(triton_products.mul(A, y, out=poisoned(x)[0]), *twin(A, y))
+    check(triton_products.tmul(A, x, out=poisoned(y)[0]), *twin(A.T, x))
 
 
 @gpu
@@ -112,7 +111,7 @@ def test_every_factor_and_shift(shape):
     for s in (1.0, 0.0, 1 / 3, -2, np.float32(0.1), torch.tensor(0.7), torch.tensor(-0.7, device="cuda")):
         for shift in (None, e):
             for fuse in (True, False):
-                found = kernels.through(A, y, s, shift, fuse=fuse)
+                found = triton_products.through(A, y, s, shift, fuse=fuse)
                 assert found[1].dtype == torch.float64
                 check_through(A, y, float(s), shift, found)
 
@@ -123,7 +122,7 @@ def test_every_factor_and_shift(shape):
 @pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16"])
 def test_same_inputs_same_bits(kind, shape, place):
     A, x, y, e = operands(shape, kind, place)
-    calls = (lambda: kernels.both(A, x, y, fuse=True), lambda: kernels.through(A, y, 0.3, e, fuse=True))
+    calls = (lambda: triton_products.both(A, x, y, fuse=True), lambda: triton_products.through(A, y, 0.3, e, fuse=True))
     for call in calls:
         first = call()
         for _ in range(20):
@@ -136,13 +135,13 @@ def test_same_inputs_same_bits(kind, shape, place):
 def test_what_is_not_finite_stays_so(shape, value):
     A, x, y, e = operands(shape, "float32")
     A[3, 5] = value
-    t, u = kernels.both(A, x, y, fuse=True)
+    t, u = triton_products.both(A, x, y, fuse=True)
     assert [int(k) for k in (~t.isfinite()).nonzero()] == [3]
     assert [int(k) for k in (~u.isfinite()).nonzero()] == [5]
-    t, u = kernels.through(A, y, 0.5, e, fuse=True)
+    t, u = triton_products.through(A, y, 0.5, e, fuse=True)
     assert [int(k) for k in (~t.isfinite()).nonzero()] == [3]
     assert not u.isfinite().any()
-    t, u = kernels.through(A, y * value, 0.5, None, fuse=True)
+    t, u = triton_products.through(A, y * value, 0.5, None, fuse=True)
     assert not t.isfinite().any()
     assert not u.isfinite().any()
 
@@ -154,7 +153,7 @@ def test_a_graph_replays_with_new_numbers(shape):
     s = torch.tensor(0.5, device="cuda", dtype=torch.float64)
 
     def step():
-        return *kernels.both(A, x, y, fuse=True), *kernels.through(A, y, s, e, fuse=True)
+        return *triton_products.both(A, x, y, fuse=True), *triton_products.through(A, y, s, e, fuse=True)
 
     step()  # compiles
     torch.cuda.synchronize()
@@ -180,7 +179,7 @@ def test_teams_on_two_streams_do_not_wait_for_each_other_for_ever():
     for _ in range(5):
         for (A, _, y, e), stream in zip(problems, streams, strict=True):
             with torch.cuda.stream(stream):
-                found.append(kernels.through(A, y, 0.5, e, fuse=True))
+                found.append(triton_products.through(A, y, 0.5, e, fuse=True))
     torch.cuda.synchronize()
     for k, (A, _, y, e) in enumerate(problems):
         check_through(A, y, 0.5, e, found[k])
@@ -196,9 +195,9 @@ def test_the_host_does_not_wait(shape):
         torch.cuda.set_sync_debug_mode("error")
     try:
         for fuse in (True, False):
-            kernels.both(A, x, y, fuse=fuse)
-            kernels.through(A, y, s, e, fuse=fuse)
-            kernels.through(A, y, 0.5, e, fuse=fuse)
+            triton_products.both(A, x, y, fuse=fuse)
+            triton_products.through(A, y, s, e, fuse=fuse)
+            triton_products.through(A, y, 0.5, e, fuse=fuse)
         with pytest.raises(RuntimeError, match="synchronizing"):
             float(s)
     finally:
@@ -208,21 +207,22 @@ def test_the_host_does_not_wait(shape):
 @gpu
 def test_small_matrices_are_left_to_the_library():
     A, x, y, _ = operands((300, 200))
-    assert not kernels.fuses(A, "both")
-    assert not kernels.fuses(A, "through")
-    assert kernels.fuses(A.to(torch.bfloat16), "both")  # the library has no product of mixed types
-    assert kernels.fuses(A.float(), "through", torch.float64)
+    assert not triton_products.fuses(A, "both")
+    assert not triton_products.fuses(A, "through")
+    assert triton_products.fuses(A.to(torch.bfloat16), "both")  # the library has no product of mixed types
+    assert triton_products.fuses(A.float(), "through", torch.float64)
     assert all(
-        torch.equal(a, b) for a, b in zip(kernels.both(A, x, y), (torch.mv(A, y), torch.mv(A.T, x)), strict=True)
+        torch.equal(a, b)
+        for a, b in zip(triton_products.both(A, x, y), (torch.mv(A, y), torch.mv(A.T, x)), strict=True)
     )
     large = torch.ones(16384, 8192, device="cuda")
-    assert kernels.fuses(large, "both")
-    assert kernels.fuses(large.T, "both")
-    assert kernels.fuses(large, "through")
-    assert kernels.fuses(large.T, "through")
-    assert not kernels.fuses(large.T.double(), "through")
-    assert not kernels.fuses(large[:, ::2], "both")
-    t, u = kernels.through(large, large[0])
+    assert triton_products.fuses(large, "both")
+    assert triton_products.fuses(large.T, "both")
+    assert triton_products.fuses(large, "through")
+    assert triton_products.fuses(large.T, "through")
+    assert not triton_products.fuses(large.T.double(), "through")
+    assert not triton_products.fuses(large[:, ::2], "both")
+    t, u = triton_products.through(large, large[0])
     assert torch.equal(t, torch.full_like(t, 8192))
     assert torch.equal(u, torch.full_like(u, 8192 * 16384))
 
@@ -232,10 +232,10 @@ def test_strided_and_mixed_vectors_are_taken():
     A, x, y, _ = operands((60, 50))
     strided = y.repeat_interleave(2)[::2]
     assert strided.stride() == (2,)
-    check_both(A, x, y, kernels.both(A, x, strided, fuse=True))
-    t, u = kernels.both(A[::2, ::2], x[::2], y[::2])  # neither by rows nor by columns
+    check_both(A, x, y, triton_products.both(A, x, strided, fuse=True))
+    t, u = triton_products.both(A[::2, ::2], x[::2], y[::2])  # neither by rows nor by columns
     check_both(A[::2, ::2], x[::2], y[::2], (t, u))
-    assert kernels.both(A.float(), x.float(), y)[0].dtype == torch.float64
+    assert triton_products.both(A.float(), x.float(), y)[0].dtype == torch.float64
 
 
 @gpu
@@ -245,25 +245,25 @@ def test_products_do_not_depend_on_alignment(shape, kind):
     A, x, y, e = operands(shape, kind)
     for _ in range(2):
         for A_, x_, y_, e_ in ((A, x, y, e), (shifted(A), x, y, e), (A, shifted(x), shifted(y), shifted(e))):
-            check_both(A, x, y, kernels.both(A_, x_, y_, fuse=True))
-            check_through(A, y, 0.5, e, kernels.through(A_, y_, 0.5, e_, fuse=True))
+            check_both(A, x, y, triton_products.both(A_, x_, y_, fuse=True))
+            check_through(A, y, 0.5, e, triton_products.through(A_, y_, 0.5, e_, fuse=True))
 
 
 @gpu
 def test_what_does_not_fit_is_refused():
     A, x, y, _ = operands((6, 5))
     for call, said in (
-        (lambda: kernels.both(A.cpu(), x, y), "CUDA"),
-        (lambda: kernels.both(A.long(), x, y), "type"),
-        (lambda: kernels.both(A[0], x, y), "2-D"),
-        (lambda: kernels.mul(A[:, :0], y), "at least one"),
-        (lambda: kernels.both(A, y, x), "x is"),
-        (lambda: kernels.through(A, x), "y is"),
-        (lambda: kernels.through(A, y.cpu()), "y is"),
-        (lambda: kernels.through(A, y, 1.0, y), "e is"),
-        (lambda: kernels.both(A, x, y, out=(x.clone(), y.float())), r"out\[1\]"),
-        (lambda: kernels.mul(A, y, out=y), "out is"),
-        (lambda: kernels.both(A[::2, ::2], x[::2], y[::2], fuse=True), "fuse=True"),
+        (lambda: triton_products.both(A.cpu(), x, y), "CUDA"),
+        (lambda: triton_products.both(A.long(), x, y), "type"),
+        (lambda: triton_products.both(A[0], x, y), "2-D"),
+        (lambda: triton_products.mul(A[:, :0], y), "at least one"),
+        (lambda: triton_products.both(A, y, x), "x is"),
+        (lambda: triton_products.through(A, x), "y is"),
+        (lambda: triton_products.through(A, y.cpu()), "y is"),
+        (lambda: triton_products.through(A, y, 1.0, y), "e is"),
+        (lambda: triton_products.both(A, x, y, out=(x.clone(), y.float())), r"out\[1\]"),
+        (lambda: triton_products.mul(A, y, out=y), "out is"),
+        (lambda: triton_products.both(A[::2, ::2], x[::2], y[::2], fuse=True), "fuse=True"),
     ):
         with pytest.raises(sp.ProblemError, match=said):
             call()
@@ -280,7 +280,7 @@ def test_cupy_arrays_come_and_go_without_a_copy():
         y, e = rng.standard_normal(3000), rng.standard_normal(2000)
         tensors = [as_torch(v) for v in (A, y, e)]
         assert [v.data_ptr() for v in tensors] == [v.data.ptr for v in (A, y, e)]
-        found = kernels.through(tensors[0], tensors[1], 0.5, tensors[2], fuse=True)
+        found = triton_products.through(tensors[0], tensors[1], 0.5, tensors[2], fuse=True)
         t, u = (like(v, y) for v in found)
         assert [v.data.ptr for v in (t, u)] == [v.data_ptr() for v in found]
         error = cupy.linalg.norm(A.T @ (0.5 * (A @ y) + e) - u)
@@ -296,7 +296,7 @@ def test_jax_arrays_come_and_go_without_a_copy():
     A, y, e = (jax.random.normal(k, shape) for k, shape in zip(keys, ((2000, 3000), (3000,), (2000,)), strict=True))
     tensors = [as_torch(v) for v in (A, y, e)]
     assert [v.data_ptr() for v in tensors] == [v.unsafe_buffer_pointer() for v in (A, y, e)]
-    found = kernels.through(tensors[0], tensors[1], 0.5, tensors[2], fuse=True)
+    found = triton_products.through(tensors[0], tensors[1], 0.5, tensors[2], fuse=True)
     t, u = (like(v, y) for v in found)
     assert [v.unsafe_buffer_pointer() for v in (t, u)] == [v.data_ptr() for v in found]
     assert isinstance(u, jax.Array)
@@ -352,7 +352,9 @@ def test_one_pass_within_a_program_that_jax_compiles(shape, kind):
     jax.config.update("jax_enable_x64", True)
     A, x, y, e = operands(shape, kind)
     C = sp.as_coupling(jax.numpy.from_dlpack(A))
-    assert C.fused_compiled == (kernels.plan(A, "through") is not None and not kernels.plan(A, "through").waits)
+    assert C.fused_compiled == (
+        triton_products.plan(A, "through") is not None and not triton_products.plan(A, "through").waits
+    )
     x, y, e = map(jax.numpy.from_dlpack, (x, y, e))
     with C.space.exact_products():
         both = jax.jit(C.both)(x, y)

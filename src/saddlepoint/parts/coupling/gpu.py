@@ -7,8 +7,7 @@ from typing import Any
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import Sum
-from saddlepoint.parts.coupling import jax_kernels, triton_dot2, triton_norms
-from saddlepoint.parts.coupling import triton_kernels as kernels
+from saddlepoint.parts.coupling import jax_kernels, triton_dot2, triton_norms, triton_products
 from saddlepoint.parts.coupling.array import ArrayCoupling
 from saddlepoint.parts.coupling.triton_launch import as_torch, like, torch
 from saddlepoint.parts.coupling.triton_plans import Kind
@@ -26,7 +25,7 @@ class CudaCoupling(ArrayCoupling):
     def __init__(self, A: Any) -> None:
         super().__init__(A)
         self._torch = as_torch(A)
-        self.fused = self.fused_compiled = all(kernels.fuses(self._torch, kind) for kind in KINDS)
+        self.fused = self.fused_compiled = all(triton_products.fuses(self._torch, kind) for kind in KINDS)
         if self.space.is_jax:
             self.fused_compiled = all(jax_kernels.fuses(A, kind) for kind in KINDS)
 
@@ -34,7 +33,7 @@ class CudaCoupling(ArrayCoupling):
         """A y."""
         if y.dtype == self.dtype or _traced(y):
             return super().mul(y)
-        product: Array = like(kernels.mul(self._torch, as_torch(y)), y)
+        product: Array = like(triton_products.mul(self._torch, as_torch(y)), y)
         return product
 
     def both(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -44,7 +43,7 @@ class CudaCoupling(ArrayCoupling):
         if _traced(y):
             fuses = self.fused_compiled and jax_kernels.fuses(self.A, "both", y.dtype)
             return jax_kernels.both(self.A, x, y) if fuses else super().both(x, y)
-        Ay, Atx = kernels.both(self._torch, as_torch(x), as_torch(y))
+        Ay, Atx = triton_products.both(self._torch, as_torch(x), as_torch(y))
         return like(Ay, y), like(Atx, x)
 
     def through(self, y: Array, s: float = 1.0, e: Array | None = None) -> tuple[Array, Array]:
@@ -55,7 +54,7 @@ class CudaCoupling(ArrayCoupling):
             fuses = self.fused_compiled and jax_kernels.fuses(self.A, "through", y.dtype)
             return jax_kernels.through(self.A, y, s, e) if fuses else super().through(y, s, e)
         shift = None if e is None else as_torch(e)
-        t, u = kernels.through(self._torch, as_torch(y), s, shift)
+        t, u = triton_products.through(self._torch, as_torch(y), s, shift)
         return like(t, y), like(u, y)
 
     @cached_property

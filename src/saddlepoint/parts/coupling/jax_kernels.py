@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.parts.coupling import triton_kernels as kernels
+from saddlepoint.parts.coupling import triton_products as products
+from saddlepoint.parts.coupling.triton_kernels import independent
 from saddlepoint.parts.coupling.triton_launch import as_torch, torch
 from saddlepoint.parts.coupling.triton_plans import Kind, Plan
 
@@ -32,7 +33,7 @@ def available() -> bool:
 
 
 def fuses(A: Any, kind: Kind, vectors: Any = None) -> bool:
-    """Whether ``both`` or ``through`` reads A, a JAX array on a GPU, once; ``vectors`` as in ``kernels.fuses``."""
+    """Whether ``both`` or ``through`` reads A, a JAX array on a GPU, once; ``vectors`` as in ``triton_products``."""
     return available() and _plan(A, kind, vectors) is not None
 
 
@@ -47,7 +48,7 @@ def through(A: Any, y: Array, s: float, e: Array | None) -> tuple[Array, Array]:
 
 
 def _plan(A: Any, kind: Kind, vectors: Any) -> Plan | None:
-    plan = kernels.plan(as_torch(A), kind, getattr(torch, str(vectors), None))
+    plan = products.plan(as_torch(A), kind, getattr(torch, str(vectors), None))
     return None if plan is None or plan.waits else plan
 
 
@@ -62,7 +63,7 @@ def _run(A: Any, kind: Kind, y: Array, x: Array | None, s: float) -> tuple[Array
         y,
         y if x is None else x,
         jax.numpy.full(1, s, sum_type),
-        kernel=kernels.independent,
+        kernel=independent,
         out_shape=[jax.ShapeDtypeStruct(shape, sum_type) for shape in ((members, m), (teams, n))],
         grid=teams * members,
         num_warps=plan.warps,
