@@ -14,8 +14,7 @@ from saddlepoint.methods.interior_point import has_barrier
 from saddlepoint.methods.registry import make_method, method_names
 from saddlepoint.problems.saddle import Saddle
 
-WELL_KNOWN = ("lpd-gs", "dippa", "krylov")  # methods that an error names if too many could be named
-FEW = 4  # largest number of suitable methods that an error names in full
+WELL_KNOWN = ("lpd-gs", "dippa", "krylov")  # methods that an error names before all others
 
 
 class Missing(NamedTuple):
@@ -31,7 +30,7 @@ def check_needs(method: Method, f: Saddle) -> None:
     found = missing(method, f)
     if found:
         need, reason, remedy = found[0]
-        instead = f"use a method that does without, such as {_without(f)}"
+        instead = f"use a method that does without: {_without(f)}"
         remedy = f"{remedy}, or {instead}" if remedy else instead
         raise ProblemError(f"{method.label} needs {need}, {reason}; {remedy}")
 
@@ -73,9 +72,8 @@ def missing(method: Method, f: Saddle) -> tuple[Missing, ...]:
 
 
 def _without(f: Saddle) -> str:
-    """The names of some registered methods that can run on the problem, as part of a sentence."""
+    """The names of all registered methods that can run on the problem, as part of a sentence."""
     suited = [name for name in method_names() if not missing(make_method(name), f)]
-    if len(suited) > FEW:
-        suited = [name for name in WELL_KNOWN if name in suited] or sorted(sorted(suited, key=len)[:FEW])
+    suited.sort(key=lambda name: name not in WELL_KNOWN)  # otherwise they remain in the order of the alphabet
     *first, last = ["auto", *suited]
     return f"{', '.join(first)} or {last}" if first else last
