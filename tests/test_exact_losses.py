@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import saddlepoint as sp
-from saddlepoint.apps import RiskClassifier, RiskRegressor
+from saddlepoint.apps import RiskClassifier, RiskRegressor, WassersteinClassifier
 from saddlepoint.apps.structure import Fused, Graph, Groups, Norms
 from saddlepoint.problems.distance_on_face import distance_on_face
 
@@ -215,14 +215,53 @@ def test_the_face_proves_what_the_gap_does_not():
     assert distance_on_face(f, x, y, proof) < 1e-3 * proof.distance_x
     assert distance_on_face(f, x + 1.0, y, f.certificate(x + 1.0, y)) == np.inf  # nothing is known of the face there
     free = np.flatnonzero((y > 0.0) & (y < 1.0))
-    twice = np.hstack((f.A.matrix(), f.A.matrix()[:, free[:1]]))  # two columns are equal, so that sigma is zero
+    both = f.A.matrix()[:, free[:2]].mean(axis=1, keepdims=True)
     h = sp.Quadratic(0.0, -np.ones(21)) + sp.Box(0.0, 1.0)
-    shared = np.append(y, 0.5 * y[free[0]])
-    shared[free[0]] *= 0.5
-    again = sp.Saddle(sp.Quadratic(1e-3), h, twice)
+    again = sp.Saddle(sp.Quadratic(1e-3), h, np.hstack((f.A.matrix(), both)))  # three columns are linearly dependent
+    shared = np.append(y, 1e-3)
+    shared[free[:2]] -= 0.5e-3
     assert distance_on_face(again, x, shared, again.certificate(x, shared)) == np.inf
     smooth = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), np.eye(2))
     assert distance_on_face(smooth, np.zeros(2), np.zeros(2), smooth.certificate(np.zeros(2), np.zeros(2))) == np.inf
+
+
+@pytest.mark.parametrize("moved", [0.0, 1e-10, 1e-9])
+def test_samples_that_occur_several_times_leave_a_face_that_proves(moved):
+    rng = np.random.default_rng(3)
+    D = rng.standard_normal((20, 3))
+    signs = np.sign(D[:, 0] + rng.standard_normal(20))
+    from saddlepoint.apps.piecewise_linear import PiecewiseLinear
+
+    def problem(D, signs):
+        h = sp.Quadratic(0.0, -np.ones(len(signs))) + sp.Box(0.0, 1.0)
+        return sp.Saddle(sp.Quadratic(1e-3), h, -(D * signs[:, None]).T)
+
+    f = problem(D, signs)
+    x, y = PiecewiseLinear(f, 1e-3).start(1e-9)
+    free = np.flatnonzero((y > 0.0) & (y < 1.0))
+    exact = distance_on_face(f, x, y, f.certificate(x, y))
+    assert exact < 1e-10
+    again = problem(np.vstack((D, D[free])), np.append(signs, signs[free]))  # every free column occurs twice
+    shared = np.append(y, 0.25 * y[free])
+    shared[free] *= 0.75
+    point = x + moved * np.array([2.0, -1.0, 2.0]) / 3.0
+    bound = distance_on_face(again, point, shared, again.certificate(point, shared))
+    assert moved - exact <= bound <= 1e3 * (moved + exact)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "max"])
+@pytest.mark.parametrize("radius", [1.0, 3.0, 100.0])
+def test_a_model_of_which_only_the_intercept_is_left_is_solved(metric, radius):
+    """All samples of a class are then at the kink of the hinge loss, where the dual solution is not unique."""
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((60, 4))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(60) > 0.8).astype(int)
+    model = WassersteinClassifier(radius, "hinge", metric=metric).fit(X, y)
+    D = np.column_stack((X, np.ones(60)))
+    assert not model.coef_.any()
+    assert model.result_.solved
+    assert model.certificate_.distance_x < 1e-2 * 1e-6 * np.sqrt(60) / np.linalg.norm(D, 2)
+    assert abs(abs(model.intercept_[0]) - 1.0) <= model.certificate_.distance_x + 1e-15
 
 
 FEW = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 2.0, 0.0], [3.0, 1.0, 1.0]])

@@ -43,7 +43,8 @@ INNER = 1e-2  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
 STEPS = 60  # the most Newton steps for one value of sigma
 GROWTH = 8.0  # factor of sigma
 DENSE = 2000  # up to this many unknowns, Newton's equations are factorised
-WORSE = 1e3  # the run ends if a gap is this many times the least one so far
+WORSE = 1e3  # sigma grows no more if a gap is this many times the least one so far
+STEADY = 0.9  # if sigma grows no more, the run ends where a gap is more than this times the least one before it
 SEARCH = 20  # the most points of a search along a step
 SLOPE = 0.1  # the derivative along a step, relative to the first one, at which its search ends
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
@@ -117,7 +118,7 @@ class PiecewiseLinear:
         began, faces, N = time.monotonic(), None, self.rows.shape[0]
         sigma = self.mu / self.unit**2  # y moves as far as one step of x asks
         x, y = np.zeros(self.rows.shape[1]), np.asarray(self.both.project(np.zeros(N + self.termed.size)))
-        best, least = (x, y[:N]), math.inf
+        best, least, growth, kept = (x, y[:N]), math.inf, GROWTH, (x, y)
         if self.norms is not None:
             self.norms.delta = max(math.sqrt(inner(self.c, self.c) / N), TINY) / self.unit  # the scale of x
         for _ in range(OUTER):
@@ -130,12 +131,18 @@ class PiecewiseLinear:
                 gap_there, _ = self._gap(*better)
                 if gap_there < gap:
                     point, gap = better, gap_there
+            before_it = least
             if gap < least:
-                best, least = point, gap
+                best, least, kept = point, gap, (x, y)
             late = max_seconds is not None and time.monotonic() - began > max_seconds
-            if least <= max(0.25 * self.mu * distance**2, floor) or late or gap > WORSE * least:
+            if least <= max(0.25 * self.mu * distance**2, floor) or late:
                 break
-            sigma *= GROWTH
+            if growth == 1.0:
+                if gap > STEADY * before_it:
+                    break
+            elif gap > WORSE * least:  # sigma times the rounding of r is too much for y
+                (x, y), growth, sigma = kept, 1.0, sigma / GROWTH
+            sigma *= growth
             if self.norms is not None:
                 self.norms.delta /= GROWTH
         return best
@@ -277,7 +284,7 @@ class PiecewiseLinear:
         w, r = y @ self.rows, self.c + self.rows @ x
         residual = self._residual(x, w)
         free = int(np.count_nonzero(self.q.faces(y) == 0.0))
-        floor = 4.0 * EPS * (free + 1) * float(np.max(np.abs(self.c)) + np.max(np.abs(r)))
+        floor = 0.4 * EPS * (free + 1) * float(np.max(np.abs(self.c)) + np.max(np.abs(r)))
         return inner(residual, residual) / (2.0 * self.mu) + self.q.fenchel_gap(y, r), floor
 
     def _residual(self, x: Array, w: Array) -> Array:

@@ -11,6 +11,9 @@ outside of U, and with the residuals Rx of (x, y) and Ry of the coordinates U,
 the first because subgradients of the simple terms are monotone. This is what ``theory.equations`` needs: if sigma > 0
 is the smallest singular value of A_SU, it bounds |d|. No root is taken there. An l1 norm has P = 0 where x and x* have
 the same sign, and w |x_G| has P = w/(|x_G| - |d|), because |a/|a| - b/|b|| <= |a - b|/min(|a|, |b|).
+
+If coordinates of U have equal columns in A_SU and equal residuals, as samples that occur twice have, then both
+inequalities contain the sum of their entries of e alone. One coordinate then stands for all of them.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.definite import smallest_singular_value
 from saddlepoint.ground.linalg import norm
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling
+from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple import L1, Box, Groups, L1Box, NonNegative, Norm2, Simple
 from saddlepoint.parts.simple.base import Support
@@ -52,16 +56,45 @@ def distance_on_face(f: Saddle, x: Array, y: Array, proof: Certificate) -> float
     assert of_y is not None
     S = np.flatnonzero(np.ones(x.shape[0], bool) if of_x is None else of_x == Support.OFF)
     U = np.flatnonzero(_free(f.h, y, of_y))
-    if U.size > min(S.size, MOST):
+    if U.size > MOST:
+        return math.inf
+    sigma, several = _smallest(f.A, S, U), U[:0]
+    if sigma <= 0.0:
+        U, several = _representatives(f, x, S, U)
+        sigma = _smallest(f.A, S, U)
+    if sigma <= 0.0:
         return math.inf
     L = f.L_x + _curvature(f.g.simple, x, proof.distance_x)
-    sigma = smallest_singular_value(_part(f.A, S, U)) - _matrix_error(f.A) if U.size else 1.0
     query = f.gradients_and_products(x, y)
     _, _, error_x, error_y = f.residuals(query)
     (noise_x, noise_y), everything = f.noise, np.arange(x.shape[0])
     r = _residual(f.g, query.x, query.gx + query.Ay, everything) + float(error_x) + noise_x
-    q = _residual(f.h, query.y, query.hy - query.Atx, U) + float(error_y) + noise_y if U.size else 0.0
+    q = _residual(f.h, query.y, query.hy - query.Atx, U, several) + float(error_y) + noise_y if U.size else 0.0
     return equations_bound(f.mu_x, L, sigma, r, q)
+
+
+def _smallest(A: Coupling, S: Array, U: Array) -> float:
+    """A lower bound of the smallest singular value of A_SU: 1 if U is empty, and at most 0 if nothing is known."""
+    if not 0 < U.size <= S.size:
+        return float(U.size == 0)
+    return smallest_singular_value(_part(A, S, U)) - _matrix_error(A)
+
+
+def _representatives(f: Saddle, x: Array, S: Array, U: Array) -> tuple[Array, Array]:
+    """One coordinate for all those of U that have equal columns and residuals, and those that stand for several.
+
+    With a linear h, residuals are equal where columns are equal in the rows in which x is not zero, and the entries of
+    h's vector are. A subgradient of the simple term is then chosen as zero, which it can be in coordinates without an
+    l1 norm.
+    """
+    exact = isinstance(f.h.without_term, Quadratic) and f.h.L == 0.0 and _matrix_error(f.A) == 0.0
+    assert isinstance(f.h.simple, L1Box)
+    if not exact or f.h.simple.weight.everywhere(f.shape[1])[U].any():
+        return U, U[:0]
+    slopes = f.h.without_term.grad(np.zeros(f.shape[1]))[U]
+    columns = _part(f.A, np.union1d(S, np.flatnonzero(x)), U)
+    _, first, count = np.unique(np.column_stack((columns, slopes)), axis=0, return_index=True, return_counts=True)
+    return U[first], U[first[count > 1]]
 
 
 def _curvature(p: Simple | None, x: Array, reach: float) -> float:
@@ -74,9 +107,14 @@ def _curvature(p: Simple | None, x: Array, reach: float) -> float:
     return float(np.max(weights[off] / (sizes[off] - reach), initial=0.0)) * (1.0 + 8.0 * EPS)
 
 
-def _residual(f: Smooth, x: Array, w: Array, chosen: Array) -> float:
-    """A bound on the length of w plus a subgradient of the simple term, in some coordinates, but for the error of w."""
+def _residual(f: Smooth, x: Array, w: Array, chosen: Array, without: Array | None = None) -> float:
+    """A bound on the length of w plus a subgradient of the simple term, in some coordinates, but for the error of w.
+
+    The subgradient is zero in the coordinates ``without``.
+    """
     s, error = _subgradient(f.simple, x, -w)
+    if without is not None:
+        s[without] = 0.0
     w, s = w[chosen], s[chosen]
     R = w + s
     return norm(R) * (1.0 + (chosen.size + 4) * EPS) + 4.0 * EPS * (norm(w) + norm(s)) + error
