@@ -1,19 +1,20 @@
-r"""Products of matrices with vectors in more digits than float64 has, with a proven bound on their error.
+r"""Products of matrices with vectors in about twice the digits of float64, with a proven bound on their error.
 
-The entries of the matrix and of the vector are split into slices of so few bits that products of two slices, and sums
-of as many of them as a row has terms, are floating-point numbers. An ordinary matrix product of slices is then exact,
-in any order of summation and in every array library (K. Ozaki, T. Ogita, S. Oishi and S. M. Rump, Error-free
-transformations of matrix multiplication, Numerical Algorithms 2012). The exact products are added up as pairs hi + lo
-(T. Ogita, S. M. Rump and S. Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 2005).
+A product of two numbers is replaced by a pair p + e that equals it (T. J. Dekker, A floating-point technique for
+extending the available precision, Numer. Math. 1971). The p of a row are added up in pairs, the pairs of sums in pairs,
+and so on; the rounding error of each addition is computed too and added to the e (T. Ogita, S. M. Rump and S. Oishi,
+Accurate sum and dot product, SIAM J. Sci. Comput. 2005). All steps are operations on whole arrays, so that every array
+library can take them. ``saddlepoint.parts.coupling.dot2_kernels`` has the same arithmetic as compiled loops.
 
-With entries scaled to at most 1 and K slices of b bits, what is left out of a term is at most (K+1) 2^(-K b). Adding up
-T numbers v as pairs errs by at most gamma_T^2 times the sum of the |v|. Both are part of the bound.
+The bound: let w be the sum of the |a_j y_j| of a row, and D the most additions in which a term takes part. The rounding
+errors of products and additions are together at most (D + 1) u (1 + u)^D w with u = 2^-53. They are added up by at most
+3 D + 3 additions for each of them. So hi + lo differs from the true sum by at most gamma_(3D+3)^2 w and by what is lost
+where numbers underflow. Here D grows with the logarithm of the number of terms.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +23,15 @@ from saddlepoint.ground.arrays import Array, namespace, smallest_of, space_of, t
 from saddlepoint.ground.device_mesh import blocks_of, is_on_mesh, put, side_of
 from saddlepoint.ground.rounding import gamma
 
-TERMS = 1024  # most terms of one sum of products of slices in a dense matrix; longer rows are added up in parts
-TILE = 1 << 17  # entries of a dense matrix that are split at a time, so that their slices fit the cache
-DEVICE_TILE = 1 << 24  # entries that are split at a time on a GPU
-REST = 2.0**-54  # most that may be left out of a sum, in units of the largest product of two entries
+COLUMNS = 1024  # columns of a dense matrix that are multiplied at a time, or more where the rows are few
+TILE = 1 << 15  # entries that are multiplied at a time, so that they fit the cache
+DEVICE_TILE = 1 << 22  # entries that are multiplied at a time on a GPU
 SPLIT = 2.0**27 + 1.0  # multiplying by it separates the upper half of the bits of a float64 number
 EPS = 2.0**-52  # spacing of the float64 numbers from 1 on
 UP = 1.0 + 2.0**-20  # factor that exceeds the relative rounding of the bounds themselves
-EXPONENT = 1000  # largest exponent of the powers of two by which numbers are scaled
+RANGE = 200  # vectors whose largest number is from 2^-RANGE to 2^RANGE are multiplied as they are; others are scaled
+LOST = 2.0**-870  # most that underflow changes in a product of two numbers of scaled vectors, and in its error
+ZERO = -(1 << 13)  # exponent of vectors of zeros: nothing is lost in products with them
 
 
 class Sum(NamedTuple):
@@ -38,6 +40,14 @@ class Sum(NamedTuple):
     hi: Array
     lo: Array
     error: Array
+
+    def times_power(self, exponents: Array) -> Sum:
+        """The sum times powers of two."""
+        if not exponents.any():
+            return self
+        hi, lo, error = (_times_power(part, exponents) for part in self)
+        lost = space_of(hi).cast(np.where(exponents > ZERO // 2, 4.0 * smallest_of(hi), 0.0))  # as numbers underflow
+        return Sum(hi, lo, error + lost)
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -112,20 +122,20 @@ def dense_product(A: Array, y: Array) -> Sum:
         return Sum(*map(space_of(y).cast, dense_product(to_host(A), to_host(y))))
     xp, space = namespace(A), space_of(y)
     *_, m, n = A.shape
-    columns = max(1, min(n, TERMS))
-    rows = max(1, (TILE if space.on_host else DEVICE_TILE) // columns)
-    down, up = _powers(y)
-    slices = Slices(columns)
-    parts = slices.of(y * down)
+    tile = TILE if space.on_host else DEVICE_TILE
+    columns = max(1, min(n, max(COLUMNS, tile // max(1, m))))
+    rows = max(1, tile // columns)
+    exponent = _exponents(xp.max(abs(y), axis=-1) if n else 0.0)
+    vector = Factor(_times_power(y, -exponent[..., None])[..., None, :])
     sums = []
     for i in range(0, m, rows):
-        total = Accumulator(0.0 * _row_like(A, y, i, rows))
+        parts = []
         for j in range(0, n, columns):
-            tile = xp.astype(A[..., i : min(i + rows, m), j : min(j + columns, n)], y.dtype)
-            tile_down, tile_up = _powers(tile)
-            vectors = xp.stack([part[..., j : min(j + columns, n)] for part in parts], axis=-1)
-            slices.add_products(total, tile * tile_down, vectors, up * tile_up[..., 0], _matmul)
-        sums.append(total.total())
+            block = xp.astype(A[..., i : min(i + rows, m), j : min(j + columns, n)], y.dtype)
+            exponents = _exponents(xp.max(abs(block), axis=-1))
+            p, e = vector.part(slice(j, min(j + columns, n))).times(_times_power(block, -exponents[..., None]))
+            parts.append(_sums_of_columns(p, e).times_power(exponents + exponent[..., None]))
+        sums.append(_joined(parts))
     if len(sums) == 1:
         return sums[0]
     return Sum(*(xp.concat(list(parts), axis=-1) for parts in zip(*sums, strict=True)))
@@ -144,88 +154,132 @@ def mesh_product(A: Any, y: Array, transposed: bool = False) -> Sum:
 
 def sparse_product(A: Any, y: Array) -> Sum:
     """A y for a SciPy sparse array in compressed rows or columns, and a NumPy vector of float64."""
-    down, up = _powers(y)
-    counts = np.diff(A.indptr) if A.format == "csr" else np.bincount(A.indices, minlength=A.shape[0])
-    slices = Slices(int(counts.max(initial=1)))
-    data = A.data.astype(y.dtype)
-    data_down, data_up = _powers(data)
-    vectors = np.stack(slices.of(y * down), axis=-1)
-    total = Accumulator(np.zeros(A.shape[0]))
-
-    def multiply(entries: Array, vectors: Array) -> Array:
-        return np.asarray(type(A)((entries, A.indices, A.indptr), shape=A.shape) @ vectors)
-
-    slices.add_products(total, data * data_down, vectors, up * data_up, multiply)
-    found = total.total()
-    return found._replace(error=np.where(counts > 0, found.error, 0.0))
-
-
-class Slices:
-    """Numbers of at most 1 as sums of slices, such that sums of ``terms`` products of two slices are exact."""
-
-    def __init__(self, terms: int) -> None:
-        self.terms = max(terms, 1)
-        self.bits = (55 - math.ceil(math.log2(self.terms))) // 2  # terms 2^(2 bits - 2) <= 2^53
-        self.count = 1
-        while self.rest > REST:
-            self.count += 1
-
-    @property
-    def rest(self) -> float:
-        """A bound on what is left out of a sum."""
-        return self.terms * (self.count + 1) * 2.0 ** (-self.count * self.bits)
-
-    def sigma(self, k: int) -> float:
-        """Adding and subtracting this number rounds numbers up to 2^(-k bits) to multiples of 2^(1 - (k+1) bits)."""
-        return float(1.5 * 2.0 ** (53 - (k + 1) * self.bits))
-
-    def of(self, y: Array) -> list[Array]:
-        """The slices of a vector."""
-        pieces = []
-        for k in range(self.count):
-            piece = (y + self.sigma(k)) - self.sigma(k)
-            pieces.append(piece)
-            y = y - piece
-        return pieces
-
-    def add_products(
-        self, total: Accumulator, rest: Array, vectors: Array, up: Any, multiply: Callable[[Array, Array], Array]
-    ) -> None:
-        """Add ``up`` times the product of a matrix with a vector, whose slices are the columns of ``vectors``.
-
-        ``rest`` holds the entries of the matrix; ``multiply`` multiplies a matrix of such entries with columns. The
-        array ``rest`` is changed where the library allows it.
-        """
-        buffer = np.empty_like(rest) if isinstance(rest, np.ndarray) else None
-        for k in range(self.count):
-            sigma = self.sigma(k)
-            piece = rest + sigma if buffer is None else np.add(rest, sigma, out=buffer)
-            piece -= sigma
-            rest -= piece
-            products = multiply(piece, vectors[..., : self.count - k])
-            for j in range(self.count - k):
-                total.add(products[..., j] * up)
-        lost = smallest_of(rest) * self.count * (self.count + 1)  # by underflow, where a product is multiplied by up
-        total.error = total.error + (self.rest * up + lost)
+    rows = A if A.format == "csr" else A.tocsr()
+    starts, counts = rows.indptr, np.diff(rows.indptr)
+    exponent = _exponents(abs(y).max(initial=0.0))
+    y = _times_power(y, -exponent)
+    parts, first = [np.zeros((3, 0))], 0
+    while first < len(counts):
+        end = max(first + 1, int(np.searchsorted(starts, starts[first] + TILE, side="right")) - 1)
+        some, entries = counts[first:end], slice(starts[first], starts[end])
+        data = rows.data[entries].astype(y.dtype)
+        exponents = _exponents_of_rows(abs(data), some)
+        data = _times_power(data, -np.repeat(exponents, some)) if exponents.any() else data
+        found = _sums_of_rows(*Factor(y[rows.indices[entries]]).times(data), some)
+        parts.append(np.stack(found.times_power(exponents + exponent)))
+        first = end
+    return Sum(*np.concatenate(parts, axis=1))
 
 
-def _matmul(A: Array, vectors: Array) -> Array:
-    product: Array = A @ vectors
-    return product
+class Factor:
+    """A vector with the halves of its numbers, by which arrays are multiplied entry by entry without error."""
+
+    def __init__(self, y: Array, parts: tuple[Array, Array] | None = None) -> None:
+        self.y = y
+        self.high, self.low = halves(y) if parts is None else parts
+
+    def part(self, where: slice) -> Factor:
+        """A part of the vector."""
+        return Factor(self.y[..., where], (self.high[..., where], self.low[..., where]))
+
+    def times(self, a: Array) -> tuple[Array, Array]:
+        """The pair (p, e) of ``exact_product`` of a and the vector, with few temporary arrays."""
+        p = a * self.y
+        high, low = halves(a)
+        e = high * self.high
+        e -= p
+        high *= self.low
+        e += high
+        e += low * self.high
+        low *= self.low
+        e += low
+        return p, e
 
 
-def _row_like(A: Array, y: Array, first: int, rows: int) -> Array:
-    """A vector with an entry for each of some rows of A, in the dtype of y."""
-    column: Array = namespace(A).astype(A[..., first : min(first + rows, A.shape[-2]), 0], y.dtype)
-    return column
+def _sums_of_columns(p: Array, e: Array) -> Sum:
+    """The sums of the rows of an array of pairs p + e."""
+    columns, size = p.shape[-1], namespace(p).sum(abs(p), axis=-1)
+    hi = lo = 0.0 * p[..., 0]
+    while n := p.shape[-1]:
+        half = n // 2
+        if n % 2:
+            hi, lost = two_sum(hi, p[..., n - 1])
+            lo = lo + (lost + e[..., n - 1])
+        p, e = _added_pairs(p[..., :half], p[..., half : 2 * half], e[..., :half], e[..., half : 2 * half])
+    return _bounded(hi, lo, size, columns, columns)
 
 
-def _powers(a: Array) -> tuple[Array, Array]:
-    """Powers of two that scale the rows of an array to at most 1, and their reciprocals, both with a last axis of 1."""
-    xp, space = namespace(a), space_of(a)
-    largest = to_host(xp.max(xp.abs(a), axis=-1, keepdims=True)) if a.shape[-1] else np.zeros((*a.shape[:-1], 1))
-    exponents = np.clip(np.where(largest > 0.0, np.frexp(largest)[1], 0), -EXPONENT, EXPONENT)
-    down, up = np.ldexp(1.0, -exponents), np.ldexp(1.0, exponents)
-    # Numbers beyond 2^EXPONENT would not be scaled to 1; nothing is proven about them.
-    up = np.where(largest < 2.0**EXPONENT, up, math.inf)
-    return space.cast(down), space.cast(up)
+def _sums_of_rows(p: Array, e: Array, counts: Array) -> Sum:
+    """Sums of some pairs p + e: of the first ``counts[0]``, of the next ``counts[1]``, and so on."""
+    hi, lo = np.zeros((2, len(counts)))
+    size = np.bincount(np.repeat(np.arange(len(counts)), counts), abs(p), len(counts))
+    left = counts
+    while len(p):
+        odd = np.flatnonzero(left & 1)
+        if len(odd):
+            last = np.cumsum(left)[odd] - 1
+            hi[odd], lost = two_sum(hi[odd], p[last])
+            lo[odd] += lost + e[last]
+            kept = np.ones(len(p), bool)
+            kept[last] = False
+            p, e = p[kept], e[kept]
+        left = left >> 1
+        p, e = _added_pairs(p[0::2], p[1::2], e[0::2], e[1::2])
+    return _bounded(hi, lo, size, int(counts.max(initial=0)), counts)
+
+
+def _added_pairs(a: Array, b: Array, e: Array, f: Array) -> tuple[Array, Array]:
+    """The sum s of a and b, and that of e, f and the rounding error of s."""
+    s = a + b
+    t = s - a
+    b = b - t
+    t -= s
+    t += a
+    t += b
+    t += e
+    t += f
+    return s, t
+
+
+def _bounded(hi: Array, lo: Array, size: Array, longest: int, terms: Any) -> Sum:
+    """The sum with its bound, where ``size`` is the sum of the absolute values of its terms.
+
+    A term is halved away with others or left over in each round, and what is left over is added in a chain.
+    """
+    additions = 2 * longest.bit_length() + 2
+    return Sum(hi, lo, UP * gamma(3 * additions + 3, EPS) ** 2 * size + terms * LOST)
+
+
+def _joined(parts: list[Sum]) -> Sum:
+    """The sum of some sums."""
+    if len(parts) == 1:
+        return parts[0]
+    total = Accumulator(0.0 * parts[0].hi)
+    for part in parts:
+        total.add_sum(part)
+    return total.total()
+
+
+def _exponents(largest: Any) -> Array:
+    """Exponents e such that 2^-e brings vectors with these largest numbers into RANGE; NumPy integers."""
+    largest = np.asarray(to_host(largest), np.float64)
+    exponents = np.frexp(np.where(largest < math.inf, largest, 1.0))[1]
+    return np.where(largest == 0.0, ZERO, np.where(abs(exponents) > RANGE, exponents, 0))
+
+
+def _exponents_of_rows(sizes: Array, counts: Array) -> Array:
+    """The same for rows of ``counts`` absolute values each; 0 for all where no value asks for more."""
+    largest = np.ones(len(counts))
+    if not (sizes.max(initial=1.0) < 2.0**RANGE and sizes.min(initial=1.0) > 2.0**-RANGE):
+        filled = counts > 0
+        largest[filled] = np.maximum.reduceat(sizes, (np.cumsum(counts) - counts)[filled])
+    return _exponents(largest)
+
+
+def _times_power(a: Array, exponents: Array) -> Array:
+    """The array times powers of two, in two steps because 2^-e is no number for the smallest 2^e; zeros stay zeros."""
+    if not exponents.any():
+        return a
+    for half in (exponents // 2, exponents - exponents // 2):
+        a = a * space_of(a).cast(np.ldexp(1.0, np.minimum(half, 1000)))
+    return a

@@ -21,7 +21,7 @@ FUSE_SIDE_BYTES = 1 << 7  # least bytes of the shorter side, over which the acce
 FUSE_ROW_BYTES = 1 << 21  # most bytes of a contiguous row: `through` needs eight rows in the cache at once
 FUSE_COLUMNS = 1000  # most contiguous columns: `through` needs a strip of rows across all of them in the cache
 
-LOADING = 1 << 25  # entries of A: products with so many, in about twice the digits, take as long as loading Numba
+LOADING = 1 << 24  # entries of A: products with so many, in about twice the digits, take as long as loading Numba
 
 
 class DenseCoupling(Coupling):
