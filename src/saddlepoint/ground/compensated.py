@@ -176,7 +176,9 @@ class Factor:
 
     def __init__(self, y: Array, parts: tuple[Array, Array] | None = None) -> None:
         self.y = y
-        self.high, self.low = halves(y) if parts is None else parts
+        high, low = halves(y) if parts is None else parts
+        self.high: Array = high
+        self.low: Array = low
 
     def part(self, where: slice) -> Factor:
         """A part of the vector."""
