@@ -1,6 +1,7 @@
 """The functions: gradients, constants, prox, algebra, and invalid input."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.optimize import check_grad
 import saddlepoint as sp
 from saddlepoint.ground.arrays import NUMPY64, dense
 from saddlepoint.parts.functions.constants import DENSE, eigenvalue_bounds, estimate_smoothness
+from saddlepoint.parts.functions.source_data import source_data
 
 rng = np.random.default_rng(0)
 D = rng.standard_normal((20, 6))
@@ -359,6 +361,88 @@ def test_data_that_a_callback_writes_into_are_refused():
 
     with pytest.raises(sp.ProblemError, match="P of Quadratic was written into"):
         sp.solve(f, method="lpd-gs", callback=halve)
+
+
+def large_copies():
+    """Large arrays in several orders of memory, and a sparse matrix; with each the array of its entries."""
+    rng = np.random.default_rng(0)
+    D = rng.standard_normal((1500, 1000))
+    yield "rows", D.copy(), None
+    yield "columns", np.asfortranarray(D), None
+    yield "rows with gaps", np.repeat(D, 2, axis=0)[::2], None
+    yield "float32", D.astype(np.float32), None
+    sparse_D = sparse.csr_array(D)
+    yield "sparse", sparse_D, sparse_D.data
+
+
+@pytest.mark.parametrize(("D", "entries"), [pytest.param(D, e, id=name) for name, D, e in large_copies()])
+@pytest.mark.parametrize("how", ["one entry", "two entries exchanged", "two rows exchanged"])
+def test_a_small_change_of_large_data_is_seen(D, entries, how):
+    entries = D if entries is None else entries
+    (source,) = source_data("D", D)
+    assert not source.is_changed
+    first, second = (
+        (entries[1201, 777:778], entries[3, 5:6]) if entries.ndim == 2 else (entries[7:8], entries[999_001:][:1])
+    )
+    if how == "one entry":
+        first[0] = np.nextafter(first[0], first.dtype.type(9.0))
+    elif how == "two entries exchanged":
+        first[0], second[0] = second[0], first[0]
+    else:
+        rows = entries.reshape(1500, 1000)
+        rows[[4, 900]] = rows[[900, 4]]
+    assert source.is_changed
+
+
+def matrix_form(form):
+    A = np.random.default_rng(1).standard_normal((40, 30))
+    match form:
+        case "sparse":
+            matrix = sparse.csr_array(A)
+            return matrix, matrix.data
+        case "torch":
+            matrix = pytest.importorskip("torch").tensor(A)
+            return matrix, matrix
+        case _:
+            return A, A
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "torch"])
+def test_a_matrix_that_a_callback_writes_into_is_refused(form):
+    """The certificate of the point that is returned would be about the old matrix."""
+    A, entries = matrix_form(form)
+    f = sp.Saddle(sp.Quadratic(1.0, 0.5), sp.Quadratic(1.0), A)
+
+    def change(result):
+        if result.certificate.distance <= 1e-6:
+            entries[0] *= 2.0
+
+    with pytest.raises(sp.ProblemError, match="A was written into"):
+        sp.solve(f, method="lpd-gs", callback=change)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "torch"])
+def test_a_matrix_that_is_written_into_between_two_runs_is_refused(form):
+    """|A| and the bounds on rounding are those of the old entries."""
+    A, entries = matrix_form(form)
+    f = sp.Saddle(sp.Quadratic(1.0, 0.5), sp.Quadratic(1.0), A)
+    assert sp.solve(f).solved
+    assert sp.solve(f).solved
+    copy = pickle.loads(pickle.dumps(f))
+    entries[3] = 0.0
+    with pytest.raises(sp.ProblemError, match="A was written into"):
+        sp.solve(f)
+    assert sp.solve(copy).solved
+    assert sp.solve(sp.Saddle(f.g, f.h, A)).solved
+
+
+def test_a_tensor_that_was_written_into_before_a_function_was_made_survives_pickling():
+    torch = pytest.importorskip("torch")
+    P = torch.eye(3, dtype=torch.float64)
+    P *= 2.0
+    g = pickle.loads(pickle.dumps(sp.Quadratic(P)))
+    A = torch.ones((3, 1), dtype=torch.float64)
+    assert sp.solve(sp.Saddle(g, sp.Quadratic(torch.tensor([1.0], dtype=torch.float64)), A)).solved
 
 
 def test_linear_terms_may_be_written_into():

@@ -13,7 +13,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
-from saddlepoint.parts.functions.source_data import refuse_changed_data
+from saddlepoint.parts.functions.source_data import refuse_changed_coupling, refuse_changed_data
 from saddlepoint.problems.first_call import check_gradient
 from saddlepoint.problems.prox_check import check_first_prox, check_own_prox
 from saddlepoint.problems.saddle import Saddle
@@ -117,6 +117,7 @@ def solve(
     )
     options.target.check(f)
     refuse_changed_data(f.g, f.h)
+    refuse_changed_coupling(f.A)
     x, y = starting_point(f, x0, y0)
     if options.method is not None:
         check_needs(options.method, f)
@@ -151,6 +152,7 @@ def solve(
         try:
             result = run.to_end()
             refuse_changed_data(f.g, f.h)
+            refuse_changed_coupling(f.A)
             return replace(result, _derivatives=Differentiable(run.f, solve))
         finally:
             run.release()

@@ -55,6 +55,7 @@ class Coupling(ABC):
         runtime: which processes hold A, and how they decide together.
         has_entries: whether products are computed from entries that are known, so that their errors can be bounded.
         compensated_entries: number of entries of A that products in about twice the digits have read so far.
+        sources: the array behind A with a mark that shows whether it was written into; None before a run has begun.
         probes: products with A, and as many with A', that ``as_coupling`` used to examine A.
 
     Example:
@@ -80,6 +81,7 @@ class Coupling(ABC):
     has_entries: bool = False
     compensated_entries: int = 0
     runtime: Runtime = LOCAL
+    sources: tuple[Any, ...] | None = None
     probes = 0
 
     @property

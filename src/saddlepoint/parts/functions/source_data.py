@@ -1,11 +1,13 @@
-"""Arrays from which mu of a function was computed, and whether they were written into afterwards.
+"""Arrays of the caller on which a problem rests, and whether they were written into afterwards.
 
-The data of a function are not copied. Where the caller writes into them, the gradient is that of the new data, but mu
-is still that of the old ones, and a certificate would be false.
+Data are not copied. Where the caller writes into those of a function, the gradient is that of the new data, but mu is
+still that of the old ones, and a certificate would be false. Where A is written into, |A| and the bounds on rounding
+are those of the old entries, and a certificate of an earlier point of a run is about another problem.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -13,13 +15,14 @@ import numpy as np
 from scipy.sparse import issparse
 
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling
+from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
 
 SHORT = 1 << 14  # most bytes of arrays of which a checksum is computed, which takes longer for long ones
-MOST = 1 << 20  # most entries that are read; of larger arrays, every second, third, ... entry is
+WIDTH = 2053  # number of sums by which longer arrays are told apart; a prime, so that equal places of rows fall apart
+CHUNK = 1 << 18  # entries of an array with gaps in memory that are copied at a time
 
 
 class SourceData:
@@ -33,19 +36,43 @@ class SourceData:
     def __init__(self, name: str, entries: Any) -> None:
         self.name, self.entries, self.mark = name, entries, _mark(entries)
 
+    def __getstate__(self) -> tuple[str, Any, bool]:
+        return self.name, self.entries, self.is_changed
+
+    def __setstate__(self, state: tuple[str, Any, bool]) -> None:
+        """The copy has a mark of its own, because a tensor's counter begins anew."""
+        self.name, self.entries, was_changed = state
+        self.mark = None if was_changed else _mark(self.entries)
+
     @property
     def is_changed(self) -> bool:
-        """Whether the array was written into; of large arrays, a part of the entries shows it."""
+        """Whether the array was written into."""
         return _mark(self.entries) != self.mark
 
 
 def source_data(name: str, data: Any) -> tuple[SourceData, ...]:
     """The array behind ``data``, a matrix or an array, if a change of it can be seen."""
-    entries = data.A if isinstance(data, DenseCoupling | SparseCoupling) else data
+    entries = data.A if isinstance(data, DenseCoupling | SparseCoupling | ArrayCoupling) else data
     entries = entries.data if issparse(entries) else entries
     if isinstance(entries, Coupling) or _mark(entries) is None:
         return ()
     return (SourceData(name, entries),)
+
+
+def source_of_coupling(A: Coupling) -> tuple[SourceData, ...]:
+    """The array behind A as it was when this was first asked, if a change of it can be seen."""
+    if A.sources is None:
+        A.sources = source_data("A", A)
+    return A.sources
+
+
+def refuse_changed_coupling(A: Coupling) -> None:
+    """Raise a ProblemError if A was written into since this, or a run on the problem, first looked at it."""
+    if any(source.is_changed for source in source_of_coupling(A)):
+        raise ProblemError(
+            "A was written into after a run had begun, and |A| and the bounds on rounding are those of the old "
+            "entries; make the problem again, or give it a copy of A"
+        )
 
 
 def refuse_changed_data(*functions: Smooth) -> None:
@@ -60,17 +87,34 @@ def refuse_changed_data(*functions: Smooth) -> None:
 
 
 def _mark(entries: Any) -> int | None:
-    """A number that changes with an array: the sum of its bits as integers, a checksum, or a tensor's own counter."""
+    """A number that changes with an array: a checksum of its bytes or of sums of its entries, or a tensor's counter.
+
+    The sums are those of the bits as integers, of every entry in one of ``WIDTH`` of them. A change of one entry always
+    changes them, and so does an exchange of two, unless they are in the same sum.
+    """
     if isinstance(entries, np.ndarray):
         if entries.dtype not in (np.float32, np.float64):
             return None
         if entries.nbytes <= SHORT and entries.flags.c_contiguous:
             return crc32(entries.data)
-        step = 1 + entries.size // MOST
-        is_flat = entries.flags.c_contiguous or entries.flags.f_contiguous
-        part = entries.ravel(order="K")[::step] if is_flat else entries[::step]
-        return int(np.add.reduce(part.view(f"u{entries.itemsize}"), axis=None, dtype=np.uint64))
+        mark = 0
+        for part in _parts(entries):
+            words = part.view(f"u{part.itemsize}")
+            whole = len(words) // WIDTH * WIDTH
+            sums = np.add.reduce(words[:whole].reshape(-1, WIDTH), axis=0, dtype=words.dtype)
+            mark = crc32(words[whole:].data, crc32(sums.data, mark))
+        return mark
     try:
         return getattr(entries, "_version", None)
     except RuntimeError:  # a tensor that was made in inference mode
         return None
+
+
+def _parts(entries: Any) -> Iterator[Any]:
+    """The entries of an array as contiguous vectors, without a copy of the whole."""
+    if entries.flags.c_contiguous or entries.flags.f_contiguous:
+        yield entries.ravel(order="K")
+    else:
+        rows = max(1, CHUNK * len(entries) // max(1, entries.size))
+        for first in range(0, len(entries), rows):
+            yield entries[first : first + rows].ravel()
