@@ -1,26 +1,30 @@
 """Exact games drawn afresh, and game trees: time to a proven exploitability, beside HiGHS and OpenSpiel.
 
     python benchmarks/games.py [--seed N] [--quick] [--write]
-    python benchmarks/games.py --tree "Leduc, 26 cards" [--seconds N]
+    python benchmarks/games.py --tree "Leduc, 26 cards" [--seconds N] [--only cfr ...] [--kept FILE]
     python benchmarks/games.py --highs "Leduc, 26 cards" [--highs-method highs-ipm] [--seconds N]
 
 Matrix games of five kinds are drawn with the seed, which is taken from the clock unless it is given. The goal is an
 exploitability of 1e-6 times the largest payoff. Trees are Leduc poker and liar's dice of OpenSpiel; regret matching and
 OpenSpiel's solvers, which are compiled, have the same time, and the exploitability is that of exact best responses.
+OpenSpiel's strategies are evaluated by the best responses of this library, which need less memory than its own. CFR+
+and discounted CFR are also measured as array operations on the sequence form (`benchmarks/regret_peers.py`).
 The second command prints the rows of one larger game, and the third one those of HiGHS on its linear program; both
-are ended after so many seconds of CPU time, in which building the game does not count.
+are ended after so many seconds of CPU time, in which building the game does not count. `--kept FILE` keeps the game in
+a file, because building the largest one takes minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -28,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import regret_peers
 from scipy.optimize import linprog
 from scipy.sparse import block_array, csr_array
 
@@ -150,35 +155,64 @@ class Highs:
             return f"no answer in {self.limit:.0f} s | |"
 
 
-def tree_rows(title: str, seconds: float, payoff: float, factorise: bool) -> Iterator[str]:
-    """Rows of one game tree: this library, and OpenSpiel with the CPU time of its regret matching."""
-    pyspiel: Any = import_module("pyspiel")
-    game = ExtensiveGame.from_openspiel(LARGER.get(title, title), max_nodes=20_000_000)
+def tree_rows(
+    title: str,
+    seconds: float,
+    payoff: float,
+    factorise: bool,
+    only: Sequence[str] = (),
+    kept: Path | None = None,
+) -> Iterator[str]:
+    """Rows of one game tree: this library, and the other solvers with the CPU time of its regret matching."""
+    game = built(title, kept)
     name = f"{title}, {sum(game.shape)} sequences"
     if factorise:
         wall, cpu, found = timed(partial(game.solve, tol=GOAL * payoff, method="interior-point", max_seconds=seconds))
         yield f"| {name} | interior-point | {wall:.1f} | {cpu:.1f} | {found.steps} | {found.exploitability:.1e} |"
-    stop = until(seconds)
-    wall, allowed, found = timed(partial(game.solve, tol=GOAL * payoff, method="cfr", callback=stop))
-    yield f"| {name} | cfr | {wall:.1f} | {allowed:.1f} | {found.steps} | {found.exploitability:.1e} |"
-    played = pyspiel.load_game(LARGER.get(title, title))
-    for label, make in (
-        ("OpenSpiel's CFR+ (C++)", pyspiel.CFRPlusSolver),
-        ("OpenSpiel's discounted CFR (Python)", discounted),
-    ):
-        steps, began, cpu = 0, time.perf_counter(), time.process_time()
-        with interrupted(PATIENCE * allowed + 1.0):
-            solver = make(played)
-            began, cpu = time.perf_counter(), time.process_time()  # making it does not count
-            while time.process_time() - cpu < allowed:
-                solver.evaluate_and_update_policy()
-                steps += 1
-        spent = f"{time.perf_counter() - began:.1f} | {time.process_time() - cpu:.1f}"
-        if steps == 0:
-            yield f"| {name} | {label} | {spent} | 0 | ended before the first step was done |"
-            continue
-        gap = pyspiel.nash_conv(played, as_tabular(solver.average_policy()))
-        yield f"| {name} | {label} | {spent} | {steps} | {gap:.1e} |"
+    allowed = seconds
+    if not only or "cfr" in only:
+        stop = until(seconds)
+        wall, allowed, found = timed(partial(game.solve, tol=GOAL * payoff, method="cfr", callback=stop))
+        yield f"| {name} | cfr | {wall:.1f} | {allowed:.1f} | {found.steps} | {found.exploitability:.1e} |"
+    for label, make in PEERS.items():
+        large = title in LARGER and "Python" in label  # it builds all states, and needs too much memory
+        if not large and (not only or label in only):
+            yield peer_row(name, label, make, game, title, allowed)
+
+
+def peer_row(
+    name: str, label: str, make: Callable[[ExtensiveGame, str], Any], game: ExtensiveGame, title: str, allowed: float
+) -> str:
+    """The row of another solver, which has so many seconds of CPU time."""
+    steps, began, cpu = 0, time.perf_counter(), time.process_time()
+    with interrupted(PATIENCE * allowed + 1.0):
+        solver = make(game, LARGER.get(title, title))
+        began, cpu = time.perf_counter(), time.process_time()  # making it does not count
+        step = getattr(solver, "step", None) or solver.evaluate_and_update_policy
+        while time.process_time() - cpu < allowed:
+            step()
+            steps += 1
+    spent = f"{time.perf_counter() - began:.1f} | {time.process_time() - cpu:.1f}"
+    if steps == 0:
+        return f"| {name} | {label} | {spent} | 0 | ended before the first step was done |"
+    if isinstance(solver, regret_peers.CFRPlus):
+        x, y = solver.strategies
+        x, y = game.strategy("x", x), game.strategy("y", y)
+    else:
+        x, y = regret_peers.strategies_of(probabilities(solver), game)
+    return f"| {name} | {label} | {spent} | {steps} | {game.exploitability(x, y):.1e} |"
+
+
+def built(title: str, kept: Path | None) -> ExtensiveGame:
+    """The game, from a file if it was kept in one."""
+    if kept is not None and kept.exists():
+        game = pickle.loads(kept.read_bytes())
+        assert isinstance(game, ExtensiveGame)
+        return game
+    game = ExtensiveGame.from_openspiel(LARGER.get(title, title), max_nodes=20_000_000)
+    if kept is not None:
+        kept.write_bytes(pickle.dumps(game))
+    return game
 
 
 class TimeOver(Exception):  # noqa: N818
@@ -213,17 +247,34 @@ def until(seconds: float) -> Callable[[Any], None]:
     return stop
 
 
-def discounted(game: Any) -> Any:
-    """OpenSpiel's discounted CFR."""
+def compiled_cfr_plus(game: ExtensiveGame, title: str) -> Any:
+    """OpenSpiel's CFR+, which is compiled."""
+    pyspiel: Any = import_module("pyspiel")
+    return pyspiel.CFRPlusSolver(pyspiel.load_game(title))
+
+
+def discounted(game: ExtensiveGame, title: str) -> Any:
+    """OpenSpiel's discounted CFR, which is written in Python."""
+    pyspiel: Any = import_module("pyspiel")
     algorithms: Any = import_module("open_spiel.python.algorithms.discounted_cfr")
-    return algorithms.DCFRSolver(game)
+    return algorithms.DCFRSolver(pyspiel.load_game(title))
 
 
-def as_tabular(policy: Any) -> Any:
-    """A policy of OpenSpiel's Python code as one of its C++ code."""
+PEERS: dict[str, Callable[[ExtensiveGame, str], Any]] = {
+    "CFR+ on arrays": lambda game, _: regret_peers.CFRPlus(game),
+    "discounted CFR on arrays": lambda game, _: regret_peers.DiscountedCFR(game),
+    "OpenSpiel's CFR+ (C++)": compiled_cfr_plus,
+    "OpenSpiel's discounted CFR (Python)": discounted,
+}
+
+
+def probabilities(solver: Any) -> Callable[[str], list[float]]:
+    """The average policy of a solver of OpenSpiel: from information sets to probabilities of their legal actions."""
+    policy = solver.average_policy()
     if hasattr(policy, "action_probability_array"):
-        return import_module("open_spiel.python.policy").python_policy_to_pyspiel_policy(policy)
-    return policy
+        masks = policy.legal_actions_mask
+        return lambda name: list(policy.policy_for_key(name)[masks[policy.state_lookup[name]] > 0])
+    return lambda name: [chance for _, chance in sorted(policy.get_state_policy(name))]
 
 
 def page(seed: int, quick: bool) -> str:
@@ -269,6 +320,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--tree", choices=LARGER, help="print the rows of this game alone")
+    parser.add_argument("--only", nargs="+", default=[], metavar="SOLVER", help="solvers of --tree; all by default")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="where the game of --tree is kept between calls")
     parser.add_argument("--highs", help="solve the linear program of this game by HiGHS")
     parser.add_argument("--highs-method", default="highs", help="a method of scipy.optimize.linprog")
     parser.add_argument("--seconds", type=int, help="CPU seconds after which --tree and --highs are ended")
@@ -277,7 +330,7 @@ def main() -> None:
         tree_by_highs(given.highs, given.highs_method, given.seconds)
         return
     if given.tree:
-        for row in tree_rows(given.tree, given.seconds or LIMIT, 13.0, factorise=False):
+        for row in tree_rows(given.tree, given.seconds or LIMIT, 13.0, False, given.only, given.kept):
             print(row, flush=True)
         return
     text = page(given.seed, given.quick)
