@@ -101,7 +101,7 @@ class Residuals:
                 Ry, twice_y = Ry + query.of_y.slope, 2.0 * eps_of(Ry) * norm(Ry)
             of_x = Rx, gx, x, *_rounding(self.g, at_x, self.blocks)
             of_y = Ry, hy, y, *_rounding(self.h, at_y, self.blocks)
-            (Fx, *sizes_x, scale_x), (Fy, *sizes_y, scale_y) = self._lengths(of_x, of_y)
+            (Fx, *sizes_x, scale_x), (Fy, *sizes_y, scale_y) = self._lengths(of_x, of_y, enough=ROUGH)
             error_x, error_y = self._gradient_errors(query, [Fx, *sizes_x], [Fy, *sizes_y])
             eps_x, eps_y = max(eps_of(gx), eps_of(Ay)), max(eps_of(hy), eps_of(Atx))
             error_x = error_x + gamma(self.A.sum_length, eps_of(Ay)) * scale_x + self._norm_error(0, eps_x) * Fx
@@ -176,12 +176,19 @@ class Residuals:
         lost = lost * (sum(sizes_x[:2]) + sum(sizes_y[:2]) + error_x + error_y > 0.0)
         return error_x + lost, error_y + lost
 
-    def _lengths(self, of_x: tuple[Array, ...], of_y: tuple[Array, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The norms of some vectors, the third being x and y, followed by the rounding scales of A y and of A' x."""
+    def _lengths(
+        self, of_x: tuple[Array, ...], of_y: tuple[Array, ...], enough: float = 0.0
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The norms of some vectors, the third being x and y, followed by the rounding scales of A y and of A' x.
+
+        A rough scale takes the place of one by which rounding is at most the share ``enough`` of the first norm.
+        """
         prefetch_norms(*of_x)
         sizes = lengths([*of_x, *of_y]) if self.space.sides is None else [*lengths(of_x), *lengths(of_y)]
         sizes_x, sizes_y = sizes[: len(of_x)], sizes[len(of_x) :]
-        return (*sizes_x, self.A.rounding_scale(of_y[2])), (*sizes_y, self.A.T.rounding_scale(of_x[2]))
+        scale_x = _rounding_scale(self.A, of_y[2], sizes_y[2], enough * sizes_x[0])
+        scale_y = _rounding_scale(self.A.T, of_x[2], sizes_x[2], enough * sizes_y[0])
+        return (*sizes_x, scale_x), (*sizes_y, scale_y)
 
     @property
     def _smoothness(self) -> tuple[Any, Any]:
@@ -200,6 +207,12 @@ class Residuals:
     def gradient_argument(self, function: Smooth, x: Array, x64: Array) -> Array:
         """The point in float64; in the problem's dtype for functions of other libraries, which may need that."""
         return x64 if self.space.is_numpy or function.space is not None else self.space.cast(x)
+
+
+def _rounding_scale(A: Coupling, y: Array, size: float, enough: float) -> float:
+    """The rounding scale of A y, where |y| is ``size``; a rough one if it makes the error of A y at most ``enough``."""
+    rough = A.rough_scale(size) if enough > 0.0 else math.inf
+    return rough if gamma(A.sum_length, eps_of(y)) * rough <= enough else A.rounding_scale(y)
 
 
 def _rounding(f: Smooth, x: Array, blocks: int, compensated: bool = False) -> tuple[Array, ...]:

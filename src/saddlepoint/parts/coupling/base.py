@@ -196,6 +196,10 @@ class Coupling(ABC):
         """
         return self.norm * norm(y)
 
+    def rough_scale(self, length: float) -> float:
+        """A bound on the norm of |A||y| for vectors y of this length; infinite where ``rounding_scale`` is as quick."""
+        return math.inf
+
     def bound_from_sum(self, total: float) -> float:
         """A bound on |A y| for a y whose absolute values have at most this sum; infinite where none is cheap.
 

@@ -31,10 +31,11 @@ class SourceData:
     Args:
         name: what the caller calls the array, such as "P of Quadratic".
         entries: the array.
+        mark: its mark, if it is known.
     """
 
-    def __init__(self, name: str, entries: Any) -> None:
-        self.name, self.entries, self.mark = name, entries, _mark(entries)
+    def __init__(self, name: str, entries: Any, mark: int | None = None) -> None:
+        self.name, self.entries, self.mark = name, entries, _mark(entries) if mark is None else mark
 
     def __getstate__(self) -> tuple[str, Any, bool]:
         return self.name, self.entries, self.is_changed
@@ -54,21 +55,15 @@ def source_data(name: str, data: Any) -> tuple[SourceData, ...]:
     """The array behind ``data``, a matrix or an array, if a change of it can be seen."""
     entries = data.A if isinstance(data, DenseCoupling | SparseCoupling | ArrayCoupling) else data
     entries = entries.data if issparse(entries) else entries
-    if isinstance(entries, Coupling) or _mark(entries) is None:
-        return ()
-    return (SourceData(name, entries),)
-
-
-def source_of_coupling(A: Coupling) -> tuple[SourceData, ...]:
-    """The array behind A as it was when this was first asked, if a change of it can be seen."""
-    if A.sources is None:
-        A.sources = source_data("A", A)
-    return A.sources
+    mark = None if isinstance(entries, Coupling) else _mark(entries)
+    return () if mark is None else (SourceData(name, entries, mark),)
 
 
 def refuse_changed_coupling(A: Coupling) -> None:
     """Raise a ProblemError if A was written into since this, or a run on the problem, first looked at it."""
-    if any(source.is_changed for source in source_of_coupling(A)):
+    if A.sources is None:
+        A.sources = source_data("A", A)
+    elif any(source.is_changed for source in A.sources):
         raise ProblemError(
             "A was written into after a run had begun, and |A| and the bounds on rounding are those of the old "
             "entries; make the problem again, or give it a copy of A"

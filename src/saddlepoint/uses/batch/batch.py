@@ -190,7 +190,9 @@ class _Blocks(Saddle):
         self.blocks, self.constants, self.estimated = A.blocks, constants, f.estimated
         return self
 
-    def _lengths(self, of_x: tuple[Array, ...], of_y: tuple[Array, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def _lengths(
+        self, of_x: tuple[Array, ...], of_y: tuple[Array, ...], enough: float = 0.0
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The norms and rounding scales of ``Saddle`` for each block, copied from the device at once."""
         A, transpose = self.A, self.A.T
         assert isinstance(A, BatchedCoupling)
