@@ -1,8 +1,9 @@
 """Checkpoints that no run has written: every field of real ones is changed, under a checksum that is right.
 
-A run that goes on from such a file must end in a ProblemError of one line, or in a result whose certificate is true;
-the saddle points of the problems here are known. `python benchmarks/forged_checkpoints.py` tries all changes (about an
-hour) and prints how they ended; `--quick` tries a part of them. The exit code is 1 if one ended in anything else.
+A run that goes on from such a file must end in a ProblemError of one line, or in a result whose certificate is true,
+and whose message names the file if it is not solved; the saddle points of the problems here are known.
+`python benchmarks/forged_checkpoints.py` tries all changes (about an hour) and prints how they ended; `--quick` tries a
+part of them. The exit code is 1 if one ended in anything else.
 """
 
 from __future__ import annotations
@@ -273,6 +274,8 @@ def outcome(case: Case, problem: Problem, what: str, content: store.Content, fil
     proven = result.certificate.distance
     if true > proven + known_to or (result.solved and true > TOL + known_to):
         return Outcome("FALSE CERTIFICATE", what, f"certified {proven:.3g}, true {true:.3g}")
+    if not result.solved and str(file) not in result.message:
+        return Outcome("unsolved, file not named", what, result.message)
     return Outcome("solved, true" if result.solved else "unsolved, true", what, result.message)
 
 

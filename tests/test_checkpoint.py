@@ -657,6 +657,18 @@ def test_numbers_that_no_step_can_use_are_blamed_on_the_file(tmp_path):
         sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
 
 
+def test_a_run_that_breaks_off_names_the_file_it_came_from(tmp_path):
+    f, file = case("balanced")[0], tmp_path / "run"
+    words = f"the run went on from {file}; delete it to begin anew"
+    fresh = sp.solve(f, method="lpd-gs", tol=1e-16)
+    assert fresh.status == sp.Status.STALLED
+    assert "begin anew" not in fresh.message
+    assert words not in sp.solve(f, method="lpd-gs", tol=1e-16, max_calls=30, checkpoint=file).message
+    result = sp.solve(f, method="lpd-gs", tol=1e-16, checkpoint=file)
+    assert result.status == sp.Status.STALLED
+    assert words in result.message
+
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import forged_checkpoints  # noqa: E402

@@ -33,6 +33,7 @@ class Ending(NamedTuple):
     noise: str  # what is noisy about the gradients, if they are
     signal: str  # that ended the run, if one did
     file: str  # a checkpoint to go on from, if there is one
+    has_gone_on: bool  # whether this run began from what that file said
     notes: tuple[str, ...]  # what else there is to say
 
 
@@ -61,7 +62,9 @@ def sentence(status: Status, ending: Ending) -> str:
         Status.RUNNING: where,
     }[status]
     noise = "" if status in (Status.SOLVED, Status.STALLED) else ending.noise
-    notes = "; ".join(note for note in (*ending.notes, noise) if note)
+    broke_off = ending.has_gone_on and status in (Status.STALLED, Status.DIVERGED)
+    source = f"the run went on from {ending.file}; delete it to begin anew" if broke_off else ""
+    notes = "; ".join(note for note in (*ending.notes, noise, source) if note)
     return f"{said} ({notes})" if notes else said
 
 

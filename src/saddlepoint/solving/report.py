@@ -120,5 +120,6 @@ def _ending(run: Run) -> Ending:
         noise=monitor.audit.noise.words,
         signal=run.signal,
         file=run.checkpointer.name,
+        has_gone_on=state.session.resumed > 0,
         notes=tuple(notes),
     )

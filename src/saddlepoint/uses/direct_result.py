@@ -122,6 +122,7 @@ def _the_rest(f: Saddle, given: dict[str, Any], tol: float, history: bool, note:
         noise="",
         signal="",
         file="",
+        has_gone_on=False,
         notes=(note,),
     )
     about: dict[str, Any] = {"storage": None, "corrections": [], "resumed": 0, "signal": ""}
