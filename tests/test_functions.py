@@ -379,8 +379,8 @@ def large_copies():
 @pytest.mark.parametrize("how", ["one entry", "two entries exchanged", "two rows exchanged"])
 def test_a_small_change_of_large_data_is_seen(D, entries, how):
     entries = D if entries is None else entries
-    (source,) = source_data("D", D)
-    assert not source.is_changed
+    sources = source_data("D", D)
+    assert not any(source.is_changed for source in sources)
     first, second = (
         (entries[1201, 777:778], entries[3, 5:6]) if entries.ndim == 2 else (entries[7:8], entries[999_001:][:1])
     )
@@ -391,7 +391,7 @@ def test_a_small_change_of_large_data_is_seen(D, entries, how):
     else:
         rows = entries.reshape(1500, 1000)
         rows[[4, 900]] = rows[[900, 4]]
-    assert source.is_changed
+    assert any(source.is_changed for source in sources)
 
 
 def matrix_form(form):
@@ -434,6 +434,99 @@ def test_a_matrix_that_is_written_into_between_two_runs_is_refused(form):
         sp.solve(f)
     assert sp.solve(copy).solved
     assert sp.solve(sp.Saddle(f.g, f.h, A)).solved
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "torch"])
+@pytest.mark.parametrize("door", ["certificate", "certify", "solve_many", "prepare"])
+def test_a_matrix_that_is_written_into_after_a_certificate_is_refused(form, door):
+    A, entries = matrix_form(form)
+    f = sp.Saddle(sp.Quadratic(1.0, 0.5), sp.Quadratic(1.0), A)
+    x, y = f.space.full(40, 1.0), f.space.full(30, 1.0)
+    prepared = sp.prepare(f)
+    doors = {
+        "certificate": lambda f: f.certificate(x, y).distance,
+        "certify": lambda f: sp.certify(f, x, y).distance,
+        "solve_many": lambda f: sp.solve_many([f])[0].solved,
+        "prepare": lambda f: prepared.update(f).solve().solved,
+    }
+    assert doors[door](f)
+    entries[3] *= 1e6
+    with pytest.raises(sp.ProblemError, match="A was written into"):
+        doors[door](f)
+    assert doors[door](sp.Saddle(f.g, f.h, A))
+
+
+@pytest.mark.parametrize("part", ["indices", "indptr"])
+def test_entries_that_are_moved_to_other_places_are_seen(part):
+    """The numbers are the same; the matrix is not."""
+    A = sparse.csr_array(np.diag(np.arange(1.0, 6.0)))
+    f = sp.Saddle(sp.Quadratic(1.0, 0.5), sp.Quadratic(1.0), A)
+    g = sp.Quadratic(A)
+    assert sp.solve(f).solved
+    if part == "indices":
+        A.indices[:2] = A.indices[1::-1]
+    else:
+        A.indptr[1] = 2
+    with pytest.raises(sp.ProblemError, match="A was written into"):
+        sp.solve(f)
+    with pytest.raises(sp.ProblemError, match="P of Quadratic was written into"):
+        sp.solve(sp.Saddle(g, sp.Quadratic(1.0), np.eye(5)))
+
+
+def test_a_batch_whose_array_is_written_into_is_refused():
+    A = np.random.default_rng(0).standard_normal((3, 4, 2))
+    batch = sp.Batch(sp.Quadratic(1.0, np.ones(12)), sp.Quadratic(1.0), A)
+    assert all(result.solved for result in sp.solve_many(batch))
+    A[1] = 0.0
+    with pytest.raises(sp.ProblemError, match="A was written into"):
+        sp.solve_many(batch)
+
+
+@pytest.mark.parametrize("use", ["two problems", "read-only", "a view", "in between", "no change", "map"])
+def test_honest_uses_of_one_array_are_not_refused(use, tmp_path):
+    A = np.random.default_rng(1).standard_normal((6, 4))
+    g, h = sp.Quadratic(1.0, 0.5), sp.Quadratic(1.0)
+    match use:
+        case "two problems":
+            first, second = sp.Saddle(g, h, A), sp.Saddle(g, sp.Quadratic(2.0), A)
+            assert all(sp.solve(f).solved for f in (first, second, first))
+        case "read-only":
+            A.setflags(write=False)
+            f = sp.Saddle(g, h, A)
+            assert sp.solve(f).solved
+            assert sp.solve(f).solved
+        case "a view":
+            f = sp.Saddle(g, h, A[::2, ::-1])
+            assert sp.solve(f).solved
+            A[1] = 7.0  # is no row of it
+            assert sp.solve(f).solved
+        case "in between":
+            for _ in range(3):
+                A *= 1.1
+                assert sp.solve(sp.Saddle(g, h, A)).solved
+        case "no change":
+            f = sp.Saddle(g, h, A)
+            assert sp.solve(f).solved
+            A[2] = A[2].copy()
+            assert sp.solve(f).solved
+        case "map":
+            disk = np.memmap(tmp_path / "A", np.float64, "w+", shape=A.shape)
+            disk[:] = A
+            f = sp.Saddle(g, h, disk)
+            disk.flush()
+            assert sp.solve(f).solved
+            assert sp.solve(f).solved
+
+
+def test_a_prepared_problem_takes_an_array_with_new_entries():
+    A = np.random.default_rng(1).standard_normal((6, 4))
+    g, h = sp.Quadratic(1.0, 0.5), sp.Quadratic(1.0)
+    prepared = sp.prepare(sp.Saddle(g, h, A))
+    for factor in (1.0, 2.0, 1.0 + 2.0**-52):
+        A *= factor
+        assert prepared.update(sp.Saddle(g, h, A)).solve().solved
+        A *= factor
+        assert prepared.update(A=A).solve().solved
 
 
 def test_a_tensor_that_was_written_into_before_a_function_was_made_survives_pickling():

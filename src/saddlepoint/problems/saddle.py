@@ -22,7 +22,7 @@ from saddlepoint.parts.functions.autodiff import without_gradients
 from saddlepoint.parts.functions.block_sum import block_sum
 from saddlepoint.parts.functions.constants import estimate_smoothness
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.parts.functions.source_data import refuse_changed_data
+from saddlepoint.parts.functions.source_data import refuse_changed_coupling, refuse_changed_data
 from saddlepoint.parts.functions.zero import Zero
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.from_operator import HasProx
@@ -190,6 +190,7 @@ class Saddle(Residuals):
             gap: the same for the duality gap, which is compared where this is given or a mu is 0.
         """
         refuse_changed_data(self.g, self.h)
+        refuse_changed_coupling(self.A)
         return self.proven(self.query(x, y), tol, gap)
 
     def query(self, x: Array, y: Array) -> Query:

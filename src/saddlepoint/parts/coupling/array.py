@@ -34,6 +34,11 @@ class ArrayCoupling(Coupling):
         """Library, dtype and device of A."""
         return self._space
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """A itself."""
+        return (self.A,)
+
     def mul(self, y: Array) -> Array:
         """A y."""
         if y.dtype != self.dtype:

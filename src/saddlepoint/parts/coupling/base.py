@@ -85,6 +85,11 @@ class Coupling(ABC):
     probes = 0
 
     @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The caller's arrays with the entries of A; none if A is elsewhere, such as on disk or in an operator."""
+        return ()
+
+    @property
     def space(self) -> Space:
         """Library, dtype and device of the vectors x and y."""
         return Space(np, self.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,11 @@ class DenseCoupling(Coupling):
         self._fuses_both = worth and plain and _compiled()
         fits = A.shape[1] * A.itemsize <= FUSE_ROW_BYTES if self._in_rows else A.shape[1] <= FUSE_COLUMNS
         self._fuses_through = self.fused = self._fuses_both and fits
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """A itself."""
+        return (self.A,)
 
     def mul(self, y: Array) -> Array:
         """A y."""

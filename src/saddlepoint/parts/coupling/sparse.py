@@ -48,6 +48,11 @@ class SparseCoupling(Coupling):
         self._products: int | None = None  # that determine the entries
         self._parts: dict[int, Any] = {}  # by the number of threads that share them
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The entries, their indices, and where each row begins."""
+        return self.A.data, self.A.indices, self.A.indptr
+
     def mul(self, y: Array) -> Array:
         """A y."""
         return np.asarray(self.A @ y)

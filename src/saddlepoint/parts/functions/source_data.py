@@ -15,13 +15,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.parts.coupling import ArrayCoupling, Coupling, DenseCoupling, SparseCoupling
+from saddlepoint.parts.coupling import Coupling
 
 if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
 
 SHORT = 1 << 14  # most bytes of arrays of which a checksum is computed, which takes longer for long ones
 WIDTH = 2053  # number of sums by which longer arrays are told apart; a prime, so that equal places of rows fall apart
+DTYPES = np.float32, np.float64, np.int32, np.int64  # of the arrays that are looked at
+SPARSE = "data", "indices", "indptr"  # the arrays of SciPy's sparse matrices
 CHUNK = 1 << 18  # entries of an array with gaps in memory that are copied at a time
 
 
@@ -31,11 +33,10 @@ class SourceData:
     Args:
         name: what the caller calls the array, such as "P of Quadratic".
         entries: the array.
-        mark: its mark, if it is known.
     """
 
-    def __init__(self, name: str, entries: Any, mark: int | None = None) -> None:
-        self.name, self.entries, self.mark = name, entries, _mark(entries) if mark is None else mark
+    def __init__(self, name: str, entries: Any) -> None:
+        self.name, self.entries, self.mark = name, entries, _mark(entries)
 
     def __getstate__(self) -> tuple[str, Any, bool]:
         return self.name, self.entries, self.is_changed
@@ -52,20 +53,31 @@ class SourceData:
 
 
 def source_data(name: str, data: Any) -> tuple[SourceData, ...]:
-    """The array behind ``data``, a matrix or an array, if a change of it can be seen."""
-    entries = data.A if isinstance(data, DenseCoupling | SparseCoupling | ArrayCoupling) else data
-    entries = entries.data if issparse(entries) else entries
-    mark = None if isinstance(entries, Coupling) else _mark(entries)
-    return () if mark is None else (SourceData(name, entries, mark),)
+    """The arrays behind ``data``, a matrix or an array, of which a change can be seen."""
+    if isinstance(data, Coupling):
+        arrays = data.arrays
+    elif issparse(data):
+        arrays = tuple(getattr(data, part) for part in SPARSE if hasattr(data, part))
+    else:
+        arrays = (data,)
+    sources = (SourceData(name, array) for array in arrays)
+    return tuple(source for source in sources if source.mark is not None)
+
+
+def sources_of_coupling(A: Coupling) -> tuple[SourceData, ...]:
+    """The arrays behind A as they were when this was first asked, if changes of them can be seen."""
+    if A.sources is None:
+        A.sources = source_data("A", A)
+    return A.sources
 
 
 def refuse_changed_coupling(A: Coupling) -> None:
-    """Raise a ProblemError if A was written into since this, or a run on the problem, first looked at it."""
+    """Raise a ProblemError if A was written into since this first looked at it."""
     if A.sources is None:
-        A.sources = source_data("A", A)
+        sources_of_coupling(A)
     elif any(source.is_changed for source in A.sources):
         raise ProblemError(
-            "A was written into after a run had begun, and |A| and the bounds on rounding are those of the old "
+            "A was written into after a run or a certificate, and |A| and the bounds on rounding are those of the old "
             "entries; make the problem again, or give it a copy of A"
         )
 
@@ -88,7 +100,7 @@ def _mark(entries: Any) -> int | None:
     changes them, and so does an exchange of two, unless they are in the same sum.
     """
     if isinstance(entries, np.ndarray):
-        if entries.dtype not in (np.float32, np.float64):
+        if entries.dtype not in DTYPES:
             return None
         if entries.nbytes <= SHORT and entries.flags.c_contiguous:
             return crc32(entries.data)

@@ -39,6 +39,11 @@ class BatchedCoupling(Coupling):
         """Library, dtype and device of the blocks."""
         return self._space
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The array of all blocks."""
+        return (self.A,)
+
     def mul(self, y: Array) -> Array:
         """(A_1 y_1, ..., A_B y_B)."""
         Y = self.space.xp.reshape(y, (self.blocks, -1))

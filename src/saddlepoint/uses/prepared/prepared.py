@@ -14,11 +14,11 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.direct import Direct
-from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.parts.functions.source_data import refuse_changed_data
+from saddlepoint.parts.functions.source_data import refuse_changed_coupling, refuse_changed_data, sources_of_coupling
 from saddlepoint.problems.examined_points import Examined
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
@@ -110,7 +110,7 @@ class Prepared:
         self._problem: Saddle | None = None  # the problem with the linear terms, made when it is first needed
         self._kept: _Kept | None = None
         self._may_keep = False
-        self._given: dict[str, Any] = {}  # the parts as they were given, and a product with A
+        self._given: dict[str, Any] = {}  # the parts as they were given
         self._take(f, {"g", "h", "A"})
 
     # -- data ----------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class Prepared:
             self._linear, self._problem, self._kept = {}, None, None
         given, base = self._given, self._base
         new = {name for name in ("g", "h", "A") if getattr(f, name) is not given[name]}
-        if "A" in new and _is_unchanged(f.A, given["A"], given["product"]):
+        if "A" in new and _is_unchanged(f.A, given["A"]):
             new.remove("A")
         if new:
             g, h, A = (getattr(f if name in new else base, name) for name in ("g", "h", "A"))
@@ -225,7 +225,7 @@ class Prepared:
         for name in new:
             self._given[name] = getattr(f, name)
         if "A" in new:
-            self._given["product"] = _product(f.A)
+            sources_of_coupling(f.A)
         g, h = f.g if "g" not in new else _own(f.g), f.h if "h" not in new else _own(f.h)
         kept = {name: calls for name, calls in self._base.estimated.items() if name not in new}
         self._base = f.replace(g=g, h=h)
@@ -263,6 +263,7 @@ class Prepared:
         """
         began = time.perf_counter()
         refuse_changed_data(self._base.g, self._base.h)
+        refuse_changed_coupling(self._base.A)
         result = self._by_factors(began) if self._may_keep else None
         if result is None:
             x, y = self._start
@@ -319,19 +320,13 @@ class Prepared:
         return f"Prepared({self._base!r}, {self._target.argument}={self._target.most:g}; {how})"
 
 
-def _product(A: Coupling) -> Array | None:
-    """A product with A, which shows whether entries of its array were changed later; None where it may cost much."""
-    if not isinstance(A, DenseCoupling | SparseCoupling):
-        return None
-    return A.mul(np.random.default_rng(0).standard_normal(A.shape[1]))
-
-
-def _is_unchanged(A: Coupling, before: Coupling, product: Array | None) -> bool:
-    """Whether A has the same array as an earlier coupling, and no entry of the array has changed since then."""
-    if product is None or type(A) is not type(before) or A.A is not before.A:  # type: ignore[attr-defined]
-        return False
-    again = _product(A)
-    return again is not None and np.array_equal(again, product)
+def _is_unchanged(A: Coupling, before: Coupling) -> bool:
+    """Whether A has the same arrays as an earlier coupling, and no entry of them has changed since then."""
+    sources = sources_of_coupling(before)
+    same = type(A) is type(before) and len(A.arrays) == len(sources) > 0
+    return same and all(
+        array is source.entries and not source.is_changed for array, source in zip(A.arrays, sources, strict=True)
+    )
 
 
 class _Kept:
