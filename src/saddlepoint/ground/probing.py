@@ -26,11 +26,13 @@ def products_needed(S: Any) -> int:
         >>> products_needed(diags_array([[1.0] * 9, [2.0] * 10, [1.0] * 9], offsets=[-1, 0, 1]))
         3
     """
+    rows, n = S.shape
+    if S.nnz > MANY:
+        S = S if S.format in ("csr", "csc") else S.tocsc()  # a copy in another format would take longer than the counts
+        longest = int(np.diff(S.indptr).max()), int(np.bincount(S.indices[: S.nnz]).max())
+        of_row, of_column = longest if S.format == "csr" else longest[::-1]
+        return min(int(n), 1 + of_column * (of_row - 1))
     by_column = S.tocsc()
-    rows, n = by_column.shape
-    if by_column.nnz > MANY:
-        longest = int(np.bincount(by_column.indices, minlength=rows).max(initial=0))
-        return min(int(n), 1 + int(np.diff(by_column.indptr).max(initial=0)) * max(longest - 1, 0))
     taken = [0] * rows  # the groups with an entry in each row, as bits
     entries, starts = by_column.indices.tolist(), by_column.indptr.tolist()
     groups = 1

@@ -150,7 +150,7 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     newton: tuple[Method, ...] = (Newton(),) if worth_newton(f, costs) else ()
     timed = bool(newton) and costs is None and has_ready_matrices(f)
     of_newton = newton_work(f, timed) if newton else math.inf
-    newton = newton if max(0.5 * NEWTON_STEPS * of_newton, 2.0 * columns(f)) <= rounds(f) else ()
+    newton = newton if newton and max(0.5 * NEWTON_STEPS * of_newton, 2.0 * columns(f)) <= rounds(f) else ()
     newton_is_early = bool(newton) and newton_is_soon(f)
     newton_is_quick = newton_is_early and (newton_rounds(f) if timed else of_newton) <= QUICK
     newton_is_likely = bool(newton) and 0.25 * NEWTON_STEPS * newton_calls(f) <= EASY * rounds(f)
