@@ -97,6 +97,17 @@ def test_a_run_goes_on_from_wherever_it_was_written(name, tmp_path):
         assert_same(sp.solve(f, method=method, tol=1e-3, checkpoint=file), whole)
 
 
+@pytest.mark.parametrize("window", [6, 30])
+def test_memories_of_large_problems_go_on(window, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[sp.Anderson.__module__], "ROOM", 0)
+    f, method = case("balanced")[0], sp.Anderson(sp.LPDGS(), window)
+    whole = sp.solve(f, method=method, tol=1e-4)
+    for budget in (2, 9, 13, 17, 25):
+        sp.solve(f, method=method, tol=1e-4, max_calls=budget, checkpoint=tmp_path / "run", checkpoint_every=1e9)
+    assert whole.iterations > 25
+    assert_same(sp.solve(f, method=method, tol=1e-4, checkpoint=tmp_path / "run"), whole)
+
+
 def test_the_point_of_a_file_is_certified_where_no_step_is_left(tmp_path):
     """The file was written after the last step that the budget allows."""
     f, file = case("balanced")[0], tmp_path / "run"

@@ -15,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator, gmres
 import saddlepoint as sp
 from saddlepoint.ground.rows import Rows
 from saddlepoint.methods.wrappers.factored import Factored
+from saddlepoint.methods.wrappers.gram import Gram
 from saddlepoint.methods.wrappers.latest import Latest
 from saddlepoint.methods.wrappers.window import Window
 from saddlepoint.problems.generators import random_logistic, random_quadratic
@@ -48,12 +49,13 @@ def test_krylov_has_the_residuals_of_scipys_gmres():
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("room", "steps"), [(0, 8), (10**6, 5)])
-def test_anderson_of_an_affine_map_is_gmres(room, steps, monkeypatch):
+@pytest.mark.parametrize(("room", "window", "steps"), [(0, 30, 8), (10**6, 30, 5), (0, 20, 5)])
+def test_anderson_of_an_affine_map_is_gmres(room, window, steps, monkeypatch):
     monkeypatch.setattr(ANDERSON, "ROOM", room)
-    monkeypatch.setattr(LATEST, "RIDGE", 1e-17)
+    for memory in (Latest, Gram):
+        monkeypatch.setattr(sys.modules[memory.__module__], "RIDGE", 1e-17)
     f = random_quadratic(12, 9, 30, 20, 5, seed=2)
-    method = sp.Anderson(sp.Extragradient(), 30)
+    method = sp.Anderson(sp.Extragradient(), window)
     step = lambda z: np.concatenate(sp.Extragradient().step(f, sp.State(z[:12], z[12:])))  # noqa: E731
     zero, scale = np.zeros(21), np.r_[np.full(12, f.mu_x**0.5), np.full(9, f.mu_y**0.5)]
     residual = lambda z: scale * (step(z / scale) - z / scale)  # noqa: E731
@@ -62,7 +64,8 @@ def test_anderson_of_an_affine_map_is_gmres(room, steps, monkeypatch):
     state, found = method.init(f, *unknowns(f)), []
     for _ in range(16):
         state = method.step(f, state)
-        found.append(left(state.memory))  # the length of the residual of the mixed point
+        unit = f.mu_x**0.5 / state.weights[0]  # short windows have weights of which the first is 1
+        found.append(unit * left(state.memory))  # the length of the residual of the mixed point
     # Later steps differ by rounding, which grows tenfold with each, and a hundredfold where products are used.
     np.testing.assert_allclose(found[1 : steps + 1], expected[:steps], rtol=1e-6)
 
@@ -72,8 +75,13 @@ def left(memory):
     if isinstance(memory, Factored):
         Q, r = memory.Q.matrix, memory.r
         return np.linalg.norm(r - Q.T @ (Q @ r))
-    changes, r = memory.changes.matrix, memory.r
+    changes, r = (memory.differences if isinstance(memory, Gram) else memory.changes).matrix, memory.r
     return np.linalg.norm(r - changes.T @ np.linalg.lstsq(changes.T, r, rcond=None)[0])
+
+
+def kept(memory):
+    """The rows of a memory that is emptied when it is full."""
+    return memory.Q if isinstance(memory, Factored) else memory.differences
 
 
 def test_anderson_leaves_its_state_as_it_was():
@@ -171,15 +179,17 @@ def test_rows_are_subtracted_in_place(dtype):
     assert longer.emptied(new).count == 0
 
 
-def test_a_full_memory_and_what_follows_it_can_be_computed_again(monkeypatch):
+@pytest.mark.parametrize("most", [0, 20])
+def test_a_full_memory_and_what_follows_it_can_be_computed_again(most, monkeypatch):
     """A step is a pure function, though an emptied memory uses the same buffer again."""
     monkeypatch.setattr(ANDERSON, "ROOM", 0)
+    monkeypatch.setattr(ANDERSON, "MOST", most)
     f = random_quadratic(30, 20, 30, 30, 3, seed=4)
     method = sp.Anderson(sp.LPDGS(), window=4)
     states = [method.init(f, np.zeros(30), np.zeros(20))]
     for _ in range(14):
         states.append(method.step(f, states[-1]))
-    full = [k for k, state in enumerate(states) if state.memory.Q.full]
+    full = [k for k, state in enumerate(states) if kept(state.memory).full]
     assert len(full) > 1
     for k in full:
         again = method.step(f, states[k])
@@ -315,8 +325,10 @@ def test_states_with_other_arrays_leave_no_reference_cycle():
         gc.enable()
 
 
-def test_anderson_keeps_one_state_for_each_step_of_its_window_where_memory_is_short(monkeypatch):
+@pytest.mark.parametrize("most", [0, 20])
+def test_anderson_keeps_one_state_for_each_step_of_its_window_where_memory_is_short(most, monkeypatch):
     monkeypatch.setattr(ANDERSON, "ROOM", 0)
+    monkeypatch.setattr(ANDERSON, "MOST", most)
     m, n, window = 20_000, 10_000, 15
     A = sparse.random_array((m, n), density=5e-4, rng=np.random.default_rng(0), format="csr")
     f = sp.Saddle(sp.LogCosh(l2=0.01), sp.LogCosh(l2=0.01), A)
@@ -330,13 +342,28 @@ def test_anderson_keeps_one_state_for_each_step_of_its_window_where_memory_is_sh
         run = method.init(f, np.ones(m), np.ones(n))
         for _ in range(window + 1):
             run = method.step(f, run)
-        assert run.memory.Q.full
+        assert kept(run.memory).full
         assert run.failures == 0
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
         gc.enable()
     assert peak < (window + 9) * size
+
+
+def test_short_windows_move_like_a_qr_factorisation():
+    """Both memories give the same steps, where the last entry of a state has no weight and a plain step is between."""
+    rng = np.random.default_rng(5)
+    r = rng.standard_normal(9)
+    memories = Factored.empty(4, r), Gram.empty(4, r)
+    for k in range(4):
+        r = 0.7 * r + 0.1 * rng.standard_normal(9)
+        memories = tuple(memory.with_residual(r, 8, float(np.linalg.norm(r[:8]))) for memory in memories)
+        if k not in (0, 2):
+            (first, one), (second, other) = (memory.mixed() for memory in memories)
+            memories = one, other
+            np.testing.assert_allclose(second, first, rtol=1e-9)
+    assert memories[1].with_residual(r + 1.0, 8, 1.0).with_residual(r, 8, 1.0) is None  # there is no room
 
 
 def test_the_rows_that_anderson_remembers_stay_orthonormal():

@@ -21,7 +21,8 @@ Memory:     Of each step the differences of r and of T are kept. Where these wou
             not reach; only the coefficients are kept. So the memory is ``window`` states, and a step reads it three
             times (``wrappers.factored``). With PyTorch on a GPU, where T takes a fixed number of calls and A is much
             larger than the memory, the differences of T are kept as well, and no number is read between two
-            certificates (``wrappers.on_device``).
+            certificates (``wrappers.on_device``). With NumPy in float64 and a short window the differences of r take
+            the place of the q_i, and c comes from normal equations, which takes less time (``wrappers.gram``).
 Reference:  D. Anderson, Iterative procedures for nonlinear integral equations, J. ACM 1965; H. Walker and P. Ni,
             Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 2011; J. Zhang, B. O'Donoghue and
             S. Boyd, Globally convergent type-I Anderson acceleration for nonsmooth fixed-point iterations, SIAM J.
@@ -48,6 +49,7 @@ from saddlepoint.methods.wrappers import on_device
 from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.methods.wrappers.factored import Factored, NewRow
 from saddlepoint.methods.wrappers.flat import added, difference, joined, parted, scale_of
+from saddlepoint.methods.wrappers.gram import MOST, Gram
 from saddlepoint.methods.wrappers.latest import Latest
 from saddlepoint.methods.wrappers.on_device import DeviceState
 from saddlepoint.methods.wrappers.window import Window, along_faces, are_on_one_face
@@ -67,7 +69,7 @@ class AndersonState(NamedTuple):
     y: Array
     inner: Any
     weights: tuple[float, ...]  # of the arrays of the inner state; 0 for those that lengths ignore
-    memory: Factored | Latest | Window
+    memory: Factored | Gram | Latest | Window
     best: Any  # the state after T of the z with the smallest residual
     last: Any  # the state after T of the z before this one, with simple terms
     smallest: float
@@ -104,13 +106,19 @@ class Anderson(Wrapper):
             if on_device.fits(window, flat.shape[0], f.shape):
                 return on_device.begun(inner, weights, window)
         room = self.memory * sum(f.shape) // flat.shape[0] if self.memory else 2 * self.window
-        memory: Factored | Latest | Window
+        memory: Factored | Gram | Latest | Window
         if f.has_simple:
             memory = Window.empty(min(self.window, max(1, room // 2)), flat)
         elif 2 * self.window <= room and fits(2 * self.window, flat):
             memory = Latest.empty(self.window, joined(inner, weights), scale_of(inner, weights))
         else:
-            memory = Factored.empty(min(self.window, max(1, room)), flat)
+            window = min(self.window, max(1, room))
+            if window <= MOST and fits(0, flat):
+                memory = Gram.empty(window, flat)
+                first = next((weight for weight in weights if weight), 1.0)
+                weights = tuple(weight / first for weight in weights)  # only ratios matter; 1 needs no multiplication
+            else:
+                memory = Factored.empty(window, flat)
         return AndersonState(inner.x, inner.y, inner, weights, memory, inner, inner, math.inf, math.inf, 0, 0, 0)
 
     def within(self, vectors: int) -> Method:
@@ -161,7 +169,7 @@ class Anderson(Wrapper):
 
     def combined(
         self, f: Saddle, s: AndersonState, after: Any, r: Array, size: int, seen: NewRow | float, output: Array | None
-    ) -> tuple[Any, Factored | Latest | Window]:
+    ) -> tuple[Any, Factored | Gram | Latest | Window]:
         """The next z and the memory: a combination of the state ``after`` T and those before, if there are any."""
         if isinstance(s.memory, Window):
             assert isinstance(seen, float)
@@ -173,12 +181,12 @@ class Anderson(Wrapper):
             if s.plain == 0:
                 latest = latest.mixed()
             return (after if latest.point is output else parted(after, latest.point, s.weights)), latest
-        memory = s.memory.with_residual(r, size, seen)
+        memory = _extended(s.memory, r, size, seen)
         if memory is None:
-            memory = s.memory.emptied(r).with_residual(r, size, seen)
+            memory = _extended(s.memory.emptied(r), r, size, seen)
             assert memory is not None
             return after, memory
-        if s.plain > 0 or memory.Q.count == 0:
+        if s.plain > 0 or len(memory.moves) == 1:
             return after, memory
         step, memory = memory.mixed()
         return added(after, step, s.weights), memory
@@ -198,6 +206,14 @@ class Anderson(Wrapper):
         z = added(after, step, s.weights)
         x, y = f.project(z.x, z.y)
         return z._replace(x=x, y=y), memory
+
+
+def _extended(memory: Factored | Gram, r: Array, size: int, seen: NewRow | float) -> Factored | Gram | None:
+    """The memory with the next residual; None if there is no room."""
+    if isinstance(memory, Gram):
+        assert isinstance(seen, float)
+        return memory.with_residual(r, size, seen)
+    return memory.with_residual(r, size, seen)
 
 
 def fits(rows: int, like: Array) -> bool:
