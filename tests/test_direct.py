@@ -1,5 +1,7 @@
 """The factorisation of quadratic problems: Schur complements, and how matrices are counted."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -98,6 +100,16 @@ def test_columns_of_a_group_have_no_common_row(seed):
     longest = int(np.diff(S.tocsr().indptr).max(initial=0))
     degree = int((together.sum(axis=1) - np.diag(together)).max(initial=0))
     assert max(longest, 1) <= number <= 1 + degree  # no fewer than a row has entries, no more than greedy needs
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_columns_of_a_large_matrix_are_counted_without_groups(layout, monkeypatch):
+    rng = np.random.default_rng(0)
+    S = random_array((30, 40), density=0.1, rng=rng)
+    exact = products_needed(S.asformat(layout))
+    monkeypatch.setattr(sys.modules[products_needed.__module__], "MANY", 0)
+    of_rows, of_columns = ((S.toarray() != 0).sum(axis=axis).max() for axis in (1, 0))
+    assert exact <= products_needed(S.asformat(layout)) == min(40, 1 + of_columns * (of_rows - 1))
 
 
 def test_auto_factorises_sparse_quadratic_problems_whose_factors_stay_sparse():
