@@ -285,6 +285,20 @@ def test_what_cannot_be_differentiated_is_refused():
     assert result.vjp().ux.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("changed", ["A", "b", "c", "t", "x"])
+def test_a_result_whose_data_were_written_into_is_refused(changed):
+    rng, D, _, _, t, A = data(4)
+    b, c = rng.standard_normal(7), rng.standard_normal(5)
+    g = sp.LogCosh(D, t, 0.1) + sp.Smooth(lambda x: x + b, mu=1.0, L=1.0, hvp=lambda x, u: u)
+    result = sp.solve(sp.Saddle(g, sp.Smooth(lambda y: y + c, mu=1.0, L=1.0, quadratic=True), A), tol=1e-9)
+    assert np.isfinite(result.vjp(np.ones(7)).ux).all()
+    {"A": A, "b": b, "c": c, "t": t, "x": result.x}[changed][...] *= 2.0
+    with pytest.raises(sp.ProblemError, match="written into after"):
+        result.vjp(np.ones(7))
+    with pytest.raises(sp.ProblemError, match="written into after"):
+        result.jvp(bx=np.ones(7))
+
+
 @pytest.fixture(params=["jax", "torch"])
 def other(request):
     """A library of arrays other than NumPy, in float64."""

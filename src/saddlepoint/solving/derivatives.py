@@ -21,6 +21,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods.direct import solver, wide
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.functions.source_data import refuse_changed_coupling
 from saddlepoint.problems.curvature import Near
 from saddlepoint.problems.faces import Face, faces_of
 from saddlepoint.problems.linearised import SMALL, Linearised, on_host, relative_accuracy
@@ -29,6 +30,7 @@ from saddlepoint.solving.result import Result, Status
 from saddlepoint.theory.certificate import Certificate
 
 Solve = Callable[..., Result]
+CHANGED = 4.0  # factor by which a certified distance may grow when it is computed again, in units of itself
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -182,7 +184,19 @@ class Differentiable:
             )
         if f.space.of_x.is_sharded or f.space.sides is not None:
             raise ProblemError("derivatives of problems in shards are not implemented; use A in one piece")
+        self._refuse_changed(result)
         return f
+
+    def _refuse_changed(self, result: Result) -> None:
+        """Raise a ProblemError if x, y, A or other data were written into after the run: its certificate is void."""
+        refuse_changed_coupling(self.f.A)
+        then = result.certificate.distance
+        now = self.f.certificate(result.x, result.y, then)
+        if not now.distance <= CHANGED * (then + now.rounding):
+            raise ProblemError(
+                f"x, y or data of the problem were written into after the run, which had proven a distance of "
+                f"{then:.3g}; now it is {now.distance:.3g}. Solve the problem again, or give it copies of the data"
+            )
 
     def _vector(self, value: Any, name: str, side: int) -> Array:
         space, size = (self.f.space.of_x, self.f.space.of_y)[side], self.f.shape[side]
