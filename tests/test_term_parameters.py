@@ -74,6 +74,50 @@ def test_a_factor_scales_the_term_too(torch):
     assert torch.autograd.gradcheck(layer, given, eps=1e-4, atol=1e-4, rtol=1e-3, nondet_tol=1e-7, fast_mode=True)
 
 
+AT_THE_EDGE = {
+    "l1": (sp.L1, 0.0),
+    "norm": (sp.Norm2, 0.0),
+    "groups": (lambda w: sp.Groups(GROUPS, w), 0.0),
+    "nuclear norm": (lambda w: sp.Blocks({range(6): sp.Nuclear((2, 3), w)}), 0.0),
+    "a point": (lambda b: sp.Box(b, b), 0.1),
+}
+
+
+def slope_at_the_edge(name, array, differentiate):
+    """The derivative of a function of the solution, and a difference quotient to the right."""
+    D, labels, E, t, A = data(array)
+    term, start = AT_THE_EDGE[name]
+
+    def build(w):
+        return sp.Saddle(sp.Logistic(D, labels, 0.3) + term(w), sp.LogCosh(E, t, 0.3), A)
+
+    layer, ramp = sp.layer(build, tol=1e-10), array(np.arange(1.0, 8.0))
+
+    def value(w):
+        return (layer(w)[0] * ramp).sum()
+
+    ends = [float(value(array(np.array(start + h)))) for h in (0.0, 1e-6)]
+    return float(differentiate(value, start)), (ends[1] - ends[0]) / 1e-6
+
+
+@pytest.mark.parametrize("name", AT_THE_EDGE)
+def test_slopes_where_weights_are_zero_and_bounds_are_equal(torch, name):
+    def differentiate(value, start):
+        (w,) = tensors(torch, [start])
+        return torch.autograd.grad(value(w), w)[0]
+
+    found, quotient = slope_at_the_edge(name, torch.tensor, differentiate)
+    assert abs(found) > 0.1
+    assert found == pytest.approx(quotient, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["l1", "a point"])
+def test_slopes_where_weights_are_zero_and_bounds_are_equal_in_jax(jax, name):
+    found, quotient = slope_at_the_edge(name, jax.numpy.asarray, lambda value, start: jax.grad(value)(start))
+    assert found == pytest.approx(quotient, rel=1e-4)
+
+
 def test_parameters_of_terms_in_a_batch(torch):
     D, labels, *_ = data(torch.tensor)
 

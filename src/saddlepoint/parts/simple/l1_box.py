@@ -23,6 +23,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, is_float64, namespace
 from saddlepoint.ground.elementwise import choose
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.recording import is_live
 from saddlepoint.parts.simple.base import Pairing, Simple, Structured, Support, on_host
 from saddlepoint.parts.simple.bounds import norm_bound, raised, sum_of_products, wide
 from saddlepoint.parts.simple.coordinates import Coordinates, as_pair, common_size
@@ -325,6 +326,8 @@ def limited(v: Array, low: Any, high: Any) -> Array:
         if low is not None:
             v = np.maximum(v, low)
         return v if high is None else np.minimum(v, high)
+    if is_live(low) and is_live(high):  # where they are equal, clip has no derivatives, or the means of both sides
+        return choose(v < low, low, choose(v > high, high, v))
     array: Array = namespace(v).clip(v, low, high)
     return array
 
