@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from saddlepoint.ground.arrays import Array, Space, space_of
+from saddlepoint.ground.elementwise import cast_like
 from saddlepoint.parts.coupling.base import Coupling
 
 
@@ -26,12 +27,12 @@ class RecordedCoupling(Coupling):
 
     def mul(self, y: Array) -> Array:
         """A y."""
-        product: Array = self.A @ y
+        product: Array = cast_like(self.A, y) @ y
         return product
 
     def tmul(self, x: Array) -> Array:
         """A' x."""
-        product: Array = x @ self.A
+        product: Array = x @ cast_like(self.A, x)
         return product
 
     def matrix(self) -> Any:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from saddlepoint.ground.arrays import Array, Space, common_space, concat
+from saddlepoint.ground.arrays import Array, Space, common_space, concat, namespace
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.parts.coupling import as_coupling
+from saddlepoint.parts.coupling.array import ArrayCoupling
 from saddlepoint.parts.coupling.base import Coupling
 from saddlepoint.parts.coupling.dense import DenseCoupling
+from saddlepoint.parts.coupling.recorded import RecordedCoupling
 from saddlepoint.parts.coupling.sparse import SparseCoupling
 from saddlepoint.parts.coupling.transpose import TransposeByProducts
 
@@ -42,6 +44,9 @@ def side_by_side(parts: Sequence[Any]) -> tuple[Coupling, list[int]]:
     if all(type(A) in (SparseCoupling, DenseCoupling) for A in couplings):
         dense = [A.matrix().toarray() if type(A) is SparseCoupling else A.matrix() for A in couplings]
         return as_coupling(np.hstack(dense)), columns
+    if all(type(A) in (ArrayCoupling, RecordedCoupling) for A in couplings):
+        matrices = [A.matrix() for A in couplings]
+        return as_coupling(namespace(matrices[0]).concat(matrices, axis=1)), columns
     return SideBySide(couplings), columns
 
 

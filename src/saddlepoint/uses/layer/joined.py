@@ -39,8 +39,8 @@ def joined(problems: Sequence[Saddle]) -> Saddle | None:
     dense = all(type(f.A) is DenseCoupling and f.shape == (m, n) and f.dtype == first.dtype for f in problems)
     if count == 1 or not (alike and dense) or count * max(m * m, n * n, m * n) > ENTRIES:
         return None
-    g = _sum([f.g for f in problems], m)
-    h = _sum([f.h for f in problems], n)
+    g = _sum([f.g for f in problems], m, first.dtype)
+    h = _sum([f.h for f in problems], n, first.dtype)
     return Saddle(g, h, _diagonal([f.A.matrix() for f in problems]))
 
 
@@ -53,10 +53,12 @@ def _diagonal(blocks: Sequence[Array]) -> csr_array:
     return csr_array((stack.reshape(-1), columns.reshape(-1), starts), shape=(count * m, count * n))
 
 
-def _sum(functions: Sequence[Smooth], n: int) -> Smooth:
+def _sum(functions: Sequence[Smooth], n: int, dtype: Any) -> Smooth:
     """The function of all blocks."""
     plain = [f.without_term for f in functions]
-    total = _quadratic(plain, n) if all(type(f) is Quadratic for f in plain) else BlockSum(plain, [n] * len(plain))
+    total = (
+        _quadratic(plain, n, dtype) if all(type(f) is Quadratic for f in plain) else BlockSum(plain, [n] * len(plain))
+    )
     terms = [FREE if f.simple is None else f.simple for f in functions]
     return total if all(term is FREE for term in terms) else total + _term(terms, n)
 
@@ -66,19 +68,22 @@ def _dense(M: Any) -> Array:
     return matrix
 
 
-def _quadratic(functions: Sequence[Smooth], n: int) -> Smooth:
+def _quadratic(functions: Sequence[Smooth], n: int, dtype: Any) -> Smooth:
     """Quadratic functions as one, with a sparse matrix."""
     parts = [f for f in functions if isinstance(f, Quadratic)]
     mu, L, trusted = min(f.mu for f in parts), max(f.L for f in parts), all(f.trusted for f in parts)
-    b = np.concatenate([np.zeros(n) if f.b is None else np.full(n, f.b) for f in parts])
+    b = np.concatenate([np.full(n, 0.0 if f.b is None else f.b, dtype=dtype) for f in parts])
     if all(isinstance(f.P, float) for f in parts) and len({f.P for f in parts}) == 1:
         return Quadratic(parts[0].P, b, mu=mu, L=L).replace(trusted=trusted)
     if any(isinstance(f.P, Coupling) for f in parts):
         P: Array = _diagonal(
-            [_dense(f.P.matrix()) if isinstance(f.P, Coupling) else np.diag(np.full(n, f.P)) for f in parts]
+            [
+                _dense(f.P.matrix()) if isinstance(f.P, Coupling) else np.diag(np.full(n, f.P, dtype=dtype))
+                for f in parts
+            ]
         )
     else:
-        P = np.concatenate([np.full(n, f.P) for f in parts])
+        P = np.concatenate([np.full(n, f.P, dtype=dtype) for f in parts])
     return Quadratic(P, b, mu=mu, L=L).replace(trusted=trusted)
 
 

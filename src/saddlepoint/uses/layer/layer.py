@@ -86,6 +86,13 @@ class Layer:
             )
         return given
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy is as new: the function of the library, the last result and the last derivative stay behind."""
+        return {"build": self.build, "in_dims": self.in_dims, "options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
     def __repr__(self) -> str:
         return f"Layer({getattr(self.build, '__name__', self.build)!s})"
 

@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 NEWTON = 1500  # most variables of both players for dense linear systems
 MOST = 100_000  # steps of LPD-GS after which a loop gives up, unless max_steps says otherwise
 ACCURACY = 1e-9  # the relative accuracy of linear systems that are solved by LPD-GS
+HIDDEN = (
+    "build of the layer uses an array that JAX traces or differentiates and that is no argument of the layer; make it "
+    "an argument"
+)
+NUMBERS_TAKEN = jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError
 ROUNDINGS = 64.0  # roundings of L/mu below which their accuracy cannot fall
 
 
@@ -55,10 +60,12 @@ def make(layer: Layer) -> Callable[..., Any]:
 
     @jax.custom_jvp
     def solution(*tensors: Any) -> tuple[Any, Any]:
+        refuse_hidden(layer, tensors, is_differentiated)
         return solved(built(layer, tensors), tol, most)
 
     @solution.defjvp
     def derivative(tensors: Any, tangents: Any) -> Any:
+        refuse_hidden(layer, tensors, lambda array: True)
         point = solution(*tensors)
         return point, moved(layer, tensors, tangents, point, most)
 
@@ -66,16 +73,44 @@ def make(layer: Layer) -> Callable[..., Any]:
         dims = layer.dims(len(tensors))
         try:
             return one(*tensors) if dims is None else jax.vmap(one, in_axes=dims)(*tensors)
+        except NUMBERS_TAKEN as error:
+            raise ProblemError(
+                "build of the layer, or a function in it, takes numbers out of an array that JAX traces, for example "
+                "by functions of NumPy, float() or if; write it with jax.numpy, which JAX compiles and differentiates"
+            ) from error
         except TypeError as error:
             if "No constant handler" not in str(error):
                 raise
-            raise ProblemError(
-                "build of the layer uses an array that JAX differentiates and that is no argument of the layer; make "
-                "it an argument"
-            ) from None
+            raise ProblemError(HIDDEN) from None
 
     one = jax.jit(solution)
     return run
+
+
+def refuse_hidden(layer: Layer, tensors: Any, wrong: Callable[[Any], bool]) -> None:
+    """Raise a ProblemError if ``build`` uses arrays that JAX traces, are no arguments of the layer, and are wrong.
+
+    JAX takes such arrays for constants where it differentiates the layer.
+    """
+
+    def problem(*given: Any) -> Any:
+        f = built(layer, given)
+        zeros: list[Any] = [jnp.zeros(n, f.space.dtype) for n in f.shape]
+        with recording():
+            terms = zip((f.g.simple, f.h.simple), zeros, strict=True)
+            return f.field(*zeros), [0.0 if p is None else p.prox(z, 1.0) for p, z in terms]
+
+    if any(wrong(array) for array in jax.closure_convert(problem, *tensors)[1]):
+        raise ProblemError(HIDDEN)
+
+
+def is_differentiated(array: Any) -> bool:
+    """Whether JAX is differentiating with respect to this array now; it may do so later with any that it traces."""
+    if not isinstance(array, jax.core.Tracer):
+        return False
+    if type(array).__name__ in ("JVPTracer", "LinearizeTracer"):
+        return True
+    return any(is_differentiated(getattr(array, name, None)) for name in ("primal", "val"))
 
 
 def built(layer: Layer, tensors: Any) -> Saddle:

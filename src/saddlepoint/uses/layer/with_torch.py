@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from saddlepoint.ground.arrays import EPS64, to_host
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.recording import recording
 from saddlepoint.parts.simple.base import Support
 from saddlepoint.problems.numpy_problem import as_numpy_problem
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 torch: Any = import_module("torch")
 functorch: Any = getattr(torch._C, "_functorch", None)
-IN_FUNCTORCH: Callable[[Any], bool] = getattr(functorch, "is_functorch_wrapped_tensor", lambda tensor: False)
+FUNCTORCH_LEVEL: Callable[[], int | None] = getattr(functorch, "maybe_current_level", lambda: None)
 OWN_START = {"x0", "y0", "method", "checkpoint"}  # options with which no start is computed before the run
 IN_VMAP: Callable[[Any], bool] = getattr(functorch, "is_legacy_batchedtensor", lambda tensor: False)
 
@@ -37,7 +40,7 @@ def make(layer: Layer) -> Any:
 
     def run(*tensors: Any) -> tuple[Any, Any]:
         dims = layer.dims(len(tensors))
-        if any(torch.is_tensor(tensor) and IN_FUNCTORCH(tensor) for tensor in tensors):
+        if FUNCTORCH_LEVEL() is not None:
             raise ProblemError(
                 "a layer of PyTorch was called within torch.func (vmap, grad, jvp); use in_dims of the layer for "
                 "batches and backward() or torch.autograd.grad for gradients"
@@ -78,7 +81,7 @@ class Solution(torch.autograd.Function):  # type: ignore[misc]
         f = built(layer, tensors)
         run, result = solved(f, as_numpy_problem(f), layer)
         keep(ctx, layer, tensors)
-        ctx.run = run
+        ctx.runs = [run]
         point: Any = result.x, result.y
         ctx.points, ctx.faces = [point], [Faces.of(f, point, (run.support_x, run.support_y))]
         return tuple(z.clone() for z in point)  # PyTorch marks what is returned; the result stays as it is
@@ -87,7 +90,7 @@ class Solution(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, vx: Any, vy: Any) -> Any:
         """The gradients -(dF/dtheta)' u with respect to all tensors."""
         refuse_second(vx, vy)
-        u = ctx.layer.derivative = derivative(ctx.run, vx, vy)
+        u = ctx.layer.derivative = derivative(ctx.runs[0], vx, vy)
         return (None, *gradients(ctx, lambda tensors: [tensors], [(u.ux, u.uy)], [(vx, vy)]))
 
 
@@ -100,6 +103,7 @@ class Solutions(torch.autograd.Function):  # type: ignore[misc]
         problems = [built(layer, own) for own in each(tensors, dims, size)]
         keep(ctx, layer, tensors)
         ctx.dims, ctx.size = dims, size
+        refuse_other_shapes(problems)
         in_numpy = [as_numpy_problem(f) for f in problems]
         whole = None if any(f is None for f in in_numpy) else joined([f for f in in_numpy if f is not None])
         if whole is None:
@@ -160,6 +164,16 @@ def batch_size(tensors: Sequence[Any], dims: Sequence[int | None]) -> int:
     if sizes == {0}:
         raise ProblemError("a batch of a layer is empty or has no leading dimension; expected one problem at least")
     return int(sizes.pop())
+
+
+def refuse_other_shapes(problems: Sequence[Saddle]) -> None:
+    """Raise a ProblemError if the problems of a batch differ in their shapes."""
+    for k, f in enumerate(problems):
+        if f.shape != problems[0].shape:
+            raise ProblemError(
+                f"problem {k} of the batch of a layer has {f.shape[0]} x {f.shape[1]} variables, but problem 0 has "
+                f"{problems[0].shape[0]} x {problems[0].shape[1]}; expected one shape, so call the layer for each shape"
+            )
 
 
 def check_closure(layer: Layer, tensors: Sequence[Any], dims: Sequence[int | None] | None) -> None:
@@ -255,20 +269,60 @@ def gradients(
         tensors.append(next(saved).detach().requires_grad_(need) if other is None else other[0])
     wanted = [tensor for tensor, need in zip(tensors, needed, strict=True) if need]
     answers: list[tuple[Any, Any]] = []  # functions of the tensors, and the vectors with which they are contracted
+    rebuilt: list[Any] = []
     with torch.enable_grad(), recording():
         for own, z, faces, u, v in zip(parts_of(tensors), ctx.points, ctx.faces, adjoint, given, strict=True):
             f = built(ctx.layer, own)
             fields: Any = f.field(*z)
+            rebuilt.append([F.detach() for F in fields])
             answers += [(F, -part) for F, part in zip(fields, u, strict=True)]
-            answers += faces.answers(f, z, [F.detach() for F in fields], u, v)
+            answers += faces.answers(f, z, rebuilt[-1], u, v)
+    refuse_another_problem(ctx.runs, rebuilt)
     answers = [(value, vector) for value, vector in answers if getattr(value, "requires_grad", False)]
     refuse_hidden([value for value, _ in answers], [*tensors, *(part for z in ctx.points for part in z)])
     found = [None] * len(wanted)
     if answers and wanted:
         values, vectors = zip(*answers, strict=True)
         found = list(torch.autograd.grad(values, wanted, vectors, allow_unused=True))
+    refuse_unrecorded(wanted, found)
     slopes = iter(found)
     return [next(slopes) if need else None for need in needed]
+
+
+def refuse_another_problem(runs: Sequence[Result], rebuilt: Sequence[Any]) -> None:
+    """Raise a ProblemError if the problems that were built again have another field than those that were solved.
+
+    Args:
+        runs: the results of the problems, or of all together.
+        rebuilt: the parts of the field of each problem at its solution, as tensors.
+    """
+    for k in range(2):
+        now = np.concatenate([to_host(fields[k]) for fields in rebuilt])
+        precision = float(np.finfo(now.dtype).eps)
+        then, scale = [], 0.0
+        for run in runs:
+            f = run.differentiable().f
+            query = f.gradients_and_products(run.x, run.y)
+            part, product = (query.gx, query.Ay) if k == 0 else (query.hy, -query.Atx)
+            then.append(to_host(part + product))
+            scale += norm(part) + norm(product) + float(f.residuals(query)[2 + k]) / EPS64
+        if not norm(now - np.concatenate(then)) <= math.sqrt(precision) * scale:
+            raise ProblemError(
+                "build of the layer made another problem for the gradient than for the solution: a tensor that it uses "
+                "was written into between the two, or build depends on something that changes, such as random numbers; "
+                "make what changes an argument of the layer"
+            )
+
+
+def refuse_unrecorded(wanted: Sequence[Any], found: Sequence[Any]) -> None:
+    """Raise a ProblemError if a tensor that requires a gradient has none: it would be missing without a word."""
+    for tensor, slope in zip(wanted, found, strict=True):
+        if slope is None:
+            raise ProblemError(
+                f"a layer was given a tensor of shape {tuple(tensor.shape)} that requires gradients, but the problem "
+                "does not depend on it by operations that PyTorch records: build does not use it, or makes numbers of "
+                "it by float(), item(), numpy() or detach(); use the tensor itself, or detach it before the call"
+            )
 
 
 class Faces(NamedTuple):
