@@ -24,9 +24,9 @@ from saddlepoint.uses.batch import solve_many
 
 Move = Callable[[Any], Any]  # converts a NumPy array to an array of another library
 
-SIZES = (8, 64)
+SIZES = (8, 64)  # variables of each player
 LOOP = 20  # number of problems that the loop solves
-TOL = 1e-6
+TOL = 1e-6  # certified distance
 METHODS = ("auto", "lpd-gs", "condat-vu")
 
 

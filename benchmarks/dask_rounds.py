@@ -24,8 +24,8 @@ from saddlepoint.parts.sharded.dask_array import rows_from
 from saddlepoint.parts.sharded.dask_cluster import Cluster
 from saddlepoint.parts.sharded.local import even_bounds
 
-COLUMNS = 1024
-SHARDS = 16
+COLUMNS = 1024  # of A
+SHARDS = 16  # parts of the rows of A
 
 
 def read(start: int, stop: int) -> Any:
@@ -138,17 +138,17 @@ class Measured:
         view = method.normal_form(f)
         state = method.init(view.problem, *view.to(f.space.of_x.zeros(m), f.space.of_y.zeros(n)))
         state = method.step(view.problem, method.step(view.problem, state))
-        before = np.array([engine.rounds, engine.out, engine.back, engine.kept, wire()])
+        before = np.array([engine.rounds, engine.out, engine.back, engine.kept, loopback_bytes()])
         self.steps = []
         for _ in range(steps):
             began = time.perf_counter()
             state = method.step(view.problem, state)
             self.steps.append(time.perf_counter() - began)
-        after = np.array([engine.rounds, engine.out, engine.back, engine.kept, wire()])
+        after = np.array([engine.rounds, engine.out, engine.back, engine.kept, loopback_bytes()])
         self.moved = (after - before) / steps
 
 
-def wire() -> float:
+def loopback_bytes() -> float:
     """Bytes that this machine has sent over its loopback interface."""
     return float(import_module("psutil").net_io_counters(pernic=True)["lo"].bytes_sent)
 
@@ -175,15 +175,17 @@ def main(gigabytes: float = 1.0, rounds: int = 60) -> None:
     print(f"| actors, a matrix of {SHARDS} rows: the messages alone | {as_text(two.straight)} |")
     print(f"| the same by the scheduler (`direct_to_workers` not set) | {as_text(two.proxied)} |")
     print("\n## What an iteration of Condat-Vu moves\n")
-    print("| workers | rounds | bytes out | by theory | bytes back | by theory | copies | on the wire in all |")
+    print(
+        "| workers | rounds | bytes out | by theory | bytes back | by theory | copies | over the loopback interface |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for workers, found in ((2, two), (1, one)):
-        theory, (count, out, back, kept, wired) = workers * 8 * COLUMNS, found.moved
-        print(f"| {workers} | {count:g} | {out:g} | {theory} | {back:g} | {theory} | {kept:.0f} | {wired:.0f} |")
+        theory, (count, out, back, kept, sent) = workers * 8 * COLUMNS, found.moved
+        print(f"| {workers} | {count:g} | {out:g} | {theory} | {back:g} | {theory} | {kept:.0f} | {sent:.0f} |")
     print(
-        "\nCopies are those of the stores, taken for the case that a worker dies. On the wire is all that crossed the"
+        "\nCopies are those of the stores, taken for the case that a worker dies. The last column counts all bytes that"
     )
-    print("loopback interface meanwhile: headers, heartbeats, and all other local traffic.")
+    print("crossed the loopback interface meanwhile: headers, heartbeats, and all other local traffic.")
     print("\n## Scaling\n\n| | 1 worker | 2 workers | speed-up or efficiency |\n|---|---|---|---|")
     for kind, single in ((f"strong, {gigabytes:g} GiB", one), (f"weak, {gigabytes / 2:g} GiB a worker", half)):
         for name in ("rounds", "alone", "steps"):

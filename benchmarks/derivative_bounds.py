@@ -23,7 +23,7 @@ import saddlepoint as sp
 PAGE = Path(__file__).parent / "results" / "derivative_bounds.md"
 FUNCTIONS = ("quadratic", "logistic", "log-cosh", "log-sum-exp", "own")
 TERMS = ("none", "l1", "box", "simplex", "hyperplane", "ball", "norm", "l1 and box")
-DIGITS = 50
+DIGITS = 50  # decimal digits of the truth
 
 number: Any = np.frompyfunc(Decimal, 1, 1)
 exp: Any = np.frompyfunc(Decimal.exp, 1, 1)
@@ -346,7 +346,7 @@ def _judge(seed: int) -> dict[str, Any]:
     m, n = sides[0].n, sides[1].n
     dA = number(problem.dA.astype(np.float64))
     x, y = z[0][:m], z[1][:n]
-    # The transposed system: the equations of fixed entries are x = const, so v is met by the multipliers of their rows.
+    # The transposed system. A fixed entry has the equation x = const, whose multiplier balances that entry of v.
     v = np.concatenate(
         [np.concatenate([number(p.astype(np.float64)), zeros(s.extra)]) for p, s in zip(problem.v, sides, strict=True)]
     )

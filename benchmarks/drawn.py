@@ -62,12 +62,12 @@ def data(rng: Rng, size: int) -> tuple[Array, float]:
 # -- functions written by hand ----------------------------------------------------------------------------------------
 
 
-def elementwise(name: str, slope: Callable[[Array], Array], bend: float) -> Callable[[Rng, int, float], Function]:
-    """The kind of function whose gradient is slope((v - t)/s) + mu v; the derivative of slope is at most bend."""
+def elementwise(name: str, slope: Callable[[Array], Array], curvature: float) -> Callable[[Rng, int, float], Function]:
+    """The kind of function whose gradient is slope((v - t)/s) + mu v; slope has at most this curvature."""
 
     def draw(rng: Rng, size: int, mu: float) -> Function:
         t, s = rng.standard_normal(size) * 10.0 ** rng.uniform(-1.0, 1.0), 10.0 ** rng.uniform(-1.0, 1.0)
-        L = bend / s + mu
+        L = curvature / s + mu
         return Function(lambda: sp.Smooth(lambda v: slope((v - t) / s) + mu * v, mu=mu, L=L), mu, L, f"own {name}")
 
     return draw
@@ -141,9 +141,9 @@ def ready_risk(rng: Rng, size: int, mu: float) -> Function:
     )
     kind = rng.choice(["LeastSquares", "Logistic", "Huber", "LogCosh", "SmoothedHinge"])
     target = labels if kind in ("Logistic", "SmoothedHinge") else t
-    bend = 0.25 if kind == "Logistic" else 1.0
+    curvature = 0.25 if kind == "Logistic" else 1.0
     make = lambda: getattr(sp, kind)(D, target, l2=mu)  # noqa: E731
-    return Function(make, mu, bend * top + mu, str(kind), own=False, quadratic=kind == "LeastSquares")
+    return Function(make, mu, curvature * top + mu, str(kind), own=False, quadratic=kind == "LeastSquares")
 
 
 KINDS: dict[str, list[Callable[[Rng, int, float], Function]]] = {

@@ -30,12 +30,15 @@ from saddlepoint.solving.checkpoint import file as store
 from saddlepoint.uses.batch import Batch
 
 TOL = 1e-6
-WRITTEN, MORE = 60, 600  # calls of each oracle until the checkpoint is written, and in the run that goes on from it
-PATIENCE = 60  # seconds after which a run counts as endless
+CALLS_BEFORE, CALLS_AFTER = (
+    60,
+    600,
+)  # calls of each oracle until the checkpoint is written, and in the run that goes on from it
+ENDLESS_AFTER = 60  # seconds after which a run counts as endless
 ROUNDING = 1e-12  # error of the known saddle points, relative to their size
 GOOD = ("refused", "solved, true", "unsolved, true")
 
-Path_ = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 
 
 class Problem(NamedTuple):
@@ -182,10 +185,10 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-GONE = object()
+DELETED = object()
 
 
-def paths(value: Any, path: Path_ = ()) -> Iterator[Path_]:
+def paths(value: Any, path: Place = ()) -> Iterator[Place]:
     """The places in a JSON value, from the outside in."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -193,19 +196,19 @@ def paths(value: Any, path: Path_ = ()) -> Iterator[Path_]:
         yield from paths(item, (*path, key))
 
 
-def at(value: Any, path: Path_) -> Any:
+def at(value: Any, path: Place) -> Any:
     """What a path leads to."""
     for key in path:
         value = value[key]
     return value
 
 
-def put(value: Any, path: Path_, new: Any) -> Any:
-    """A JSON value with something else at one place, or without it if that is GONE; the given value is not changed."""
+def put(value: Any, path: Place, new: Any) -> Any:
+    """A copy of a JSON value with something else at one place, or without the place if that is DELETED."""
     if not path:
         return new
     changed = copy.copy(value)
-    if new is GONE and len(path) == 1:
+    if new is DELETED and len(path) == 1:
         del changed[path[0]]
     else:
         changed[path[0]] = put(value[path[0]], path[1:], new)
@@ -221,7 +224,7 @@ def changes(content: store.Content) -> Iterator[tuple[str, store.Content]]:
             if new != old:
                 yield f"{name} = {new!r}", store.Content(put(values, path, new), arrays)
         if path:
-            yield f"{name} deleted", store.Content(put(values, path, GONE), arrays)
+            yield f"{name} deleted", store.Content(put(values, path, DELETED), arrays)
         if isinstance(old, dict):
             yield f"{name} with more", store.Content(put(values, path, old | {"examined": True}), arrays)
         if isinstance(old, list) and old:
@@ -252,12 +255,12 @@ def outcome(case: Case, problem: Problem, what: str, content: store.Content, fil
     """How the run of a case ends that goes on from a file of this content."""
     store.older(file).unlink(missing_ok=True)
     store.write(file, content, 1 << 30)
-    limit = WRITTEN + MORE
+    limit = CALLS_BEFORE + CALLS_AFTER
     try:
-        with time_limit(PATIENCE), warnings.catch_warnings():
+        with time_limit(ENDLESS_AFTER), warnings.catch_warnings():
             warnings.simplefilter("error")
             result = sp.solve(
-                problem.f, method=case.method, tol=TOL, max_calls=limit, max_seconds=PATIENCE / 2, checkpoint=file,
+                problem.f, method=case.method, tol=TOL, max_calls=limit, max_seconds=ENDLESS_AFTER / 2, checkpoint=file,
                 checkpoint_every=1e9, storage=case.storage,
             )  # fmt: skip
     except sp.ProblemError as error:
@@ -290,7 +293,9 @@ def campaign(name: str, every: int = 1, first: int = 0) -> Iterator[Outcome]:
     with tempfile.TemporaryDirectory() as folder, mock.patch("os.fsync"):  # when the disk has it does not matter
         file = Path(folder) / "run"
         with suppress(sp.AssumptionError):  # of the problem with a false claim; its run is written before that
-            sp.solve(problem.f, method=case.method, tol=1e-13, max_calls=WRITTEN, checkpoint=file, storage=case.storage)
+            sp.solve(
+                problem.f, method=case.method, tol=1e-13, max_calls=CALLS_BEFORE, checkpoint=file, storage=case.storage
+            )
         content = store.read(file, 1 << 30)
         for k, (what, forged) in enumerate(changes(content)):
             if k % every == first % every:

@@ -26,7 +26,7 @@ from triton.testing import do_bench
 from saddlepoint.parts.coupling import triton_products
 
 Call = Callable[[], Any]
-TALL = 65536
+TALL = 65536  # rows of tall matrices
 TYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
 
 

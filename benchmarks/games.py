@@ -42,8 +42,8 @@ from saddlepoint.ground.arrays import Array
 PAGE = Path(__file__).parent / "results" / "games.md"
 GOAL = 1e-6  # exploitability, relative to the largest payoff
 LIMIT = 600.0  # seconds for HiGHS
-PATIENCE = 3.0  # times its CPU time after which a solver of OpenSpiel is interrupted, if it is written in Python
-READ = 5.0  # seconds in which the answer of a process that has ended is read
+INTERRUPT_AFTER = 3.0  # times its CPU time after which a solver of OpenSpiel is interrupted, if it is written in Python
+ANSWER_WITHIN = 5.0  # seconds in which the answer of a process that has ended is read
 LEDUC = (
     "universal_poker(betting=limit,numPlayers=2,numRounds=2,blind=1 1,raiseSize=2 4,firstPlayer=1 1,maxRaises=2 2,"
     "numSuits={suits},numRanks={ranks},numHoleCards=1,numBoardCards=0 1)"
@@ -148,7 +148,7 @@ class Highs:
     def answer(self) -> str:
         """What it printed, or that it did not end in time."""
         try:
-            left = max(self.limit - (time.perf_counter() - self.began), READ)
+            left = max(self.limit - (time.perf_counter() - self.began), ANSWER_WITHIN)
             return self.process.communicate(timeout=left)[0].strip() or "failed"
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -185,7 +185,7 @@ def peer_row(
 ) -> str:
     """The row of another solver, which has so many seconds of CPU time."""
     steps, began, cpu = 0, time.perf_counter(), time.process_time()
-    with interrupted(PATIENCE * allowed + 1.0):
+    with interrupted(INTERRUPT_AFTER * allowed + 1.0):
         solver = make(game, LARGER.get(title, title))
         began, cpu = time.perf_counter(), time.process_time()  # making it does not count
         step = getattr(solver, "step", None) or solver.evaluate_and_update_policy

@@ -26,6 +26,7 @@ import saddlepoint as sp
 
 torch: Any = import_module("torch")
 
+# The condition number of both functions, |A|/sqrt(mu_x mu_y), and the certified distance over an estimate of |x*|.
 KAPPA, COUPLING, ACCURACY = 10.0, 30.0, 1e-4
 REPEATS = 3  # timed calls, of which the fastest counts
 READERS = ("__float__", "__bool__", "__int__", "__index__", "item", "tolist", "cpu")  # methods of a tensor that wait

@@ -25,6 +25,7 @@ jax: Any = import_module("jax")
 jax.config.update("jax_enable_x64", True)
 jnp: Any = jax.numpy
 
+# The condition number of both functions, |A|/sqrt(mu_x mu_y), and the certified distance over an estimate of |x*|.
 KAPPA, COUPLING, ACCURACY = 10.0, 30.0, 1e-4
 LIMIT = 20_000  # most steps of a peer
 Run = Callable[[float], tuple[Any, Any, int]]  # maps a peer's tolerance to x, y and the number of steps

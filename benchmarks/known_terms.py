@@ -17,7 +17,7 @@ import numpy as np
 import saddlepoint as sp
 
 ACTIVE = ("mixed", "all", "none", "nearly")  # which coordinates are at a bound or at zero at the solution
-SIZE = 12
+SIZE = 12  # variables of each player
 
 Draw = Callable[[np.random.Generator, str, float], tuple[Any, np.ndarray, np.ndarray]]
 

@@ -26,7 +26,7 @@ from scipy import sparse
 
 import saddlepoint as sp
 
-MU = 0.1
+MU = 0.1  # strong convexity of both functions
 COUPLINGS = {"mild": 0.25, "strong": 2.0}
 MEMORY = 64  # vectors that the run in the last columns may take
 HEAD = (

@@ -26,7 +26,7 @@ from scipy.special import expit
 
 import saddlepoint as sp
 
-RELATIVE = 1e-6
+RELATIVE = 1e-6  # certified distance over the length of the solution
 LIMIT = 1800.0  # most wall-clock seconds of a run, unless another limit is given
 HEAD = "| A/mu | seed | auto | method | wall s | CPU s | distance/size | newton_krylov wall s | CPU s | distance/size |"
 

@@ -27,8 +27,8 @@ PAGE = Path(__file__).parent / "results" / "layers.md"
 TOOLS = ("saddlepoint torch", "saddlepoint jax", "cvxpylayers", "qpth", "jaxopt", "optimistix")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 LIMIT = 100  # seconds of CPU time of one measurement, with imports and compilation
-SIZES = (20, 200, 2000)
-BATCH = 100
+SIZES = (20, 200, 2000)  # variables
+BATCH = 100  # problems that are solved in one call
 
 
 # -- problems ----------------------------------------------------------------------------------------------------------

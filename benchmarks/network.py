@@ -27,8 +27,8 @@ import numpy as np
 
 from saddlepoint.parts.coupling import as_coupling
 
-TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
-MTU = 60_000
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000  # from linux/if_tun.h
+MTU = 60_000  # bytes of the largest packet of a link
 BUFFER = 1 << 23  # bytes of socket buffers; with less, long messages over a slow link wait for acknowledgements
 
 

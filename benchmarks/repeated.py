@@ -28,10 +28,10 @@ import numpy as np
 
 import saddlepoint as sp
 
-TOL = 1e-6
+TOL = 1e-6  # certified distance
 ROUNDS = 40  # rounds of each contestant
 EACH = {"solve": 2, "prepare": 5, "OSQP": 5}  # solutions of a contestant in a round
-SIZES = (10, 30, 100)
+SIZES = (10, 30, 100)  # variables of each player
 
 Solver = Callable[[Any], tuple[Any, Any]]  # from the linear term b to x and y
 

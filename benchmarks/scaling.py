@@ -100,7 +100,7 @@ def _places(quick: bool) -> Iterator[tuple[str, Any]]:
         yield f"namespace, {delay:g} ms each way", _linked(workers, 1e-3 * delay)
 
 
-COLUMNS = 1000
+COLUMNS = 1000  # of the matrices whose rounds are measured
 
 
 class Tried(NamedTuple):
@@ -224,8 +224,8 @@ def _linked(workers: int, delay: float) -> Iterator[Any]:
 
 # -- 2. rounds and gradients -------------------------------------------------------------------------------------------
 
-KAPPA, TOL = 1e3, 1e-6
-COUPLINGS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+KAPPA, TOL = 1e3, 1e-6  # condition number of both functions; final distance over that of the start
+COUPLINGS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # values of |A|/sqrt(mu_x mu_y)
 LIMIT = 30.0  # time limit of a run in seconds
 
 
@@ -301,7 +301,7 @@ def tabled(counts: dict[str, dict[float, Counts]]) -> Iterator[str]:
 
 # -- 3. elsewhere ------------------------------------------------------------------------------------------------------
 
-SIZES = {"1 TB": 1e12, "10 TB": 1e13, "100 TB": 1e14, "1 PB": 1e15}
+SIZES = {"1 TB": 1e12, "10 TB": 1e13, "100 TB": 1e14, "1 PB": 1e15}  # bytes of A
 WORKERS = (10, 100, 1000, 10_000)
 VECTOR = 8e5  # bytes of y: n = 100 000
 NETWORKS = {  # latency of a message with its software, bytes a second, the engine's own seconds

@@ -19,7 +19,7 @@ from known_terms import ACTIVE, FAMILIES, SIZE, distance, known_problem
 
 import saddlepoint as sp
 
-AWAY = (0.0, 1e-13, 1e-9, 1e-5, 1.0)
+AWAY = (0.0, 1e-13, 1e-9, 1e-5, 1.0)  # sizes of random changes of the solution
 PAGE = Path(__file__).parent / "results" / "simple_terms.md"
 
 

@@ -24,7 +24,7 @@ import saddlepoint as sp
 from saddlepoint.ground.arrays import Array
 from saddlepoint.parts.coupling.streamed import StreamedCoupling
 
-BLOCK = 1 << 22
+BLOCK = 1 << 22  # bytes of a plain read
 
 
 def main() -> None:

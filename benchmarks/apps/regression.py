@@ -21,7 +21,7 @@ from saddlepoint.apps import ConstrainedHuber, RobustLeastSquares
 from saddlepoint.ground.arrays import Array
 
 cp: Any = import_module("cvxpy")  # its type annotations are incomplete
-L2 = 1e-3
+L2 = 1e-3  # multiple of |w|^2/2
 Answer = tuple[Array, float]  # coefficients and intercept
 
 

@@ -159,7 +159,7 @@ def classifier(rng: Generator) -> Iterator[Claim]:
         A[i, edge], A[j, edge] = 1.0, -1.0
     h = functions.Quadratic(np.full(A.shape[1], 1.0 / strength if chain else 1.0), np.zeros(A.shape[1]))
     truth, found = Exact(g, h, A), model.result_
-    truth.ask = lambda: iter([(found.x, found.y)])
+    truth.further_starts = lambda: iter([(found.x, found.y)])
     dx, dy = truth.errors(found.x, found.y)
     proof = found.certificate
     yield Claim("RiskClassifier", "|w - w*|", proof.distance_x, dx, found.solved, found.message)
@@ -186,9 +186,11 @@ def minimiser(
         if length(F) == 0 or length(F) <= Decimal("1e-40") * l2 * length(w):
             return w
         r = D @ w - t
-        bend = decimals(np.ones(rows)) if delta is None else numbers.apply(lambda v: Decimal(int(abs(v) <= delta)), r)
+        second_derivatives = (
+            decimals(np.ones(rows)) if delta is None else numbers.apply(lambda v: Decimal(int(abs(v) <= delta)), r)
+        )
         J = decimals(np.zeros((n + k, n + k)))
-        J[:n, :n] = (D.T * bend) @ D / N + l2 * decimals(np.eye(n))
+        J[:n, :n] = (D.T * second_derivatives) @ D / N + l2 * decimals(np.eye(n))
         J[:n, n:], J[n:, :n] = E.T, E
         try:
             step = eliminate(J, F)
@@ -348,7 +350,7 @@ def coupled_costs(rng: Generator) -> Iterator[Claim]:
     A = matrix(rng, m, n, between(rng, -1, 1))
     found = sp.apps.CoupledCosts(A, g.smooth, h.smooth).solve(tol=between(rng, -10, -2), max_seconds=SECONDS)
     truth = Exact(g, h, A)
-    truth.ask = lambda: iter([(found.x, found.y)])
+    truth.further_starts = lambda: iter([(found.x, found.y)])
     gap = truth.gap(found.x, found.y)
     if gap is not None:
         yield Claim("CoupledCosts", "exploitability", found.exploitability, gap, found.solved, repr(found)[:100])

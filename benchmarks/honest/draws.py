@@ -18,7 +18,7 @@ from .exact import Exact
 from .functions import Part
 from .numbers import Array
 
-DELTAS = (0.01, 0.3, 1.0, 5.0)
+DELTAS = (0.01, 0.3, 1.0, 5.0)  # where Huber losses become linear, or widths of rounded hinges
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Case:
     nearby: bool = True
 
     def __post_init__(self) -> None:
-        self.exact.ask = self._guesses
+        self.exact.further_starts = self._guesses
 
     def _guesses(self) -> Iterator[tuple[Array, Array]]:
         """Answers of the library as starts of Newton's method, which finds out how good they are."""

@@ -42,7 +42,9 @@ class Exact:
         self.counts_x = np.ones(m, dtype=int) if counts_x is None else counts_x
         self.counts_y = np.ones(n, dtype=int) if counts_y is None else counts_y
         self.repeats_x, self.repeats_y = decimals(self.counts_x), decimals(self.counts_y)
-        self.ask: Callable[[], Iterator[tuple[Array, Array]]] = lambda: iter(())  # further starts of Newton's method
+        self.further_starts: Callable[[], Iterator[tuple[Array, Array]]] = lambda: iter(
+            ()
+        )  # further starts of Newton's method
 
     @property
     def mu(self) -> tuple[Decimal, Decimal]:
@@ -116,7 +118,7 @@ class Exact:
         """The solution x, y and a bound on its error."""
         m, n = self.A.shape
         zero = np.zeros(m), np.zeros(n)
-        for x, y in chain([zero], (self._path(factor) for factor in (8, 2)), self.ask()):
+        for x, y in chain([zero], (self._path(factor) for factor in (8, 2)), self.further_starts()):
             for step in (self._step, self._decimal_step):
                 start = [v if v.dtype == object else decimals(v) for v in (x, y)]
                 found = self._newton(start[0], start[1], step)

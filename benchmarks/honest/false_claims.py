@@ -282,13 +282,13 @@ def callbacks(rng: Generator) -> Case:
     if rng.random() < 0.5:
         g, h = g.own(), h.own()
 
-    def meddle(result: Any) -> None:
+    def write_into_point(result: Any) -> None:
         for v in (result.x, result.y):
             if isinstance(v, np.ndarray):
                 v.flags.writeable = True
                 v[:] = 0.5 * v + 1.0
 
-    return made(g, h, A, claim="state", options={"callback": meddle})
+    return made(g, h, A, claim="state", options={"callback": write_into_point})
 
 
 def prox(rng: Generator) -> Case:

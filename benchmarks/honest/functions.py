@@ -165,24 +165,24 @@ class Risk(Part):
         return Decimal(sum(losses) + Decimal(self.l2) * (x @ x) / 2)
 
     def hessian(self, x: Decimals) -> Hessian:
-        """D' diag(weight bend) D + l2 I."""
-        bend = self.weights * apply(self.loss.bend, self._residual(x), self.signs)
-        most = max(bend)
+        """D' diag(weight loss'') D + l2 I."""
+        second_derivative = self.weights * apply(self.loss.second_derivative, self._residual(x), self.signs)
+        most = max(second_derivative)
         own = [(Decimal(self.l2), np.eye(len(x)))]
         if most == 0:
             return own
-        share = (bend / most).astype(float)
+        share = (second_derivative / most).astype(float)
         if self.dense is None:
             return [(most, np.diag(share)), *own]
         scale, D = unit(self.dense)
         return [(most * Decimal(scale) ** 2, (D.T * share) @ D), *own]
 
     def curvature(self, x: Decimals) -> Decimals:
-        """D' diag(weight bend) D + l2 I."""
+        """D' diag(weight loss'') D + l2 I."""
         if self.exact is None:
             return super().curvature(x)
-        bend = self.weights * apply(self.loss.bend, self._residual(x), self.signs)
-        return (self.exact.T * bend) @ self.exact + Decimal(self.l2) * decimals(np.eye(len(x)))
+        second_derivative = self.weights * apply(self.loss.second_derivative, self._residual(x), self.signs)
+        return (self.exact.T * second_derivative) @ self.exact + Decimal(self.l2) * decimals(np.eye(len(x)))
 
     def floats(self, x: Array) -> Array:
         """The gradient with NumPy."""
@@ -301,7 +301,7 @@ class Separable(Part):
 
     smooth: sp.Smooth
     slope: Callable[[Decimal], Decimal]
-    bend: Callable[[Decimal], Decimal]
+    second_derivative: Callable[[Decimal], Decimal]
     antiderivative: Callable[[Decimal], Decimal] | None
     linear: Decimals
     mu: float
@@ -319,9 +319,9 @@ class Separable(Part):
 
     def hessian(self, x: Decimals) -> Hessian:
         """The curvatures."""
-        bends = apply(self.bend, x)
-        most = max(bends)
-        return [(most, np.diag((bends / most).astype(float)))]
+        second_derivatives = apply(self.second_derivative, x)
+        most = max(second_derivatives)
+        return [(most, np.diag((second_derivatives / most).astype(float)))]
 
     def floats(self, x: Array) -> Array:
         """The gradient that the library has."""
@@ -340,10 +340,12 @@ def entropy(n: int, low: float, high: float) -> Part:
         t = clip(x, a, b)
         return t * t.ln() + (1 + t.ln()) * (x - t) + (x - t) ** 2 / (2 * t)
 
-    def bend(x: Decimal) -> Decimal:
+    def second_derivative(x: Decimal) -> Decimal:
         return 1 / clip(x, a, b)
 
-    return Separable(sp.Entropy(low, high), slope, bend, value, decimals(np.zeros(n)), 0.999 / high, 1.001 / low)
+    return Separable(
+        sp.Entropy(low, high), slope, second_derivative, value, decimals(np.zeros(n)), 0.999 / high, 1.001 / low
+    )
 
 
 @dataclass

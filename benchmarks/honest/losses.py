@@ -17,7 +17,7 @@ class Loss:
 
     value: Callable[[Decimal, Decimal], Decimal]
     slope: Callable[[Decimal, Decimal], Decimal]
-    bend: Callable[[Decimal, Decimal], Decimal]
+    second_derivative: Callable[[Decimal, Decimal], Decimal]
     floats: Callable[[Array, Array], Array]  # the slope as anyone would write it with NumPy
     most: float  # largest curvature
 

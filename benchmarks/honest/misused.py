@@ -108,7 +108,7 @@ def used_memory(rng: Generator) -> Case:
     of_gradient, how = rng.random() < 0.5, int(rng.integers(5))
     late = int(rng.choice([0, 0, 7, 30]))
 
-    def spoilt(answer: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    def changed(answer: Callable[[Array], Array]) -> Callable[[Array], Array]:
         memory: dict[str, Array] = {}
         calls = [0]
 
@@ -139,30 +139,30 @@ def used_memory(rng: Generator) -> Case:
 
     def build() -> sp.Saddle:
         if of_gradient:
-            return sp.Saddle(g.own(grad=spoilt(g.floats)).smooth, h.smooth, A)
-        return sp.Saddle(g.smooth, h.smooth, Spoilt(A, spoilt))
+            return sp.Saddle(g.own(grad=changed(g.floats)).smooth, h.smooth, A)
+        return sp.Saddle(g.smooth, h.smooth, ChangedProducts(A, changed))
 
     case = made(g.own() if of_gradient else g, h, A, claim="memory", own_errors=(ValueError,))
     case.build = build
     return case
 
 
-class Spoilt(Product):
+class ChangedProducts(Product):
     """An operator whose products are changed by a function."""
 
-    def __init__(self, A: Array, spoilt: Any, transposed: Any = None) -> None:
+    def __init__(self, A: Array, changed: Any, transposed: Any = None) -> None:
         super().__init__(A)
-        self.spoilt, self.product = spoilt, spoilt(lambda y: A @ y)
-        self._T: Spoilt | None = transposed
+        self.changed, self.product = changed, changed(lambda y: A @ y)
+        self._T: ChangedProducts | None = transposed
 
     def __matmul__(self, y: Array) -> Array:
         return self.product(y)
 
     @property
     def T(self) -> Product:
-        """The transpose, which is spoilt in the same way."""
+        """The transpose, which is changed in the same way."""
         if self._T is None:
-            self._T = Spoilt(self.A.T, self.spoilt, self)
+            self._T = ChangedProducts(self.A.T, self.changed, self)
         return self._T
 
 

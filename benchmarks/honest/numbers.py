@@ -12,7 +12,7 @@ import numpy as np
 Array = Any  # arrays of floats
 Decimals = Any  # arrays of Decimal
 
-DIGITS = 60
+DIGITS = 60  # decimal digits of all numbers
 decimal.setcontext(
     decimal.Context(prec=DIGITS, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[decimal.InvalidOperation])
 )

@@ -46,7 +46,7 @@ class Planted:
     radius: Decimal
     eps: Decimal = EPS
     gaps: bool = True  # whether duality gaps of points within rounding errors are known
-    ask: Callable[[], Iterator[tuple[Array, Array]]] = field(default=lambda: iter(()))
+    further_starts: Callable[[], Iterator[tuple[Array, Array]]] = field(default=lambda: iter(()))
 
     def __post_init__(self) -> None:
         m, n = self.A.shape

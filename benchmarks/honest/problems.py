@@ -196,8 +196,8 @@ def long_rows(rng: Generator) -> Case:
         part = functions.As(reduced, sp.Smooth(lambda y: Q * y + b, mu=float(q.min()), L=float(q.max())))
     given = sparse.csr_array(A) if rng.random() < 0.6 else A
     exact = Exact(g, part, columns, counts_y=counts)
-    turned = rng.random() < 0.3
-    if turned:
+    exchanged = rng.random() < 0.3
+    if exchanged:
         f = sp.Saddle(part.smooth, g.smooth, -given.T)
         return Case(f, Exact(part, g, -columns.T, counts_x=counts), slow=True)
     return Case(sp.Saddle(g.smooth, part.smooth, given), exact, rows=A, slow=True)

@@ -95,7 +95,7 @@ def solve(case: Case, rng: Generator) -> Iterator[Answer]:
             drawn["gap"] = max(goal * gap_unit(case), 5e-324)
         way = f"solve, {'auto' if name == 'auto' else 'by name'}, {target}"
         for found in attempt(way, exact, partial(sp.solve, problem(case), method=name, **drawn)):
-            yield found._replace(target=target, wrong=beyond(case, found, drawn))
+            yield found._replace(target=target, wrong=other_claims(case, found, drawn))
 
 
 def gap_unit(case: Case) -> float:
@@ -105,7 +105,7 @@ def gap_unit(case: Case) -> float:
     return float(x @ (np.abs(exact.dense) @ y + np.abs(exact.p.s)) + y @ np.abs(exact.q.s)) or 1.0
 
 
-def beyond(case: Case, found: Answer, drawn: dict[str, Any]) -> str:
+def other_claims(case: Case, found: Answer, drawn: dict[str, Any]) -> str:
     """What a solved run claims beside its certificate, if that is wrong: the target, and the support."""
     if found.error is not None or case.claim:
         return ""

@@ -42,7 +42,7 @@ def cvxpy_conjugate(instance: Instance, recorder: Recorder, tol: float) -> None:
     problem = cp.Problem(cp.Minimize(_written_out(f.g, x) + conjugate), constraints)
     problem.solve(solver=cp.CLARABEL, **_tolerances(tol, recorder.limit))
     argmax = instance.argmax
-    recorder.see(x.value, s.value / h.l2 if argmax is None else argmax(At @ x.value))
+    recorder.certify_point(x.value, s.value / h.l2 if argmax is None else argmax(At @ x.value))
 
 
 def dsp_saddle(instance: Instance, recorder: Recorder, tol: float) -> None:
@@ -52,7 +52,7 @@ def dsp_saddle(instance: Instance, recorder: Recorder, tol: float) -> None:
     objective = _written_out(f.g, x) + dsp.inner(x, _matrix(f.A) @ y) - _written_out(f.h, y)
     problem = dsp.SaddlePointProblem(dsp.MinimizeMaximize(objective), [])
     problem.solve(solver=cp.CLARABEL, **_tolerances(tol, recorder.limit))
-    recorder.see(x.value, y.value)
+    recorder.certify_point(x.value, y.value)
 
 
 def _written_out(f: sp.Smooth, x: Any) -> Any:

@@ -48,7 +48,7 @@ def root_finder(instance: Instance, recorder: Recorder, solver: str, linear: str
     while True:
         z, state, _ = jax.block_until_ready(step(z, state))
         point = np.asarray(z)
-        recorder.see(point[:m], point[m:])
+        recorder.certify_point(point[:m], point[m:])
 
 
 def anderson(instance: Instance, recorder: Recorder, window: int, step: float) -> None:
@@ -67,7 +67,7 @@ def anderson(instance: Instance, recorder: Recorder, window: int, step: float) -
         z, state = jax.block_until_ready(update(z, state))
         recorder.count(grad_g=1, grad_h=1, A=1, At=1)
         point = np.asarray(z)
-        recorder.see(point[:m], point[m:])
+        recorder.certify_point(point[:m], point[m:])
 
 
 def _field(f: sp.Saddle) -> Any:

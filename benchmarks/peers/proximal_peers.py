@@ -52,7 +52,7 @@ def primal_dual(instance: Instance, recorder: Recorder, step: float, theory: boo
         mu=mu,
         theta=theta,
         niter=10**7,
-        callback=recorder.see,
+        callback=recorder.certify_point,
         callbacky=True,
     )
 

@@ -95,7 +95,7 @@ class Recorder:
 
     # -- certificates -------------------------------------------------------------------------------------------------
 
-    def see(self, x: Array, y: Array) -> None:
+    def certify_point(self, x: Array, y: Array) -> None:
         """Certify a point that the peer returns."""
         began = now()
         certificate = self.f.certificate(x, y)

@@ -13,7 +13,7 @@ from .recorder import Recorder
 from .reference import jacobian
 
 TINY = 1e-300  # SciPy's tolerance, so small that the recorder ends the run
-MANY = 10**7
+MANY = 10**7  # SciPy's limit of steps, which the recorder's limit of time precedes
 
 
 def newton_krylov(instance: Instance, recorder: Recorder, **options: Any) -> None:
