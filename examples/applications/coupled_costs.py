@@ -58,7 +58,10 @@ assert abs(exact.value) <= 1e-8
 # highest under Huber's cost, where large efforts are cheap. The entropy happens to leave all efforts positive in this
 # game, although it allows negative ones at a high cost; probabilities are never negative.
 
-assert found["entropy"].y.min() > 0.0
+bets = {name: -run.y.min() for name, run in found.items()}  # the largest effort that is negative
+assert bets["entropy"] < 0.0 < bets["quadratic"] < bets["Huber"]
+spread = [sorted(plan) == [0, 2, 3] for plan in plans.tolist()]
+assert all(y[spread].min() > 0.0 for y in (*(run.y for run in found.values()), exact.column))
 figure, axes = plt.subplots(figsize=(9, 5), constrained_layout=True)
 shown = {f"{name} cost": run.y for name, run in found.items()} | {"no cost, probabilities": exact.column}
 for i, (name, y) in enumerate(shown.items()):

@@ -71,6 +71,11 @@ assert widest < 0.002
 # The tighter the bound, the closer the shares of accepted applicants. What is left of the difference in the end is
 # not a matter of covariance. The accuracy falls, because group and repayment are related in these data.
 
+apart = np.abs(shares[1] - shares[0]).mean(axis=1)  # how far the shares of the groups are apart, for each bound
+correct = [model.score(X[new], paid[new]) for model in models]
+assert apart[-1] < apart[0]
+assert correct[-1] < correct[0]
+
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.6, 3.8), constrained_layout=True)
 for one, share in shares.items():
     left.fill_between(bounds, *share.T, color=COLOURS[one], alpha=0.4)

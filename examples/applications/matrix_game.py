@@ -25,6 +25,7 @@ goals = np.array([[58.30, 94.97], [92.91, 69.92]])  # rows: kick to the left, ri
 penalty = sp.apps.MatrixGame(goals).solve(tol=1e-8)
 print(penalty)
 print(f"kicker: {penalty.row.round(4)}, goalkeeper: {penalty.column.round(4)}")
+assert np.allclose([penalty.row[0], penalty.column[0]], [0.385, 0.420], atol=5e-4)
 
 # %%
 # The kicker should choose the left corner with probability 0.385, and the goalkeeper with 0.420. The professionals were
@@ -54,6 +55,10 @@ assert abs(blotto.value) <= blotto.exploitability
 # the left. The kicker can count on the lower of the two lines, and the computed strategy is at its highest point. On
 # the right, the area of a disc is the probability of a plan of Colonel Blotto: no field gets more
 # than seven units, and the probability is spread over many plans.
+
+used = blotto.row > 1e-6
+assert plans[used].max() <= 7
+assert used.sum() > 10
 
 p = np.linspace(0.0, 1.0, 101)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), constrained_layout=True)

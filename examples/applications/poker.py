@@ -42,6 +42,8 @@ for game, tol, method in ((kuhn, 1e-8, None), (kuhn, 1e-3, "cfr"), (leduc, 1e-8,
 for place, chances in kuhn.behaviour("x", runs["Kuhn, interior point"].x).items():
     card, heard = "JQK"[int(place[0])], {"p": "a pass", "b": "a bet"}[place[1]]
     print(f"with the {card}, after {heard}: " + ", ".join(f"{action} {p:.3f}" for action, p in chances.items()))
+    if (card, heard) in (("J", "a pass"), ("Q", "a bet")):
+        assert abs(min(chances.values()) - 1 / 3) < 1e-4
 
 # %%
 # The multipliers of the equations are the values of the information sets; the first one is the value of the game.

@@ -88,6 +88,8 @@ curves["GTD2 (stochastic)"] = np.arange(PASSES + 1), np.array([1.0, *stochastic]
 for name, (passes, errors) in curves.items():
     print(f"{name}: relative error {errors[-1]:.1e} after {passes[-1]:.0f} passes")
 assert curves["auto"][0][-1] < 0.5 * curves["dippa"][0][-1] < 0.5 * curves["extragradient"][0][-1] / 70
+assert curves["auto"][0][-1] < 220
+assert curves["auto"][1][-1] < 1e-12
 
 # %%
 # The answer

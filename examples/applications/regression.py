@@ -80,8 +80,15 @@ worst = [RobustLeastSquares(radius).fit(X, y).interval_.upper for radius in radi
 # %%
 # The answer
 # ----------
-# Each regression tolerates one kind of error. Wrong targets hardly change Huber's regression, and the equation costs
-# little. Robust least squares does not help against wrong targets, but has the smallest error when features move.
+# Each regression tolerates one kind of error. With 30 % of wrong targets, the error of Huber's regression grows by less
+# than a third, and that of least squares more than ninefold. The equation costs little. Robust least squares does not
+# help against wrong targets, but has the smallest error when features move.
+
+before, after = (np.array([found[i] for found in errors.values()]) for i in (0, -1))  # without and with outliers
+assert (after[2:] < 4 / 3 * before[2:]).all()
+assert (after[:2] > 9.0 * before[:2]).all()
+assert abs(moved - upper) < 1e-4
+assert upper < rms + 0.2 * length
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.4, 5), constrained_layout=True)
 for (name, found), (colour, dash, marker) in zip(errors.items(), line_styles(), strict=False):

@@ -84,6 +84,8 @@ for _ in range(50):
     circles.append(eg.step(f, circles[-1]))
 for name, run in (("extragradient", circles), ("DIPPA", states)):
     print(f"{name}: {np.hypot(run[-1].x, run[-1].y)[0]:.4f} from the solution after {len(run) - 1} steps")
+ends = [np.hypot(run[-1].x, run[-1].y)[0] for run in (circles, states)]
+assert ends[1] < 1.5 * ends[0]
 for name, rule in (("extragradient", eg), ("DIPPA, paper", method), ("DIPPA, default", sp.DIPPA())):
     run = sp.solve(f, *start, method=rule, tol=1e-8)
     calls = f"{run.calls['grad_g']} gradients of g, {run.calls['A']} products with A"
