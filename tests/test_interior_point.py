@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from draws import SEED
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, diags_array
 
@@ -45,6 +46,18 @@ def test_games_have_the_value_of_the_linear_program(name: str, sparse: bool) -> 
     assert result.iterations <= 25
     assert result.x @ A @ result.y == pytest.approx(value(A), abs=1e-7 * np.abs(A).max())
     assert (A.T @ result.x).max() - (A @ result.y).min() <= goal
+
+
+def test_few_steps_are_enough_whatever_the_scales_of_rows_and_columns() -> None:
+    rng = np.random.default_rng(SEED)
+    for _ in range(5):
+        m, n = rng.integers(2, 40, 2)
+        rows, columns = (10.0 ** rng.uniform(-2.0, 2.0, k) for k in (m, n))
+        A = rows[:, None] * rng.standard_normal((m, n)) * columns
+        f = sp.Saddle(sp.Quadratic(0.0, rng.standard_normal(m)) + sp.Simplex(), sp.Box(-1.0, 1.0), A)
+        result = sp.solve(f, method="interior-point", gap=1e-8 * np.abs(A).max())
+        assert result.solved
+        assert result.iterations <= 25
 
 
 def test_boxes_with_quadratic_functions_have_the_point_of_a_first_order_method() -> None:

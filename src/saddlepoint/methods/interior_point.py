@@ -7,8 +7,9 @@ Recursion:  with slacks a = x - lower, b = upper - x and multipliers z, u > 0 of
             first with t = 0, then with t = s mean(a z, b u), where s is the cube of what the first step would leave of
             that mean, and with the products of the first step's changes. Of the way to the boundary, 99.5 % is taken.
             The linear system has the matrix [[P + z/a + u/b, A], [-A', Q + ...]] and is solved by a factorisation.
-Guarantee:  none is proven for this rule of steps, which takes 10 to 20 steps on nearly every problem, whatever the
-            scaling of A. Certificates do not depend on it.
+Guarantee:  none is proven for this rule of steps. Drawn problems with up to 40 variables a player take 6 to 17 steps,
+            also where rows and columns of A have scales from 1e-2 to 1e2 (``tests/test_interior_point.py`` allows 25).
+            Certificates do not depend on it.
 Reference:  S. Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optim. 1992.
 
 Each matrix is counted as the oracle calls that would compute it, as for Newton's method.

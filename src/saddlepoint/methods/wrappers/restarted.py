@@ -3,8 +3,9 @@ r"""Restarted: any method, restarted whenever its residual has fallen far enough
 Recursion:  run the method from (x, y); check the residual of its point in the steps 4, 5, ..., each 15 % later than the
             one before; when it is at most 0.3 of the residual at the start, start again from there. The residual
             is the length of the field, to which simple terms add their best subgradients.
-Guarantee:  where the method converges sublinearly for convex functions, strong convexity makes this linear, and mu need
-            not be known.
+Guarantee:  where the residual |F| after k steps is at most C |z_0 - z*|/k^p for convex functions, with some p > 0,
+            strong convexity makes this linear: |z_0 - z*| is at most |F(z_0)|/mu, so that 0.3 of the residual at the
+            start is left after (C/(0.3 mu))^(1/p) steps. mu need not be known.
 Reference:  B. O'Donoghue and E. Candes, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 2015;
             H. Lu and J. Yang, A practical and optimal first-order method for large-scale convex quadratic programming,
             Math. Prog. 2025.
