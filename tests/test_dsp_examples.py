@@ -117,6 +117,65 @@ def test_the_lagrangian_of_an_equation():
         assert abs(answer["x"] - 1.0) <= answer.distance("x")
 
 
+def test_the_conjugate_of_a_square():
+    """max_y x y - y^2/2 is x^2/2, whose minimum over x >= 1 is 1/2. Nothing is proven while x has no upper bound."""
+    x, y = m.minimiser((), "x"), m.maximiser((), "y")
+    conjugate = m.inner(x, y) - 0.5 * m.sum_squares(y)
+    with pytest.raises(sp.ProblemError, match="x has no bounds and the objective is not strongly convex in it"):
+        m.Problem(conjugate, [x >= 1]).solve()
+    answer = m.Problem(conjugate, [x >= 1, x <= 10]).solve(gap=GAP)
+    assert abs(answer.value - 0.5) <= GAP
+    assert abs(answer["x"] - 1.0) <= 1e-3
+
+
+@pytest.mark.parametrize("fixed", [1.0, 2.0, 3.0])
+def test_concave_functions_of_a_fixed_number(fixed):
+    for term, value in ((m.sum_squares, fixed**2), (m.norm1, fixed)):
+        y = m.maximiser((), "y")
+        answer = m.Problem(-term(y), [y == fixed]).solve()
+        assert abs(answer.value + value) <= 1e-9
+        assert answer["y"] == fixed
+
+
+def test_a_square_between_two_bounds():
+    x = m.minimiser((), "x")
+    answer = m.Problem(m.sum_squares(x), [x >= 2, x <= 4]).solve()
+    assert abs(answer.value - 4.0) <= 1e-9
+
+
+def test_a_variable_that_is_in_a_constraint_alone():
+    """Of y only y <= z is known, and of z only z <= 1: the value of min_x max_y x y over 1 <= x <= 2 is 1."""
+    x = boxed((), "x", 1, 2)
+    y, z = boxed((), "y", -5, 5, m.maximiser), boxed((), "z", -5, 1, m.maximiser)
+    answer = m.Problem(m.inner(x, y), [y <= z]).solve(gap=GAP)
+    assert abs(answer.value - 1.0) <= 10 * GAP
+    assert max(answer.violations.values()) <= 1e-5
+
+
+def test_a_maximum_that_is_infinite_is_refused():
+    x, y = m.minimiser(2, "x", sp.NonNegative()), m.maximiser(2, "y", sp.NonNegative())
+    with pytest.raises(sp.ProblemError, match="x has no bounds"):
+        m.Problem(m.inner(x, y)).solve()
+
+
+def test_a_number_alone_is_no_problem():
+    with pytest.raises(sp.ProblemError, match="no variables; expected one at least"):
+        m.Problem(10.0)
+
+
+def test_the_worst_covariance_has_a_closed_form():
+    """The covariance may differ from S by half of s_i s_j. For w >= 0 the worst one is S + s s'/2, and the minimum of
+    w'Sw + (s'w)^2/2 with the sum 1 is 1/(1' M^-1 1) with M = S + s s'/2, where M^-1 1 is positive.
+    """
+    S = np.array([[1.0, -0.3], [-0.3, 2.0]])
+    s = np.sqrt(np.diag(S))
+    w = m.minimiser(2, "w", sp.Simplex())
+    answer = m.Problem(m.quad_form(w, S) + 0.5 * m.sum_squares(s @ w)).solve(gap=1e-10)
+    v = np.linalg.solve(S + 0.5 * np.outer(s, s), np.ones(2))
+    assert abs(answer.value - 1.0 / v.sum()) <= 1e-9
+    assert np.allclose(answer["w"], [0.70348158, 0.29651842], atol=1e-6)
+
+
 def test_players_without_a_common_term():
     x, y = boxed(1, "x", -1, 1), boxed(1, "y", -2, 2, m.maximiser)
     answer = m.Problem(x.sum() + y.sum()).solve(gap=GAP)

@@ -238,6 +238,8 @@ def _refusals():
         (lambda: m.Problem(m.norm2(A.T @ x + y)), "mixes variables of both players: x belongs to the minimiser"),
         (lambda: x @ x, "no bilinear term of the two players: x belongs to the minimiser. Expected"),
         (lambda: x * y, "product of two expressions"),
+        (lambda: (x @ A @ y) @ x, "product of more than two expressions"),
+        (lambda: max(x, 0.0), r"Python's max and min compare as well: write max_entry\(x\), or positive_part"),
         (lambda: x * m.norm1(x), "product of two expressions"),
         (lambda: m.norm1(m.sum_squares(x)), "norm1 was given sum_squares"),
         (lambda: m.Problem(x), r"x has the shape \(3,\), but an objective is one number"),
@@ -339,6 +341,9 @@ def test_problems_about_which_nothing_can_be_proven_are_refused(build, sentence)
         ("minimizer", "minimiser"),
         ("norm", "norm2"),
         ("sum_square", "did you mean 'sum_squares'"),
+        ("power", r"sum_squares\(x\) for squares"),
+        ("saddle_max", r"maximiser\(shape, name\) for the variables of the maximum"),
+        ("weighted_norm2", "with weights that are variables it is not bilinear"),
     ],
 )
 def test_names_of_other_libraries_are_answered_by_ours(name, instead):

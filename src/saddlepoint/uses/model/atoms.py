@@ -69,7 +69,7 @@ def entropy(e: Any, low: float = 1e-3, high: float = 1.0) -> Objective:
     """The entropy -sum_i e_i log(e_i) of a whole variable, which is concave.
 
     Below ``low`` and above ``high`` the function t log t is continued by parabolas, as in ``sp.Entropy``, so that it is
-    smooth: it is not the entropy there.
+    smooth: it is not the entropy there. A small ``low`` makes it steep, with L = 1/low, and runs long.
     """
     return -1.0 * _atom("negative_entropy", e, low=low, high=high)
 

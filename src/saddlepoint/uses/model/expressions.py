@@ -123,6 +123,11 @@ class Affine(AffineOperators):
     # -- products with matrices ----------------------------------------------------------------------------------------
 
     def __rmatmul__(self, matrix: Any) -> Affine:
+        if isinstance(matrix, Objective):
+            raise ProblemError(
+                f"({matrix.text}) @ ({self.text}) is a product of more than two expressions; expected bilinear terms "
+                "x @ A @ y"
+            )
         M = as_matrix(matrix, self.text)
         if self.shape == () or M.shape[1] != self.shape[0]:
             raise ProblemError(

@@ -43,7 +43,8 @@ class AffineOperators:
     def __lt__(self, other: Any) -> Any:
         raise ProblemError(
             f"{self.text} was compared by < or >; expected <=, >= or ==, because with a strict inequality there may be "
-            "no minimum"
+            "no minimum. Python's max and min compare as well: write max_entry(x), or positive_part(x) for the sum of "
+            "max(x_i, 0)"
         )
 
     __gt__ = __lt__
