@@ -493,6 +493,42 @@ def test_wrong_batches_are_refused_in_a_sentence():
         solve_many(Batch(sp.Smooth(lambda x: x[:3], mu=1.0, L=1.0), sp.Quadratic(1.0), A))
 
 
+def noisy(size):
+    noise = np.random.default_rng(5)
+    return lambda x: x + size * noise.standard_normal(x.shape)
+
+
+def at_random(x):
+    """The gradient of |x|^2/2, with an error once in a few calls."""
+    at_random.calls = getattr(at_random, "calls", 0) + 1
+    return x + 1e-3 * (at_random.calls % 3 == 0)
+
+
+SEPARATE = {
+    "noise": noisy(1e-4),
+    "much noise": noisy(1.0),
+    "noise at times": at_random,
+    "float32 code": lambda x: (np.float32(3.0) * x.astype(np.float32)).astype(np.float64) / 3.0,
+    "a domain": lambda x: np.log(x),
+    "small numbers": lambda x: 1e-170 * x,
+}
+
+
+@pytest.mark.parametrize("kind", SEPARATE)
+def test_noise_and_domains_are_no_mixing_of_blocks(kind):
+    with np.errstate(invalid="ignore"):
+        assert Batch(sp.Smooth(SEPARATE[kind], mu=1.0, L=2.0), sp.Quadratic(1.0), np.ones((3, M, N))).size == 3
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1.0, 1e160])
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_mixing_of_blocks_is_found_beyond_noise_and_at_all_scales(scale, noise):
+    g = noisy(noise)
+    mixing = sp.Smooth(lambda x: scale * (g(x) + 1e-3 * np.roll(x, M)), mu=scale, L=2.0 * scale)
+    with pytest.raises(sp.ProblemError, match="g mixes the blocks"):
+        Batch(mixing, sp.Quadratic(1.0), np.ones((3, M, N)))
+
+
 def test_a_refuted_constant_is_an_error():
     A = np.ones((3, M, N))
     with pytest.raises(sp.AssumptionError, match="L of g is too small"):
