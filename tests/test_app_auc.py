@@ -246,7 +246,7 @@ def test_a_gradient_holds_one_block(streamed):
     assert peak_of(lambda: f.g.grad(x)) < 4 * 8 * 100 * 60
 
 
-def test_wide_sparse_data():
+def test_wide_sparse_data_are_solved_by_products_alone():
     rng = np.random.default_rng(0)
     X = sparse.random_array((400, 3000), density=0.01, rng=rng, format="csr")
     positive = X @ rng.standard_normal(3000) > 0.3

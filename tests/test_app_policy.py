@@ -234,7 +234,7 @@ def test_few_tiles_are_formed_although_the_features_are_many():
     assert task.C.nnz == 300
 
 
-def test_sparse_closed_form():
+def test_the_closed_form_of_sparse_matrices_is_that_of_dense_ones():
     for ridge in (0.0, 1e-3):
         task = PolicyEvaluation.from_gymnasium(environment("frozen lake 8x8"), 0.95, ridge=ridge)
         np.testing.assert_allclose(task.closed_form(dense_up_to=10), task.closed_form(), atol=1e-12)
@@ -286,7 +286,7 @@ def random_features(S, rng):
 @pytest.mark.parametrize("ridge", [0.0, 1e-3])
 @pytest.mark.parametrize("make", [aggregated, random_features])
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_fewer_features_than_states(name, make, ridge):
+def test_with_fewer_features_than_states_the_closed_form_is_found(name, make, ridge):
     env, rng = environment(name), np.random.default_rng(1)
     S = env.observation_space.n
     task = PolicyEvaluation.from_gymnasium(
@@ -299,7 +299,7 @@ def test_fewer_features_than_states(name, make, ridge):
     np.testing.assert_allclose(found.theta, task.closed_form(), rtol=0, atol=1e-6)
 
 
-def test_a_given_policy():
+def test_the_values_are_those_of_the_given_policy():
     env = environment("frozen lake 4x4")
     actions = np.arange(16) % 4
     found = PolicyEvaluation.from_gymnasium(env, 0.9, policy=np.eye(4)[actions]).solve()
@@ -360,7 +360,7 @@ def processes(draw):
 
 
 @given(processes())
-def test_tabular_values_of_a_random_process(process):
+def test_values_of_a_random_process_solve_its_bellman_equation(process):
     P, r, gamma, weights, _ = process
     found = PolicyEvaluation.from_model(P, r, gamma, state_weights=weights).solve(tol=1e-6)
     assert found.solved, found.message
@@ -368,7 +368,7 @@ def test_tabular_values_of_a_random_process(process):
 
 
 @given(processes(), st.sampled_from([0.0, 1e-3, 1.0]), st.sampled_from([0.0, 0.1]))
-def test_features_of_a_random_process(process, ridge, ridge_w):
+def test_weights_of_features_are_the_minimiser_and_certified(process, ridge, ridge_w):
     P, r, gamma, weights, rng = process
     S = len(r)
     F = rng.standard_normal((S, rng.integers(1, S + 1)))
@@ -524,7 +524,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_in_a_sentence(name):
+def test_invalid_input_is_refused_in_a_sentence(name):
     attempt, message = REFUSED[name]
     with pytest.raises(sp.ProblemError, match=message):
         attempt()

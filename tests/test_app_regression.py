@@ -169,7 +169,7 @@ def test_the_certificate_holds_everywhere(seed, scale, intercept):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("whitened", [True, False])
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
-def test_objective_and_its_constants(whitened, container, intercept, seed, scale):
+def test_the_whitened_objective_has_the_same_values_and_its_constants_hold(whitened, container, intercept, seed, scale):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((25, 4)) * [1.0, 5.0, 0.1, 1.0] + rng.standard_normal(4), rng.standard_cauchy(25)
     g = Objective(container(X), y, 0.05, 0.7, intercept)
@@ -206,7 +206,7 @@ def test_the_intercept_is_the_one_computed_by_hand(r, centre):
     assert balance(np.array(r), 1.0) == pytest.approx(centre)
 
 
-def test_sparse_data_and_constraints():
+def test_sparse_data_and_constraints_give_the_answer_of_dense_ones():
     X, y = with_outliers()
     X = np.where(np.abs(X) > 1.5, X, 0.0)
     E, e = CONSTRAINTS["three"](6)
@@ -217,7 +217,7 @@ def test_sparse_data_and_constraints():
     np.testing.assert_allclose(model.predict(sparse.csr_array(X)), dense.predict(X), atol=1e-6)
 
 
-def test_more_sparse_features_than_are_whitened():
+def test_many_sparse_features_are_solved_without_whitening():
     rng = np.random.default_rng(0)
     X = sparse.random_array((300, 1600), density=0.01, rng=rng, format="csr")
     y = X @ rng.standard_normal(1600) + 0.1 * rng.standard_normal(300)
@@ -240,7 +240,7 @@ def test_redundant_equations_are_left_out():
     np.testing.assert_allclose(E.T @ model.multipliers_, E[:2].T @ one.multipliers_, atol=1e-8)
 
 
-def test_equations_that_are_all_empty():
+def test_equations_without_coefficients_change_nothing():
     X, y = with_outliers()
     model = ConstrainedHuber((np.zeros((2, 6)), np.zeros(2)), delta=0.5).fit(X, y)
     np.testing.assert_allclose(model.coef_, ConstrainedHuber(delta=0.5).fit(X, y).coef_, atol=1e-6)
@@ -281,7 +281,7 @@ def test_outliers_do_not_matter_much():
 
 
 @pytest.mark.parametrize("method", ["auto", "anderson-condat-vu", "newton", "dippa", "lpd-gs"])
-def test_huber_problem_by_any_method(method):
+def test_the_problem_of_huber_regression_is_solved_by_any_method(method):
     X, y = with_outliers()
     model = ConstrainedHuber(CONSTRAINTS["three"](6), delta=0.5, l2=0.1, tol=1e-9).fit(X, y)
     result = sp.solve(model.problem(X, y), method=method, tol=1e-6)
@@ -290,14 +290,14 @@ def test_huber_problem_by_any_method(method):
 
 
 @pytest.mark.parametrize("method", ["auto", "newton", make_method("lpd-gs")])
-def test_huber_with_another_method(method):
+def test_huber_regression_with_another_method_agrees_within_the_certificates(method):
     X, y = with_outliers()
     model = ConstrainedHuber(CONSTRAINTS["sum to one"](6), delta=0.5, l2=0.1, method=method).fit(X, y)
     other = ConstrainedHuber(CONSTRAINTS["sum to one"](6), delta=0.5, l2=0.1).fit(X, y)
     assert np.linalg.norm(model.coef_ - other.coef_) <= model.certificate_.distance + other.certificate_.distance
 
 
-def test_huber_problem_before_a_fit():
+def test_the_problem_of_huber_regression_can_be_made_before_a_fit():
     X, y = with_outliers()
     f = ConstrainedHuber(CONSTRAINTS["three"](6), l2=0.1).problem(X, y)
     assert f.shape == (6, 3)
@@ -383,7 +383,7 @@ def test_the_interval_holds_the_optimum(seed, shape, radius, tol):
 
 
 @pytest.mark.parametrize("factor", [0.9, 0.99, 0.9999, 1.0, 1.0001, 1.5, 100.0])
-def test_around_the_radius_at_which_coefficients_vanish(factor):
+def test_coefficients_vanish_from_the_critical_radius_on(factor):
     X, y = diabetes()
     model = RobustLeastSquares(factor * critical_radius(X, y)).fit(X, y)
     assert (np.linalg.norm(model.coef_) == 0.0) == (factor > 1.0) or factor == 1.0
@@ -393,7 +393,7 @@ def test_around_the_radius_at_which_coefficients_vanish(factor):
 
 
 @pytest.mark.parametrize("radius", [0.01, 0.3, 1.0])
-def test_a_round_is_as_good_as_the_page_says(radius):
+def test_the_interval_of_a_round_is_as_short_as_the_page_says(radius):
     """The ends of a solved round differ by at most max(theta |z|/Z, theta |w|/W) F, if no norm is below its width."""
     X, y = diabetes()
     data = Data.of(X, y, True)
@@ -408,7 +408,7 @@ def test_a_round_is_as_good_as_the_page_says(radius):
 
 
 @pytest.mark.parametrize("fitted", [True, False])
-def test_constants_of_the_robust_problem(fitted):
+def test_the_robust_problem_has_the_constants_of_its_smoothing(fitted):
     X, y = diabetes()
     model = RobustLeastSquares(0.2)
     f = (model.fit(X[:30], y[:30]) if fitted else model).problem(X[:30], y[:30])
@@ -452,7 +452,7 @@ def test_no_other_move_is_worse(seed):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_robust_with_sparse_data(intercept):
+def test_robust_regression_of_sparse_data_is_that_of_dense_data(intercept):
     X, y = with_outliers()
     X = np.where(np.abs(X) > 1.5, X, 0.0)
     dense = RobustLeastSquares(0.2, fit_intercept=intercept, tol=1e-10).fit(X, y)
@@ -462,7 +462,7 @@ def test_robust_with_sparse_data(intercept):
     np.testing.assert_allclose(model.worst_case(sparse.csr_array(X)), dense.worst_case(X), atol=1e-6)
 
 
-def test_a_perfect_fit():
+def test_a_perfect_fit_has_the_error_of_its_moves_alone():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((8, 20))
     y = rng.standard_normal(8)
@@ -473,7 +473,7 @@ def test_a_perfect_fit():
 
 
 @pytest.mark.parametrize("y", [np.zeros(5), np.full(5, 3.0)])
-def test_a_target_that_is_constant(y):
+def test_a_constant_target_has_zero_coefficients(y):
     X = np.arange(10.0).reshape(5, 2)
     model = RobustLeastSquares().fit(X, y)
     assert model.coef_.tolist() == [0.0, 0.0]
@@ -482,7 +482,7 @@ def test_a_target_that_is_constant(y):
     assert ConstrainedHuber().fit(X, y).predict(X) == pytest.approx(y)
 
 
-def test_features_that_are_constant():
+def test_constant_features_have_zero_coefficients():
     model = RobustLeastSquares().fit(np.ones((4, 2)), [1.0, 2.0, 3.0, 4.0])
     assert model.coef_.tolist() == [0.0, 0.0]
     assert model.interval_.upper == pytest.approx(np.std([1.0, 2.0, 3.0, 4.0]))
@@ -494,7 +494,7 @@ def test_a_small_radius_is_least_squares():
     np.testing.assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_, atol=1e-3)
 
 
-def test_a_radius_beyond_the_arithmetic():
+def test_a_radius_too_small_for_float64_warns_or_is_refused():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 50))  # centred rows that depend on each other, and a perfect fit
     y = X[:, :5].sum(axis=1)
@@ -506,7 +506,7 @@ def test_a_radius_beyond_the_arithmetic():
 
 
 @pytest.mark.parametrize("method", ["auto", "anderson-condat-vu", "dippa", "lpd-gs"])
-def test_robust_problem_by_any_method(method):
+def test_the_robust_problem_is_solved_by_any_method(method):
     X, y = diabetes()
     model = RobustLeastSquares(0.3, tol=1e-9).fit(X, y)
     result = sp.solve(model.problem(X, y), method=method, tol=1e-6)
@@ -535,7 +535,7 @@ def test_what_robust_refuses(name):
         RobustLeastSquares(**options).fit(*with_outliers())
 
 
-def test_worst_case_wants_the_samples_of_the_fit():
+def test_worst_case_refuses_other_samples_than_those_of_the_fit():
     X, y = with_outliers()
     with pytest.raises(sp.ProblemError, match="X has 3 samples; expected the 120 samples"):
         RobustLeastSquares().fit(X, y).worst_case(X[:3])
@@ -560,14 +560,14 @@ class TestBoth:
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             clone(model).fit(X[4:], y)
 
-    def test_too_short_a_time(self, model):
+    def test_too_short_a_time_warns_and_leaves_finite_coefficients(self, model):
         X, y = diabetes()
         model = clone(model).set_params(max_seconds=1e-6)
         with pytest.warns(ConvergenceWarning, match="is not solved"):
             model.fit(X, y)
         assert np.isfinite(model.coef_).all()
 
-    def test_more_than_the_arithmetic_allows(self, model):
+    def test_a_tolerance_below_rounding_warns(self, model):
         X, y = diabetes()
         with pytest.warns(ConvergenceWarning, match="is not solved"):
             clone(model).set_params(tol=1e-18).fit(X, y)

@@ -83,7 +83,7 @@ def test_products_of_a_coupling_are_those_of_numpy(xp):
 
 
 @pytest.mark.slow
-def test_a_start_and_a_black_box(xp):
+def test_a_start_and_a_gradient_of_ones_own_may_be_of_any_library(xp):
     f, xs, _ = case("balanced")
     g = in_library(f, xp)
     box = sp.Smooth(g.g.grad, mu=g.g.mu, L=None)

@@ -256,7 +256,7 @@ def test_auto_takes_separated_where_that_is_cheaper(expensive, kx, ky, seed):
     assert 5.0 * weighted(result, costs) < weighted(rivals["lpd-gs"], costs)
 
 
-def test_the_mirror_problem_is_treated_alike():
+def test_the_problem_with_its_players_exchanged_has_the_same_method():
     f = random_logistic(50, 40, 1e4, 4.0, 1.0, seed=3)
     mirror = sp.Saddle(f.h, f.g, -f.A.A.T)
     assert choose(f, {"grad_h": 300.0}).methods[0] == choose(mirror, {"grad_g": 300.0}).methods[0] == sp.Separated()

@@ -99,7 +99,7 @@ def test_the_stacked_gradient_is_the_gradient_of_each(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", PROX)
-def test_methods_with_a_prox_in_a_batch(kind):
+def test_methods_with_a_prox_solve_a_batch(kind):
     fs = problems(kind)
     check(fs, solve_many(fs, tol=1e-8, method=sp.CondatVu("x")), 1e-8)
     check(fs, solve_many(fs, tol=1e-8, method="apfb"), 1e-8)
@@ -107,7 +107,7 @@ def test_methods_with_a_prox_in_a_batch(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "condat-vu", "krylov", "dippa", "anderson-imex", "dppa", "extragradient"])
-def test_every_sort_of_method_in_a_batch(method):
+def test_every_kind_of_method_solves_a_batch(method):
     fs = problems("no b" if method in ("krylov", "dppa") else "logistic")
     check(fs, solve_many(fs, tol=1e-7, method=method), 1e-7)
 
@@ -348,7 +348,7 @@ def test_history_is_kept_if_asked_for():
 # -- a batch of one's own ---------------------------------------------------------------------------------------------
 
 
-def test_a_batch_of_black_boxes():
+def test_a_batch_of_gradients_of_ones_own_is_solved_and_certified():
     rng = np.random.default_rng(0)
     B, A, b = 7, rng.standard_normal((7, M, N)), rng.standard_normal(7 * M)
     batch = Batch(sp.Smooth(lambda x: x + np.tanh(x) + b, mu=1.0, L=None), sp.Quadratic(2.0), A)
@@ -372,7 +372,7 @@ def test_without_mu_nothing_is_certified():
         assert result.certificate.distance == np.inf
 
 
-def test_the_matrix_of_a_batched_coupling():
+def test_products_and_norm_of_a_batched_coupling_are_those_of_its_matrix():
     A = np.random.default_rng(0).standard_normal((3, M, N))
     coupling = BatchedCoupling(A)
     full = coupling.matrix().toarray()

@@ -50,7 +50,7 @@ def fragile(f, where, after, error):
 # -- exceptions -------------------------------------------------------------------------------------------------------
 
 
-def test_a_callback_that_raises_hands_over_the_best_point(tmp_path):
+def test_an_exception_of_a_callback_carries_the_best_point(tmp_path):
     f, seen = case("balanced")[0], []
 
     def callback(result):
@@ -82,7 +82,7 @@ def test_a_callback_that_raises_hands_over_the_best_point(tmp_path):
         ("prox", "apfb", 100),
     ],
 )
-def test_an_oracle_that_raises_in_the_middle_hands_over_the_best_point(where, method, after, tmp_path):
+def test_an_exception_of_an_oracle_carries_the_best_point(where, method, after, tmp_path):
     f = case("mu_x < mu_y")[0]
     broken = fragile(f, where, after, Mishap("the disk is gone"))
     with pytest.raises(Mishap) as caught:
@@ -133,7 +133,7 @@ def test_any_exception_passes_through(error):
         assert error.result.certificate.distance < np.inf
 
 
-def test_a_solve_within_a_callback_disturbs_nobody():
+def test_a_solve_within_a_callback_changes_neither_run():
     f = case("logistic")[0]
     plain, inner = sp.solve(f, method="dippa", tol=1e-8), []
     outer = sp.solve(
@@ -301,7 +301,7 @@ class Disturbed(sp.Quadratic):
         self.__dict__["kept"] = kept
 
 
-def test_a_factorisation_that_is_kept_is_looked_at_once():
+def test_a_factorisation_that_is_replaced_meanwhile_does_not_matter():
     P, v = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 5.0])
     for _ in range(3):
         np.testing.assert_array_equal(Disturbed(P).prox(v, 0.5), sp.Quadratic(P).prox(v, 0.5))
@@ -322,7 +322,7 @@ def test_threads_share_the_compiled_products(monkeypatch):
             assert result.x.tobytes() == alone.x.tobytes()
 
 
-def test_checkpoints_of_two_threads_do_not_meet(tmp_path):
+def test_two_threads_write_checkpoints_of_their_own(tmp_path):
     f = case("logistic")[0]
     alone = sp.solve(f, method="dippa", tol=1e-8)
 
@@ -393,7 +393,7 @@ def answer(f):
 
 
 @pytest.mark.slow
-def test_a_pool_of_spawned_processes():
+def test_spawned_processes_find_the_same_bits():
     f = random_logistic(20, 15, 100, 50, 20, seed=1)
     alone = answer(f)
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -403,7 +403,7 @@ def test_a_pool_of_spawned_processes():
 
 
 @pytest.mark.slow
-def test_forked_workers_after_every_thread_pool_was_used(tmp_path):
+def test_forked_workers_run_after_every_thread_pool_was_used(tmp_path):
     """BLAS and the compiled products have their threads in the parent, which do not survive a fork."""
     script = textwrap.dedent("""
         import multiprocessing, os, sys

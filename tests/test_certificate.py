@@ -86,7 +86,7 @@ def test_blocks_and_single_problems_agree(rows):
         )
 
 
-def test_numbers_serve_all_blocks():
+def test_a_number_holds_for_all_blocks():
     found = certificates_from_residuals(1.0, 2.0, np.array([0.0, 3.0]), np.array([1.0, 4.0]), 0.0, 0.0, 0.5, 0.0)
     assert [proof[:-1] for proof in found.each()] == [
         pytest.approx(certificate_from_residuals(1.0, 2.0, Rx, Ry, noise_x=0.5)[:-1], rel=1e-15)
@@ -481,7 +481,7 @@ def test_norms_of_any_size(exponent, seed):
         ) * Fraction(float(found))
 
 
-def test_norms_tell_of_what_is_not_finite():
+def test_norms_of_rows_that_are_not_finite_are_not_finite():
     found = norms(np.array([[1.0, math.inf], [math.nan, 1.0], [3.0, 4.0]]), 1)
     assert found[0] == math.inf
     assert math.isnan(found[1])
@@ -553,7 +553,7 @@ def test_long_rows_of_equal_entries_are_certified_with_their_rounding(kind, tran
     assert compensated.distance < 1e-11
 
 
-def test_care_is_taken_only_where_rounding_decides():
+def test_more_digits_are_computed_only_where_rounding_decides():
     """The products in about twice the digits are computed only if they can bring the distance below tol."""
     calls = []
 

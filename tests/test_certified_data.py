@@ -145,7 +145,7 @@ def root(value):
         return Fraction(Decimal(value).sqrt())
 
 
-def test_weights_of_a_graph():
+def test_the_certificate_with_weights_of_a_graph_is_true():
     """The rows of K are square roots of weights, which are irrational."""
     X, given, y = regression("dense", 0.0, 1.0)
     weights = [0.1, 0.7]
@@ -167,7 +167,7 @@ def test_weights_of_a_graph():
     assert result.certificate.distance <= 1e-11
 
 
-def test_norms_of_differences():
+def test_the_certificate_with_norms_of_differences_is_true():
     X, given, y = regression("dense", 0.0, 1.0)
     K = np.array([[0.1, -0.1, 0.0], [0.0, 0.3, -0.3]])
     l2, strength, width = 1e-3, 1e-3, 0.05
@@ -343,7 +343,7 @@ def worst_case_error(X, y, radius, w):
 
 @pytest.mark.parametrize("kind", slow_except(CONTAINERS, next(iter(CONTAINERS))))
 @pytest.mark.parametrize("centre", slow_except(MEANS, MEANS[-1]))
-def test_robust_least_squares(centre, kind):
+def test_the_interval_of_robust_least_squares_is_true(centre, kind):
     X, given, y = regression(kind, centre, 1.0)
     radius = 0.1 * float(X.std(axis=0).max())
     model = RobustLeastSquares(radius).fit(given, y)
@@ -406,7 +406,7 @@ def test_the_certificate_of_policy_evaluation_holds_for_the_given_data(make, cen
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-3])
 @pytest.mark.parametrize("features", [False, True], ids=["tabular", "features"])
-def test_policy_of_a_model(features, ridge):
+def test_the_certificate_of_the_values_of_a_model_is_true(features, ridge):
     rng = np.random.default_rng(1)
     P, r, weights = rng.uniform(0.1, 1.0, (6, 6)), 1e6 * rng.standard_normal(6), rng.uniform(0.5, 2.0, 6)
     P /= P.sum(axis=1, keepdims=True)
@@ -436,7 +436,7 @@ class Table:
 
 
 @pytest.mark.parametrize("policy", [None, "given"])
-def test_policy_of_a_table(policy):
+def test_the_certificate_of_the_values_of_a_table_is_true(policy):
     rng = np.random.default_rng(2)
     env, chosen = Table(rng), None if policy is None else rng.dirichlet(np.ones(3), size=4)
     value = PolicyEvaluation.from_gymnasium(env, 0.75, chosen).solve(tol=1e-9)

@@ -329,7 +329,7 @@ def test_a_solve_in_one_pass_is_the_same_solve(monkeypatch, method, kind):
 
 
 @pytest.mark.parametrize("kind", ["rows", "columns", "csr"])
-def test_vectors_of_all_sorts(anywhere, kind):
+def test_vectors_of_any_layout_and_type_are_taken(anywhere, kind):
     A = np.random.default_rng(0).integers(-4, 5, (30, 20)).astype(float)
     C = coupling(kind, A)
     x, y = np.arange(30.0), np.arange(20.0)
@@ -351,7 +351,7 @@ def test_vectors_of_all_sorts(anywhere, kind):
         C.through(y, 1.0, np.ones(31))
 
 
-def test_arrays_of_all_sorts(anywhere, tmp_path):
+def test_read_only_mapped_and_pickled_arrays_are_taken(anywhere, tmp_path):
     """Arrays may be read-only, in a file, or a copy that was pickled, because the loops only read them."""
     A = np.random.default_rng(0).integers(-4, 5, (30, 20)).astype(float)
     np.save(tmp_path / "A.npy", A)
@@ -550,7 +550,7 @@ def test_a_forked_process_makes_its_own_threads():
     )
 
 
-def test_no_folder_for_machine_code_is_no_obstacle(monkeypatch):
+def test_without_a_folder_for_machine_code_loops_are_compiled_each_time(monkeypatch):
     asked = []
 
     def njit(**options):

@@ -388,12 +388,12 @@ class _processes:
 
 
 @pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1", "http://127.0.0.1:8787", "tcp://host:port", 7])
-def test_an_address_that_is_none(address):
+def test_an_invalid_address_is_refused(address):
     with pytest.raises(sp.ProblemError, match="expected tcp://host:port or tls://host:port"):
         connect(address)
 
 
-def test_nobody_answers_at_the_address():
+def test_an_address_without_a_scheduler_is_refused():
     with pytest.raises(sp.ProblemError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1: .*refused"):
         connect("tcp://127.0.0.1:1", seconds=1.0)
     with pytest.raises(sp.ProblemError, match="no Dask scheduler at tcp://no-such-host"):
@@ -555,7 +555,7 @@ def test_a_scheduler_without_workers():
         DaskEngine(da.from_array(matrix(), chunks=(24, COLUMNS)), Cluster(client), patience=0.1)
 
 
-def test_dask_is_missing(monkeypatch):
+def test_without_dask_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(sp.ProblemError, match=r"pip install 'saddlepoint\[dask\]'"):
         dask_coupling(da.from_array(matrix(), chunks=(24, COLUMNS)))

@@ -74,7 +74,7 @@ def check_result(torch, f, expected, **options):
 
 @pytest.mark.parametrize("g", ["quadratic", "diagonal", "sum"])
 @pytest.mark.parametrize("h", ["least squares", "logistic", "log-sum-exp"])
-def test_data_that_require_gradients(torch, tensor, g, h):
+def test_results_of_data_that_require_gradients_are_detached(torch, tensor, g, h):
     plain = sp.Saddle(ready(np.asarray)[g], others(np.asarray)[h], A)
     given = tensor(A)
     f = sp.Saddle(ready(tensor)[g], others(tensor)[h], given)
@@ -86,7 +86,7 @@ def test_data_that_require_gradients(torch, tensor, g, h):
 
 
 @pytest.mark.parametrize("method", ["auto", "lpd-gs", "dippa", "condat-vu", "krylov", "anderson-condat-vu"])
-def test_every_kind_of_method(torch, tensor, method):
+def test_every_kind_of_method_returns_detached_results(torch, tensor, method):
     plain = sp.Saddle(sp.Quadratic(P, B), sp.Quadratic(2.0), A)
     f = sp.Saddle(sp.Quadratic(tensor(P), tensor(B)), sp.Quadratic(2.0), tensor(A))
     check_result(torch, f, sp.solve(plain, tol=1e-9), method=method)
@@ -107,7 +107,7 @@ def black_box(torch, weight, **more):
 
 @pytest.mark.parametrize("more", [{}, {"L": None}, {"trusted": True}])
 @pytest.mark.parametrize("method", ["auto", "lpd-gs", "dippa"])
-def test_a_black_box_that_requires_gradients(torch, tensor, method, more):
+def test_gradients_of_ones_own_that_require_gradients_are_detached(torch, tensor, method, more):
     weight = tensor(np.diag(P))
     g = black_box(torch, weight, **more)
     assert g.grad(tensor(np.ones(5))).requires_grad
@@ -138,7 +138,7 @@ TERMS = {
 
 
 @pytest.mark.parametrize("name", TERMS)
-def test_a_term_that_requires_gradients(torch, tensor, name):
+def test_terms_of_ones_own_that_require_gradients_are_detached(torch, tensor, name):
     weight = tensor(np.full(5, 0.3))
     p, g = own_norm(torch, weight), sp.Smooth(lambda x: x + 1.0, mu=1.0, L=1.0)
     own = TERMS[name](g, p, lambda v, t: p.prox(v - t, t) / (1.0 + t))
@@ -150,7 +150,7 @@ def test_a_term_that_requires_gradients(torch, tensor, name):
     assert not answer.requires_grad
 
 
-def test_a_value_that_requires_gradients(torch, tensor):
+def test_functions_made_from_a_value_are_detached(torch, tensor):
     weight = tensor(np.diag(P))
     g = sp.Smooth.from_value(lambda x: 0.5 * (weight * x * x).sum() + x.sum(), mu=1.0, L=3.0)
     plain = sp.Saddle(sp.Quadratic(np.diag(P), np.ones(5)), sp.Quadratic(2.0), A)
@@ -159,7 +159,7 @@ def test_a_value_that_requires_gradients(torch, tensor):
     assert isinstance(f.g(torch.ones(5, dtype=torch.float64)), float)
 
 
-def test_batches_that_require_gradients(torch, tensor):
+def test_results_of_batches_are_detached(torch, tensor):
     As = rng.standard_normal((3, 5, 4))
     problems = [sp.Saddle(sp.Quadratic(tensor(P), tensor(B)), sp.Quadratic(2.0), tensor(A)) for A in As]
     batch = Batch(sp.Quadratic(1.0, tensor(np.ones(15))), sp.Quadratic(2.0), tensor(As))
@@ -169,7 +169,7 @@ def test_batches_that_require_gradients(torch, tensor):
         assert not result.y.requires_grad
 
 
-def test_numbers_that_require_gradients(torch, tensor):
+def test_tensors_with_one_entry_are_taken_as_numbers(torch, tensor):
     g = sp.Quadratic(tensor(2.0))
     assert g.P == 2.0
     assert sp.Huber(l2=tensor(0.5)).mu == 0.5

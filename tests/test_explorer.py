@@ -370,7 +370,7 @@ def test_every_value_is_pythons(opened):
             assert row["cost"] == (cost and pytest.approx(cost, rel=1e-12)), (one, row["id"])
 
 
-def test_nothing_of_the_table_is_missing(opened):
+def test_the_page_has_every_row_of_the_table(opened):
     ids = opened.evaluate("DATA.rows.map((row) => row.id)")
     assert len(ids) == len(set(ids)) == len(explorer.explorer_rows())
     marked = opened.evaluate("DATA.rows.filter((row) => row.source === 'Table 1').map((row) => row.formula)")
@@ -533,7 +533,7 @@ def test_fields_take_exact_numbers(opened):
     assert "--coupling 100 " in opened.inner_text("#by-command")
 
 
-def test_bad_numbers_are_answered_kindly(opened):
+def test_bad_numbers_are_answered_in_a_sentence(opened):
     kappa, cost = "a number from 1 to 1e15", "a number from 1e-9 to 1e9"
     for key, text, answer in (
         ("kx", "abc", f"“abc” is not a number; expected {kappa}, such as 1000."),
@@ -649,7 +649,7 @@ def test_the_table_sorts_and_stays_sorted(opened):
     assert opened.eval_on_selector_all("#table tbody tr", ids)[0] == "ag-eg"
 
 
-def test_a_link_brings_it_all_back(opened, chromium, address):
+def test_a_link_restores_all_settings(opened, chromium, address):
     opened.fill("#kx-field", "12345.678")
     opened.fill("#c-field", "17.5")
     opened.fill("#tol-field", "3e-9")
@@ -694,7 +694,7 @@ def copied(page, name):
     return page.evaluate("navigator.clipboard.readText()")
 
 
-def test_what_is_copied_runs(opened):
+def test_the_code_that_is_copied_can_be_run(opened):
     opened.fill("#tol-field", "1e-7")
     opened.fill("#norm-field", "5")
     opened.fill("#g-field", "12.5")
@@ -728,7 +728,7 @@ def test_the_link_is_copied_too(opened, address):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_anyone_can_use_it(opened, scheme):
+def test_axe_core_finds_no_barriers(opened, scheme):
     opened.emulate_media(color_scheme=scheme)
     opened.click(".chips summary")
     opened.fill("#kx-field", "bad")
@@ -757,7 +757,7 @@ def test_it_fits_a_phone(opened):
     accessible(opened)
 
 
-def test_on_paper_it_says_what_was_set(opened):
+def test_a_printed_page_says_what_was_set(opened):
     opened.emulate_media(media="print")
     assert not opened.locator("#controls").is_visible()
     assert opened.inner_text("#setting").startswith("kx = 1000, ky = 30, |A|/L = 0.3, c = 51.96, tol = 1e-6")

@@ -76,7 +76,7 @@ def test_games_in_the_package_have_their_sizes_and_values(name, size, sets, valu
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_files_are_openspiels(name):
+def test_shipped_files_are_the_games_of_openspiel(name):
     pytest.importorskip("pyspiel")
     shipped, original = ExtensiveGame.from_file(GAMES / f"{name}.json"), ExtensiveGame.from_openspiel(SHIPPED[name])
     assert_equal_games(shipped, original, atol=1e-15)
@@ -201,7 +201,7 @@ def folder(tmp_path_factory):
 
 
 @given(tree=trees, seed=st.integers(0, 99))
-def test_the_payoff_is_the_trees(folder, tree, seed):
+def test_the_payoff_is_that_of_the_tree(folder, tree, seed):
     game, rng = tree.read(folder), np.random.default_rng(seed)
     v = {player: rng.random(size) for player, size in zip("xy", game.shape, strict=True)}
     x, y = (game.strategy(player, v[player]) for player in "xy")
@@ -260,7 +260,7 @@ def test_strategies_are_feasible_and_stay(folder, tree, seed):
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-300, 1.0, 1.7e308])
-def test_only_shares_count(size):
+def test_strategies_depend_on_the_shares_of_their_weights_alone(size):
     game = ExtensiveGame.load("kuhn")
     np.testing.assert_array_equal(game.strategy("y", np.full(13, size)), game.strategy("y", np.zeros(13)))
 
@@ -285,7 +285,7 @@ def test_openspiel_reads_the_same_game(folder, tree):
 
 
 @pytest.mark.slow
-def test_a_long_chain_and_a_wide_fan():
+def test_best_responses_are_right_for_many_choices_in_a_row_and_side_by_side():
     """The passes are right for 1000 choices one after the other and for 50 000 choices at the same depth."""
     chain = [(f"c{i}", ["stop", "go"], 2 * i) for i in range(1000)]
     fan = [(f"f{i}", ["l", "r"], 0) for i in range(50_000)]
@@ -323,7 +323,7 @@ def test_openspiels_nash_conv(name):
     assert game.exploitability(x, y) / 2 == pytest.approx(exploitability.exploitability(original, table), abs=1e-12)
 
 
-def test_turns_instead_of_simultaneous_moves():
+def test_a_game_with_turns_for_simultaneous_moves_has_the_same_value():
     pyspiel = pytest.importorskip("pyspiel")
     game = ExtensiveGame.from_openspiel(pyspiel.convert_to_turn_based(pyspiel.load_game("matrix_rps")))
     assert game.shape == (4, 4)
@@ -429,7 +429,7 @@ def test_a_game_without_decisions(tmp_path):
     assert game.behaviour("y", [1.0]) == {}
 
 
-def test_numbers_of_numpy_are_welcome(tmp_path):
+def test_numbers_of_numpy_are_taken(tmp_path):
     game = ExtensiveGame([("a", ("l", "r"), np.int64(0))], [], [(np.int64(0), np.int32(1), np.float32(0.5)), (0, 2, 1)])
     game.to_file(tmp_path / "small.json")
     assert_equal_games(ExtensiveGame.from_file(tmp_path / "small.json"), game)

@@ -159,7 +159,7 @@ def diagonal(P=P0, Q=Q0, A=A0, b=B0, d=D0, **rest):
 
 
 @pytest.mark.parametrize(("extreme", "method"), thinned(EXTREMES, METHODS, QUICK, every=4))
-def test_one_extreme_number(extreme, method):
+def test_one_extreme_number_leaves_certificates_true(extreme, method):
     f, x, y, rest = diagonal(**EXTREMES[extreme])
     options = {"tol": 1e-6 * size(x, y), "max_calls": 2500} | rest
     result = check(sp.solve(f, method=method, **options), x, y)
@@ -251,7 +251,7 @@ def test_problems_of_one_dimension_are_solved(e, method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("e", "method"), [(0, "auto"), (-E150, "auto"), (0, "lpd-gs"), (-E150, "dippa")])
-def test_a_million_variables(e, method):
+def test_a_million_variables_of_extreme_size_are_solved(e, method):
     n = 10**6
     rng = np.random.default_rng(0)
     P, Q, a = rng.uniform(0.8, 1.0, n), rng.uniform(0.8, 1.0, n), rng.uniform(0.0, 0.1, n)

@@ -90,7 +90,7 @@ def check_through(A, y, s, e, found):
 
 @gpu
 @pytest.mark.parametrize(("shape", "kind", "place"), CASES)
-def test_products_are_those_of_the_twins(shape, kind, place):
+def test_products_are_those_of_plain_code(shape, kind, place):
     A, x, y, e = operands(shape, kind, place)
     for fuse in (True, False):
         out = poisoned(x, y)
@@ -171,7 +171,7 @@ def test_a_graph_replays_with_new_numbers(shape):
 
 
 @gpu
-def test_teams_on_two_streams_do_not_wait_for_each_other_for_ever():
+def test_fused_products_on_two_streams_do_not_block_each_other():
     problems = [operands((2000, 20000), seed=k) for k in range(2)]
     streams = [torch.cuda.Stream() for _ in problems]
     torch.cuda.synchronize()
@@ -188,7 +188,7 @@ def test_teams_on_two_streams_do_not_wait_for_each_other_for_ever():
 
 @gpu
 @pytest.mark.parametrize("shape", [(512, 600), (100, 40000)])
-def test_the_host_does_not_wait(shape):
+def test_products_do_not_make_the_host_wait(shape):
     A, x, y, e = operands(shape)
     s = torch.tensor(0.5, device="cuda")
     with warnings.catch_warnings(action="ignore"):  # the mode is said to be a prototype
@@ -270,7 +270,7 @@ def test_what_does_not_fit_is_refused():
 
 
 @gpu
-def test_cupy_arrays_come_and_go_without_a_copy():
+def test_cupy_arrays_are_not_copied():
     cupy = pytest.importorskip("cupy")
     with cupy.cuda.Stream(non_blocking=True):
         rng = cupy.random.default_rng(0)
@@ -289,7 +289,7 @@ def test_cupy_arrays_come_and_go_without_a_copy():
 
 
 @gpu
-def test_jax_arrays_come_and_go_without_a_copy():
+def test_jax_arrays_are_not_copied():
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = pytest.importorskip("jax")
     keys = jax.random.split(jax.random.key(0), 3)
@@ -304,7 +304,7 @@ def test_jax_arrays_come_and_go_without_a_copy():
 
 
 @gpu
-def test_torch_stays_torch():
+def test_tensors_of_pytorch_are_taken_as_they_are():
     v = torch.ones(3, device="cuda")
     assert as_torch(v) is v
     assert like(v, v) is v

@@ -563,7 +563,7 @@ def test_files_are_read_within_the_limit(tmp_path):
 
 @pytest.mark.slow
 @needs_proc
-def test_hostile_files_need_no_memory(tmp_path):
+def test_files_that_ask_for_much_memory_are_refused_before_they_get_it(tmp_path):
     """Small files that ask for much memory are refused before they get it; the process may use 48 MiB."""
     (tmp_path / "A.npy").write_bytes(npy((10**7, 10**7)))
     (tmp_path / "A.npz").write_bytes(npz(("A.npy", npy((1 << 12, 1 << 12), data=bytes(1 << 27)))))
@@ -641,7 +641,7 @@ def test_zeros_with_a_sign_and_denormal_numbers(entry):
     np.testing.assert_allclose(result.x, [-2 / 3, 0.0], atol=1e-6)
 
 
-def test_numbers_of_other_kinds_are_numbers():
+def test_constants_and_limits_may_be_numbers_of_numpy():
     f = sp.Saddle(sp.Smooth(lambda x: 2.0 * x + 1.0, mu=np.float32(2), L=np.array(2)), sp.Quadratic(np.int64(1)), A)
     assert sp.solve(f, tol=np.float32(1e-3), max_calls=np.int64(1000), max_seconds=np.array(60)).solved
 
@@ -743,7 +743,7 @@ def started(folder, *words, **streams):
 
 
 @pytest.mark.slow
-def test_readers_that_leave_early(folder):
+def test_a_reader_that_closes_the_pipe_early_causes_no_traceback(folder):
     """`saddlepoint methods | head -1`: the reader closes the pipe before all is written."""
     for words in (["methods"], ["methods", "--json"], ["solve", "p.toml"]):
         reading, writing = os.pipe()
@@ -776,7 +776,7 @@ def test_a_command_with_closed_streams_writes_its_result(folder, closed):
 
 
 @pytest.mark.slow
-def test_streams_that_know_few_letters(folder):
+def test_streams_in_ascii_are_written_to(folder):
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     process = started(folder, "methods", stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
     out, err = process.communicate(timeout=300)

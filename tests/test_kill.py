@@ -23,7 +23,7 @@ KILLS = 20
 METHODS = ("auto", "dippa", "catalyst-aipfb")
 
 
-def test_twenty_kills_change_nothing(tmp_path):
+def test_twenty_kills_leave_the_bits_of_the_answer(tmp_path):
     """SIGKILL at random moments, each time gone on from the file: the same certified answer, to the bit."""
     kills, tried = 0, set()
     for seed in count():

@@ -45,7 +45,7 @@ def test_chain_N_of_extreme_conditions():
 
 
 @pytest.mark.parametrize("N", [1e-6, 0.3, 1.0, 40.0, 1e4, 1e9])
-def test_q_without_cancellation(N):
+def test_q_is_computed_without_cancellation(N):
     with localcontext() as context:
         context.prec = 60
         s = 4 / Decimal(N) ** 2

@@ -80,7 +80,7 @@ def test_penalty_kicks_as_published():
     assert found.column[0] == pytest.approx(0.4199, abs=5e-5)
 
 
-def test_orientation_beside_constrained_game():
+def test_the_transposed_matrix_makes_the_same_constrained_game():
     """ConstrainedGame has x minimise: with the transposed matrix it is the same game."""
     game, other = MatrixGame(RANDOM).solve(tol=1e-8), sp.apps.ConstrainedGame.mixed(RANDOM.T).solve(tol=1e-8)
     assert game.value == pytest.approx(other.value, abs=2e-8)
@@ -138,7 +138,7 @@ def test_without_the_allowance_for_rounding_the_exploitability_would_be_too_smal
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([1e-300, 1e-9, 1.0, 1e300]))
-def test_error_of_a_product(seed, n, scale):
+def test_the_error_of_a_product_is_within_its_bound(seed, n, scale):
     rng = np.random.default_rng(seed)
     a, y = scale * rng.standard_normal(n), rng.dirichlet(np.ones(n)) * (1 + 1e-15 * rng.standard_normal())
     total = sum(map(Fraction, y.tolist()))
@@ -313,7 +313,7 @@ def test_ctrl_c_ends_a_small_game(monkeypatch):
         lambda A: A.astype(np.float32), lambda A: sp.as_coupling(A), lambda A: A.astype(int),
     ],
 )  # fmt: skip
-def test_kinds_of_payoffs(given_as):
+def test_payoffs_of_any_kind_are_taken(given_as):
     A = np.round(3 * RANDOM)
     found = MatrixGame(given_as(A)).solve(tol=1e-8)
     assert_solved(A, found, 1e-8)

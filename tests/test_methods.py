@@ -98,7 +98,7 @@ LACKS = dict.fromkeys(PROX, "prox") | dict.fromkeys(QUADRATIC, "quadratic") | {"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*method_names(), "auto"])
-def test_black_box_by_name(name):
+def test_a_named_method_solves_gradients_of_ones_own_or_says_what_it_lacks(name):
     f = BLACK_BOX()
     if name in LACKS:
         with pytest.raises(sp.ProblemError, match=LACKS[name]):

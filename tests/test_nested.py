@@ -85,7 +85,7 @@ def test_anchors_make_best_responses_a_contraction(betas, mu, norm):
     assert min(x / mu[0], y / mu[1]) >= 1.0
 
 
-def test_anchors_in_another_scale():
+def test_weights_of_anchors_follow_the_scale():
     a, b = 7.0, 0.3
     x, y = theory.pbr_betas(0.2, 5.0, 40.0)
     u, v = theory.pbr_betas(0.2 * a * a, 5.0 * b * b, 40.0 * a * b)
@@ -229,7 +229,7 @@ def test_a_step_is_pure(method):
 
 
 @pytest.mark.parametrize("method", ["minimax-appa", "pbr", "rhss"])
-def test_a_start_at_the_solution_is_no_trouble(method):
+def test_a_start_at_the_solution_stays_there(method):
     f = sp.Saddle(sp.Quadratic([1.0, 2.0]), sp.Quadratic([1.0, 5.0]), [[1.0, 2.0], [0.0, 3.0]])
     made = sp.make_method(method)
     state = made.init(f, np.zeros(2), np.zeros(2))

@@ -145,7 +145,7 @@ def test_the_proof_has_the_numbers_of_the_theory(results):
         assert "noise" not in said
 
 
-def test_the_proof_tells_of_noise(results):
+def test_the_proof_names_the_measured_noise(results):
     result = results["auto"]
     noisy = replace(result, certificate=result.certificate._replace(noise_x=0.00123))
     assert f"noise, measured as up to {format_number(0.00123)} in the gradient of g." in " ".join(proof(noisy))
@@ -165,7 +165,7 @@ def test_the_verdict_says_which_runs_are_solved(results):
     assert "not finite" in proof(odd["diverged"])[0]
 
 
-def test_different_problems_come_apart(results):
+def test_results_of_different_problems_are_in_groups_of_their_own(results):
     other = sp.solve(random_quadratic(5, 4, 10.0, 10.0, 3.0))
     groups = by_problem(results | {"other": other})
     assert [list(group.results) for group in groups] == [["auto", "dippa", "extragradient"], ["other"]]
@@ -471,7 +471,7 @@ def test_the_theme_button(opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everyone_can_read_it(opened, scheme):
+def test_axe_core_finds_no_barriers(opened, scheme):
     opened.emulate_media(color_scheme=scheme)
     opened.evaluate("document.querySelectorAll('details.run, #run-1 details').forEach((one) => { one.open = true; })")
     accessible(opened)
@@ -503,7 +503,7 @@ def test_on_paper_everything_is_open(opened, results):
     opened.locator("#run-1 pre").wait_for(state="hidden")
 
 
-def test_odd_results_in_a_browser(page, results, tmp_path):
+def test_unusual_results_are_shown_and_never_executed(page, results, tmp_path):
     odd = odd_ones(results["auto"])
     long = odd.pop("long")
     opened_in(page, report_page(odd, title="All of them"), tmp_path)

@@ -126,7 +126,7 @@ SEPARABLE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEPARABLE)
-def test_the_awkward_problems(name):
+def test_difficult_problems_are_solved_in_shards(name):
     f = SEPARABLE[name]
     engine = LocalEngine(f.A.A, min(3, f.shape[0]))
     found = sp.solve(sp.Saddle(f.g, f.h, ShardedCoupling(engine)), tol=1e-6)
@@ -137,7 +137,7 @@ def test_the_awkward_problems(name):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_dtypes_and_sparse_rows(kind, dtype):
+def test_dtypes_and_sparse_rows_are_kept(kind, dtype):
     g, h = sp.Quadratic(D.astype(dtype), B.astype(dtype)), sp.Quadratic(1.0, C.astype(dtype))
     f = sp.Saddle(g, h, ShardedCoupling(LocalEngine(kind(A.astype(dtype)), 5)))
     found = sp.solve(f, tol=1e-4)
@@ -146,7 +146,7 @@ def test_dtypes_and_sparse_rows(kind, dtype):
     assert sp.Saddle(g, h, A.astype(dtype)).certificate(found.x, found.y).distance <= 1.1e-4
 
 
-def test_a_start_of_the_callers():
+def test_a_start_of_the_caller_is_used():
     f, _ = sharded_problem()
     near = sp.solve(plain_problem(), tol=1e-10)
     found = sp.solve(f, near.x, near.y, tol=1e-8)
@@ -219,7 +219,7 @@ VECTORS = st.lists(st.floats(-1e3, 1e3), min_size=M, max_size=M).map(np.array)
 
 
 @given(VECTORS, VECTORS, st.floats(-10, 10))
-def test_arithmetic_is_numpys(a, b, c):
+def test_arithmetic_is_that_of_numpy(a, b, c):
     f, _ = sharded_problem()
     u, v = f.space.of_x.cast(a), f.space.of_x.cast(b)
     for made, expected in (

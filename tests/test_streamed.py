@@ -327,7 +327,7 @@ def test_texts_that_are_no_sizes_are_refused(text):
         as_bytes(text)
 
 
-def test_sizes_with_units():
+def test_sizes_are_shown_with_units():
     assert [format_bytes(b) for b in (0, 999, 1500, 2.5e6, 9.999e8, 3e12)] == [
         "0 bytes", "999 bytes", "1.5 kB", "2.5 MB", "1 GB", "3 TB"]  # fmt: skip
 
@@ -379,7 +379,7 @@ def test_a_large_map_is_streamed_by_itself(tmp_path, monkeypatch, small_blocks):
 
 
 @pytest.mark.parametrize("offset", [0, 24, 5000])
-def test_a_map_that_begins_anywhere(offset, tmp_path, small_blocks):
+def test_a_memory_map_with_an_offset_is_read_at_its_place(offset, tmp_path, small_blocks):
     A = matrix()
     (tmp_path / "raw").write_bytes(bytes(offset) + A.tobytes())
     mapped = np.memmap(tmp_path / "raw", "f8", "r", offset, (m, n))
@@ -544,7 +544,7 @@ def test_a_file_that_becomes_shorter_within_a_pass(tmp_path, small_blocks):
         os.utime(tmp_path / "A.npy", ns=(store.state.changed, store.state.changed))
 
 
-def test_a_damaged_chunk(tmp_path, small_blocks):
+def test_a_damaged_chunk_is_named(tmp_path, small_blocks):
     pytest.importorskip("zarr")
     write(tmp_path, "zarr", matrix())
     next(path for path in (tmp_path / "A.zarr").rglob("*") if path.is_file() and "json" not in path.name).write_bytes(
@@ -616,7 +616,7 @@ def test_ctrl_c_ends_between_two_blocks_with_the_best_point(tmp_path, small_bloc
     assert not [thread for thread in threading.enumerate() if "reader" in thread.name]
 
 
-def test_the_rate_and_the_share(tmp_path, small_blocks):
+def test_the_share_grows_within_a_pass_and_the_rate_is_measured(tmp_path, small_blocks):
     np.save(tmp_path / "A.npy", matrix())
     C = without_memory(sp.stream(tmp_path / "A.npy"))
     assert C.lengths.rows.shape == (m,)

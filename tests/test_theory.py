@@ -134,7 +134,7 @@ def test_aipfb_K1_as_printed_misses_eps():
     assert theory.agd_bound(kappa + c, 1 + c, theory.aipfb_K1(kappa, c), start) <= theory.aipfb_eps(k, c, 1.0)
 
 
-def test_squares_and_sums_are_distinguished():
+def test_the_predicted_steps_bring_the_sum_of_distances_to_eps():
     """K steps bring the sum of squares to eps^2/2, and so |x-x*| + |y-y*| to eps."""
     kappa, nu, C0, eps = 50.0, 2.0, 3.0, 1e-3
     K = theory.dippa_K(kappa, nu, C0, eps)
@@ -201,7 +201,7 @@ def test_table_1_in_the_papers_own_letters():
     assert theory.aipfb_order(kx, ky, c) == pytest.approx(c + math.sqrt(c * (kx + ky)) + math.sqrt(kx + ky))
 
 
-def test_what_came_after_the_table():
+def test_orders_of_later_methods_are_those_of_their_papers():
     kx, ky, c = 1e4, 1e2, 300.0
     accelerated = math.sqrt(kx) + c
     expected = {

@@ -17,7 +17,7 @@ KUHN = ExtensiveGame.load("kuhn")
 SETS = [("a", ["l", "r"], 0), ("b", ["u", "v", "w"], 1), ("c", ["l", "r"], 4), ("d", ["l", "r"], 1), ("e", ["z"], 0)]
 
 
-def test_passes_over_the_tree_agree_with_those_of_the_sequences() -> None:
+def test_passes_over_the_tree_agree_with_those_over_the_sequences() -> None:
     sequences = Sequences(SETS, "first")
     tree, rng = Tree(sequences), np.random.default_rng(0)
     plan = sequences.nearest(rng.random(sequences.size))

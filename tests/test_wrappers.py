@@ -135,7 +135,7 @@ def test_anderson_saves_iterations_on_everyday_problems(inner):
     assert mixed.iterations < 0.7 * plain.iterations
 
 
-def test_wrappers_wrap_wrappers():
+def test_wrappers_around_wrappers_solve_the_problem():
     f, *_ = case("logistic, mu_x < mu_y")
     for method in (
         sp.Catalyst(sp.Anderson(sp.CondatVu(), 10)),

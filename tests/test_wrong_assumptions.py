@@ -138,7 +138,7 @@ def test_correct_black_boxes_are_solved(name, method):
     assert distance(result.x, result.y, xs, ys) <= result.certificate.distance
 
 
-def test_what_is_proven_costs_nothing(clock):
+def test_constants_that_are_proven_take_one_gradient(clock):
     f, *_ = problem("logistic")
     result = sp.solve(f, tol=1e-8)
     assert result.setup_calls["grad_g"] == result.setup_calls["grad_h"] == 1
@@ -146,7 +146,7 @@ def test_what_is_proven_costs_nothing(clock):
     assert sp.solve(both, tol=1e-8).setup_calls["grad_g"] == 1
 
 
-def test_what_is_claimed_costs_little(clock):
+def test_claimed_constants_take_few_gradients(clock):
     f, *_ = problem("logistic")
     wrong = sp.Saddle(box(f.g, True), box(f.h, True), f.A)
     result = sp.solve(wrong, method="lpd-gs", tol=1e-8)
