@@ -32,7 +32,7 @@ print(sp.predict(kx=300.0, ky=30.0, coupling=100.0, tol=1e-6))
 # is a millionth of that at the start. ``saddlepoint figure`` draws the whole figure with more methods.
 
 names = ("extragradient", "catalyst-dippa", "dippa", "lpd-gs", "anderson-condat-vu")
-data = figure_data(kx=300.0, ky=30.0, tol=1e-6, methods=names, points=4, max_seconds=60.0)
+data = figure_data(kx=300.0, ky=30.0, tol=1e-6, methods=names, points=4, max_seconds=600.0)
 for run in data.runs:
     assert run.solved
     if run.coupling == data.runs[-1].coupling:
