@@ -5,7 +5,7 @@
 installed, and on PyTorch on a GPU where there is one; and in a loop of `solve` on NumPy over 20 of them. With `--numpy`
 it runs on NumPy only, and the milliseconds are CPU time, so that other programs do not count; set
 OPENBLAS_NUM_THREADS=1 for that. Every problem ends with its own certificate within 1e-6. Where code is compiled, a
-first run is not timed. Making the problems is not timed either.
+first run is not timed. Making the problems is not timed either. Without `--numpy` the milliseconds are wall-clock.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a round on Dask costs beyond the work of the shards, what it moves, and how it scales from one worker to two.
 
 The work of the shards alone is timed on the workers, in the same rounds; the slowest worker of a round counts.
+All times are by the wall clock.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ of 1e-6 times that of the start. Each run gets a new object of the problem, and 
 examination of the problem, estimate of |A|, steps and certificates, of the quicker of two runs where they are short.
 Calls are those of the busiest oracle; a matrix that is handed over is counted as the calls that would compute it. The
 named methods and the peers are stopped when they have taken half a second and half as long again as `auto`.
+
+Seconds are wall-clock time, or CPU time of the process with `--clock cpu`.
 """
 
 from __future__ import annotations

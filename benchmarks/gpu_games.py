@@ -4,11 +4,11 @@
 
 Payoffs are drawn uniformly from [-1, 1] on the device, in float64 and in float32. `solve(gap=)` runs until the
 exploitability is proven to be at most 1e-4 of the largest payoff, and then on to 1e-6; a run is ended after so many
-seconds. MPAX (restarted Halpern PDHG, `r2HPDHG`) solves the linear program of the minimising player in float64, with as
-many steps as take about that time by a measurement of products with A; it is left out where it, or JAX, is not
-installed. All strategies are measured in the same way, by exact best responses, with products in float64 of the matrix
-as it is stored. A second run is timed, so that nothing is compiled in it; of `solve` only if the first one took less
-than half of the time.
+seconds by the wall clock. MPAX (restarted Halpern PDHG, `r2HPDHG`) solves the linear program of the minimising player
+in float64, with as many steps as take about that time by a measurement of products with A; it is left out where it, or
+JAX, is not installed. All strategies are measured in the same way, by exact best responses, with products in float64 of
+the matrix as it is stored. A second run is timed, so that nothing is compiled in it; of `solve` only if the first one
+took less than half of the time.
 """
 
 from __future__ import annotations
@@ -162,6 +162,7 @@ def main() -> None:
         "# Matrix games on a GPU",
         "",
         f"By `python benchmarks/gpu_games.py --sizes {given.sizes} --seconds {given.seconds:g} --write`, on {machine}.",
+        "Seconds are wall-clock.",
         "Payoffs are uniform in [-1, 1]. The proven exploitability is that of `solve(gap=)`, and the other one is",
         "computed by best responses with products in float64; both are relative to the largest payoff. MPAX has as",
         "many steps as take about the limit of seconds.",

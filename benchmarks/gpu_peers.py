@@ -3,7 +3,7 @@
 `python benchmarks/gpu_peers.py [--quick] [FILE.md]` needs PyTorch, JAX, jaxopt, MPAX and an NVIDIA GPU. All
 runs are in float64 and start at zero. A peer's own tolerance is lowered tenfold until its answer meets the certificate
 of this package; the run that first meets it is timed a second time, so that nothing is compiled in it. `auto` is timed
-the same way, certificates included.
+the same way, certificates included. All seconds are wall-clock.
 """
 
 from __future__ import annotations

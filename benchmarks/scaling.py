@@ -1,4 +1,5 @@
 """The cost model of docs/scaling is calibrated, compared with rounds on this machine, and used to predict others.
+Times are by the wall clock.
 
 1. Rounds of one and two worker processes over TCP: bandwidth and latency are measured apart (passes over A without
    communication, pings), and the model predicts rounds of other sizes. Then the same over links between network

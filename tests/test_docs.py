@@ -146,3 +146,15 @@ def test_formulas_can_be_rendered():
             for part in block.children or []:
                 assert part.type != "text" or "$" not in part.content, f"{path}: {part.content}"
     assert formulas > 100
+
+
+def test_every_page_with_seconds_says_by_which_clock():
+    """The page itself says it, or the docstring of the script that writes it, which the next version of it shows."""
+    timed = []
+    for page in (*(ROOT / "benchmarks/results").glob("*.md"), ROOT / "benchmarks/peers/RESULTS.md"):
+        text, script = page.read_text(), ROOT / "benchmarks" / f"{page.stem}.py"
+        if re.search(r"^\|.*(?<!')\b(s|ms|seconds|milliseconds|microseconds)\b", text, re.MULTILINE):
+            timed.append(page.name)
+            about = text + (script.read_text().split('"""')[1] if script.exists() else "")
+            assert re.search(r"\b[Ww]all\b|\bCPU (time|seconds|s)\b", about), page
+    assert len(timed) > 15
