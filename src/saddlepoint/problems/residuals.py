@@ -80,7 +80,7 @@ class Residuals:
         x, y = self.as_point(x, "x", self.shape[0]), self.as_point(y, "y", self.shape[1])
         x64, y64 = wide.of_x.cast(x), wide.of_y.cast(y)
         with np.errstate(all="ignore"), self.space.exact_products():
-            Ay, Atx = self.A.both(x64, y64)
+            Ay, Atx = _products(self.A, x64, y64)
             at_x, at_y = self.gradient_argument(self.g, x, x64), self.gradient_argument(self.h, y, y64)
             at_x, at_y = self.g.inside(at_x), self.h.inside(at_y)
             gx, hy = self.g.grad(at_x), self.h.grad(at_y)
@@ -207,6 +207,14 @@ class Residuals:
     def gradient_argument(self, function: Smooth, x: Array, x64: Array) -> Array:
         """The point in float64; in the problem's dtype for functions of other libraries, which may need that."""
         return x64 if self.space.is_numpy or function.space is not None else self.space.cast(x)
+
+
+def _products(A: Coupling, x: Array, y: Array) -> tuple[Array, Array]:
+    """(A y, A' x); zeros without reading A where x and y are zero, as at the start of most runs."""
+    in_memory = A.has_entries and not A.runtime.reading and type(x) is np.ndarray and type(y) is np.ndarray
+    if in_memory and not x.any() and not y.any():
+        return np.zeros(A.shape[0]), np.zeros(A.shape[1])
+    return A.both(x, y)
 
 
 def _rounding_scale(A: Coupling, y: Array, size: float, enough: float) -> float:

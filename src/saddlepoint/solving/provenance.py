@@ -93,5 +93,9 @@ def _plain(value: Any) -> Any:
 
 def _library(f: Saddle) -> dict[str, str]:
     """The version of the library of the arrays."""
-    name = str(f.space).partition(" ")[0]
+    return {} if f.space.is_numpy else _version(str(f.space).partition(" ")[0])
+
+
+@cache
+def _version(name: str) -> dict[str, str]:
     return {name: str(getattr(import_module(name), "__version__", "unknown"))}

@@ -62,6 +62,8 @@ def gradient_or_none(grad: Gradient, x: Array) -> Array | None:
     """The gradient at x, or None if it raises an exception or is not a finite vector: x is outside its domain."""
     try:
         p = grad(x)
+        if type(p) is np.ndarray and p.shape == x.shape and math.isfinite(p.dot(p)):
+            return p
         if not is_array(p) or p.shape != x.shape or (type(p) is not np.ndarray and np.ma.is_masked(p)):
             return None
         return p if math.isfinite(inner(p, p)) or all_finite(p) else None
