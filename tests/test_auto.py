@@ -16,6 +16,7 @@ import saddlepoint as sp
 from saddlepoint import theory
 from saddlepoint.problems.generators import chain, random_logistic, random_quadratic
 from saddlepoint.problems.oracle import CallCounts
+from saddlepoint.solving import factoring
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.schedule import RunProgress, Schedule, SwitchMethod
 from saddlepoint.solving.state import ScheduleState
@@ -55,6 +56,37 @@ def test_a_factorisation_that_is_a_small_share_of_the_rounds_comes_first():
     assert choose(f).methods[0] == sp.Direct()
     easy = sp.Saddle(sp.Quadratic(np.geomspace(0.1, 1.0, 414)), h + sp.Quadratic(0.1), f.A)
     assert choose(easy).methods[0] != sp.Direct()
+
+
+def weakly_coupled_least_squares(least, rows=700):
+    """384 columns of a Hessian, and a side whose Hessian is a number."""
+    rng = np.random.default_rng(0)
+    D = rng.standard_normal((rows, 384)) * np.geomspace(1.0, 0.05, 384)
+    g = sp.LeastSquares(D, rng.standard_normal(rows), l2=least)
+    return sp.Saddle(g, sp.Quadratic(1.0), 0.3 * np.eye(384, 500))
+
+
+def test_a_factorisation_may_take_more_calls_where_it_takes_as_many_times_less_time():
+    f = weakly_coupled_least_squares(5e-4)
+    assert factoring.rounds(f) < factoring.columns(f) < factoring.AT_MOST * factoring.rounds(f)
+    assert factoring.newton_rounds(f) > factoring.DIRECT_ROUNDS
+    assert choose(f).methods[0] == sp.Direct()
+    own = sp.Smooth(f.g.grad, mu=f.mu_x, L=f.L_x, hessian=f.g.hessian, quadratic=True)
+    assert choose(sp.Saddle(own, f.h, f.A)).methods[0] != sp.Direct()  # the time of its Hessian is not known
+    assert choose(weakly_coupled_least_squares(0.03)).methods[0] != sp.Direct()  # few rounds are likely to suffice
+
+
+def test_the_sweep_takes_turns_with_a_krylov_method_where_the_coupling_is_weak():
+    """Where the Hessian of one side is nearly a number, a step of the sweep nearly eliminates that side."""
+    f = weakly_coupled_least_squares(0.03)
+    plan = choose(f)
+    assert [method.label for method in plan.racing] == ["anderson-condat-vu", "krylov"]
+    assert plan.in_order[-1] == sp.LPDGS()
+    auto, krylov = (sp.solve(f, rtol=1e-6, method=method) for method in ("auto", "krylov"))
+    assert auto.solved
+    assert 2 * max(auto.calls.values()) < max(krylov.calls.values())
+    uneven = sp.Quadratic(np.geomspace(0.1, 1.0, 500))
+    assert [method.label for method in choose(sp.Saddle(f.g, uneven, f.A)).racing] == ["krylov", "anderson-condat-vu"]
 
 
 def test_newton_takes_turns_where_its_steps_take_little_time():

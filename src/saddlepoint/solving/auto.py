@@ -6,6 +6,7 @@ depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y),
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
 turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
 little time, and with DIPPA, late, where it is strong; the sweep, IMEX, LPD-GS, and Newton's method, where it is weak.
+On quadratic problems the Krylov method takes turns with IMEX, or with the sweep where the coupling is weak.
 Newton's method begins where a side that is quadratic has many times the variables of the other one and its steps count
 for few calls.
 Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls each oracle
@@ -61,7 +62,8 @@ from saddlepoint.solving.factoring import (
 )
 from saddlepoint.solving.race import FIRST_TURN
 
-WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method on the field beats Anderson's mixing over the sweep
+WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method takes turns with Anderson's mixing over the sweep, not IMEX
+UNIFORM = 2.0  # min(kx, ky) up to which the sweep, which nearly eliminates that side, beats a Krylov method
 STRONG = 2.0  # |A|/sqrt(L_x L_y) from which solving for the coupling pays; also times sqrt(kx/ky) or its inverse
 NOTICEABLE = 1.0  # least |A|/sqrt(L_x L_y) for which it may pay because kx and ky differ
 EASILY = 50.0  # kx + ky + c up to which it does not pay for that reason: the sweep needs few steps
@@ -159,7 +161,12 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
     elif quadratic:
         reason = reason if name == imex.label else "g and h are quadratic"
-        methods = (imex, Krylov()) if name == imex.label else (Krylov(), imex) if strength > WEAK else (Krylov(),)
+        if name == imex.label:
+            methods = imex, Krylov()
+        elif strength > WEAK:
+            methods = Krylov(), imex
+        else:
+            methods = (sweep, Krylov()) if min(kx, ky) <= UNIFORM else (Krylov(), sweep)
         methods, turns = (*methods, LPDGS()), 2
     elif strength > NOTED and room:
         first, second = (imex, sweep) if name == imex.label else (sweep, imex)

@@ -31,8 +31,9 @@ MATRICES = 600  # calls that may count for the matrices of a problem that is fac
 NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
 NEWTON_ROUNDS = 100.0  # rounds in the time of such a step up to which it takes turns, where that can be estimated
 DIRECT_ROUNDS = 12.0  # rounds in the time of a factorisation of ready quadratic functions up to which it is worth it
-SHARE = 0.1  # share of the rounds of a good method that it may take, where its matrices count for fewer calls
-AT_HAND = 2.5  # calls that its matrices may count for otherwise, in units of the rounds of a good method
+AT_HAND = 2.5  # calls that its matrices may count for where it takes no longer, in units of the rounds of a good method
+LIKELY = 0.4  # share of these rounds that a Krylov method is likely to take
+AT_MOST = 4.0  # calls that the matrices may count for in any case, in the same unit
 NEWTON_PYTHON = 2.0  # rounds that take as long as what a step of Newton's method does in Python
 DENSE_FLOPS = 16.0  # multiplications of dense matrices in the time in which one number is read
 SPARSE_FLOPS = 8.0  # multiplications of a sparse factorisation, as estimated, in the time in which one number is read
@@ -115,13 +116,19 @@ def worth_newton(f: Saddle, costs: Mapping[str, float] | None = None) -> bool:
 
 def has_ready_matrices(f: Saddle) -> bool:
     """Whether A is a matrix and the Hessians are computed from data, so that their cost can be estimated."""
-    return has_matrices(f) and all(isinstance(function, Quadratic | Entropy | Risk) for function in (f.g, f.h))
+    return has_matrices(f) and has_ready_functions(f)
+
+
+def has_ready_functions(f: Saddle) -> bool:
+    """Whether the Hessians are computed from data."""
+    return all(isinstance(function, Quadratic | Entropy | Risk) for function in (f.g, f.h))
 
 
 def newton_rounds(f: Saddle) -> float:
     """About the time of a step of Newton's method on ready functions, in rounds of gradients and products.
 
-    A round takes as long as reading A twice, the data twice, given Hessians once, and what is done in Python.
+    A round takes as long as reading A twice, the data twice, given Hessians once, and what is done in Python. Where A
+    is an operator, its products may take no time, and its matrix takes as many of them as are counted, two in a round.
     """
     (m, n), separable = f.shape, (is_separable(f.g), is_separable(f.h))
     data = [
@@ -138,7 +145,8 @@ def newton_rounds(f: Saddle) -> float:
         flops += entries(f.A) * kept + kept**3 / 3.0
     else:
         flops += m**3 / 3.0 + float(m) * n * (m + n) + n**3 / 3.0
-    return NEWTON_PYTHON + flops / DENSE_FLOPS / (STEP + 2.0 * (entries(f.A) + sum(data)) + given)
+    reading, made = (entries(f.A), 0.0) if has_matrices(f) else (0, 0.5 * products(f))
+    return NEWTON_PYTHON + made + flops / DENSE_FLOPS / (STEP + 2.0 * (reading + sum(data)) + given)
 
 
 def newton_work(f: Saddle, timed: bool) -> float:
@@ -172,13 +180,18 @@ def newton_calls(f: Saddle) -> int:
 
 
 def worth_factorising(f: Saddle) -> bool:
-    """Whether a factorisation of a quadratic problem takes less time and fewer calls than a good method may need."""
+    """Whether a factorisation of a quadratic problem takes less time and fewer calls than a good method may need.
+
+    Where its time can be estimated, it may take more of the one if it takes as many times less of the other.
+    """
     if not (has_matrices(f) or makes_matrices(f)):
         return False
-    if has_ready_matrices(f) and newton_rounds(f) <= DIRECT_ROUNDS and columns(f) <= AT_HAND * rounds(f):
-        return True
-    if has_ready_matrices(f) and newton_rounds(f) <= SHARE * rounds(f) and columns(f) <= rounds(f):
-        return True
+    if has_ready_functions(f) and max(f.shape) <= LARGE:
+        time, calls, likely = newton_rounds(f), columns(f), rounds(f)
+        if time <= DIRECT_ROUNDS and calls <= AT_HAND * likely:
+            return True
+        if math.sqrt(time * calls) <= LIKELY * likely and calls <= AT_MOST * likely:
+            return True
     if columns(f) > min(rounds(f), MATRICES):
         return False
     reading = entries(f.A) if has_matrices(f) else 0  # products that are not known may take no time
