@@ -400,3 +400,41 @@ def test_newton_has_no_turn_where_the_condition_numbers_ask_for_few_calls():
     D, A = rng.standard_normal((150, 95)), 0.05 * rng.standard_normal((95, 26))
     f = sp.Saddle(sp.Logistic(D, np.sign(rng.standard_normal(150)), 5e-3), sp.Quadratic(1.0), A)
     assert sp.Newton() not in choose(f).methods
+
+
+def test_newton_is_the_first_where_its_step_counts_for_no_more_calls_than_the_factorisation_of_imex():
+    """Its 100 columns are more than a small step has, but IMEX would begin with 100 products."""
+    rng = np.random.default_rng(0)
+    D, A = rng.standard_normal((200, 100)), 30.0 * rng.standard_normal((100, 900))
+    g, h = sp.LogCosh(D, rng.standard_normal(200), l2=1e-2), sp.Quadratic(np.geomspace(1e-2, 1.0, 900))
+    f = sp.Saddle(g, h, A)
+    assert factoring.newton_calls(f) > 64
+    assert [method.label for method in choose(f).racing] == ["newton", "anderson-imex", "anderson-condat-vu"]
+    auto, imex = (sp.solve(f, rtol=1e-6, method=method) for method in ("auto", "anderson-imex"))
+    assert auto.solved
+    assert auto.method == "newton"
+    assert max(auto.calls.values()) <= 2 * max(imex.calls.values())
+    narrow = sp.Saddle(g, sp.Quadratic(np.geomspace(1e-2, 1.0, 700)), A[:, :700])
+    assert choose(narrow).methods[0].label == "anderson-imex"
+
+
+def data_beside_a_sparse_coupling(rows):
+    """A Huber risk whose gradients read so many rows of data, and a matrix with ten entries in each row."""
+    rng = np.random.default_rng(0)
+    A = 18.0 * random_array((400, 300), density=10.0 / 300, rng=rng, data_sampler=rng.standard_normal).tocsr()
+    D = rng.standard_normal((rows, 300))
+    return sp.Saddle(sp.Quadratic(1.0), sp.Huber(D, rng.standard_normal(rows), l2=0.05), A)
+
+
+def test_imex_begins_with_a_factorisation_where_gradients_of_ready_functions_take_long():
+    """Products with a sparse A take little time beside gradients that read a million numbers."""
+    f = data_beside_a_sparse_coupling(3000)
+    assert factoring.gradient_time(f) > 5.0
+    assert choose(f).methods[0].label == "anderson-imex"
+    plan = choose(f, costs={"A": 1.0})  # a caller who says what calls cost counts calls
+    assert plan.methods[0].label == "anderson-condat-vu"
+    assert "begins with a factorisation" in plan.reason
+    auto, sweep = (sp.solve(f, rtol=1e-6, method=method) for method in ("auto", "anderson-condat-vu"))
+    assert auto.solved
+    assert 2 * auto.calls["grad_h"] < sweep.calls["grad_h"]
+    assert choose(data_beside_a_sparse_coupling(350)).methods[0].label == "anderson-condat-vu"

@@ -8,7 +8,7 @@ turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, w
 little time, and with DIPPA, late, where it is strong; the sweep, IMEX, LPD-GS, and Newton's method, where it is weak.
 On quadratic problems the Krylov method takes turns with IMEX, or with the sweep where the coupling is weak.
 Newton's method begins where a side that is quadratic has many times the variables of the other one and its steps count
-for few calls.
+for few calls, or for no more than the factorisation with which IMEX would begin.
 Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls each oracle
 at its own rate. Without strong convexity the interior-point method comes first where it takes little time, and then
 Halpern's iteration of PDHG, with diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal
@@ -49,6 +49,7 @@ from saddlepoint.solving.factoring import (
     columns,
     eliminates_most,
     entries,
+    gradient_time,
     has_ready_matrices,
     newton_calls,
     newton_is_soon,
@@ -156,7 +157,9 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
     newton_is_early = bool(newton) and newton_is_soon(f)
     newton_is_quick = newton_is_early and (newton_rounds(f) if timed else of_newton) <= QUICK
     newton_is_likely = bool(newton) and 0.25 * NEWTON_STEPS * newton_calls(f) <= EASY * rounds(f)
-    newton_is_first = newton_is_early and newton_calls(f) <= SMALL_STEP and strength > NOTED and eliminates_most(f)
+    newton_is_small = newton_is_early and newton_calls(f) <= SMALL_STEP
+    newton_is_small |= timed and name == imex.label and is_factorised(imex, f) and columns(f) <= min(f.shape)
+    newton_is_first = bool(newton) and newton_is_small and strength > NOTED and eliminates_most(f)
     if name == "separated" and not (quadratic and strength <= WEAK):
         methods, turns = (Separated(), sweep, *newton, LPDGS()), 1
     elif quadratic:
@@ -170,7 +173,8 @@ def choose(f: Saddle, costs: Mapping[str, float] | None = None) -> Plan:
         methods, turns = (*methods, LPDGS()), 2
     elif strength > NOTED and room:
         first, second = (imex, sweep) if name == imex.label else (sweep, imex)
-        if first is imex and gradient_cost(costs) < DEAR and begins_with_many_calls(imex, f):
+        dear = gradient_time(f) if costs is None and has_ready_matrices(f) else gradient_cost(costs)
+        if first is imex and dear < DEAR and begins_with_many_calls(imex, f):
             first, second, reason = sweep, imex, f"{reason}, but {imex.label} begins with a factorisation"
         methods, turns = (first, second, DIPPA(), LPDGS()), 3
         late[DIPPA()] = LATE_DIPPA
@@ -226,14 +230,18 @@ def on_shards(f: Saddle) -> Plan:
     return Plan((sweep, LPDGS()), "x is spread over shards, and to read them takes longer than the rounds")
 
 
+def is_factorised(method: Method, f: Saddle) -> bool:
+    """Whether a method that mixes IMEX factorises A."""
+    inner = method.method if isinstance(method, Anderson) else method
+    return isinstance(inner, IMEX) and inner.factorised(inner.normal_form(f).problem)
+
+
 def begins_with_many_calls(method: Method, f: Saddle) -> bool:
     """Whether a method that mixes IMEX begins with a factorisation that counts for many calls.
 
     Many are more than a first turn has, and more than a share of those that the condition numbers suggest.
     """
-    inner = method.method if isinstance(method, Anderson) else method
-    many = min(f.shape) > max(FIRST_TURN, FACTORED * rounds(f))
-    return many and isinstance(inner, IMEX) and inner.factorised(inner.normal_form(f).problem)
+    return min(f.shape) > max(FIRST_TURN, FACTORED * rounds(f)) and is_factorised(method, f)
 
 
 def is_strong(kx: float, ky: float, c: float) -> bool:

@@ -131,14 +131,8 @@ def newton_rounds(f: Saddle) -> float:
     is an operator, its products may take no time, and its matrix takes as many of them as are counted, two in a round.
     """
     (m, n), separable = f.shape, (is_separable(f.g), is_separable(f.h))
-    data = [
-        0 if not isinstance(function, Risk) or function.D is None else entries(function.D) for function in (f.g, f.h)
-    ]
-    given = sum(
-        entries(function.P)
-        for function in (f.g, f.h)
-        if isinstance(function, Quadratic) and isinstance(function.P, Coupling)
-    )
+    data = [data_entries(function) for function in (f.g, f.h)]
+    given = sum(map(hessian_entries, (f.g, f.h)))
     flops = WEIGHTED * float(data[0] * m + data[1] * n)
     if any(separable):
         kept = min(m, n) if all(separable) else n if separable[0] else m
@@ -147,6 +141,22 @@ def newton_rounds(f: Saddle) -> float:
         flops += m**3 / 3.0 + float(m) * n * (m + n) + n**3 / 3.0
     reading, made = (entries(f.A), 0.0) if has_matrices(f) else (0, 0.5 * products(f))
     return NEWTON_PYTHON + made + flops / DENSE_FLOPS / (STEP + 2.0 * (reading + sum(data)) + given)
+
+
+def data_entries(function: Smooth) -> int:
+    """The numbers in the data of a ready function."""
+    return entries(function.D) if isinstance(function, Risk) and function.D is not None else 0
+
+
+def hessian_entries(function: Smooth) -> int:
+    """The numbers in the matrix of a quadratic function; 0 where it is diagonal."""
+    return entries(function.P) if isinstance(function, Quadratic) and isinstance(function.P, Coupling) else 0
+
+
+def gradient_time(f: Saddle) -> float:
+    """About the time of the two gradients of ready functions beside that of two products with a matrix A."""
+    gradients = sum(2.0 * data_entries(function) + hessian_entries(function) for function in (f.g, f.h))
+    return (0.5 * STEP + gradients) / (0.5 * STEP + 2.0 * entries(f.A))
 
 
 def newton_work(f: Saddle, timed: bool) -> float:
