@@ -20,6 +20,7 @@ from saddlepoint.apps.programs.evidence import Evidence
 from saddlepoint.apps.programs.exact import Exact
 from saddlepoint.apps.programs.first_order import first_order
 from saddlepoint.apps.programs.implied_bounds import implied_bounds
+from saddlepoint.apps.programs.implied_equations import implied
 from saddlepoint.ground.enclosure import solution_enclosure
 from saddlepoint.ground.intervals import Interval, exactly, minus, plus, product, times, total
 
@@ -189,6 +190,76 @@ def test_equations_that_disagree_by_rounding_are_infeasible_and_can_be_relaxed()
 
 
 # -- rays ------------------------------------------------------------------------------------------------------------
+
+
+def nearly_dependent(random: np.random.Generator) -> Program:
+    """Equations with decimals, of which the last follows from the others up to rounding."""
+    n, k = int(random.integers(2, 6)), int(random.integers(1, 3))
+    A, factors = random.integers(0, 10, (k, n)) / 10.0, random.integers(1, 10, k) / random.choice([1.0, 10.0, 3.0])
+    b = np.round(A @ (random.integers(0, 4, n) * (random.random(n) < 0.7)), 10)
+    A, b = np.vstack([A, np.round(factors @ A, 10)]), np.append(b, np.round(factors @ b, 10))
+    above = np.where(random.random(n) < 0.3, 5.0, INF)
+    return Program(None, random.integers(0, 5, n).astype(float), A, b, b.copy(), np.zeros(n), above)
+
+
+def test_equations_that_follow_from_others_up_to_rounding():
+    """They leave equations with coefficients of 1e-16, which decide what the program is."""
+    solver = QP(None, [1.0, 1.0], [[0.1, 0.2], [0.3, 0.6]], [1.0, 3.0], [1.0, 3.0], 0.0)
+    found = solver.solve()
+    assert found.status == "infeasible"  # 3 * 0.1 and 3 * 0.2 exceed 0.3 and 0.6, so that x = 0 and its rows are 0
+    assert solver.proves_infeasible(found.ray)
+    assert not solver.proves_infeasible(np.zeros(2))
+    decided = 0
+    for seed in range(100, 124):
+        program = nearly_dependent(np.random.default_rng(seed))
+        truth, solver = optimal_value(program), QP(*program)
+        found = solver.solve()
+        assert_true(program, truth, found)
+        assert found.ray is None or solver.proves_infeasible(found.ray)
+        decided += found.solved
+    assert decided >= 16
+
+
+def test_bounds_that_equations_imply_cut_off_no_point():
+    random = np.random.default_rng(SEED)
+    tightened = 0
+    for _ in range(60):
+        n = int(random.integers(2, 6))
+        x = np.where(random.random(n) < 0.5, 0.0, random.integers(0, 4, n) / 4.0)
+        A = random.integers(0, 9, (4, n)) * (random.random((4, n)) < 0.6) / 8.0
+        A[3] = A[0] + 2.0 * A[1]
+        b = A @ x  # without rounding
+        high = np.where(random.random(n) < 0.5, x, INF)
+        found = implied(QP(None, np.ones(n), A, b, b, np.zeros(n), high)._data)
+        if found is not None:
+            assert found.ray is None
+            assert (found.data.x_lower <= x).all()
+            assert (x <= found.data.x_upper).all()
+            tightened += 1
+    assert tightened >= 20
+
+
+def test_small_bounds_beside_large_variables():
+    """Limits of 1e-4 that add up, and stocks of 1e6: proximal terms must not hold them back."""
+    random, k = np.random.default_rng(0), 8
+    A, c, b = np.zeros((2 * k, 4 * k)), np.zeros(4 * k), np.zeros(2 * k)
+    for i in range(k):
+        A[i, 4 * i : 4 * i + 3] = 1.0, 1.0, -1.0
+        A[k + i, 4 * i + 3] = 1.0
+        A[k + i, 4 * ((i + 1) % k) + 3] = -random.uniform(0.5, 0.9)
+        A[k + i, 4 * i + 2] = -random.uniform(1.0, 3.0)
+        b[k + i] = random.uniform(1e5, 1e6)
+    c[2::4], c[3::4], c[0::4], c[1::4] = (
+        random.uniform(1, 20, k),
+        random.uniform(0, 1e-3, k),
+        -random.uniform(10, 1e3, k),
+        1e-5,
+    )
+    above = np.tile([1e-4, 1e-4, 1.0, INF], k)
+    found = QP(None, c, csr_array(A), b, b, np.zeros(4 * k), above).solve(rtol=1e-9)
+    expected = linprog(c, A_eq=A, b_eq=b, bounds=np.column_stack([np.zeros(4 * k), above]))
+    assert found.status == "optimal"
+    assert expected.fun == pytest.approx(0.5 * (found.lower + found.upper), rel=1e-7)
 
 
 def test_infeasible_with_a_ray():

@@ -22,6 +22,9 @@ from saddlepoint.ground.arrays import Array
 
 ENTRIES = 50_000  # most entries of A and P, and most variables, of a program that is worked on
 WORK = 100_000  # most operations of all eliminations of one question; one with long fractions counts for several
+ROUNDS = 6  # times that violated rows and bounds are added to the equations
+SMALL = 1e-13  # size of a multiplier, relative to the largest, that is taken for a rounding error
+NARROW = 1e-15  # distance of two bounds, relative to them, between which a number is that is no floating-point one
 LONG = 500  # bits of a fraction that make an operation count twice; more of them count by their square
 NEAR = (1e-8, 1e-5, 1e-3)  # distances, relative to sizes, up to which a row or a bound counts as active
 Row = dict[int, Fraction]
@@ -60,7 +63,7 @@ class Exact:
 
     def __init__(self, data: Data) -> None:
         self.data = data
-        self.rows = [_row(data.rows, i) for i in range(data.shape[0])]
+        self.rows = [matrix_row(data.rows, i) for i in range(data.shape[0])]
         self.columns: list[Row] = [{} for _ in range(data.shape[1])]
         for i, row in enumerate(self.rows):
             for j, a in row.items():
@@ -70,52 +73,75 @@ class Exact:
         if P is not None:
             self.P = [{j: Fraction(float(P[i, j])) for j in _filled(P, i)} for i in range(data.shape[1])]
         self.q = [Fraction(float(v)) for v in data.q]
-        self.budget = _Budget()
+        self.budget = Budget()
 
     def point(self, x: Array) -> ExactPoint | None:
         """A point close to x that satisfies the program; None if none is found."""
         equal = self.data.lower == self.data.upper
-        self.budget = _Budget()
-        with suppress(_TooLongError):
+        self.budget = Budget()
+        with suppress(TooLongError):
             for near in NEAR:
                 for snap, rows in ((near, True), (near, equal), (0.0, True)):
                     found = self._point(x, near, snap, rows)
                     if found is not None:
                         return found
+            return self._point(x, NEAR[0], 0.0, equal, ROUNDS)
         return None
 
-    def _point(self, x: Array, near: float, snap: float, rows: Array | bool) -> ExactPoint | None:
-        """A point with equality in the active ones of ``rows``; variables within ``snap`` of a bound are at it."""
+    def _point(self, x: Array, near: float, snap: float, rows: Array | bool, rounds: int = 1) -> ExactPoint | None:
+        """A point with equality in the active ones of ``rows``; variables within ``snap`` of a bound are at it.
+
+        With several ``rounds``, rows and bounds that it violates and that are active at x are added to those that hold
+        with equality.
+        """
         data = self.data
         x = np.clip(x, data.x_lower, data.x_upper)
         reach = snap * (1.0 + np.abs(x))
         with np.errstate(all="ignore"):
             room = np.minimum(x - data.x_lower, data.x_upper - x)
+            width = data.x_upper - data.x_lower
+        at = (room <= reach) & ((width == 0.0) | (width > NARROW * np.abs(x)))
         fixed = np.where(x - data.x_lower <= reach, data.x_lower, np.where(data.x_upper - x <= reach, data.x_upper, x))
         values = [Fraction(float(v)) for v in fixed]
         inside, size = data.A @ x, 1.0 + abs(data.A) @ np.abs(x)
         low, high = np.abs(inside - data.lower), np.abs(inside - data.upper)
-        active = np.flatnonzero((np.minimum(low, high) <= near * size) & rows)
-        sides = np.where(low[active] <= high[active], data.lower[active], data.upper[active])
-        order = [int(j) for j in np.argsort(-room, kind="stable") if room[j] > reach[j]]
-        equations = []
-        for i, side in zip(active.tolist(), sides.tolist(), strict=True):
-            rest = sum((a * values[j] for j, a in self.rows[i].items() if room[j] <= reach[j]), Fraction(0))
-            equations.append(({j: a for j, a in self.rows[i].items() if room[j] > reach[j]}, Fraction(side) - rest))
-        solved = _eliminated(equations, order, values, self.budget)
-        if solved is None or not self.satisfied(solved):
-            return None
-        return ExactPoint(solved, self.value(solved))
+        active = (np.minimum(low, high) <= near * size) & rows
+        order = np.argsort(-room, kind="stable").tolist()
+        for _ in range(rounds):
+            equations = []
+            for i in np.flatnonzero(active).tolist():
+                rest = sum((a * values[j] for j, a in self.rows[i].items() if at[j]), Fraction(0))
+                side = data.lower[i] if low[i] <= high[i] else data.upper[i]
+                equations.append(({j: a for j, a in self.rows[i].items() if not at[j]}, Fraction(float(side)) - rest))
+            solved = _eliminated(equations, [j for j in order if not at[j]], values, self.budget)
+            if solved is None:
+                return None
+            wrong_rows, wrong = self.violated(solved)
+            if not wrong_rows and not wrong:
+                return ExactPoint(solved, self.value(solved))
+            if (np.minimum(low, high)[wrong_rows] > near * size[wrong_rows]).any() or (room > near * (1.0 + np.abs(x)))[
+                wrong
+            ].any():
+                return None
+            active[wrong_rows] = True
+            for j in wrong:
+                at[j] = True
+                values[j] = Fraction(float(data.x_lower[j] if solved[j] < data.x_lower[j] else data.x_upper[j]))
+        return None
 
     def satisfied(self, x: Sequence[Fraction]) -> bool:
         """Whether all rows and bounds hold."""
+        return self.violated(x) == ([], [])
+
+    def violated(self, x: Sequence[Fraction]) -> tuple[list[int], list[int]]:
+        """The rows, and the variables whose bounds, do not hold."""
         data = self.data
-        if not all(lo <= v <= hi for lo, v, hi in zip(data.x_lower, x, data.x_upper, strict=True)):
-            return False
-        return all(
-            lo <= sum((a * x[j] for j, a in row.items()), Fraction(0)) <= hi
-            for lo, row, hi in zip(data.lower, self.rows, data.upper, strict=True)
+        inside = [sum((a * x[j] for j, a in row.items()), Fraction(0)) for row in self.rows]
+        ends = ((data.lower, inside, data.upper), (data.x_lower, x, data.x_upper))
+        rows, variables = (
+            [k for k, (lo, v, hi) in enumerate(zip(*part, strict=True)) if not lo <= v <= hi] for part in ends
         )
+        return rows, variables
 
     def value(self, x: Sequence[Fraction]) -> Fraction:
         """The objective."""
@@ -132,22 +158,49 @@ class Exact:
         """A proven lower bound by multipliers close to y, rounded down; minus infinity if none is found."""
         if not bool((self.data.curvature >= 0.0).all()):
             return -math.inf
-        self.budget, best = _Budget(), -math.inf
-        with suppress(_TooLongError):
+        self.budget, best = Budget(), -math.inf
+        with suppress(TooLongError):
             for near in NEAR:
                 best = max(best, self._lower(x, y, near))
+            for near in NEAR if best == -math.inf else ():
+                best = max(best, self._lower(x, y, near, ROUNDS))
         return best
 
-    def _lower(self, x: Array, y: Array, near: float) -> float:
-        """The bound by multipliers for which reduced costs of variables that are not ``near`` to a bound vanish."""
+    def _lower(self, x: Array, y: Array, near: float, rounds: int = 1) -> float:
+        """The bound by multipliers for which reduced costs of variables that are not ``near`` to a bound vanish.
+
+        With several ``rounds``, all multipliers but those of the size of rounding errors are used; those that have the
+        wrong sign are left out, and reduced costs of the wrong sign vanish as well.
+        """
         data = self.data
         x = np.clip(x, data.x_lower, data.x_upper)
         at = [Fraction(float(v)) for v in x]
         reach = near * (1.0 + np.abs(x))
         with np.errstate(all="ignore"):
             free = np.minimum(x - data.x_lower, data.x_upper - x) > reach
-        solved = self._multipliers(y, near, np.flatnonzero(free), at)
-        return -math.inf if solved is None else self.bound(solved[y.size :], solved[: y.size])
+        y = y.copy()
+        for _ in range(rounds):
+            solved = self._multipliers(y, near if rounds == 1 else SMALL, np.flatnonzero(free), at)
+            if solved is None:
+                return -math.inf
+            moved, multipliers = solved[y.size :], solved[: y.size]
+            found = self.bound(moved, multipliers)
+            if found > -math.inf or rounds == 1:
+                return found
+            for i, v in enumerate(multipliers):
+                if v and math.isinf(data.upper[i] if v > 0 else data.lower[i]):
+                    y[i] = 0.0
+            for j, r in enumerate(self.reduced(moved, multipliers)):
+                if r and math.isinf(data.x_lower[j] if r > 0 else data.x_upper[j]):
+                    free[j] = True
+        return -math.inf
+
+    def reduced(self, at: Sequence[Fraction], y: Sequence[Fraction]) -> list[Fraction]:
+        """The reduced costs P x + q + A'y."""
+        return [
+            c + g + sum((a * y[i] for i, a in column.items()), Fraction(0))
+            for c, g, column in zip(self.q, self._times_P(at), self.columns, strict=True)
+        ]
 
     def _multipliers(self, y: Array, near: float, vanish: Array, at: list[Fraction]) -> list[Fraction] | None:
         """Multipliers, followed by a point, close to y and ``at``, for which some reduced costs vanish exactly."""
@@ -177,8 +230,8 @@ class Exact:
         data = self.data
         r, size = data.At @ y, abs(data.At) @ np.full(y.size, float(np.max(np.abs(y), initial=0.0)))
         x = [Fraction(float(v)) for v in np.clip(np.zeros(data.shape[1]), data.x_lower, data.x_upper)]
-        self.budget = _Budget()
-        with suppress(_TooLongError):
+        self.budget = Budget()
+        with suppress(TooLongError):
             for near in NEAR:
                 vanish = np.flatnonzero(np.abs(r) <= near * (size + 1e-300))
                 solved = self._multipliers(y, near, vanish, x)
@@ -189,7 +242,6 @@ class Exact:
     def bound(self, at: Sequence[Fraction], y: Sequence[Fraction]) -> float:
         """The lower bound that exact multipliers y prove, with the objective linearised at a point, rounded down."""
         data = self.data
-        slope = [c + g for c, g in zip(self.q, self._times_P(at), strict=True)]
         total = self.value(at)
         for i, v in enumerate(y):
             if v:
@@ -197,8 +249,7 @@ class Exact:
                 if not math.isfinite(side):
                     return -math.inf
                 total -= v * (Fraction(side) - sum((a * at[j] for j, a in self.rows[i].items()), Fraction(0)))
-        for j, g in enumerate(slope):
-            r = g + sum((a * y[i] for i, a in self.columns[j].items()), Fraction(0))
+        for j, r in enumerate(self.reduced(at, y)):
             if r:
                 end = float(data.x_lower[j] if r > 0 else data.x_upper[j])
                 if not math.isfinite(end):
@@ -207,7 +258,7 @@ class Exact:
         return -rounded_up(-total)
 
 
-def _row(rows: Any, i: int) -> Row:
+def matrix_row(rows: Any, i: int) -> Row:
     """The entries of a row of a sparse array that are not zero."""
     part = slice(rows.indptr[i], rows.indptr[i + 1])
     return {j: Fraction(a) for j, a in zip(rows.indices[part].tolist(), rows.data[part].tolist(), strict=True) if a}
@@ -218,26 +269,26 @@ def _filled(P: Any, i: int) -> list[int]:
     return [int(j) for j in P[[i]].nonzero()[1]]
 
 
-class _TooLongError(ArithmeticError):
+class TooLongError(ArithmeticError):
     """The work that is allowed is done."""
 
 
-class _Budget:
+class Budget:
     """The work that is left."""
 
     def __init__(self) -> None:
         self.left = float(WORK)
 
     def spend(self, operations: int, number: Fraction) -> None:
-        """Count operations with a number; a _TooLongError if the work is done."""
+        """Count operations with a number; a TooLongError if the work is done."""
         bits = number.numerator.bit_length() + number.denominator.bit_length()
         self.left -= operations * (1.0 + (bits / LONG) ** 2)
         if self.left < 0.0:
-            raise _TooLongError
+            raise TooLongError
 
 
 def _eliminated(
-    equations: list[tuple[Row, Fraction]], order: list[int], values: list[Fraction], budget: _Budget
+    equations: list[tuple[Row, Fraction]], order: list[int], values: list[Fraction], budget: Budget
 ) -> list[Fraction] | None:
     """``values`` changed in few coordinates such that the equations hold; None if they contradict each other.
 

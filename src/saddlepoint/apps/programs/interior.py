@@ -30,6 +30,8 @@ from saddlepoint.ground.arrays import Array
 
 STEPS = 100  # steps at most
 REGULAR = 1e-8  # weight of a proximal term in x and y, relative to entries of about 1
+LESS_REGULAR = 1e-10  # the same where that weight keeps the iteration from the solution
+LOW = 1e-8  # least factor of the weight in y for rows whose variables can hardly move
 REFINEMENTS = 3  # corrections of each solution of a linear system
 STAY = 0.995  # share of the way to the nearest end that a step may take
 SHORT = 0.1  # length of a step below which one to the centre is taken instead
@@ -49,19 +51,21 @@ class Proposal(NamedTuple):
     gap: float
 
 
-def interior_point(given: Data) -> Iterator[Proposal]:
-    """Better and better points; it ends where it makes no more progress."""
+def interior_point(given: Data, regular: float = REGULAR) -> Iterator[Proposal]:
+    """Better and better points, with proximal terms of this weight; it ends where it makes no more progress."""
     kept = (np.diff(given.rows.indptr) > 0) & (np.isfinite(given.lower) | np.isfinite(given.upper))
     if not kept.all():  # rows of zeros and rows without ends have no multipliers
-        for found in interior_point(_with_rows(given, kept)):
+        for found in interior_point(_with_rows(given, kept), regular):
             y = np.zeros(kept.size)
             y[kept] = found.y
             yield found._replace(y=y)
         return
     form = scaled(given)
-    run = _Run(form.data)
-    form = resized(given, form, *run.sizes)  # so that REGULAR, and all that counts as small, fits the size of x
-    run = _Run(form.data)
+    run = _Run(form.data, regular)
+    form = resized(
+        given, form, *run.sizes
+    )  # so that the proximal terms, and all that counts as small, fits the size of x
+    run = _Run(form.data, regular)
     for _ in range(STEPS):
         at = run.residuals()
         yield Proposal(*form.back(run.x, run.y), at.gap / form.objective)
@@ -107,14 +111,14 @@ class _Step(NamedTuple):
 class _Run:
     """The iteration on a scaled program: x, s = A x, multipliers y of the rows, and z and w of the ends of x and s."""
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: Data, regular: float) -> None:
         n = data.shape[1]
         self.data, self.slow = data, 0
         self.fixed, self.equal = data.x_lower == data.x_upper, data.lower == data.upper
         self.x_ends = Ends(data.x_lower, data.x_upper, ~self.fixed)
         self.s_ends = Ends(data.lower, data.upper, ~self.equal)
         self.P = csr_array((n, n)) if data.P is None else data.P
-        self.system = _System(data, self.fixed, self.equal)
+        self.system = _System(data, self.fixed, self.equal, regular)
         start = self.system.factorise(np.ones(n), np.where(self.equal, 0.0, 1.0)) or _no_change
         x = np.where(self.fixed, data.x_lower, self.x_ends.inside(np.zeros(n)))
         s = np.where(self.equal, data.lower, self.s_ends.inside(data.A @ x))
@@ -213,9 +217,9 @@ class _System:
     Proximal terms are added to the entries of D and W, so that a factorisation exists.
     """
 
-    def __init__(self, data: Data, fixed: Array, equal: Array) -> None:
-        self.data, self.fixed, self.equal = data, fixed, equal
-        self.regular = REGULAR, REGULAR
+    def __init__(self, data: Data, fixed: Array, equal: Array, regular: float) -> None:
+        self.data, self.fixed, self.equal, self.weight = data, fixed, equal, regular
+        self.regular = regular, regular
         m, n = data.shape
         P = data.P
         self.diagonal: Array | None = np.zeros(n) if P is None else None
@@ -225,6 +229,8 @@ class _System:
         self.normal = self.diagonal is not None and bool((bounded | (self.diagonal > 0.0)).all())
         self.dense = n + m <= SMALL or not issparse(data.A) or (P is not None and not issparse(P))
         self.A = data.A if not self.dense else (data.A.toarray() if issparse(data.A) else data.A)
+        self.squares = data.A * data.A if not issparse(data.A) else data.A.multiply(data.A).tocsr()
+        self.curved = np.zeros(n) if P is None else np.asarray(P.diagonal())
         if P is None or not self.dense:
             self.P = csr_array((n, n)) if P is None else csr_array(P)
         else:
@@ -234,7 +240,7 @@ class _System:
         """Weigh the proximal terms for a point and multipliers of these sizes."""
         sizes = [min(max(1.0, float(np.max(np.abs(v), initial=0.0))), LARGEST) for v in (x, y)]
         ratio = sizes[0] / sizes[1]
-        self.regular = REGULAR / ratio, REGULAR * ratio
+        self.regular = self.weight / ratio, self.weight * ratio
 
     def factorise(self, D: Array, theta: Array) -> Any:
         """The function that solves the system for a right-hand side, or None if the factorisation fails."""
@@ -243,7 +249,8 @@ class _System:
         try:
             with np.errstate(all="ignore"):
                 D = D + self.regular[0]
-                W = W + self.regular[1]
+                moves = np.where(self.fixed, 0.0, 1.0 / (self.curved + D))
+                W = W + self.regular[1] * np.clip(self.squares @ moves, LOW, 1.0)
                 raw = self._normal(D, W) if self.normal else self._augmented(D, W)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             return None

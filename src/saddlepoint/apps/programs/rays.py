@@ -18,6 +18,7 @@ from saddlepoint.apps.programs.certificate import lower_bound
 from saddlepoint.apps.programs.data import Data
 from saddlepoint.apps.programs.evidence import Evidence
 from saddlepoint.apps.programs.exact import Exact, is_small
+from saddlepoint.apps.programs.implied_equations import implied
 from saddlepoint.ground.arrays import Array, dense
 
 
@@ -27,9 +28,22 @@ def without_objective(data: Data) -> Data:
 
 
 def proves_infeasible(data: Data, y: Array, exactly: bool = True) -> bool:
-    """Whether multipliers prove that no point satisfies the program; ``exactly`` allows rational arithmetic."""
-    x = np.clip(np.zeros(data.q.size), data.x_lower, data.x_upper)
+    """Whether multipliers prove that no point satisfies the program.
+
+    ``exactly`` allows rational arithmetic, with what the equations imply in it.
+    """
     plain = without_objective(data)
+    if _proves(plain, y, exactly):
+        return True
+    found = implied(plain) if exactly and is_small(plain) else None
+    if found is None:
+        return False
+    return _proves(found.data, y, True) if found.ray is None else bool((y * found.ray > 0.0)[found.ray != 0.0].all())
+
+
+def _proves(plain: Data, y: Array, exactly: bool) -> bool:
+    """The same without what the equations imply."""
+    x = np.clip(np.zeros(plain.q.size), plain.x_lower, plain.x_upper)
     return lower_bound(plain, x, y).value > 0.0 or (exactly and is_small(plain) and Exact(plain).farkas(y))
 
 

@@ -12,8 +12,10 @@ from scipy.sparse import csr_array, issparse
 
 from saddlepoint.apps.programs.data import Data
 from saddlepoint.apps.programs.evidence import Evidence
+from saddlepoint.apps.programs.exact import is_small
 from saddlepoint.apps.programs.first_order import first_order
-from saddlepoint.apps.programs.interior import Proposal, interior_point
+from saddlepoint.apps.programs.implied_equations import implied
+from saddlepoint.apps.programs.interior import LESS_REGULAR, REGULAR, Proposal, interior_point
 from saddlepoint.apps.programs.rays import (
     farkas_multipliers,
     proves_infeasible,
@@ -31,6 +33,7 @@ LEAST = 1e-6  # size of x, in each coordinate, below which rtol is not relative 
 WORK = 3e10  # multiplications of a factorisation up to which the interior-point method is taken
 PROMISING = 10.0  # estimated gap up to which a proposal is examined, in units of the interval that is asked for
 HARDLY = 1e-9  # violation, relative to the size of x, that looks like rounding
+FALL = 0.5  # factor of the estimated gap from one proposal to the next that counts as an improvement
 TRIES = 6  # proposals in a row that are examined without an improvement
 SECONDS = 60.0  # limit of each search by the first-order method, in seconds, if no time limit is given
 PATTERN = 5_000_000  # entries of A up to which the pattern of A A' is formed, to foresee the work of its factorisation
@@ -67,13 +70,22 @@ class ProofSearch:
         """Let the method propose points until the interval is short enough; then the result, with what is proven."""
         with np.errstate(all="ignore"):
             self._examine(self.given, self._improve)
+            if self._is_stuck():
+                first = self.last, self.is_added
+                self._examine(self.given, self._improve, LESS_REGULAR)
+                if not self.proven and not self.last.gap < first[0].gap:
+                    self.last, self.is_added = first
             if not self.proven and not self.is_added and np.isfinite(self.last.x).all():
                 self.evidence.add(self.last.x, self.last.y)
             if not self.proven and not self.late and np.isfinite(self.last.x).all():
                 self.evidence.add_exactly(self.last.x, self.last.y)
             if self.proven:
                 return self._result(ProgramStatus.OPTIMAL, f"proven gap {self.evidence.width:.3g} <= {self.target:.3g}")
-            return self._without_solution() or self._result(ProgramStatus.UNPROVEN, self._what_is_missing())
+            return (
+                self._without_solution()
+                or self._with_implied_bounds()
+                or self._result(ProgramStatus.UNPROVEN, self._what_is_missing())
+            )
 
     @property
     def target(self) -> float:
@@ -96,16 +108,26 @@ class ProofSearch:
 
     def _improve(self, found: Proposal) -> bool:
         """Take a proposal into account; True if the interval is short enough."""
+        falls = found.gap <= FALL * self.last.gap
         self.last = found
         before = self.evidence.width
         self.is_added = found.gap <= PROMISING * self.target or self.method == "first-order"
         if self.is_added:
             self.evidence.add(found.x, found.y)
-            self.useless = 0 if self.evidence.width < before else self.useless + 1
+            self.useless = 0 if falls or self.evidence.width < before else self.useless + 1
         return self.proven or self.useless > TRIES
 
-    def _examine(self, data: Data, accept: Callable[[Proposal], bool]) -> None:
-        """Let the method propose points until one is accepted, time is over, or it gets no further."""
+    def _is_stuck(self) -> bool:
+        """Whether the interior-point method has ended without a proof at a point that satisfies rows and bounds."""
+        if self.proven or self.late or self.method != "interior" or not np.isfinite(self.last.x).all():
+            return False
+        return self.given.violation(self.last.x) <= HARDLY * max(1.0, float(np.max(np.abs(self.last.x), initial=0.0)))
+
+    def _examine(self, data: Data, accept: Callable[[Proposal], bool], regular: float = REGULAR) -> None:
+        """Let the method propose points until one is accepted, time is over, or it gets no further.
+
+        ``regular`` is the weight of the proximal terms of the interior-point method.
+        """
         self.useless = 0
         end = self.began + self.limit
         if self.method != "interior" and self.limit == math.inf:
@@ -115,20 +137,40 @@ class ProofSearch:
             return time.monotonic() > end
 
         by_factors = self.method == "interior" or data.shape[0] == 0
-        proposals = interior_point(data) if by_factors else first_order(data, late=late)
+        proposals = interior_point(data, regular) if by_factors else first_order(data, late=late)
         for found in proposals:
             self.steps += 1
             if accept(found) or late():
                 return
+
+    def _with_implied_bounds(self) -> ProgramResult | None:
+        """The result for a small program whose equations imply bounds or a contradiction; None if that is no proof."""
+        found = None if self.late or not is_small(self.data) else implied(self.data)
+        if found is None:
+            return None
+        if found.ray is not None:
+            return self._infeasible(found.ray)
+        again = ProofSearch(found.data, found.data, self.gap, self.rtol, self.method, self.limit)
+        again.began = self.began
+        result = again.solve()
+        if not result.solved:
+            return None
+        if result.status == ProgramStatus.INFEASIBLE and result.ray is not None:
+            return self._infeasible(result.ray)
+        return replace(result, violation=self.given.violation(result.x), steps=self.steps + result.steps)
+
+    def _infeasible(self, ray: Array) -> ProgramResult:
+        """The result for a program that a ray proves to be infeasible."""
+        message = "no point satisfies all rows and bounds; ray proves it" + self._hardly_violated()
+        result = self._result(ProgramStatus.INFEASIBLE, message)
+        return replace(result, lower=math.inf, upper=math.inf, ray=ray)
 
     def _without_solution(self) -> ProgramResult | None:
         """The result for a program that is proven to be infeasible or unbounded; None otherwise."""
         if self.evidence.upper == math.inf and not self.late:
             y = self._farkas()
             if y is not None:
-                message = "no point satisfies all rows and bounds; ray proves it" + self._hardly_violated()
-                result = self._result(ProgramStatus.INFEASIBLE, message)
-                return replace(result, lower=math.inf, upper=math.inf, ray=y)
+                return self._infeasible(y)
         converged = self.last.gap <= PROMISING * self.target
         if self.evidence.lower == -math.inf and not self.late and not converged:
             d = self._descent()
