@@ -1,6 +1,7 @@
 """What a certificate costs and how tight it is: ordinary arithmetic, and products in about twice the digits.
 
-Milliseconds are CPU time of the process, with one thread."""
+Milliseconds are CPU time of the process, with one thread.
+"""
 
 from __future__ import annotations
 

@@ -30,10 +30,8 @@ from saddlepoint.solving.checkpoint import file as store
 from saddlepoint.uses.batch import Batch
 
 TOL = 1e-6
-CALLS_BEFORE, CALLS_AFTER = (
-    60,
-    600,
-)  # calls of each oracle until the checkpoint is written, and in the run that goes on from it
+CALLS_BEFORE = 60  # calls of each oracle until the checkpoint is written
+CALLS_AFTER = 600  # calls of each oracle in the run that goes on from it
 ENDLESS_AFTER = 60  # seconds after which a run counts as endless
 ROUNDING = 1e-12  # error of the known saddle points, relative to their size
 GOOD = ("refused", "solved, true", "unsolved, true")

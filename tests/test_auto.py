@@ -68,7 +68,7 @@ def weakly_coupled_least_squares(least, rows=700):
 
 def test_a_factorisation_may_take_more_calls_where_it_takes_as_many_times_less_time():
     f = weakly_coupled_least_squares(5e-4)
-    assert factoring.rounds(f) < factoring.columns(f) < factoring.AT_MOST * factoring.rounds(f)
+    assert factoring.rounds(f) < factoring.columns(f) < factoring.DIRECT_MOST_CALLS * factoring.rounds(f)
     assert factoring.newton_rounds(f) > factoring.DIRECT_ROUNDS
     assert choose(f).methods[0] == sp.Direct()
     own = sp.Smooth(f.g.grad, mu=f.mu_x, L=f.L_x, hessian=f.g.hessian, quadratic=True)

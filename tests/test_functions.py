@@ -437,23 +437,23 @@ def test_a_matrix_that_is_written_into_between_two_runs_is_refused(form):
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "torch"])
-@pytest.mark.parametrize("door", ["certificate", "certify", "solve_many", "prepare"])
-def test_a_matrix_that_is_written_into_after_a_certificate_is_refused(form, door):
+@pytest.mark.parametrize("way", ["certificate", "certify", "solve_many", "prepare"])
+def test_a_matrix_that_is_written_into_after_a_certificate_is_refused(form, way):
     A, entries = matrix_form(form)
     f = sp.Saddle(sp.Quadratic(1.0, 0.5), sp.Quadratic(1.0), A)
     x, y = f.space.full(40, 1.0), f.space.full(30, 1.0)
     prepared = sp.prepare(f)
-    doors = {
+    uses = {
         "certificate": lambda f: f.certificate(x, y).distance,
         "certify": lambda f: sp.certify(f, x, y).distance,
         "solve_many": lambda f: sp.solve_many([f])[0].solved,
         "prepare": lambda f: prepared.update(f).solve().solved,
     }
-    assert doors[door](f)
+    assert uses[way](f)
     entries[3] *= 1e6
     with pytest.raises(sp.ProblemError, match="A was written into"):
-        doors[door](f)
-    assert doors[door](sp.Saddle(f.g, f.h, A))
+        uses[way](f)
+    assert uses[way](sp.Saddle(f.g, f.h, A))
 
 
 @pytest.mark.parametrize("part", ["indices", "indptr"])

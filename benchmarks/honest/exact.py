@@ -42,9 +42,8 @@ class Exact:
         self.counts_x = np.ones(m, dtype=int) if counts_x is None else counts_x
         self.counts_y = np.ones(n, dtype=int) if counts_y is None else counts_y
         self.repeats_x, self.repeats_y = decimals(self.counts_x), decimals(self.counts_y)
-        self.further_starts: Callable[[], Iterator[tuple[Array, Array]]] = lambda: iter(
-            ()
-        )  # further starts of Newton's method
+        # Further starts of Newton's method.
+        self.further_starts: Callable[[], Iterator[tuple[Array, Array]]] = lambda: iter(())
 
     @property
     def mu(self) -> tuple[Decimal, Decimal]:

@@ -25,7 +25,7 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
 
 ENTRIES = 1 << 18  # entries of a block if block_rows is not given; such a block fits into a processor's cache
-ROWS = 2048  # most rows of such a block: bounds on the rounding of sums grow with them
+ROWS = 2048  # most rows of a block if block_rows is not given: bounds on the rounding of sums grow with them
 SINGULAR = 1e12  # L_x/mu_x from which a factorisation of the matrix of g is not accurate enough
 
 

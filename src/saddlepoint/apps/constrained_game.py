@@ -56,7 +56,7 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.theory.exploitability import MARGIN, UNIT, products_bound
 
 PENALTY = 3.0  # r of the first step, in units where |A| = 1 and strategies have entries of about 1
-PROXIMAL_WEIGHT = 0.03  # a of the first step, in the same units
+PROXIMAL_WEIGHT = 0.03  # a of the first step, in the units of PENALTY
 GROWTH = 1.4  # factor of r and of 1/a after a cheap subproblem
 CHEAP_CALLS = 5  # oracle calls per variable of the larger player up to which a subproblem counts as cheap
 STEP_ACCURACY = 0.5  # certified error of a step, relative to the length of the step before

@@ -39,9 +39,9 @@ from saddlepoint.theory.equations import equations_saddle_certificate
 
 WEIGHT = 1e-3  # proximal weight, relative to the curvature of the dual function
 ENTRIES = 4_000_000  # most entries of A for which sigma is proven by a factorisation
-ROWS = 2000  # most rows of A for which it is proven so, and for which x = p + Z t
+ROWS = 2000  # most rows of A for which sigma is proven by a factorisation, and for which x = p + Z t
 COMPARED = 250_000  # most entries of an A whose singular values are computed, to compare a given sigma with them
-PRODUCTS = 20  # pairs of products with a larger A, from which one of its small singular values is estimated
+PRODUCTS = 20  # pairs of products from which a small singular value is estimated, if A has more than COMPARED entries
 TINY = 1e-300  # in place of a norm that is 0
 TRIES = 6  # times that the residual is asked to be ten times smaller
 ROUNDING = 1e-9  # margin of the constants of g(p + Z t) for the rounding of Z

@@ -21,9 +21,9 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.parts.simple import Simple
 
-STEPS = 20_000  # the most steps
+STEPS = 20_000  # the most steps on the dual problem
 FIRST_CHECK, GROWTH = 20, 1.25  # the step at which the gap is first computed, and the factor to the next such step
-TIME_SHARE = 0.8  # share of the time limit that these steps may take; the rest is for the run that certifies
+TIME_SHARE = 0.8  # share of the time limit that steps on the dual problem may take; the rest is for the certified run
 SHARE = 0.9  # the gap that is aimed at, relative to what is asked for: rounding is added by the certificate
 
 

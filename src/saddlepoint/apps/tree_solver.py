@@ -26,7 +26,7 @@ REGRETS, INTERIOR = "cfr", "interior-point"  # names of the two methods
 EVERY = 2  # steps of the interior-point method between two evaluations of its strategies, at most
 SMALL = 20_000  # sequences of both players up to which factorisations take less time than regret matching
 PROGRESS = 0.99  # factor of the exploitability that counts as progress of regret matching
-PATIENCE, STALL = 100_000, 8.0  # steps without progress after which it ends: least, and relative to those before
+PATIENCE, STALL = 100_000, 8.0  # steps without progress that end regret matching: least, and relative to those before
 SHARE = 1e-3  # duality gap that the interior-point method is asked for, over tol: so small that the callback ends it
 
 

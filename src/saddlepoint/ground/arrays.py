@@ -54,6 +54,11 @@ class Space(NamedTuple):
         return side._replace(dtype=self.dtype) if isinstance(side, Space) else self._replace(device=side)
 
     @property
+    def library(self) -> str:
+        """The name of the library of the arrays, such as "numpy" or "torch"."""
+        return str(self.xp.__name__).removeprefix("array_api_compat.").partition(".")[0]
+
+    @property
     def is_numpy(self) -> bool:
         """Whether the arrays are NumPy's."""
         return self.xp is np
@@ -176,13 +181,12 @@ class Space(NamedTuple):
         return _space, (self.xp.__name__, *self[1:])  # modules cannot be pickled, so the name of the library is sent
 
     def __str__(self) -> str:
-        name = str(self.xp.__name__).removeprefix("array_api_compat.").partition(".")[0]
         mesh = mesh_of(self.device)
         where = self.device if mesh is None else f"a mesh of {mesh.size} ({devices_of(self.device)[0].platform})"
         place = "" if self.device is None else f" on {where}"
         if self.is_numpy and self.sides is not None:
             place = " in shards"
-        return f"{name} {str(self.dtype).rpartition('.')[2]}{place}"
+        return f"{self.library} {str(self.dtype).rpartition('.')[2]}{place}"
 
 
 def _space(library: str, *where: Any) -> Space:

@@ -49,8 +49,8 @@ HESSIAN_SIZE = 3000  # most variables of a function whose Hessian, which may be 
 STEPS_OF_DERIVATIVES = 1.0, 2.0**-4, 2.0**-8  # steps on which values and Hessians are compared, in units of the first
 CLOSE = 1e-4  # relative difference up to which a prox, a Hessian or a slope agrees with the gradient
 PROX_STEPS = 1e-3, 1.0, 1e3  # steps t with which a prox is compared with the gradient, in units of 1/L
-PROX_REACH = 1e-2, 1.0, 1e2  # how far from the points that is done, in units of their length
-PROX_DRAWS = 64  # further random points and steps with which that is done
+PROX_REACH = 1e-2, 1.0, 1e2  # distances from the points at which a prox is examined, in units of their length
+PROX_DRAWS = 64  # further random points and steps with which a prox is examined
 
 
 def check(f: Saddle, x0: Any = None, y0: Any = None, *, points: int = 3, seed: int = 0) -> Report:

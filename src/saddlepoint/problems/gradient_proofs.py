@@ -27,17 +27,17 @@ from saddlepoint.theory.smoothness import least_error
 
 STEPS = 12  # steps of the search for curvatures, after two gradients have contradicted mu and L
 PIECES = 8  # pieces into which the line between two points is divided when their gradients contradict mu and L
-LEVELS = 4  # how often the worst of these pieces is divided again
-DOUBTS = 8  # number of such lines without a proof, after which the differences of the run count as noise
+LEVELS = 4  # how often the piece with the clearest contradiction is divided again
+DOUBTS = 8  # number of divided lines without a proof, after which the differences of the run count as noise
 FINEST = 1e3  # length down to which steps are searched for, in units of rounding of the point
 LINES = 3  # number of random lines on which jumps of a gradient are searched for
-DIVISIONS = 40  # most divisions of such a line, each into PIECES; a line near 0 could be divided without end
+DIVISIONS = 40  # most divisions of a random line, each into PIECES; a line near 0 could be divided without end
 LONGER = 64.0  # factor from one length to the next at which a proof is examined again
-LONGEST = 0.1  # the last of these lengths, in units of the length of the point
+LONGEST = 0.1  # the last length at which a proof is examined again, in units of the length of the point
 SKEW = 1e-4  # largest asymmetry of a Jacobian that counts as symmetric, in units of the largest curvature
 LOOPS = tuple(0.1 * 30.0**-k for k in range(6))  # radii of the polygons that show an asymmetry, in units of the length
-SIZES = 3  # number of polygons that are to show it; the larger ones may be outside the domain of the gradient
-CORNERS = 12, 1024  # corners of these polygons, and most corners of the polygon that proves it
+SIZES = 3  # number of polygons that are to show an asymmetry; the larger ones may be outside the gradient's domain
+CORNERS = 12, 1024  # corners of a polygon that shows an asymmetry, and most corners of the one that proves it
 AGREE = 1.25  # largest ratio of the asymmetries that two polygons show if they agree
 
 Note = Callable[[str, int], None]  # (oracle, calls): counts gradients and products that a test took

@@ -181,7 +181,8 @@ class Residuals:
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The norms of some vectors, the third being x and y, followed by the rounding scales of A y and of A' x.
 
-        A rough scale takes the place of one by which rounding is at most the share ``enough`` of the first norm.
+        A rounding scale is a rough one, which takes less time, where the rounding error that it allows is at most the
+        share ``enough`` of the first norm.
         """
         prefetch_norms(*of_x)
         sizes = lengths([*of_x, *of_y]) if self.space.sides is None else [*lengths(of_x), *lengths(of_y)]

@@ -64,28 +64,28 @@ from saddlepoint.solving.factoring import (
 from saddlepoint.solving.race import FIRST_TURN
 
 WEAK = 0.5  # |A|/sqrt(L_x L_y) up to which a Krylov method takes turns with Anderson's mixing over the sweep, not IMEX
-UNIFORM = 2.0  # min(kx, ky) up to which the sweep, which nearly eliminates that side, beats a Krylov method
+UNIFORM = 2.0  # min(kx, ky) up to which the sweep beats a Krylov method: it nearly eliminates the better side
 STRONG = 2.0  # |A|/sqrt(L_x L_y) from which solving for the coupling pays; also times sqrt(kx/ky) or its inverse
-NOTICEABLE = 1.0  # least |A|/sqrt(L_x L_y) for which it may pay because kx and ky differ
-EASILY = 50.0  # kx + ky + c up to which it does not pay for that reason: the sweep needs few steps
+NOTICEABLE = 1.0  # |A|/sqrt(L_x L_y) from which solving for the coupling may pay because kx and ky differ
+EASILY = 50.0  # kx + ky + c up to which it does not pay although kx and ky differ: the sweep needs few steps
 NOTED = 0.2  # |A|/sqrt(L_x L_y) from which Anderson's mixing over IMEX may be faster than over the sweep
 STRONG_ALONE = 1.0  # |A|/sqrt(L_x L_y) from which LPD-GS is hardly ever the fastest
 STRONG_IF_DEAR = 0.2  # |A|/sqrt(L_x L_y) from which solving for the coupling pays where gradients are expensive
 DEAR = 5.0  # cost of a gradient, in products, from which gradients are expensive
 WORTH_SEPARATING = 2.0  # estimated saving, as a factor of the cost, from which `separated` is taken
 LONG = 4.0  # usual turns that the first one has with simple terms: mixing is slow until the right face is found
-QUICK = 8.0  # rounds that a step of Newton's method takes where it is the second one to have a turn
-SMALL_STEP = 64  # calls of all oracles together that a step of Newton's method takes, at most, where it is the first
+QUICK = 8.0  # rounds that a step of Newton's method takes, at most, where the method is the second to have a turn
+SMALL_STEP = 64  # calls of all oracles that a step of Newton's method takes, at most, where the method is the first
 NEWTON_STEPS = 12  # steps that Newton's method takes on most problems, at most
-FACTORED = 0.05  # share of the same that a factorisation may count for before the first step of Anderson over IMEX
+FACTORED = 0.05  # share of the likely rounds that a factorisation may count for where Anderson over IMEX is the first
 MEMORY = 3_000_000  # numbers that Anderson may remember
 LEAST = 20  # steps that Anderson remembers, at least, if they take no more than MEMORY
 FEW = 10  # steps that Anderson remembers, at least, if LEAST take more: reading them takes longer than the products
-IMPLICIT = 8.0  # products each way of a step of IMEX, at least, where it is chosen: it solves a linear system
+IMPLICIT = 8.0  # products with A, and as many with A', that a step of IMEX takes where IMEX is worth it, at least
 LATE = 512.0  # rounds that each of the other methods has without strong convexity before the proximal point method
 LATE_LPD_GS = 128.0  # rounds that each of the other methods has before LPD-GS where Newton's method takes turns as well
 LATE_DIPPA = 256.0  # rounds that each of the other methods has before DIPPA where the coupling is strong
-ROUNDS = 10  # rounds of an engine; Anderson is used on shards where reading A takes longer than these
+ROUNDS = 10  # Anderson is used on shards where reading A takes longer than this many rounds of an engine
 BANDWIDTH = 5e9  # bytes a second at which a worker reads its shard
 
 

@@ -30,7 +30,7 @@ from saddlepoint.solving.result import Result, Status
 from saddlepoint.theory.certificate import Certificate
 
 Solve = Callable[..., Result]
-CHANGED = 4.0  # factor by which a certified distance may grow when it is computed again, in units of itself
+CHANGED = 4.0  # factor by which a certified distance may grow when it is computed again; if it grows more, data changed
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -29,18 +29,18 @@ MADE = 5_000_000  # entries up to which a matrix is made by products with an ope
 LARGER = 8  # times the variables of the other side that a quadratic side has where Newton's method is likely to be fast
 MATRICES = 600  # calls that may count for the matrices of a problem that is factorised
 NEWTON = 100  # calls of a step of Newton's method up to which it takes turns with others
-NEWTON_ROUNDS = 100.0  # rounds in the time of such a step up to which it takes turns, where that can be estimated
-DIRECT_ROUNDS = 12.0  # rounds in the time of a factorisation of ready quadratic functions up to which it is worth it
-AT_HAND = 2.5  # calls that its matrices may count for where it takes no longer, in units of the rounds of a good method
-LIKELY = 0.4  # share of these rounds that a Krylov method is likely to take
-AT_MOST = 4.0  # calls that the matrices may count for in any case, in the same unit
+NEWTON_ROUNDS = 100.0  # rounds in the time of a step of Newton's method up to which it takes turns, if that is known
+# A factorisation of ready quadratic functions takes the place of a good method up to these numbers. Calls are those
+# that its matrices count for, in units of the rounds of the good method.
+DIRECT_ROUNDS, DIRECT_CALLS = 12.0, 2.5  # rounds in the time of the factorisation, and calls
+DIRECT_MEAN, DIRECT_MOST_CALLS = 0.4, 4.0  # geometric mean of time and calls, as a share of the rounds; and calls
 NEWTON_PYTHON = 2.0  # rounds that take as long as what a step of Newton's method does in Python
 DENSE_FLOPS = 16.0  # multiplications of dense matrices in the time in which one number is read
 SPARSE_FLOPS = 8.0  # multiplications of a sparse factorisation, as estimated, in the time in which one number is read
 STEP = 300_000  # numbers that could be read from memory while a step of Anderson is prepared in Python
+PLAIN_STEP = 100_000  # numbers that could be read from memory while a step without mixing is prepared in Python
 WEIGHTED = 2.5  # time of a multiplication in D'WD with data D, over that in a factorisation: rows of D are scaled first
-PLAIN_STEP = 100_000  # the same for a step without mixing
-MIXED = 1.5  # how often a step of the mixing reads its memory, which is half full on average
+MIXED = 1.5  # times that a step of Anderson's mixing reads its memory, which is half full on average
 FILL = 1e7  # multiplications that the product A'A of a sparse A may take
 PER_STEP = 9.0  # rounds of a good method for eight digits, where the lower bound for one digit or so is 1
 EASY = 0.05  # most problems take at least this share of the calls that their condition numbers suggest
@@ -198,9 +198,9 @@ def worth_factorising(f: Saddle) -> bool:
         return False
     if has_ready_functions(f) and max(f.shape) <= LARGE:
         time, calls, likely = newton_rounds(f), columns(f), rounds(f)
-        if time <= DIRECT_ROUNDS and calls <= AT_HAND * likely:
+        if time <= DIRECT_ROUNDS and calls <= DIRECT_CALLS * likely:
             return True
-        if math.sqrt(time * calls) <= LIKELY * likely and calls <= AT_MOST * likely:
+        if math.sqrt(time * calls) <= DIRECT_MEAN * likely and calls <= DIRECT_MOST_CALLS * likely:
             return True
     if columns(f) > min(rounds(f), MATRICES):
         return False

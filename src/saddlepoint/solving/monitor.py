@@ -30,18 +30,18 @@ CHECK_RACING = 0.5, 640  # CHECK_EARLY where methods take turns, which end at ce
 FALL = 1e4  # factor by which the certified distance is to fall from one certificate to the next, at most
 FALL_RACING = 100.0  # FALL where methods take turns
 AIM = 0.85  # share of tol that the certified distance is to have reached, if it goes on falling as it did
-BELOW = 0.7  # share of tol that it is to have reached, if it falls as the residual of the method does
-FROM_START = 0.3  # usual factor by which the certified distance falls more than that residual, from start to end
+BELOW = 0.7  # share of tol that the certified distance is to have reached, if it falls as the method's residual does
+FROM_START = 0.3  # usual factor by which the certified distance falls more than the method's residual, in a whole run
 STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 AT_FLOOR = 10.0  # certified distance up to which the arithmetic allows no more, in units of its precision
-NEAR_FLOOR = 100.0  # certified distance, in the same units, up to which the arithmetic is likely to allow no more
+NEAR_FLOOR = 100.0  # certified distance up to which the arithmetic hardly allows more, in units of its precision
 NEAR_CHECKS = 24  # certificates without progress that make a stall below NEAR_FLOOR
 WORTH_DIAGNOSING = 2000  # calls without progress after which the problem is examined for wrong assumptions
 LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that make a stall anywhere
 LONG_TIMES = 100  # how many times as many calls a stall anywhere takes as had been made at the last progress
 PROGRESS = 0.9  # factor by which the certified distance falls if a certificate shows progress
 
-EXAMINATIONS = SOLVED, STALLED = "solved", "stalled"  # before a run is called solved, and when it has stalled
+EXAMINATIONS = SOLVED, STALLED = "solved", "stalled"  # before a run is called solved; when it makes no more progress
 
 
 class Reached(NamedTuple):

@@ -50,7 +50,7 @@ def provenance(
     """The provenance in values that JSON can hold."""
     bounds = f.A.norm_estimate
     return {
-        "versions": dict(environment()) | _library(f),
+        "versions": dict(environment()) | _version(f.space.library),
         "method": described(method),
         "parameters": dict(parameters),
         "tol": target.most,
@@ -91,11 +91,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
 
 
-def _library(f: Saddle) -> dict[str, str]:
-    """The version of the library of the arrays."""
-    return {} if f.space.is_numpy else _version(str(f.space).partition(" ")[0])
-
-
 @cache
 def _version(name: str) -> dict[str, str]:
+    """The version of a library, by its name."""
     return {name: str(getattr(import_module(name), "__version__", "unknown"))}

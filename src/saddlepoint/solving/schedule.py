@@ -23,7 +23,7 @@ from saddlepoint.theory.lower import chain_N
 from saddlepoint.theory.lpd import lpd_gs_calls
 
 SWITCH_AFTER = 500, 20_000  # oracle calls without progress: least, most
-PATIENCE = 3.0  # the same in units of N of the lower bound, where that is more than the least
+PATIENCE = 3.0  # oracle calls without progress, in units of N of the lower bound, within the limits of SWITCH_AFTER
 MUCH_BETTER = 3.0  # a method whose last certified distance is this many times the best one begins anew from there
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from saddlepoint.theory.counts import countable
 
 SLACK = 0.5  # first tolerance of the solves within a step, in units of 1 - contraction
-PROVEN = 0.125  # least tolerance, in the same unit; with it the contraction of a step is proven
+PROVEN = 0.125  # tolerance with which the contraction of a step is proven, in units of 1 - contraction; the least one
 SMALLEST = 1e-17  # least tolerance, and least gain of a step: smaller ones are lost in rounding
 
 

@@ -62,14 +62,14 @@ def implied(data: Data) -> Implied | None:
 
 
 def _ray(data: Data, factors: Row, row: Row, side: Fraction | float, low: Array, high: Array) -> Array:
-    """The factors of equations whose sum contradicts the bounds, in units of the largest, with the sign of a proof.
+    """The multipliers that prove that no point satisfies the program, scaled so that the largest one is 1 or -1.
 
     Args:
         data: the program.
-        factors: the factors.
-        row: the sum.
+        factors: by the number of each row that is added up, its factor.
+        row: the coefficients of the sum of these rows, which contradicts the bounds.
         side: the lower end of the sum.
-        low, high: the bounds.
+        low, high: the bounds of x.
     """
     y = np.zeros(data.shape[0])
     most = _sum([_ends(a, float(low[j]), float(high[j]))[1] for j, a in row.items()])
@@ -80,9 +80,9 @@ def _ray(data: Data, factors: Row, row: Row, side: Fraction | float, low: Array,
 
 
 def remainders(data: Data, rows: list[Row], low: Array, high: Array) -> Iterator[Equation]:
-    """The combinations of equations of which nothing but what rounding may have left is not zero.
+    """The combinations of equations all coefficients of which are so small that rounding may have left them.
 
-    Variables with equal bounds are numbers. A TooLongError ends them when the work that is allowed is done.
+    Variables with equal bounds are taken as numbers. A TooLongError is raised when the work that is allowed is done.
     """
     equations = []
     for i in np.flatnonzero(data.lower == data.upper).tolist():
@@ -119,7 +119,7 @@ def remainders(data: Data, rows: list[Row], low: Array, high: Array) -> Iterator
 
 
 def _fix(row: Row, lower: float, upper: float, low: Array, high: Array) -> bool:
-    """Fix the variables of a row that leaves them no choice; False if it excludes all points."""
+    """Fix the variables of a row if only one value of each satisfies it; False if no values do."""
     ends = [(j, *_ends(a, float(low[j]), float(high[j]))) for j, a in row.items()]
     least, most = _sum([end[1] for end in ends]), _sum([end[2] for end in ends])
     bottom, top = (Fraction(side) if math.isfinite(side) else None for side in (lower, upper))
@@ -137,7 +137,7 @@ def _fix(row: Row, lower: float, upper: float, low: Array, high: Array) -> bool:
 
 
 def _tighten(row: Row, right: Fraction, low: Array, high: Array) -> bool:
-    """Cut from the bounds what the equation ``row`` times x = ``right`` excludes; False if it excludes all points."""
+    """Tighten the bounds by the equation ``row`` times x = ``right``; False if no point satisfies it."""
     ends = {j: _ends(a, float(low[j]), float(high[j])) for j, a in row.items()}
     least, most = (_sum([pair[side] for pair in ends.values()]) for side in (0, 1))
     if (least is not None and least > right) or (most is not None and most < right):

@@ -30,13 +30,13 @@ from saddlepoint.ground.arrays import Array
 
 STEPS = 100  # steps at most
 REGULAR = 1e-8  # weight of a proximal term in x and y, relative to entries of about 1
-LESS_REGULAR = 1e-10  # the same where that weight keeps the iteration from the solution
-LOW = 1e-8  # least factor of the weight in y for rows whose variables can hardly move
+LESS_REGULAR = 1e-10  # REGULAR where a larger weight keeps the iteration from the solution
+LEAST_WEIGHT = 1e-8  # least factor of the proximal weight of a row, which is small where its variables can hardly move
 REFINEMENTS = 3  # corrections of each solution of a linear system
 STAY = 0.995  # share of the way to the nearest end that a step may take
-SHORT = 0.1  # length of a step below which one to the centre is taken instead
-CENTRE = 0.5  # part of the barrier that is left after such a step
-LEAST = 1e-3  # size of an entry of x or y below which a residual counts as if it had this one
+SHORT = 0.1  # length of a step below which a step to the centre is taken instead
+CENTRE = 0.5  # part of the barrier that is left after a step to the centre
+LEAST = 1e-3  # least size of an entry of x or y to which a residual is compared
 LARGEST = 1e4  # size of x or y, in units of the first estimate, for which proximal terms are weighed at most
 TINY = 1e-30  # mean product of distances and multipliers that needs no further step
 STUCK = 1e-9  # length of a step that counts as none
@@ -62,9 +62,8 @@ def interior_point(given: Data, regular: float = REGULAR) -> Iterator[Proposal]:
         return
     form = scaled(given)
     run = _Run(form.data, regular)
-    form = resized(
-        given, form, *run.sizes
-    )  # so that the proximal terms, and all that counts as small, fits the size of x
+    # Proximal terms, and all numbers that count as small, now fit the size of x.
+    form = resized(given, form, *run.sizes)
     run = _Run(form.data, regular)
     for _ in range(STEPS):
         at = run.residuals()
@@ -250,7 +249,7 @@ class _System:
             with np.errstate(all="ignore"):
                 D = D + self.regular[0]
                 moves = np.where(self.fixed, 0.0, 1.0 / (self.curved + D))
-                W = W + self.regular[1] * np.clip(self.squares @ moves, LOW, 1.0)
+                W = W + self.regular[1] * np.clip(self.squares @ moves, LEAST_WEIGHT, 1.0)
                 raw = self._normal(D, W) if self.normal else self._augmented(D, W)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             return None

@@ -42,7 +42,7 @@ def proves_infeasible(data: Data, y: Array, exactly: bool = True) -> bool:
 
 
 def _proves(plain: Data, y: Array, exactly: bool) -> bool:
-    """The same without what the equations imply."""
+    """Whether multipliers of the rows, as they were given, prove it."""
     x = np.clip(np.zeros(plain.q.size), plain.x_lower, plain.x_upper)
     return lower_bound(plain, x, y).value > 0.0 or (exactly and is_small(plain) and Exact(plain).farkas(y))
 

@@ -17,8 +17,8 @@ from saddlepoint.ground.jax_program import in_one_program
 from saddlepoint.ground.linalg import inner, may_be_on_gpu, norm
 from saddlepoint.ground.rows import Rows
 
-DEPENDENT = 1e-10  # a column is left out if its relative distance from the span of the others is below this ...
-ROUNDED = 8.0  # ... or below so many units of rounding, as in float32: what is left of it is rounding error
+DEPENDENT = 1e-10  # a column is left out if its relative distance from the span of the others is below this number
+ROUNDED = 8.0  # units of rounding that this distance has to exceed as well, which matters in float32
 AGAIN = 0.1  # relative distance below which the parts of a column in the span of the others are subtracted once more
 
 

@@ -20,9 +20,9 @@ from saddlepoint.parts.coupling.dense import uses_kernels
 # When one pass over A is faster than two products, as measured by `python benchmarks/fused_cpu.py`:
 FUSE_ENTRIES = 1 << 24  # least number of entries; for fewer, loading Numba takes longer than a run saves
 STRETCH = 1 << 16  # number of consecutive entries whose columns are compared
-FUSE_WINDOW = 1 << 18  # most columns that they span on average; then their parts of y and A' x stay in the cache
+FUSE_WINDOW = 1 << 18  # most columns that a stretch of entries spans on average, so that its part of y is cached
 SHORT_ROW = 6  # mean entries of a row up to which rows are handled one by one
-SHORT_NEAR_ROW, NEAR = 16, 1 << 15  # the same number where the entries of a stretch span at most NEAR columns
+SHORT_NEAR_ROW, NEAR = 16, 1 << 15  # SHORT_ROW where the entries of a stretch span at most NEAR columns
 
 SAFE = 1e-10, 1e150  # largest entries between which squares of entries lose no more than `_lost` says
 

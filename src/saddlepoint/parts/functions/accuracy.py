@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 Rounding: TypeAlias = Callable[[Array], Array]  # x -> bounds on the errors of the entries of the gradient
 Rough: TypeAlias = Callable[[float, float, int], float]  # (|x|, |gradient|, entries) -> a bound on their norm
-CompensatedGradient: TypeAlias = Callable[
-    [Array], tuple[Array, Array, Array]
-]  # x -> high and low part of the gradient, errors
+# x -> high and low part of the gradient, and bounds on the errors of the entries
+CompensatedGradient: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]
 
 ASSUMED = 2.0  # units of rounding that are assumed of a gradient about which nothing was said
 EXPECTED = "a number from 0 to 1, or a function x -> bounds on the errors of the entries of the gradient"

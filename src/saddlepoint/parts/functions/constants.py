@@ -24,7 +24,7 @@ from saddlepoint.parts.functions.smooth import Gradient
 
 DENSE = ALL_EIGENVALUES  # largest size of a matrix of which all eigenvalues are computed
 WIDE = 500  # up to this many rows, the eigenvalues of a matrix with more columns than rows are computed
-MARGIN = 1.1  # factor on the quick estimate of the norm of such a matrix, which errs by a few percent
+MARGIN = 1.1  # factor on the quick estimate of the norm of a matrix, which errs by a few percent
 ROUNDING = 32 * float(np.finfo(np.float64).eps)  # usual relative error of a computed largest eigenvalue
 STARTS, STEPS = 4, 12  # points around which L of a black box is estimated, and steps of power iteration at each of them
 

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from saddlepoint.parts.functions.smooth import Smooth
 
 SHORT = 1 << 14  # most bytes of arrays of which a checksum is computed, which takes longer for long ones
-WIDTH = 2053  # number of sums by which longer arrays are told apart; a prime, so that equal places of rows fall apart
-DTYPES = np.float32, np.float64, np.int32, np.int64  # of the arrays that are looked at
+# Longer arrays are compared by this number of sums of their entries. It is a prime number, so that entries of the same
+# column are in different sums.
+WIDTH = 2053
+DTYPES = np.float32, np.float64, np.int32, np.int64  # of arrays whose changes are seen
 SPARSE = "data", "indices", "indptr"  # the arrays of SciPy's sparse matrices
 CHUNK = 1 << 18  # entries of an array with gaps in memory that are copied at a time
 

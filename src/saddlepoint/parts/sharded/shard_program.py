@@ -142,7 +142,18 @@ def _number_of_term(store: Store, function: int, what: str, vectors: Sequence[in
 
 
 def _compensated(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
+    """The rows high, low and error of a gradient in about twice the digits."""
     return np.stack(store[function].compensated(store[x]))
+
+
+def _compensated_mul(store: Store, given: Sequence[Array], y: int) -> Array:
+    """The rows high, low and error of A y in about twice the digits."""
+    return np.stack(store[MATRIX].compensated_mul(given[y]))
+
+
+def _compensated_tmul(store: Store, _: Sequence[Array], x: int) -> tuple[None, Array]:
+    """High, low and error of A'x in about twice the digits, one after the other."""
+    return None, np.ravel(store[MATRIX].T.compensated_mul(store[x]))
 
 
 def _rounding(store: Store, _: Sequence[Array], function: int, x: int) -> Array:
@@ -156,16 +167,14 @@ STEPS: dict[str, Callable[..., Array]] = {
     "grad": _grad,  # a function, a vector
     "prox": _prox,  # a function, a vector, a number
     "of_term": _of_term,  # a simple function, the name of its method, vectors, a number or None
-    "compensated": _compensated,  # a function, a vector; rows hi, lo, error of the gradient
+    "compensated": _compensated,  # a function, a vector
     "rounding": _rounding,  # a function, a vector; the result bounds the errors of the gradient
     "mul": lambda store, given, y: store[MATRIX].mul(given[y]),  # the position of y in the broadcast
     "weighted": _weighted,  # pairs (factor, vector); the result is their sum
     "over": lambda store, _, a, number: store[a] / number,
     "times": lambda store, _, a, b: store[a] * store[b],
     "abs": lambda store, _, a: np.abs(store[a]),
-    "compensated_mul": lambda store, given, y: np.stack(
-        store[MATRIX].compensated_mul(given[y])
-    ),  # rows hi, lo, error of A y
+    "compensated_mul": _compensated_mul,  # the position of y in the broadcast
     "row": lambda store, _, a, k: store[a][k],
     "isfinite": lambda store, _, a: np.isfinite(store[a]).astype(store[a].dtype),
     "cast": lambda store, _, a, dtype: store[a].astype(dtype),
@@ -223,10 +232,7 @@ REDUCING: dict[str, Callable[..., tuple[Array | None, Any]]] = {
     "through": _through,  # the position of y, a number s, a vector e or None: t = A y, and A'(s t + e)
     "both": _both,  # a vector x, the position of y: A y, and A'x
     "tmul": lambda store, _, x: (None, store[MATRIX].tmul(store[x])),
-    "compensated_tmul": lambda store, _, x: (
-        None,
-        np.ravel(store[MATRIX].T.compensated_mul(store[x])),
-    ),  # hi, lo and error
+    "compensated_tmul": _compensated_tmul,  # a vector
     "gram": _gram,
     "frobenius": lambda store, _: (None, store[MATRIX].norm_ceiling()),  # a bound on the Frobenius norm of the rows
     "risk_rounding": _risk_rounding,  # a function of A y, the position of y, the number of shards

@@ -31,7 +31,7 @@ LIBSVM_PARTS = ("features", "labels")
 LIBSVM_ENTRY, LIBSVM_ROW = 32, 24  # bytes of memory for an entry and for a row while a LIBSVM file is read
 LINE = 24  # bytes of memory for a character of the line that is being read
 HEADER = 1 << 20  # most bytes that are read at once of the header of a .npy file, or of the directory of a .npz file
-DIRECTORY = 20  # bytes of memory for a byte of such a directory
+DIRECTORY = 20  # bytes of memory for a byte of the directory of a .npz file
 TEXT = 64  # most bytes of a text in a .npz file
 
 

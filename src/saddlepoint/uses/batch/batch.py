@@ -39,7 +39,7 @@ from saddlepoint.uses.batch.functions import stacked, stretched_blocks
 
 CHANGES = 2  # changes of blocks that must each change the gradients of others before a function is refused
 REPEATS = 4  # gradients at one point by whose differences the noise of a gradient is judged
-NOISIER = 30.0  # factor of these differences up to which others count as noise
+NOISIER = 30.0  # differences of gradients count as noise up to this many times those of gradients at one point
 MIXED = 1e4  # largest difference that counts as rounding, in units of rounding of the gradient
 
 

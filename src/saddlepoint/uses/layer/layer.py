@@ -87,7 +87,7 @@ class Layer:
         return given
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy is as new: the function of the library, the last result and the last derivative stay behind."""
+        """What a copy is made from; the compiled function, the last result and the last derivative are not copied."""
         return {"build": self.build, "in_dims": self.in_dims, "options": self.options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

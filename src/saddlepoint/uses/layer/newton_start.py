@@ -30,7 +30,7 @@ from saddlepoint.problems.faces import Face, free_directions
 from saddlepoint.problems.saddle import Saddle
 
 STEPS = 12  # most steps before the search is given up
-PATIENCE = 4  # steps without a shorter prox step before it is given up
+PATIENCE = 4  # steps without a shorter prox step before the search is given up
 DENSE, ENTRIES = 300, 200_000  # most variables of x and y together for a dense A, and most entries of a sparse one
 CLOSE, EXACT = 1e-8, 1e-14  # a prox step that is so much shorter than the point: one more step is taken, and none
 

@@ -44,8 +44,9 @@ HIDDEN = (
     "build of the layer uses an array that JAX traces or differentiates and that is no argument of the layer; make it "
     "an argument"
 )
+# What JAX raises where code takes numbers out of an array that it traces.
 NUMBERS_TAKEN = jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError
-ROUNDINGS = 64.0  # roundings of L/mu below which their accuracy cannot fall
+ROUNDINGS = 64.0  # least relative accuracy of linear systems, in roundings of L/mu
 
 
 def make(layer: Layer) -> Callable[..., Any]:
@@ -87,8 +88,8 @@ def make(layer: Layer) -> Callable[..., Any]:
     return run
 
 
-def refuse_hidden(layer: Layer, tensors: Any, wrong: Callable[[Any], bool]) -> None:
-    """Raise a ProblemError if ``build`` uses arrays that JAX traces, are no arguments of the layer, and are wrong.
+def refuse_hidden(layer: Layer, tensors: Any, is_refused: Callable[[Any], bool]) -> None:
+    """Raise a ProblemError if ``build`` uses an array that JAX traces, that is no argument of the layer and is refused.
 
     JAX takes such arrays for constants where it differentiates the layer.
     """
@@ -100,7 +101,7 @@ def refuse_hidden(layer: Layer, tensors: Any, wrong: Callable[[Any], bool]) -> N
             terms = zip((f.g.simple, f.h.simple), zeros, strict=True)
             return f.field(*zeros), [0.0 if p is None else p.prox(z, 1.0) for p, z in terms]
 
-    if any(wrong(array) for array in jax.closure_convert(problem, *tensors)[1]):
+    if any(is_refused(array) for array in jax.closure_convert(problem, *tensors)[1]):
         raise ProblemError(HIDDEN)
 
 

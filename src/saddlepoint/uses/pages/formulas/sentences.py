@@ -30,7 +30,7 @@ CHUNK = re.compile(r"``.+?``|`[^`]+`|\s+|\S+")  # code, a space, or a word
 # Signs of which a formula has one at least, unless it is a name alone.
 SYMBOL = re.compile(r"[-+=*/<>~|_^'\[\]()]")
 LONG = 34  # characters from which a formula is broken at its relations
-NARROW = 18  # the same, for the columns of a table
+NARROW = 18  # characters from which a formula in a column of a table is broken at its relations
 
 
 def segments(text: str) -> list[tuple[bool, str]]:
