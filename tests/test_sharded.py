@@ -260,7 +260,7 @@ def test_what_needs_x_in_one_place_is_refused_in_a_sentence(asked):
         (lambda: sharded_problem(sp.Quadratic(1.0, np.ones(3))), "g has 3 variables but A has 60 rows"),
         (
             lambda: sp.solve(sharded_problem()[0], method="newton"),
-            "newton needs A as one .* but A is in 4 shards; use .* auto, lpd-gs, dippa or krylov",
+            "newton needs A as one .* but A is in 4 shards; use .* auto, dippa, krylov, lpd-gs, ",
         ),
         (lambda: sp.solve(sharded_problem()[0], method="direct"), "direct needs A as one"),
         (lambda: sp.solve(sharded_problem()[0], storage="float32"), "storage needs the entries of A"),
