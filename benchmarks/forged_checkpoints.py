@@ -148,13 +148,14 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def _correction(function: str, constant: str, used: float) -> Any:
+def correction(function: str, constant: str, used: float) -> Any:
+    """A constant that a file says a run has replaced."""
     fields = {"function": function, "constant": constant, "given": {"float": "0x1p+0"}, "used": {"float": used.hex()}}
     return {"dict": [[f"{function}.{constant}", {"of": "saddlepoint.solving.state:Correction", "with": fields}]]}
 
 
 CORRECTIONS = [
-    _correction(function, constant, used)
+    correction(function, constant, used)
     for function, constants in (("g", ("mu", "L", "norm")), ("h", ("mu", "L")), ("A", ("norm", "mu")), ("f", ("mu",)))
     for constant in constants
     for used in (1e9, 1.5, 1e-9, 0.0, -1.0, float("inf"), float("nan"), 1e300, 1e-300)

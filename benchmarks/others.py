@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from saddlepoint.uses.pages.formulas import latex, segments
+from saddlepoint.uses.pages.formulas import as_markdown
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -50,11 +50,6 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def mathematics(text: str) -> str:
-    """The text with its formulas in LaTeX."""
-    return "".join(f"${latex(part)}$" if formula else part for formula, part in segments(text))
-
-
 def case_rows(cases: list[Any]) -> list[str]:
     """The rows of the table."""
     lines = [
@@ -64,8 +59,8 @@ def case_rows(cases: list[Any]) -> list[str]:
     for case in cases:
         found, value = case.ours(), case.theirs()
         ours = f"{found.value + 0.0:.9g}" + ("" if found.solved else " (not solved)")
-        words = (case.source, mathematics(case.problem), case.through, mathematics(case.change), ours, f"{value:.9g}",
-                 f"{abs(found.value - value):.1e}", mathematics(case.origin))  # fmt: skip
+        words = (case.source, as_markdown(case.problem), case.through, as_markdown(case.change), ours, f"{value:.9g}",
+                 f"{abs(found.value - value):.1e}", as_markdown(case.origin))  # fmt: skip
         lines.append("| " + " | ".join(map(cell, words)) + " |")
         print(lines[-1], file=sys.stderr, flush=True)
     return lines
@@ -79,7 +74,7 @@ def rate_rows() -> list[str]:
         words = (
             rate.source,
             rate.method,
-            mathematics(rate.instance),
+            as_markdown(rate.instance),
             f"{rate.ours():.6g}",
             f"{relation}{rate.quoted:.6g}",
         )
@@ -91,7 +86,7 @@ def outside_rows(entries: tuple[Any, ...]) -> list[str]:
     """The rows of the table."""
     lines = ["| source | problem | why not |", "|---|---|---|"]
     return lines + [
-        f"| {cell(source)} | {' | '.join(map(cell, map(mathematics, rest)))} |" for source, *rest in entries
+        f"| {cell(source)} | {' | '.join(map(cell, map(as_markdown, rest)))} |" for source, *rest in entries
     ]
 
 

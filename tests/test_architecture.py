@@ -6,14 +6,13 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import module_graph
 import pytest
+from module_graph import FLOORS, SOURCE, Import, circle, floor, imports, upward
 
 import saddlepoint
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "tools"))
-import module_graph  # noqa: E402
-from module_graph import FLOORS, SOURCE, Import, circle, floor, imports, upward  # noqa: E402
 
 
 def test_the_folders_of_the_package_are_the_floors():

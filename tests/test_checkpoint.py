@@ -6,12 +6,13 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 from typing import NamedTuple
 
+import forged_checkpoints
 import numpy as np
 import pytest
 from cases import case, gradient_methods, prox_methods, quadratic_methods, stuck
+from forged_checkpoints import correction, put
 from hypothesis import example, given
 from hypothesis import strategies as st
 from libraries import in_library, load_library
@@ -531,15 +532,6 @@ def test_a_forged_array_is_refused_whichever_it_is(tmp_path, change, method):
             sp.solve(f, method=method, tol=1e-12, checkpoint=file)
 
 
-def replaced(value, path, new):
-    """JSON in which what ``path`` leads to is another value."""
-    if not path:
-        return new
-    copy = dict(value)
-    copy[path[0]] = replaced(value[path[0]], path[1:], new)
-    return copy
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("path", "new"), [
     (("with", "iterations"), -1),
@@ -559,15 +551,9 @@ def replaced(value, path, new):
 def test_a_forged_number_is_refused(tmp_path, path, new):
     f, file = written(tmp_path)
     store.older(file).unlink()
-    rewritten(file, lambda values: values.update(run=replaced(values["run"], path, new)))
+    rewritten(file, lambda values: values.update(run=put(values["run"], path, new)))
     with pytest.raises(sp.ProblemError):
         sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
-
-
-def correction(function, constant, used):
-    """A constant that a file says a run has replaced."""
-    fields = {"function": function, "constant": constant, "given": {"float": "0x1p+0"}, "used": {"float": used.hex()}}
-    return {"dict": [[f"{function}.{constant}", {"of": "saddlepoint.solving.state:Correction", "with": fields}]]}
 
 
 def own_gradient(mu=1.0):
@@ -588,7 +574,7 @@ def test_a_file_cannot_improve_a_constant(function, constant, used, tmp_path):
     sp.solve(f, method="dippa", tol=1e-9, max_calls=30, checkpoint=file)
     forged = correction(function, constant, used)
     path = ("with", "learned", "with", "corrections")
-    rewritten(file, lambda values: values.update(run=replaced(values["run"], path, forged)))
+    rewritten(file, lambda values: values.update(run=put(values["run"], path, forged)))
     store.older(file).unlink()
     with pytest.raises(sp.ProblemError, match="it replaces"):
         sp.solve(f, method="dippa", tol=1e-9, checkpoint=file)
@@ -598,7 +584,7 @@ def test_a_file_can_only_weaken_a_certificate(tmp_path):
     f, file = own_gradient(), tmp_path / "run"
     sp.solve(f, method="dippa", tol=1e-9, max_calls=30, checkpoint=file)
     path = ("with", "learned", "with", "corrections")
-    rewritten(file, lambda values: values.update(run=replaced(values["run"], path, correction("g", "mu", 0.01))))
+    rewritten(file, lambda values: values.update(run=put(values["run"], path, correction("g", "mu", 0.01))))
     part = sp.solve(f, method="dippa", tol=1e-9, max_calls=0, checkpoint=file)
     assert part.certificate.distance > 10.0 * f.certificate(part.x, part.y).distance
     assert part.provenance["corrections"] == [{"function": "g", "constant": "mu", "given": 1.0, "used": 0.01}]
@@ -633,7 +619,7 @@ def test_a_file_cannot_hide_noise(claimed, tmp_path):
     assert first.solved
     assert 0.0 < first.certificate.noise_x < 1e-3
     noise, path = {"dict": [["g", {"float": claimed.hex()}]]}, ("with", "learned", "with", "noise")
-    rewritten(file, lambda values: values.update(run=replaced(values["run"], path, noise)))
+    rewritten(file, lambda values: values.update(run=put(values["run"], path, noise)))
     again = sp.solve(noisy, method="dippa", tol=1e-2, max_calls=400, checkpoint=file)
     assert again.certificate.noise_x == max(claimed, first.certificate.noise_x)
     assert again.solved == (claimed == 0.0)
@@ -678,11 +664,6 @@ def test_a_run_that_breaks_off_names_the_file_it_came_from(tmp_path):
     result = sp.solve(f, method="lpd-gs", tol=1e-16, checkpoint=file)
     assert result.status == sp.Status.STALLED
     assert words in result.message
-
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
-import forged_checkpoints  # noqa: E402
 
 
 @pytest.mark.slow

@@ -1,13 +1,8 @@
 """A slice of ``benchmarks/derivative_bounds.py``: bounds on errors of derivatives are above the exact errors."""
 
-import sys
-from pathlib import Path
-
 import pytest
-from draws import SEED
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from derivative_bounds import judge
+from draws import SEED
 
 
 @pytest.mark.slow

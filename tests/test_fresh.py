@@ -1,15 +1,9 @@
 """The judge of `benchmarks/fresh.py`: its problems are within their ranges, and its table says who was slower."""
 
-import sys
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
 import drawn
 import fresh
+import numpy as np
+import pytest
 
 
 def test_a_seed_is_one_problem_within_the_ranges():

@@ -4,12 +4,18 @@ import contextlib
 import io
 import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 
+import array_file
+import checkpoint_file
+import efg_file
+import game_file
 import numpy as np
+import problem_file
 import pytest
+import result_file
+from harness import LIMIT, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -17,16 +23,6 @@ from scipy import sparse
 
 import saddlepoint as sp
 from saddlepoint.problems.files import load_problem
-
-sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
-
-import array_file
-import checkpoint_file
-import efg_file
-import game_file
-import problem_file
-import result_file
-from harness import LIMIT, read
 
 pytestmark = pytest.mark.slow
 FOLDER = Path(tempfile.mkdtemp())

@@ -1,23 +1,20 @@
 """A slice of the campaign of ``benchmarks/honesty.py``: no bound below the truth, no true problem reported as wrong."""
 
 import itertools
-import sys
 import time
 from pathlib import Path
 
+import honesty
 import numpy as np
 import pytest
+from honest import ways_in
+from honest.table import Tally, is_false_claim
+from honest.ways_in import storage
 from tiers import slow_except
 
 import saddlepoint as sp
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-
-import honesty  # noqa: E402
-from honest import ways_in  # noqa: E402
-from honest.table import Tally, is_false_claim  # noqa: E402
-from honest.ways_in import storage  # noqa: E402
 
 SEED = 16
 KINDS = [kind for kind in honesty.KINDS if kind not in honesty.ON_JAX]  # JAX compiles for a minute

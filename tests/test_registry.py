@@ -1,7 +1,5 @@
 """The register: names, options, expressions, discovery, and the files that are generated from it."""
 
-import importlib
-import importlib.util
 import subprocess
 import sys
 from dataclasses import dataclass, fields
@@ -9,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tables
 from cases import case
 
 import saddlepoint as sp
 from saddlepoint.methods import classes, registry
 from saddlepoint.methods.registry import make_method, method_names, method_options, promised_rows
 from saddlepoint.solving.auto import choose
+from saddlepoint.uses.pages.formulas import as_markdown
 
 ROOT = Path(__file__).parent.parent
 
@@ -197,13 +197,6 @@ def test_every_class_is_public():
 # -- files that are generated from it ---------------------------------------------------------------------------------
 
 
-def tables():
-    spec = importlib.util.spec_from_file_location("tables", ROOT / "tools/tables.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -216,16 +209,16 @@ def tables():
     ],
 )
 def test_formulas_of_the_table_are_mathematics(text, shown):
-    assert tables().as_mathematics(text) == shown
+    assert as_markdown(text) == shown
 
 
 def test_tables_in_pages_are_fresh():
-    assert not tables().stale(), "run python tools/tables.py"
+    assert not tables.stale(), "run python tools/tables.py"
 
 
 def test_a_stale_table_is_noticed(as_before, monkeypatch):
     own("mine", "mine")
-    assert set(tables().stale()) == {"README.md", "docs/methods.md"}
+    assert set(tables.stale()) == {"README.md", "docs/methods.md"}
 
 
 def test_rows_of_predictions_are_those_of_the_classes():

@@ -1,18 +1,13 @@
 """CFR+ and discounted CFR of the benchmarks are those of OpenSpiel."""
 
-import sys
 from importlib import import_module
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-from saddlepoint.apps import ExtensiveGame
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import games
+import numpy as np
+import pytest
 import regret_peers
+
+from saddlepoint.apps import ExtensiveGame
 
 pyspiel = pytest.importorskip("pyspiel")
 LEDUC = "leduc_poker(suit_isomorphism=true)"

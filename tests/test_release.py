@@ -14,10 +14,9 @@ import saddlepoint as sp
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.slow
-sys.path.append(str(ROOT / "tools"))
 pytest.importorskip("build")
 pytest.importorskip("hatchling")
-import release  # noqa: E402
+import release  # noqa: E402 - it imports build
 
 
 @pytest.fixture(scope="module")

@@ -2,19 +2,14 @@
 
 import os
 import socket
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from time_limit import time_limit
 
 import saddlepoint as sp
 from saddlepoint.problems.files import load_problem
 from saddlepoint.problems.files.arrays import read_array
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
-from time_limit import time_limit
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 REFUSAL = r"not a (regular )?file"

@@ -17,7 +17,7 @@ import saddlepoint as sp
 from saddlepoint.methods import classes
 from saddlepoint.methods.base import Needs
 from saddlepoint.methods.registry import MethodInfo
-from saddlepoint.uses.pages.formulas import latex, segments
+from saddlepoint.uses.pages.formulas import as_markdown
 
 ROOT = Path(__file__).parent.parent
 MARKDOWN = "<!-- methods: begin -->\n", "<!-- methods: end -->\n"
@@ -31,9 +31,7 @@ def readme_table() -> str:
         groups.setdefault((info.oracle, info.complexity), []).append(info.name)
     plain = Needs().oracle
     lines = sorted(groups.items(), key=lambda item: (item[0][0] != plain, item[0][0], item[1]))
-    rows = [
-        f"| {', '.join(map(_code, names))} | {oracle} | {as_mathematics(words)} |" for (oracle, words), names in lines
-    ]
+    rows = [f"| {', '.join(map(_code, names))} | {oracle} | {as_markdown(words)} |" for (oracle, words), names in lines]
     return "\n".join(["| name | oracle | calls |", "|---|---|---|", *rows, ""])
 
 
@@ -42,17 +40,10 @@ def docs_table() -> str:
 
     def row(info: MethodInfo) -> str:
         terms = "no" if sp.make_method(info.name).needs.smooth else "yes"
-        return (
-            f"| {_code(info.name)} | {info.oracle} | {terms} | {as_mathematics(info.complexity)} | {info.reference} |"
-        )
+        return f"| {_code(info.name)} | {info.oracle} | {terms} | {as_markdown(info.complexity)} | {info.reference} |"
 
     head = ["| name | oracle | simple terms | calls | reference |", "|---|---|---|---|---|"]
     return "\n".join([*head, *map(row, sp.methods()), ""])
-
-
-def as_mathematics(text: str) -> str:
-    """The text with its formulas in LaTeX between dollar signs: ``sqrt(kx) + c`` is $\\sqrt{\\kappa_x} + c$."""
-    return "".join(f"${latex(part)}$" if formula else part for formula, part in segments(text))
 
 
 def reference_list() -> str:

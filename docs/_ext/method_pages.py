@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 from docstrings import marked_up
@@ -12,9 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import saddlepoint as sp
-
-sys.path.append(str(Path(__file__).parents[2] / "tools"))
-from tables import as_mathematics
+from saddlepoint.uses.pages.formulas import as_markdown
 
 
 def reference(target: str, shown: nodes.Node) -> nodes.Node:
@@ -60,7 +57,7 @@ def code(text: str) -> nodes.literal:
 
 def mathematics(text: str) -> nodes.inline:
     """The text, with its formulas as mathematics."""
-    parts = as_mathematics(text).split("$")
+    parts = as_markdown(text).split("$")
     return nodes.inline(
         "", "", *(nodes.math(part, part) if i % 2 else nodes.Text(part) for i, part in enumerate(parts))
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
+from saddlepoint.uses.pages.formulas.latex import latex
 from saddlepoint.uses.pages.formulas.mathml import mathml
 from saddlepoint.uses.pages.formulas.tree import (
     FUNCTIONS,
@@ -200,6 +201,11 @@ def _split(text: str, pattern: str) -> list[str]:
             parts.append(text[last : match.start()])
             last = match.end()
     return [*parts, text[last:]]
+
+
+def as_markdown(text: str) -> str:
+    """The text with its formulas in LaTeX between dollar signs: ``sqrt(kx) + c`` is $\\sqrt{\\kappa_x} + c$."""
+    return "".join(f"${latex(part)}$" if formula else part for formula, part in segments(text))
 
 
 def as_html(text: str) -> str:
