@@ -24,13 +24,14 @@ from scipy.sparse import issparse
 
 from saddlepoint.apps.proximal import proximal_point
 from saddlepoint.ground.arrays import Array, dense
-from saddlepoint.ground.definite import largest_eigenvalue_bound, smallest_singular_value
+from saddlepoint.ground.definite import smallest_singular_value
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_float_array, as_vector, positive
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.problems.one_sided import proven_smoothness
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.solve import solve
@@ -45,7 +46,6 @@ PRODUCTS = 20  # pairs of products from which a small singular value is estimate
 TINY = 1e-300  # in place of a norm that is 0
 TRIES = 6  # times that the residual is asked to be ten times smaller
 ROUNDING = 1e-9  # margin of the constants of g(p + Z t) for the rounding of Z
-PROVEN = 1500  # most variables of a quadratic function whose largest eigenvalue is proven
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class EqualityConstrained:
         coupling = as_coupling(A if self._matrix is None else self._matrix, "A")
         self.g, self.b = g, as_vector(b, "b", coupling.shape[0]).astype(np.float64)
         self.problem = Saddle(g, Quadratic(0.0, self.b), coupling.T)
-        self.L, assumed = _proven_smoothness(self.problem.g, coupling.shape[1])
+        self.L, assumed = proven_smoothness(self.problem.g, coupling.shape[1])
         self.sigma = self._proven_sigma() if sigma is None else positive(sigma, "sigma")
         if sigma is not None:
             self._compare_sigma()
@@ -257,18 +257,3 @@ def _as_matrix(A: Any) -> Any:
         M = as_float_array(A, "A").astype(np.float64)
         return M if M.ndim == 2 else None
     return None
-
-
-def _proven_smoothness(g: Smooth, n: int) -> tuple[float, tuple[str, ...]]:
-    """L of g and, if it is not proven here, a sentence that says so."""
-    if isinstance(g, Quadratic):
-        P = g.P
-        if isinstance(P, float):
-            return P, ()
-        if isinstance(P, np.ndarray) and P.ndim == 1:
-            return float(P.max()), ()
-        if n <= PROVEN:
-            H: Any = g.hessian(np.zeros(n)) if g.hessian is not None else None
-            if H is not None:
-                return max(largest_eigenvalue_bound(dense(H)), g.mu), ()
-    return g.L, (f"The smoothness L of g is at most {g.L:.6g}.",)

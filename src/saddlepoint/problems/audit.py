@@ -35,7 +35,7 @@ from saddlepoint.problems.refutations import other_slope
 from saddlepoint.problems.residuals import Query
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.terms import subgradient
-from saddlepoint.theory.certificate import NOT_EXAMINED, Certificate, distance_bound
+from saddlepoint.theory.certificate import NOT_EXAMINED, Certificate
 
 STEPS = 10  # least number of steps of the search for curvatures
 SHARE = 0.05  # most steps of that search, as a share of the calls that the run has made
@@ -134,7 +134,8 @@ class Audit:
         if self.has_own_terms and not self.terms_examined:
             said.append(TERMS_UNEXAMINED)
         doubts = (f"{doubt[:1].upper()}{doubt[1:]}." for doubt in self.doubts)
-        return (*said, *assumed_of_arithmetic(self.f.g, self.f.h, self.f.A), *doubts)
+        of_sides = () if self.f.one_sided is None else self.f.one_sided.assumes
+        return (*said, *assumed_of_arithmetic(self.f.g, self.f.h, self.f.A), *of_sides, *doubts)
 
     @property
     def checks(self) -> dict[str, GradientCheck | AdjointCheck]:
@@ -185,7 +186,7 @@ class Audit:
         x, y = copied(x), copied(y)  # those of a run are read-only, and some gradients write into their argument
         if of_gap:
             return wider * f.gap_precision(x, y)
-        noise = distance_bound(f.mu_x, f.mu_y, certificate.noise_x, certificate.noise_y)
+        noise = float(f.distance_of(certificate.noise_x, certificate.noise_y))
         return noise + wider * f.precision(x, y)
 
     def examine(self, x: Array, y: Array, thoroughly: bool = False) -> None:

@@ -35,7 +35,7 @@ def L_too_small(name: str, L: float, seen: float, high: float) -> AssumptionErro
         seen,
         f"L of {name} is too small: L = {L:.6g} was given, but two gradients show L >= {seen:.6g}; give a larger one "
         f"(the largest curvature found so far is {most:.6g}, and the true L may be larger), "
-        "or leave L out to have it estimated",
+        "or L=None to have it estimated",
         (1.001 if most <= (1.0 + SLIGHT) * L else 2.0) * most,
     )
 

@@ -28,6 +28,7 @@ from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.from_operator import HasProx
 from saddlepoint.problems.assumed import assumed_of_arithmetic, unexamined_claims
 from saddlepoint.problems.guarded import guarded
+from saddlepoint.problems.one_sided import OneSided, one_sided
 from saddlepoint.problems.residuals import Query, Residuals
 from saddlepoint.problems.terms import Term
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals, distance_bound, rounding_decides
@@ -88,7 +89,9 @@ class Saddle(Residuals):
 
     def _set(self, g: Smooth, h: Smooth, A: Coupling, space: Space) -> None:
         self.g, self.h, self.A, self.space = g, h, A, space
-        self.__dict__.pop("assumes", None)  # of other parts, where this is a copy
+        for name in ("assumes", "one_sided"):
+            self.__dict__.pop(name, None)  # of other parts, where this is a copy
+        self.known_stretch: tuple[Coupling, float] | None = self.__dict__.get("known_stretch")
         self.mu_x, self.L_x, self.mu_y, self.L_y = g.mu, g.L, h.mu, h.L
 
     def _admitted(self, f: Smooth, name: str, size: int, space: Space) -> Smooth:
@@ -211,8 +214,8 @@ class Saddle(Residuals):
         self, found: Certificate, errors: tuple[Any, Any], query: Query, tol: float | None, gap: float | None
     ) -> bool:
         """Whether the rounding errors of a query decide about the distance, or about the gap if that is asked for."""
-        if gap is None and self.mu != 0.0:
-            return rounding_decides(found.distance, distance_bound(self.mu_x, self.mu_y, *errors), tol)
+        if gap is None and (self.mu != 0.0 or self.one_sided is not None):
+            return rounding_decides(found.distance, self.distance_of(*errors), tol)
         widths = query.of_x.diameter, query.of_y.diameter
         due = certificate_from_residuals(self.mu_x, self.mu_y, 0.0, 0.0, *errors, diameters=widths).gap
         return rounding_decides(found.gap, due, gap)
@@ -220,7 +223,13 @@ class Saddle(Residuals):
     @cached_property
     def assumes(self) -> tuple[str, ...]:
         """What certificates of this problem rest on beside arithmetic, in sentences."""
-        return (*unexamined_claims(self.g, self.h, self.A), *assumed_of_arithmetic(self.g, self.h, self.A))
+        of_sides = () if self.one_sided is None else self.one_sided.assumes
+        return (*unexamined_claims(self.g, self.h, self.A), *assumed_of_arithmetic(self.g, self.h, self.A), *of_sides)
+
+    @cached_property
+    def one_sided(self) -> OneSided | None:
+        """What proves a distance although one mu is 0; None where nothing does, or where nothing has to."""
+        return one_sided(self)
 
     def certificate_from(self, residuals: tuple[Any, Any, Any, Any], query: Query) -> Certificate:
         """The certificate that these residuals of a query prove."""
@@ -232,7 +241,7 @@ class Saddle(Residuals):
         if of_y.outside > 0.0:
             error_y += L_y * of_y.outside
             error_x += _product_bound(self.A, of_y, wide.of_y)
-        return certificate_from_residuals(
+        found = certificate_from_residuals(
             self.mu_x,
             self.mu_y,
             Fx,
@@ -245,6 +254,7 @@ class Saddle(Residuals):
             outside=(of_x.outside, of_y.outside),
             excess_at_point=of_x.excess_at_x + of_y.excess_at_x,
         )
+        return found if self.one_sided is None else self.one_sided.certificate(found, (error_x, error_y))
 
     def split_y(self, y: Array) -> list[Array]:
         """The parts y_1, y_2, ... of y, for a problem that was given lists of h and A; else y alone.
@@ -267,8 +277,13 @@ class Saddle(Residuals):
 
     def precision(self, x: Array, y: Array) -> float:
         """The distance that rounding errors of a query at (x, y) are likely to make: an estimate, not a bound."""
-        errors = self._likely_errors(x, y)
-        return math.inf if self.mu == 0.0 else float(np.max(distance_bound(self.mu_x, self.mu_y, *errors)))
+        return float(np.max(self.distance_of(*self._likely_errors(x, y))))
+
+    def distance_of(self, Fx: Any, Fy: Any) -> Any:
+        """|x - x*| + |y - y*| is at most this where the two parts of the field have these lengths; of a batch, each."""
+        if self.one_sided is not None:
+            return sum(self.one_sided.distances(Fx, Fy))
+        return math.inf if self.mu == 0.0 else distance_bound(self.mu_x, self.mu_y, Fx, Fy)
 
     def gap_precision(self, x: Array, y: Array) -> float:
         """The same for the duality gap: errors of the field times the sizes of x and y."""

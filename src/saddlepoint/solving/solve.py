@@ -60,7 +60,8 @@ def solve(
         x0, y0: the starting point; zero if left out. It is not modified.
         method: a registered name (``sp.methods()`` lists them), a ``Method`` object, or ``"auto"``.
         tol: the run is solved when the certified |x-x*| + |y-y*| is at most this, 1e-6 if nothing is asked for. Where
-            mu is not known, nothing can be certified, and the run ends when the residual |F| is at most this.
+            mu is not known, nothing can be certified, and the run ends when the residual |F| is at most this. One of
+            the two mu may be 0 if there are no simple terms and A has independent columns (rows, for the mu of g).
         rtol: asks for a certified distance of at most this times |x*| + |y*| instead.
         gap: asks for a certified duality gap of at most this instead. That needs no strong convexity where the
             variables are bounded; the distance of a strongly convex side is then in ``certificate``.

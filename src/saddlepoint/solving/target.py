@@ -10,7 +10,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import positive
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.strong_convexity import require_bounded, require_strongly_convex
+from saddlepoint.problems.strong_convexity import require_bounded, require_distance
 from saddlepoint.solving.result import Record
 from saddlepoint.theory.certificate import Certificate
 
@@ -80,4 +80,4 @@ class Target(NamedTuple):
         if self.argument == "gap":
             require_bounded(f)
         else:
-            require_strongly_convex(f)
+            require_distance(f)

@@ -105,9 +105,10 @@ def predict(
     if f is not None:
         for name, mu in (("g", f.mu_x), ("h", f.mu_y)):
             if mu == 0.0:
+                target = "gap" if f.one_sided is None else "tol"
                 raise ProblemError(
                     f"{name} is not strongly convex (mu = 0), and the theorems behind predictions are about strongly "
-                    "convex functions; a run of solve with gap=1e-6 shows what the methods for mu = 0 take"
+                    f"convex functions; a run of solve with {target}=1e-6 shows what the methods for mu = 0 take"
                 )
         kx, ky, coupling = f.kappa_x, f.kappa_y, f.coupling
         if math.isnan(kx + ky):

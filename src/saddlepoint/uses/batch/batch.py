@@ -94,7 +94,8 @@ class Batch:
         first = problems[0]
         m, n = first.shape
         if any(
-            type(f) is not Saddle or f.shape != first.shape or f.space != first.space or f.has_simple for f in problems
+            type(f) is not Saddle or f.shape != first.shape or f.space != first.space or f.has_simple or f.mu == 0.0
+            for f in problems
         ):
             return None
         A = stacked_couplings([f.A for f in problems], first.space)

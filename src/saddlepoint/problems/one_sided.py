@@ -1,0 +1,117 @@
+"""Distances where one of the two functions is convex and no more, and A moves every vector of its side.
+
+If mu_y = 0, the distance to the saddle point is bounded all the same where g is strongly convex and smooth, neither
+side has a simple term, and |A y| >= sigma |y| with sigma > 0: ``theory.equations.equations_distances`` has the theorem.
+sigma is proven here by a factorisation of A. Where it is mu_x that is 0, the sides change places.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from saddlepoint.ground.arrays import dense, to_host
+from saddlepoint.ground.definite import largest_eigenvalue_bound, smallest_singular_value
+from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.theory.certificate import UP, Certificate
+from saddlepoint.theory.equations import equations_distances
+
+if TYPE_CHECKING:
+    from saddlepoint.problems.saddle import Saddle
+
+SIDE = 1000  # most variables of the side whose mu is 0 for which sigma is proven
+ENTRIES = 1_000_000  # most entries of A for which it is
+PROVEN = 1500  # most variables of a quadratic function whose largest eigenvalue is proven
+
+
+class OneSided(NamedTuple):
+    """What the theorem needs of a problem one of whose sides is strongly convex.
+
+    Attributes:
+        mu, L: of the function of that side.
+        sigma: a proven bound with |A y| >= sigma |y|, where y is the other side (|A'x| >= sigma |x| where it is x).
+        of_x: whether x is the strongly convex side.
+        assumes: what a distance rests on beside arithmetic and mu, in sentences.
+    """
+
+    mu: float
+    L: float
+    sigma: float
+    of_x: bool
+    assumes: tuple[str, ...]
+
+    def certificate(self, found: Certificate, errors: tuple[float, float]) -> Certificate:
+        """The certificate with the distances of the theorem; ``errors`` are the rounding errors of Fx and Fy."""
+        more = errors[0] + found.noise_x, errors[1] + found.noise_y
+        distance_x, distance_y = self.distances((found.Fx + more[0]) * UP, (found.Fy + more[1]) * UP)
+        return found._replace(
+            distance=math.nextafter(distance_x + distance_y, math.inf),
+            distance_x=distance_x,
+            distance_y=distance_y,
+            rounding=sum(self.distances(more[0] * UP, more[1] * UP)),
+        )
+
+    def distances(self, Fx: float, Fy: float) -> tuple[float, float]:
+        """Bounds on |x - x*| and |y - y*| where the two parts of the field have these lengths."""
+        if self.of_x:
+            return equations_distances(self.mu, self.L, self.sigma, Fx, Fy)
+        return equations_distances(self.mu, self.L, self.sigma, Fy, Fx)[::-1]
+
+
+def one_sided(f: Saddle) -> OneSided | None:
+    """What the theorem needs; None where the problem is of another kind, or sigma or L are not known."""
+    if not is_one_sided(f) or obstacle(f):
+        return None
+    of_x = f.mu_x > 0.0
+    name, strong, size = ("g", f.g, f.shape[0]) if of_x else ("h", f.h, f.shape[1])
+    L, assumed = proven_smoothness(strong, size, name)
+    return OneSided(strong.mu, L, _stretch(f), of_x, assumed)
+
+
+def is_one_sided(f: Saddle) -> bool:
+    """Whether one mu is 0 and the other one is not, and there is no simple term."""
+    return f.blocks == 1 and not f.has_simple and ((f.mu_x == 0.0 < f.mu_y) or (f.mu_y == 0.0 < f.mu_x))
+
+
+def obstacle(f: Saddle) -> str:
+    """What the theorem lacks for such a problem, and what to do about it, in words; empty if it lacks nothing."""
+    of_x = f.mu_x > 0.0
+    name, L, (m, n) = ("g", f.g.L, f.shape) if of_x else ("h", f.h.L, f.shape[::-1])
+    lines = "columns" if of_x else "rows"
+    if name in f.estimated or not math.isfinite(L):
+        return f"the smoothness L of {name} is not known: give it"
+    if n > m:
+        return f"the {n} {lines} of A cannot be independent, since they have {m} entries"
+    if not f.A.has_entries or f.space.of_x.is_sharded or n > SIDE or m * n > ENTRIES:
+        return (
+            f"the {lines} of A are proven to be independent only where A is one array or SciPy sparse array with "
+            f"at most {SIDE} of them and {ENTRIES:,} entries".replace(",", " ")
+            + "; EqualityConstrained takes sigma= for larger ones"
+        )
+    return "" if _stretch(f) > 0.0 else f"the {lines} of A are not proven to be independent"
+
+
+def _stretch(f: Saddle) -> float:
+    """The proven sigma, 0 if there is none; it is kept for copies of the problem with the same A."""
+    if f.known_stretch is None or f.known_stretch[0] is not f.A:
+        M = f.A.matrix()
+        M = (dense(M) if f.space.is_numpy else to_host(M)).astype(np.float64)
+        f.known_stretch = f.A, smallest_singular_value(M.T if f.mu_x > 0.0 else M)
+    return f.known_stretch[1]
+
+
+def proven_smoothness(g: Smooth, size: int, name: str = "g") -> tuple[float, tuple[str, ...]]:
+    """L of a function of so many variables and, if it is not proven here, a sentence that says so."""
+    if isinstance(g, Quadratic):
+        P = g.P
+        if isinstance(P, float):
+            return P, ()
+        if isinstance(P, np.ndarray) and P.ndim == 1:
+            return float(P.max()), ()
+        if size <= PROVEN:
+            H: Any = g.hessian(np.zeros(size)) if g.hessian is not None else None
+            if H is not None:
+                return max(largest_eigenvalue_bound(dense(H)), g.mu), ()
+    return g.L, (f"The smoothness L of {name} is at most {g.L:.6g}.",)
