@@ -102,6 +102,52 @@ def test_problems_of_a_batch_have_one_shape(torch):
         layer(k, b)
 
 
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_build_that_writes_into_its_argument_is_refused(torch, batch):
+    A, b = (torch.tensor(part) for part in numbers())
+
+    def doubled(b):
+        with torch.no_grad():
+            b.mul_(2.0)
+        return build(A, b)
+
+    layer = sp.layer(doubled, in_dims=0 if batch else None)
+    with pytest.raises(sp.ProblemError, match=r"build of the layer writes into its argument 0, of shape .*clone"):
+        layer(torch.stack([b, b]) if batch else b)
+    with torch.inference_mode():
+        layer(b.clone() if not batch else torch.stack([b, b]))  # such tensors have no record of writes
+
+
+def test_a_layer_within_the_build_of_another(torch):
+    A, b = numbers()
+    (b,), A = tensors(torch, [b]), torch.tensor(A)
+    inner = sp.layer(lambda c: build(A, c), tol=1e-10)
+    outer = sp.layer(lambda c: sp.Saddle(sp.Quadratic(1.0, inner(c)[0]), sp.LogCosh(l2=1.0), A), tol=1e-10)
+    assert torch.autograd.gradcheck(lambda c: outer(c), b, rtol=1e-5)
+
+
+def test_subclasses_of_tensors_are_tensors(torch):
+    class Labelled(torch.Tensor):
+        pass
+
+    A, b = numbers()
+    A = torch.tensor(A)
+    (plain,) = tensors(torch, [b])
+    own = torch.tensor(b).as_subclass(Labelled).requires_grad_()
+    layer = sp.layer(lambda b: build(A, b))
+    for given in (plain, own):
+        layer(given)[0].sum().backward()
+    assert torch.equal(plain.grad, own.grad.as_subclass(torch.Tensor))
+
+
+@pytest.mark.parametrize("pack", [dict, list, tuple])
+def test_tensors_in_one_argument_are_refused(torch, pack):
+    A, b = (torch.tensor(part) for part in numbers())
+    given = {"A": A, "b": b} if pack is dict else pack([A, b])
+    with pytest.raises(sp.ProblemError, match=f"was given a {pack.__name__}; expected tensors as separate arguments"):
+        sp.layer(lambda data: build(*data))(given)
+
+
 def test_copies_of_a_layer_are_new(torch):
     layer = sp.layer(build, tol=1e-9)
     A, b = tensors(torch, numbers())

@@ -22,9 +22,9 @@ def is_recording() -> bool:
 
 
 @contextmanager
-def recording() -> Iterator[None]:
-    """Build problems for differentiation within this context."""
-    token = _RECORDING.set(True)
+def recording(on: bool = True) -> Iterator[None]:
+    """Build problems for differentiation within this context; with False, ordinary ones inside of such a context."""
+    token = _RECORDING.set(on)
     try:
         yield
     finally:

@@ -105,6 +105,12 @@ def _library(tensors: tuple[Any, ...]) -> str:
             return "torch"
         if name in ("jax", "jaxlib") and (is_foreign(tensor) or "Tracer" in type(tensor).__name__):
             return "jax"
+    for given in tensors:
+        if isinstance(given, dict | list | tuple):
+            raise ProblemError(
+                f"a layer was given a {type(given).__name__}; expected tensors as separate arguments: layer(A, b) and "
+                "build(A, b) instead of one argument with both"
+            )
     raise ProblemError(
         "a layer was given no tensor of PyTorch or JAX; NumPy has no gradients: use result.vjp there, or convert the "
         "arrays"

@@ -48,11 +48,13 @@ def make(layer: Layer) -> Any:
         for tensor in filter(torch.is_tensor, tensors):
             refuse_without_numbers(tensor)
             refuse_forward_mode(tensor)
+        tensors = tuple(tensor.as_subclass(torch.Tensor) if torch.is_tensor(tensor) else tensor for tensor in tensors)
         arguments: tuple[Any, ...] = (layer,)
         if dims is not None:
             arguments = layer, batch_size(tensors, dims), dims
-        check_closure(layer, tensors, dims)
-        x, y = (Solution if dims is None else Solutions).apply(*arguments, *tensors)
+        with recording(False):  # another layer may call this one while it builds its problem
+            check_closure(layer, tensors, dims)
+            x, y = (Solution if dims is None else Solutions).apply(*arguments, *tensors)
         return x, y
 
     return uncompiled(run)
@@ -408,7 +410,19 @@ def derivative(run: Result, vx: Any, vy: Any) -> VJP:
 
 def built(layer: Layer, tensors: Any) -> Saddle:
     """The problem of these tensors."""
+    versions = [version(tensor) for tensor in tensors]
     f = layer.build(*tensors)
+    for k, (tensor, before) in enumerate(zip(tensors, versions, strict=True)):
+        if version(tensor) != before:
+            raise ProblemError(
+                f"build of the layer writes into its argument {k}, of shape {tuple(tensor.shape)}; the layer calls "
+                "build more than once, so that each call would make another problem: write into a clone() of it"
+            )
     if not isinstance(f, Saddle):
         raise ProblemError(f"build of the layer returned a {type(f).__name__}; expected a Saddle")
     return f
+
+
+def version(tensor: Any) -> int:
+    """How often a tensor was written into; 0 for what has no such count."""
+    return 0 if not torch.is_tensor(tensor) or tensor.is_inference() else int(tensor._version)
