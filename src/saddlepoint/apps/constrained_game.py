@@ -36,12 +36,13 @@ from scipy.sparse import diags_array
 
 from saddlepoint.apps.augmented_lagrangian import Penalised, Side
 from saddlepoint.apps.equilibrium import Equilibrium, Step, steps_of
-from saddlepoint.apps.player_costs import check_cost, cost_at
+from saddlepoint.apps.payoffs import Payoffs
+from saddlepoint.apps.player_costs import CostSlope, check_cost, cost_at
 from saddlepoint.apps.simplex import Simplex
 from saddlepoint.apps.strategies import as_strategies
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.linalg import inner, norm
+from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_count, as_float_array, positive
 from saddlepoint.methods import Method
 from saddlepoint.parts import simple
@@ -53,7 +54,7 @@ from saddlepoint.solving.options import as_seconds
 from saddlepoint.solving.progress import Progress, make_progress
 from saddlepoint.solving.result import Record
 from saddlepoint.solving.solve import solve
-from saddlepoint.theory.exploitability import MARGIN, UNIT, products_bound
+from saddlepoint.theory.exploitability import UNIT, products_bound
 
 PENALTY = 3.0  # r of the first step, in units where |A| = 1 and strategies have entries of about 1
 PROXIMAL_WEIGHT = 0.03  # a of the first step, in the units of PENALTY
@@ -94,7 +95,8 @@ class ConstrainedGame:
         A = as_coupling(payoff, "payoff")
         if not isinstance(A, DenseCoupling | SparseCoupling):
             raise ProblemError(f"payoff is a {type(payoff).__name__}; expected an array or a sparse array")
-        self.payoff = A.A.astype(np.float64)
+        self._payoffs = Payoffs(A.A.astype(np.float64))
+        self.payoff = self._payoffs.matrix
         m, n = self.payoff.shape
         self.strategies_x = as_strategies(strategies_x, "B x = b, x >= 0", m)
         self.strategies_y = as_strategies(strategies_y, "C y = c, y >= 0", n)
@@ -128,9 +130,12 @@ class ConstrainedGame:
         x, y = (_as_point(v, name, size) for v, name, size in zip((x, y), "xy", self.payoff.shape, strict=True))
         change_x, change_y = self.strategies_x.rounding(x), self.strategies_y.rounding(y)
         with np.errstate(all="ignore"):
-            wx, wy = -(self.payoff @ y), self.payoff.T @ x
-            errors_x, errors_y = products_bound(self.payoff, y, change_y), products_bound(self.payoff.T, x, change_x)
-            p, q = _Slope(self.cost_x, x, change_x), _Slope(self.cost_y, y, change_y)
+            wx, wy = -(self.payoff @ y), self._payoffs.transposed @ x
+            errors_x, errors_y = (
+                products_bound(sizes, v, change)
+                for sizes, v, change in zip(self._payoffs.sizes, (y, x), (change_y, change_x), strict=True)
+            )
+            p, q = CostSlope(self.cost_x, x, change_x), CostSlope(self.cost_y, y, change_y)
             best_x = self.strategies_x.best_bound(wx - p.slope, errors_x + p.errors + UNIT * (abs(wx) + abs(p.slope)))
             best_y = self.strategies_y.best_bound(wy - q.slope, errors_y + q.errors + UNIT * (abs(wy) + abs(q.slope)))
             terms = (best_x, best_y, p.inner, q.inner)  # <x, A y> cancels
@@ -147,7 +152,7 @@ class ConstrainedGame:
 
     def gradients(self, x: Array, y: Array) -> tuple[Array, Array]:
         """The gradients of what the players want to be large: -f in x, f in y."""
-        wx, wy = -(self.payoff @ y), self.payoff.T @ x
+        wx, wy = -(self.payoff @ y), self._payoffs.transposed @ x
         return (
             wx if self.cost_x is None else wx - self.cost_x.grad(x),
             wy if self.cost_y is None else wy - self.cost_y.grad(y),
@@ -254,27 +259,6 @@ class ConstrainedGame:
     def _method(self) -> str:
         smooth = all(cost is None or cost.hessian for cost in (self.cost_x, self.cost_y))
         return "newton" if smooth and sum(self.payoff.shape) <= NEWTON_VARIABLES else "auto"
-
-
-class _Slope:
-    """The gradient of a cost at a strategy v that is known up to ``change``, with all errors; zero without a cost.
-
-    Attributes:
-        slope, errors: the gradient as computed, and bounds on its errors.
-        inner: an upper bound on the product of the gradient with v.
-    """
-
-    def __init__(self, cost: Smooth | None, v: Array, change: Array) -> None:
-        self.slope, self.errors, self.inner = np.zeros(len(v)), np.zeros(len(v)), 0.0
-        if cost is None:
-            return
-        self.slope = np.asarray(cost.grad(v), dtype=np.float64)
-        proven = cost.rounding if cost.accuracy == 0.0 else None
-        errors = np.full(len(v), cost.gradient_error(v, self.slope)) if proven is None else np.asarray(proven(v))
-        self.errors = (errors + cost.L * norm(change)) * MARGIN
-        size, reach = np.abs(self.slope), np.abs(v) + change
-        lost = self.errors @ reach + size @ change + 4.0 * UNIT * (size @ np.abs(v))
-        self.inner = math.fsum((self.slope * v).tolist()) + float(lost) * MARGIN
 
 
 class _Run:

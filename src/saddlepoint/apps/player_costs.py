@@ -9,8 +9,10 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.theory.exploitability import MARGIN, UNIT
 
 NUMBERS = (int, float, np.integer, np.floating)  # types of real numbers
 
@@ -48,3 +50,24 @@ def check_cost(cost: Smooth, name: str, size: int) -> None:
 def cost_at(cost: Smooth | None, v: Array) -> float:
     """The value of a cost: 0 where there is none, and NaN where it was given no value."""
     return 0.0 if cost is None else math.nan if cost.value is None else cost(v)
+
+
+class CostSlope:
+    """The gradient of a cost at a strategy v that is known up to ``change``, with all errors; zero without a cost.
+
+    Attributes:
+        slope, errors: the gradient as computed, and bounds on its errors.
+        inner: an upper bound on the product of the gradient with v.
+    """
+
+    def __init__(self, cost: Smooth | None, v: Array, change: Array) -> None:
+        self.slope, self.errors, self.inner = np.zeros(len(v)), np.zeros(len(v)), 0.0
+        if cost is None:
+            return
+        self.slope = np.asarray(cost.grad(v), dtype=np.float64)
+        proven = cost.rounding if cost.accuracy == 0.0 else None
+        errors = np.full(len(v), cost.gradient_error(v, self.slope)) if proven is None else np.asarray(proven(v))
+        self.errors = (errors + cost.L * norm(change)) * MARGIN
+        size, reach = np.abs(self.slope), np.abs(v) + change
+        lost = self.errors @ reach + size @ change + 4.0 * UNIT * (size @ np.abs(v))
+        self.inner = math.fsum((self.slope * v).tolist()) + float(lost) * MARGIN
