@@ -113,13 +113,15 @@ class Repository:
         return links(text, change)[0]
 
     def write_pages(self) -> None:
-        """Write docs/repository: the pages of the list, and whatever is linked from anywhere."""
+        """Write docs/repository: the pages of the list, and whatever is linked from a page or named in a docstring."""
         waiting = [path for path in PAGES if (self.root / path).exists()]
         waiting += [str(path.relative_to(self.root)) for path in self.root.glob(RESULTS)]
         for page in self.docs.rglob("*.md"):
             name = page.relative_to(self.docs).as_posix()
             if not name.startswith((f"{ROOM}/", "gallery/")):
                 waiting += self.linked(name, page.read_text(encoding="utf-8"))
+        for module in (self.root / "src").rglob("*.py"):
+            waiting += self.named(module.read_text(encoding="utf-8"))
         written: dict[Path, str] = {}
         while waiting:
             path = waiting.pop()
@@ -150,8 +152,11 @@ class Repository:
         folder = self.folder_of(docname)
         targets = [target.partition("#")[0] for picture, target in links(text)[1] if not picture]
         paths = [os.path.normpath(os.path.join(folder, target)) for target in targets]
-        paths += filter(None, (self.mentioned(code) for code in CODE.findall(text)))
-        return [path for path in paths if (self.root / path).exists()]
+        return [path for path in paths + self.named(text) if (self.root / path).exists()]
+
+    def named(self, text: str) -> list[str]:
+        """The files of the repository that a text names as code."""
+        return [path for code in CODE.findall(text) if (path := self.mentioned(code)) is not None]
 
     def mentioned(self, code: str) -> str | None:
         """The file that a name such as `methods/dippa.py` means."""
