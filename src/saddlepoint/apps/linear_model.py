@@ -37,11 +37,14 @@ from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.simple import Groups, L1Box, Simple
-from saddlepoint.problems.distance_on_face import distance_on_face
+from saddlepoint.problems.audit import is_correct_by_construction
+from saddlepoint.problems.distance_on_face import distance_by_query, distance_on_face
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve
+from saddlepoint.solving.solved_start import result_of_start, solved_start
+from saddlepoint.solving.target import Target
 
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # options of scikit-learn's input checks
 ENOUGH = 16.0  # gap that is asked for, relative to that of a start whose distance is proven by its face
@@ -170,6 +173,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         if self.structure is None and is_sparse and isinstance(risk, Risk):
             term = partial(self._l1_box, n_features=n_features)
             start = few_features(f.g, risk, term, float(self.l2), tol, self.max_seconds)
+            found = solved_start(f, start, np.zeros(f.shape[1]), tol) if self.method == "auto" else None
+            if found is not None:
+                return found
             left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
         return uninterrupted(solve(f, start, method=self.method, tol=tol, max_seconds=left))
 
@@ -181,6 +187,9 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         proof, on_face = None, math.inf
         if _has_newton(f, ridge):
             start = PiecewiseLinear(f, ridge).start(0.5 * tol, left)
+            found = _proven_on_face(f, *start, tol) if self.method == "auto" else None
+            if found is not None:
+                return found
             proof = f.certificate(*start, gap=gap)
             on_face = distance_on_face(f, *start, proof)
             if on_face <= tol:  # a larger gap is enough, because the face proves the rest
@@ -194,7 +203,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         proven = min(proof.distance_x, result.certificate.distance_x, on_face)
         found = replace(result, certificate=result.certificate._replace(distance_x=proven))
         if proven <= tol:
-            return replace(found, status=Status.SOLVED, message=f"certified |w-w*| {proven:.3g} <= {tol:.3g}")
+            return replace(found, status=Status.SOLVED, message=_certified(proven, tol))
         return found
 
     # -- data ----------------------------------------------------------------------------------------------------------
@@ -229,6 +238,26 @@ def _sum(g: Smooth, term: Simple | None) -> Smooth:
 def _penalty_error(ridge: float, weights: float, w: Array) -> Array:
     """Bounds on what the rounding of the weights of penalties changes in a subgradient at w."""
     return np.asarray(UP * EPS * (ridge * np.abs(w) + weights))
+
+
+def _proven_on_face(f: Saddle, x: Array, y: Array, tol: float) -> Result | None:
+    """The result at (x, y) where the face of the solution proves |x - x*| <= tol; None where it does not."""
+    if not is_correct_by_construction(f):
+        return None
+    began = time.perf_counter()
+    with np.errstate(all="ignore"):
+        query = f.query(x, y)
+        residuals = f.residuals(query)
+        proof = f.certificate_from(residuals, query)  # the gap may be large beside tol^2: it is to prove the face alone
+        distance = min(proof.distance_x, distance_by_query(f, query, residuals, proof))
+    if not distance <= tol:
+        return None
+    certificate = proof._replace(distance_x=distance, assumes=f.assumes)
+    return result_of_start(f, query, residuals, certificate, Target("tol", tol), began, _certified(distance, tol))
+
+
+def _certified(distance: float, tol: float) -> str:
+    return f"certified |w-w*| {distance:.3g} <= {tol:.3g}"
 
 
 def _has_newton(f: Saddle, ridge: float | None) -> bool:

@@ -352,3 +352,10 @@ class Audit:
             return p
 
         return f.replace(grad=grad, trusted=f.trusted, **f.arithmetic)
+
+
+def is_correct_by_construction(f: Saddle) -> bool:
+    """Whether nothing about the problem is claimed by the caller, in arrays of NumPy that are all here."""
+    terms = (p.structured for p in (f.g.simple, f.h.simple) if p is not None)
+    ready = f.g.trusted and f.h.trusted and f.A.trusted and f.A.has_entries and all(terms)
+    return ready and not f.estimated and f.space.is_numpy and type(f).certificate is Saddle.certificate

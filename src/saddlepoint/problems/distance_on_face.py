@@ -31,8 +31,9 @@ from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple import L1, Box, Groups, L1Box, NonNegative, Norm2, Simple
 from saddlepoint.parts.simple.base import Support
+from saddlepoint.problems.residuals import Lengths, Query
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.problems.support import proven_support
+from saddlepoint.problems.support import support_by_query
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.theory.equations import equations_bound
 
@@ -52,7 +53,16 @@ def distance_on_face(f: Saddle, x: Array, y: Array, proof: Certificate) -> float
     """
     if not _is_suitable(f):
         return math.inf
-    of_x, of_y = proven_support(f, x, y, proof)
+    query = f.gradients_and_products(x, y)
+    return distance_by_query(f, query, f.residuals(query), proof)
+
+
+def distance_by_query(f: Saddle, query: Query, residuals: Lengths, proof: Certificate) -> float:
+    """The same where the query and its residuals are known."""
+    if not _is_suitable(f):
+        return math.inf
+    x, y = query.x, query.y
+    of_x, of_y = support_by_query(f, query, residuals, proof)
     assert of_y is not None
     S = np.flatnonzero(np.ones(x.shape[0], bool) if of_x is None else of_x == Support.OFF)
     U = np.flatnonzero(_free(f.h, y, of_y))
@@ -65,8 +75,7 @@ def distance_on_face(f: Saddle, x: Array, y: Array, proof: Certificate) -> float
     if sigma <= 0.0:
         return math.inf
     L = f.L_x + _curvature(f.g.simple, x, proof.distance_x)
-    query = f.gradients_and_products(x, y)
-    _, _, error_x, error_y = f.residuals(query)
+    _, _, error_x, error_y = residuals
     (noise_x, noise_y), everything = f.noise, np.arange(x.shape[0])
     r = _residual(f.g, query.x, query.gx + query.Ay, everything) + float(error_x) + noise_x
     q = _residual(f.h, query.y, query.hy - query.Atx, U, several) + float(error_y) + noise_y if U.size else 0.0

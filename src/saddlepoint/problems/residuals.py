@@ -21,6 +21,9 @@ from saddlepoint.problems.terms import NO_TERM, Term, term_at
 ROUGH = 1e-3  # share of a residual up to which a rough bound on its rounding errors is enough
 
 
+Lengths = tuple[Any, Any, Any, Any]  # of the residuals of a query, |Fx| and |Fy|, and bounds on their rounding errors
+
+
 class Query(NamedTuple):
     """Gradients and products at a point.
 
@@ -89,7 +92,7 @@ class Residuals:
                 refuse_masked(p, f"the gradient of {name}")
         return Query(x64, y64, at_x, at_y, gx, hy, Ay, Atx)
 
-    def residuals(self, query: Query) -> tuple[Any, Any, Any, Any]:
+    def residuals(self, query: Query) -> Lengths:
         """The norms |Fx| and |Fy| at (x, y), and bounds on their rounding errors; of a batch, those of each block."""
         x, y, at_x, at_y, gx, hy, Ay, Atx, *_ = query
         with np.errstate(all="ignore"), self.space.exact_products():
@@ -109,7 +112,7 @@ class Residuals:
             error_x, error_y = error_x + twice_x, error_y + twice_y
             return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
 
-    def compensated_residuals(self, query: Query) -> tuple[Any, Any, Any, Any] | None:
+    def compensated_residuals(self, query: Query) -> Lengths | None:
         """The same with products in about twice the digits; None if A has none."""
         x, y, at_x, at_y, gx, hy, *_ = query
         with np.errstate(all="ignore"), self.space.exact_products():

@@ -29,7 +29,7 @@ from saddlepoint.parts.simple.from_operator import HasProx
 from saddlepoint.problems.assumed import assumed_of_arithmetic, unexamined_claims
 from saddlepoint.problems.guarded import guarded
 from saddlepoint.problems.one_sided import OneSided, one_sided
-from saddlepoint.problems.residuals import Query, Residuals
+from saddlepoint.problems.residuals import Lengths, Query, Residuals
 from saddlepoint.problems.terms import Term
 from saddlepoint.theory.certificate import Certificate, certificate_from_residuals, distance_bound, rounding_decides
 
@@ -200,9 +200,14 @@ class Saddle(Residuals):
         """The gradients and products at (x, y), with what the simple terms add to the certificate."""
         return self.with_terms(self.gradients_and_products(x, y))
 
-    def proven(self, query: Query, tol: float | None = None, gap: float | None = None) -> Certificate:
-        """The certificate of the point of a query; the other arguments are those of ``certificate``."""
-        residuals = self.residuals(query)
+    def proven(
+        self, query: Query, tol: float | None = None, gap: float | None = None, residuals: Lengths | None = None
+    ) -> Certificate:
+        """The certificate of the point of a query; the other arguments are those of ``certificate``.
+
+        The residuals of the query are computed unless they are given.
+        """
+        residuals = self.residuals(query) if residuals is None else residuals
         found = self.certificate_from(residuals, query)
         if self._rounding_decides(found, residuals[2:], query, tol, gap):
             compensated = self.compensated_residuals(query)
@@ -231,7 +236,7 @@ class Saddle(Residuals):
         """What proves a distance although one mu is 0; None where nothing does, or where nothing has to."""
         return one_sided(self)
 
-    def certificate_from(self, residuals: tuple[Any, Any, Any, Any], query: Query) -> Certificate:
+    def certificate_from(self, residuals: Lengths, query: Query) -> Certificate:
         """The certificate that these residuals of a query prove."""
         Fx, Fy, error_x, error_y = residuals
         of_x, of_y, (L_x, L_y), wide = query.of_x, query.of_y, self._smoothness, self.space.wide

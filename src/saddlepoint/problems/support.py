@@ -18,6 +18,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.parts.functions.smooth import Smooth
+from saddlepoint.problems.residuals import Lengths, Query
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import Certificate
 
@@ -39,7 +40,12 @@ def proven_support(f: Saddle, x: Array, y: Array, proof: Certificate) -> Support
     if not f.has_simple:
         return None, None
     query = f.gradients_and_products(x, y)
-    _, _, error_x, error_y = f.residuals(query)
+    return support_by_query(f, query, f.residuals(query), proof)
+
+
+def support_by_query(f: Saddle, query: Query, residuals: Lengths, proof: Certificate) -> Supports:
+    """The same where the query and its residuals are known; at least one player has a simple term."""
+    _, _, error_x, error_y = residuals
     e_x, e_y = proof.distance_x, proof.distance_y
     with np.errstate(all="ignore"):
         of_x = of_y = None

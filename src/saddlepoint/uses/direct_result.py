@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -14,36 +13,12 @@ from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.problems.oracle import ORACLES
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.lazy_result import LazyResult
 from saddlepoint.solving.messages import Ending, Worth, sentence
 from saddlepoint.solving.provenance import provenance
 from saddlepoint.solving.result import History, Record, Result, Status
 from saddlepoint.solving.target import Target
 from saddlepoint.theory.certificate import Certificate
-
-NAMES = tuple(part.name for part in fields(Result))  # the attributes of a result
-
-
-class LazyResult(Result):
-    """A ``Result`` of which some attributes are computed when one of them is first read."""
-
-    @classmethod
-    def of(cls, given: dict[str, Any], later: Callable[[], dict[str, Any]]) -> LazyResult:
-        """A result of the attributes that are given; ``later`` makes the others, by name."""
-        self = cls.__new__(cls)
-        attributes = self.__dict__  # the class is frozen, so that attributes cannot be assigned
-        attributes.update(given)
-        attributes["_later"] = later
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in NAMES or "_later" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        attributes = self.__dict__
-        attributes.update(attributes.pop("_later")())
-        return attributes[name]
-
-    def __reduce__(self) -> Any:
-        return Result, tuple(getattr(self, name) for name in NAMES)
 
 
 def matrix_calls(g: Quadratic, h: Quadratic, shape: tuple[int, int]) -> dict[str, int]:
