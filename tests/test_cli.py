@@ -67,13 +67,15 @@ def test_max_calls_counts_all_calls(run, tmp_path, limit, term):
     assert parts == [summary["all_calls"][name] for name in ("A", "At")]
 
 
-FLAT = PROBLEM.replace("l2 = 0.5", "l2 = 0.0")
+FLAT = PROBLEM.replace("l2 = 0.5", "l2 = 0.0").replace("[0.0, 1.0]", "[0.0, 0.0]")  # h is flat along a y with A y = 0
+BOX = '[h.simple]\nkind = "box"\nlower = -1.0\nupper = 1.0\n'
 
 
 @pytest.mark.parametrize(
     ("text", "words", "sentence"),
     [
-        (FLAT, [], "for example l2 = 1e-3 in [h], or a larger P, or ask for the duality gap with --gap 1e-6"),
+        (FLAT, [], "for example l2 = 1e-3 in [h], or a larger P, or see to it that A and the L of g allow a proof"),
+        (FLAT + BOX, [], "for example l2 = 1e-3 in [h], or a larger P, or ask for the duality gap with --gap 1e-6"),
         (FLAT, ["--gap", "1e-6"], '[h.simple] with kind = "box", lower = -1e3 and upper = 1e3'),
         (PROBLEM.replace("[1.0, 3.0]", "[[1.0, 2.0], [0.0, 1.0]]"), [], "P is not symmetric (it differs from its"),
         (PROBLEM.replace("[1.0, 3.0]", "-1.0"), [], "P is -1; expected"),

@@ -185,7 +185,7 @@ API = [
     ("t infinite", lambda: sp.LeastSquares(A, [INF, 0.0]), "t of LeastSquares has a inf at index 0"),
     ("low above high", lambda: sp.Entropy(2.0, 1.0), "low = 2 and high = 1 of Entropy; expected 0 < low < high"),
     ("groups empty", lambda: sp.GroupHuber([]), "groups of GroupHuber is empty"),
-    ("not strongly convex", lambda: sp.solve(sp.Saddle(sp.Huber(), sp.Quadratic(1.0), A)), r"g is not strongly convex \(mu = 0\).*; give its mu"),
+    ("not strongly convex", lambda: sp.solve(sp.Saddle(sp.Huber(), sp.Quadratic(1.0), np.ones((2, 2)))), r"g is not strongly convex \(mu = 0\).*; give its mu"),
     ("not bounded", lambda: sp.solve(sp.Saddle(sp.Huber(), sp.Quadratic(1.0), A), gap=1e-3), r"g is not strongly convex \(mu = 0\) and its variables are not bounded"),
     # -- solve
     ("f no problem", lambda: sp.solve(A), r"f is a ndarray; expected a Saddle\(g, h, A\)"),

@@ -539,7 +539,7 @@ BAD = [
     (lambda: sp.Saddle(np.sin, F.h, F.A), "g is a ufunc; expected a Smooth"),
     (lambda: sp.Saddle(F.h, F.g, F.A), "g has 4 variables but A has 5 rows"),
     (
-        lambda: sp.solve(sp.Saddle(F.g, sp.Logistic(np.ones((3, 4)), np.ones(3)), F.A)),
+        lambda: sp.solve(sp.Saddle(F.h, sp.Logistic(np.ones((3, 5)), np.ones(3)), F.A.T)),
         r"h is not strongly convex \(mu = 0\)",
     ),
     (lambda: sp.solve(F, tol=1e-3, gap=1e-3), "tol and gap were given; expected one of tol, rtol and gap"),
