@@ -21,20 +21,20 @@ class Worth(Enum):
 
 
 class Ending(NamedTuple):
-    """What a sentence about the end of a run needs to know."""
+    """What a sentence about the end of a run needs to know; by default nothing happened that it has to mention."""
 
     certificate: Certificate
     worth: Worth  # what the certified numbers are worth
     target: Target
     reached: float  # the certified number that was asked for
     space: Space
-    exhausted: tuple[str, float]  # an oracle whose calls are used up, and how many they were
-    at_rounding_floor: bool  # the accuracy reached is that of the arithmetic
-    noise: str  # what is noisy about the gradients, if they are
-    signal: str  # that ended the run, if one did
-    file: str  # a checkpoint to go on from, if there is one
-    has_gone_on: bool  # whether this run began from what that file said
-    notes: tuple[str, ...]  # what else there is to say
+    exhausted: tuple[str, float] = ("", 0.0)  # an oracle whose calls are used up, and how many they were
+    at_rounding_floor: bool = False  # the accuracy reached is that of the arithmetic
+    noise: str = ""  # what is noisy about the gradients, if they are
+    signal: str = ""  # that ended the run, if one did
+    file: str = ""  # a checkpoint to go on from, if there is one
+    has_gone_on: bool = False  # whether this run began from what that file said
+    notes: tuple[str, ...] = ()  # what else there is to say
 
 
 def sentence(status: Status, ending: Ending) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
@@ -41,11 +42,11 @@ def provenance(
     *,
     parameters: dict[str, float],
     target: Target,
-    storage: str | None,
-    corrections: list[dict[str, Any]],
     begun: float,
-    resumed: int,
-    signal: str,
+    storage: str | None = None,
+    corrections: Sequence[dict[str, Any]] = (),
+    resumed: int = 0,
+    signal: str = "",
 ) -> dict[str, Any]:
     """The provenance in values that JSON can hold."""
     bounds = f.A.norm_estimate
@@ -67,7 +68,7 @@ def provenance(
             "norm": {"lower": bounds.lower, "upper": bounds.upper, "failure": bounds.failure},
             "estimated": sorted(f"L of {name}" for name in f.estimated),
         },
-        "corrections": corrections,
+        "corrections": list(corrections),
         "storage": storage,
         "seed": SEED,
         "started": datetime.fromtimestamp(begun, UTC).isoformat(timespec="seconds"),

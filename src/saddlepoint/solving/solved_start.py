@@ -106,19 +106,12 @@ def _the_rest(f: Saddle, given: dict[str, Any], target: Target, begun: float, me
         target=target,
         reached=reached,
         space=f.space,
-        exhausted=("", 0.0),
-        at_rounding_floor=False,
-        noise="",
-        signal="",
-        file="",
-        has_gone_on=False,
         notes=(NOTE,),
     )
     record = Record(0, 0, 0, 0, 0, 0, given["seconds"], certificate.distance, certificate.gap)
-    about: dict[str, Any] = {"storage": None, "corrections": [], "resumed": 0, "signal": ""}
     return {
         "method": plan.methods[0].label,
         "message": message or sentence(Status.SOLVED, ending),
         "history": History([record]),
-        "provenance": provenance(f, plan.methods[0], parameters={}, target=target, begun=begun, **about),
+        "provenance": provenance(f, plan.methods[0], parameters={}, target=target, begun=begun),
     }

@@ -92,19 +92,12 @@ def _the_rest(f: Saddle, given: dict[str, Any], tol: float, history: bool, note:
         target=Target("tol", tol),
         reached=certificate.distance,
         space=f.space,
-        exhausted=("", 0.0),
-        at_rounding_floor=False,
-        noise="",
-        signal="",
-        file="",
-        has_gone_on=False,
         notes=(note,),
     )
-    about: dict[str, Any] = {"storage": None, "corrections": [], "resumed": 0, "signal": ""}
     return {
         "message": sentence(Status.SOLVED, ending),
         "parameters": {},
         "history": History([record] if history else ()),
         "setup_calls": dict.fromkeys(ORACLES, 0),
-        "provenance": provenance(f, Direct(), parameters={}, target=Target("tol", tol), begun=begun, **about),
+        "provenance": provenance(f, Direct(), parameters={}, target=Target("tol", tol), begun=begun),
     }
