@@ -100,7 +100,7 @@ $(VENV)-peers/stamp: benchmarks/peers/requirements.txt pyproject.toml
 	@touch $@
 
 bench-peers: $(VENV)-peers/stamp
-	for stage in suite sparse expensive report; do $(VENV)-peers/bin/python -m benchmarks.peers $$stage || exit 1; done
+	for stage in fresh suite sparse expensive report; do $(VENV)-peers/bin/python -m benchmarks.peers $$stage || exit 1; done
 
 clean:
 	rm -rf $(VENV) $(VENV)-peers out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -60,7 +60,7 @@ class Instance:
                 f.norm  # noqa: B018 - estimated once, before any clock runs
                 return f, argmax
         f.norm  # noqa: B018
-        return f, _quadratic_argmax(f.h)
+        return f, quadratic_argmax(f.h)
 
     @property
     def f(self) -> sp.Saddle:
@@ -138,7 +138,7 @@ def _separable_argmax(r: Array, mu: float, d: float) -> Array:
     return np.asarray(np.copysign(y, r))
 
 
-def _quadratic_argmax(h: sp.Smooth) -> Argmax | None:
+def quadratic_argmax(h: sp.Smooth) -> Argmax | None:
     """The function s -> Q^-1 (s - b), by one factorisation."""
     if not isinstance(h, sp.Quadratic):
         return None

@@ -135,6 +135,27 @@ def suite_page(board: Board, accuracies: list[str]) -> str:
     return "\n".join([*lines, "### Ratios", "", *ratios(board, accuracies, lambda name: "n = 50," not in name)])
 
 
+def fresh_page(board: Board, accuracies: list[str], reference: str) -> str:
+    """What every contestant takes over what the reference takes, on problems drawn afresh."""
+    lines: list[str] = []
+    for accuracy in accuracies:
+        lines += [f"## To certified relative distance {power(accuracy)}", ""]
+        lines += ["| contestant | solved | rounds | seconds | least | most |", "|---|---|---|---|---|---|"]
+        for name in [*board.ours, *board.peers]:
+            tried = [instance for instance in board.instances if board.of(instance, name)]
+            taken = [board.best(instance, name, accuracy, "seconds") for instance in tried]
+            cells = [f"{sum(map(math.isfinite, taken))} of {len(tried)}"]
+            for what in ("rounds", "seconds"):
+                pairs = [[board.best(instance, who, accuracy, what) for who in (name, reference)] for instance in tried]
+                found = [theirs / ours for theirs, ours in pairs if math.isfinite(theirs) and math.isfinite(ours)]
+                mean = math.exp(sum(map(math.log, found)) / len(found)) if found else math.nan
+                cells.append(f"{mean:.2g}" if found else "·")
+            cells += [f"{min(found):.2g}", f"{max(found):.3g}"] if found else ["·", "·"]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def sparse_page(board: Board, accuracies: list[str]) -> str:
     """Contestants by accuracies, for each instance of the sparse family."""
     lines: list[str] = []

@@ -61,7 +61,7 @@ def run_peer(peer: Peer, instance: Instance, accuracies: tuple[float, ...], limi
     outcomes: list[Outcome] = []
     cut = limit
     for setting in peer.settings[:most]:
-        outcome = _timed(lambda s=setting, c=cut: _peer_run(peer, instance, s, z, accuracies, c))
+        outcome = timed(lambda s=setting, c=cut: _peer_run(peer, instance, s, z, accuracies, c))
         outcomes.append(outcome)
         if len(outcome.reached) == len(accuracies):
             cut = min(cut, 2.0 * outcome.seconds + 0.1)
@@ -89,7 +89,7 @@ def _peer_run(
 def run_ours(name: str, instance: Instance, accuracies: tuple[float, ...], limit: float) -> list[Outcome]:
     """The one outcome of a method of ours, run to the tightest accuracy; other accuracies follow from its history."""
     z = solution(instance)
-    return [_timed(lambda: _our_run(name, instance, z, accuracies, limit))]
+    return [timed(lambda: _our_run(name, instance, z, accuracies, limit))]
 
 
 def _our_run(name: str, instance: Instance, z: np.ndarray, accuracies: tuple[float, ...], limit: float) -> Outcome:
@@ -117,12 +117,19 @@ def _our_run(name: str, instance: Instance, z: np.ndarray, accuracies: tuple[flo
     return outcome
 
 
-def _timed(run: Any) -> Outcome:
+def timed(run: Any) -> Outcome:
     """The run with the shortest time, of three if it is short."""
     outcome: Outcome = run()
     if outcome.seconds < SHORT:
         outcome = min([outcome, run(), run()], key=lambda o: o.seconds)
     return outcome
+
+
+def shown(outcome: Outcome) -> str:
+    """An outcome as a line for the terminal."""
+    met = {accuracy: f"{cost['rounds']:.0f} / {cost['seconds']:.3g} s" for accuracy, cost in outcome.reached.items()}
+    names = f"{outcome.instance} | {outcome.contestant} {outcome.setting}"
+    return f"{names} | {met} | {outcome.certified:.2g} {outcome.status}"
 
 
 def run_all(
@@ -150,6 +157,5 @@ def run_all(
             else:
                 outcomes = run_ours(name, instance, accuracies, seconds)
             store.put(outcomes)
-            for o in outcomes:
-                met = {a: f"{b['rounds']:.0f} / {b['seconds']:.3g} s" for a, b in o.reached.items()}
-                print(f"{o.instance} | {o.contestant} {o.setting} | {met} | {o.certified:.2g} {o.status}", flush=True)
+            for outcome in outcomes:
+                print(shown(outcome), flush=True)
