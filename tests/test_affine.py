@@ -69,7 +69,7 @@ class Twin:
 @pytest.mark.parametrize("name", ALL)
 @given(CHANGES, st.integers(0, 10**6))
 @settings(max_examples=15)
-def test_the_values_and_the_gradients_of_the_transform(name, changes, seed):
+def test_values_and_gradients_are_those_of_the_transform_by_hand(name, changes, seed):
     f, u = ALL[name], draw(seed)
     g, twin = affine(f, **changes), Twin(f, **changes)
     assert g(u) == pytest.approx(twin.value(u), rel=1e-12, abs=1e-12)
@@ -80,7 +80,7 @@ def test_the_values_and_the_gradients_of_the_transform(name, changes, seed):
 @pytest.mark.parametrize("name", [name for name, f in ALL.items() if f.has_prox])
 @given(SIMPLE, st.integers(0, 10**6), st.sampled_from([0.05, 1.0, 8.0]))
 @settings(max_examples=15)
-def test_the_prox_of_the_transform(name, changes, seed, t):
+def test_the_prox_is_that_of_the_transform_by_hand(name, changes, seed, t):
     v = draw(seed)
     expected = Twin(ALL[name], **changes).prox(v, t)
     np.testing.assert_allclose(affine(ALL[name], **changes).prox(v, t), expected, atol=1e-5)
@@ -89,7 +89,7 @@ def test_the_prox_of_the_transform(name, changes, seed, t):
 @pytest.mark.parametrize("name", [name for name, f in FUNCTIONS.items() if f.hessian])
 @given(CHANGES, st.integers(0, 10**6))
 @settings(max_examples=15)
-def test_the_hessian_and_the_constants_of_the_transform(name, changes, seed):
+def test_the_hessian_is_that_of_the_transform_by_hand_and_mu_and_L_bound_it(name, changes, seed):
     f, u = FUNCTIONS[name], draw(seed)
     g, twin = affine(f, **changes), Twin(f, **changes)
     H = g.hessian(u)
@@ -106,7 +106,7 @@ def test_the_hessian_and_the_constants_of_the_transform(name, changes, seed):
 @pytest.mark.parametrize("name", [name for name, f in ALL.items() if f.restrict])
 @given(CHANGES, st.integers(0, 10**6), st.integers(1, N - 1))
 @settings(max_examples=15)
-def test_the_parts_of_the_transform(name, changes, seed, cut):
+def test_parts_have_the_gradients_and_constants_of_the_whole(name, changes, seed, cut):
     g, u = affine(ALL[name], **changes), draw(seed)
     blocks = [slice(0, cut), slice(cut, N)]
     parts = [g.restrict(rows) for rows in blocks]
@@ -131,7 +131,7 @@ def test_the_transform_keeps_what_is_known(name, changes):
         assert (getattr(g, oracle) is None) == (getattr(f, oracle) is None)
 
 
-def test_the_transform_of_unknown_constants():
+def test_unknown_constants_remain_unknown():
     g = affine(sp.Smooth(lambda x: x, mu=None, L=None), scale=2.0, weight=3.0)
     assert math.isnan(g.mu)
     assert math.isnan(g.L)
@@ -180,7 +180,7 @@ def test_what_is_left_out_costs_no_operation(changes, in_grad, in_prox):
     assert affine(f) is f
 
 
-def test_a_weight_outside_the_range_of_the_numbers():
+def test_a_weight_outside_the_range_of_float64_is_no_obstacle():
     """The weight is 2^-1200, which as a floating-point number is 0."""
     g = affine(sp.Quadratic(2.0**-400), scale=2.0**600, slope=2.0**-600)
     u = np.array([3.0, 4.0])
@@ -336,7 +336,7 @@ def test_symbolic_steps_know_what_is_quadratic():
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 7.0]))
-def test_an_anchored_function_and_its_parts(seed, weight):
+def test_an_anchored_function_has_its_values_and_its_parts_the_same_gradients(seed, weight):
     f, centre, x = sp.Huber(t=np.ones(N), l2=0.3), draw(seed), draw(seed + 1)
     g = anchored(f, weight, centre)
     assert g(x) == pytest.approx(f(x) + 0.5 * weight * (x - centre) @ (x - centre))

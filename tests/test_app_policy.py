@@ -396,7 +396,7 @@ def test_scaling_the_features_leaves_the_values_of_lstd(process):
 # -- problems whose theta is not unique -------------------------------------------------------------------------------
 
 
-def test_the_proximal_point_method_where_theta_is_not_unique():
+def test_where_theta_is_not_unique_the_proximal_point_method_finds_the_shortest_one():
     features, after, rewards = transitions()
     twice = np.hstack((features, features[:, :2]))
     task = PolicyEvaluation(twice, np.hstack((after, after[:, :2])), rewards, 0.9, ridge_w=0.1)
@@ -412,7 +412,7 @@ def test_the_proximal_point_method_where_theta_is_not_unique():
     assert "residual" in repr(found)
 
 
-def test_the_proximal_point_method_with_products_only():
+def test_the_proximal_point_method_works_with_products_only():
     task = PolicyEvaluation(*hashed(), 0.9, ridge_w=0.05)
     assert not task.formed
     with pytest.raises(sp.ProblemError, match="M is not formed; give a positive ridge"):

@@ -247,7 +247,7 @@ def test_equations_without_coefficients_change_nothing():
     assert model.multipliers_.tolist() == [0.0, 0.0]
 
 
-def test_equations_of_very_different_sizes():
+def test_the_sizes_of_equations_do_not_matter():
     X, y = with_outliers()
     E = np.vstack((np.ones(6), np.eye(6)[2]))
     one = ConstrainedHuber((E, [1.0, 0.5]), delta=0.5, tol=1e-8).fit(X, y)
@@ -331,7 +331,7 @@ BAD_HUBER = {
 
 
 @pytest.mark.parametrize("name", BAD_HUBER)
-def test_what_huber_refuses(name):
+def test_huber_refuses_invalid_input_in_a_sentence(name):
     options, message = BAD_HUBER[name]
     with pytest.raises(sp.ProblemError, match=message):
         ConstrainedHuber(**options).fit(*with_outliers())
@@ -529,7 +529,7 @@ BAD_ROBUST = {
 
 
 @pytest.mark.parametrize("name", BAD_ROBUST)
-def test_what_robust_refuses(name):
+def test_robust_least_squares_refuses_invalid_input_in_a_sentence(name):
     options, message = BAD_ROBUST[name]
     with pytest.raises(sp.ProblemError, match=message):
         RobustLeastSquares(**options).fit(*with_outliers())

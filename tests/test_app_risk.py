@@ -180,7 +180,7 @@ def test_many_features_are_solved_by_few(loss, kind):
     assert model.result_.iterations <= 5  # the start on few features is nearly the solution
 
 
-def test_l1_with_a_structure():
+def test_an_l1_norm_with_a_structure_is_optimal_in_both_parts():
     """Neighbours with similar weights, most of them zero: optimality in both parts."""
     X, t = data("squared")
     model = RiskRegressor(l1=0.1, l2=0.01, structure=Graph(CHAIN, 0.3), fit_intercept=False, tol=1e-9).fit(X, t)
@@ -247,7 +247,7 @@ def test_several_classes_are_one_problem_each():
         np.testing.assert_allclose(w, [*ours.coef_[k], ours.intercept_[k]], atol=1e-7)
 
 
-def test_squared_loss_with_a_graph_in_closed_form():
+def test_the_squared_loss_with_a_graph_has_its_closed_form():
     X, t = standard(load_diabetes)
     adjacency = sparse.random_array((10, 10), density=0.4, rng=np.random.default_rng(3))
     adjacency = (adjacency + adjacency.T).tocsr()
@@ -366,7 +366,7 @@ def test_regression_does_not_depend_on_origins(seed, loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_data_that_say_nothing(loss):
+def test_data_that_say_nothing_have_zero_weights(loss):
     X, y = np.zeros((6, 3)), np.array([0, 1, 0, 1, 0, 1])
     for fit_intercept in (True, False):
         model = estimator(loss, Graph([(0, 1)]), fit_intercept=fit_intercept).fit(X, y)
@@ -395,7 +395,7 @@ def test_a_graph_sums_squares_over_its_edges(seed, n):
         assert np.sum((Graph(kind(adjacency)).matrix(n) @ w) ** 2) == pytest.approx((weights * squares).sum())
 
 
-def test_a_grid_from_scikit_learn():
+def test_a_grid_from_scikit_learn_makes_neighbouring_weights_alike():
     X, y = load_digits(n_class=2, return_X_y=True)
     plain, smooth = (RiskClassifier(structure=s).fit(X / 16, y) for s in (None, Graph(grid_to_graph(8, 8), 1.0)))
     rough = [np.abs(np.diff(m.coef_.reshape(8, 8), axis=0)).sum() / np.abs(m.coef_).sum() for m in (plain, smooth)]
@@ -501,7 +501,7 @@ ASYMMETRIC = sparse.csr_array(([1.0], ([0], [1])), shape=(3, 3))
         (RiskRegressor(structure=Norms(np.eye(3), labels=[0, 1])), "labels of Norms has shape .2,.; expected one .* 3"),
     ],
 )  # fmt: skip
-def test_parameters_that_make_no_sense(model, message):
+def test_parameters_that_make_no_sense_are_refused(model, message):
     with pytest.raises(sp.ProblemError, match=message):
         model.fit(FEW, [0, 1, 0, 1])
     if not message.startswith(("tol", "max_seconds", "magic")):
@@ -509,7 +509,7 @@ def test_parameters_that_make_no_sense(model, message):
             model.problem(FEW, [0, 1, 0, 1])
 
 
-def test_data_that_make_no_sense():
+def test_data_that_make_no_sense_are_refused():
     with pytest.raises(sp.ProblemError, match="y holds one class only, 1; expected samples of two classes or more"):
         RiskClassifier().fit(FEW, [1, 1, 1, 1])
     with pytest.raises(sp.ProblemError, match="label is 7; expected one of 0, 1"):

@@ -412,7 +412,7 @@ def in_library_with_width(f, xp):
     return sp.Saddle(sp.SmoothedHinge(g.g.D, g.g.labels, g.g.l2, f.g.width), g.h, g.A)
 
 
-def test_couplings_and_methods_of_every_library(xp):
+def test_batched_couplings_are_those_of_numpy_in_every_library(xp):
     A = np.random.default_rng(0).standard_normal((3, M, N))
     mine, theirs = BatchedCoupling(A), BatchedCoupling(xp.asarray(A.tolist(), dtype=xp.float64))
     np.testing.assert_allclose(to_host(theirs.matrix()), mine.matrix().toarray())

@@ -457,7 +457,7 @@ def test_blocks_are_not_called_solved_before_their_gradients_were_examined():
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-100, 1.0, 1e100, 1e200])
-def test_norms_of_blocks_in_every_library(xp, scale):
+def test_norms_of_blocks_are_those_of_their_rows_in_every_library(xp, scale):
     rng = np.random.default_rng(0)
     a = scale * rng.standard_normal((5, 7))
     a[2] = 0.0
@@ -471,7 +471,7 @@ def test_norms_of_blocks_in_every_library(xp, scale):
 
 
 @given(st.integers(-320, 300), st.integers(0, 10**6))
-def test_norms_of_any_size(exponent, seed):
+def test_norms_of_any_size_are_accurate(exponent, seed):
     rng = np.random.default_rng(seed)
     a = rng.standard_normal((4, 6)) * 10.0 ** (rng.uniform(-3, 3, (4, 1)) + exponent)
     exact = [sum(Fraction(value) ** 2 for value in row) for row in a.tolist()]

@@ -21,7 +21,7 @@ def test_solve_prints_the_certificate(run):
 
 
 @pytest.mark.slow
-def test_solve_json_out_and_plot(run, tmp_path):
+def test_solve_prints_json_and_writes_the_answer_and_a_plot(run, tmp_path):
     words = ["--method", "dippa", "--option", "inner=certified", "--tol", "1e-9", "--json"]
     code, out, err = run("solve", "problem.toml", *words, "--out", "deep/r.npz", "--plot", "run.svg")
     assert (code, err) == (0, "")
@@ -95,7 +95,7 @@ def test_the_end_of_a_run_names_options(run):
     assert "raise --tol" in out
 
 
-def test_exit_code_1_when_not_solved(run):
+def test_the_exit_code_is_1_when_not_solved(run):
     code, out, _ = run("solve", "problem.toml", "--method", "aipfb", "--max-calls", 3)
     assert code == 1
     assert out.startswith("out of calls:")
@@ -104,7 +104,7 @@ def test_exit_code_1_when_not_solved(run):
     assert out.startswith("stalled:")
 
 
-def test_settings_in_the_file_and_on_the_line(run, tmp_path):
+def test_settings_on_the_line_replace_those_in_the_file(run, tmp_path):
     (tmp_path / "problem.toml").write_text(PROBLEM + '\n[solve]\nmethod = "aipfb"\ntol = 1e-3\n')
     assert json.loads(run("solve", "problem.toml", "--json")[1])["method"] == "aipfb"
     summary = json.loads(run("solve", "problem.toml", "--json", "--method", "dippa", "--tol", 1e-8)[1])
@@ -219,7 +219,7 @@ def test_the_table_is_measured_and_printed(run):
 
 
 @pytest.mark.slow
-def test_the_whole_table_when_there_is_no_time(run):
+def test_every_method_has_a_row_of_the_table_when_there_is_no_time(run):
     """Every method has a row, with dashes in the place of numbers that were not measured."""
     code, out, _ = run("table", "--quick", "--methods", "all", "--max-seconds", "1e-9")
     assert code == 0
@@ -254,7 +254,7 @@ def test_the_figure_is_written(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_figure_of_chosen_methods(run, tmp_path):
+def test_a_figure_shows_the_chosen_methods(run, tmp_path):
     words = ["figure", "--kx", 20, "--ky", 10, "--points", 2, "--tol", 1e-2, "--out", "f.svg"]
     data = json.loads(run(*words, "--json", "--method", "dippa", "--method", "aipfb")[1])
     assert [run["method"] for run in data["runs"]] == ["dippa"] * 2 + ["aipfb"] * 2
@@ -264,7 +264,7 @@ def test_figure_of_chosen_methods(run, tmp_path):
     assert all(f">{name}" in svg for name in ("dippa", "catalyst-aipfb", "extragradient", "lpd"))
 
 
-def test_help_and_version(run):
+def test_help_lists_the_commands_and_the_version_is_printed(run):
     assert run("--version")[1].startswith("saddlepoint 0.")
     code, out, _ = run("--help")
     assert code == 0
@@ -349,7 +349,7 @@ def test_a_game_keeps_to_its_calls(run, method, most):
     assert found["solved"] or "raise the limits" in found["message"]
 
 
-def test_game_from_a_file_and_what_it_refuses(run, tmp_path):
+def test_game_reads_a_file_and_refuses_wrong_input(run, tmp_path):
     from saddlepoint.apps import ExtensiveGame
 
     ExtensiveGame.load("kuhn").to_file(tmp_path / "mine.json")

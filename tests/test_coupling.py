@@ -89,7 +89,7 @@ def _read_only(A):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (30, 2)])
-def test_products_however_stored(kind, shape):
+def test_products_are_right_however_the_matrix_is_stored(kind, shape):
     rng = np.random.default_rng(1)
     A, x, y, e = rng.standard_normal(shape), *(rng.standard_normal(k) for k in (*shape, shape[0]))
     C = sp.as_coupling(KINDS[kind](A))

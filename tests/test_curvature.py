@@ -78,7 +78,7 @@ def problem_in_float64(f, name, seed):
     return sp.Saddle(sp.Logistic(D, labels, 0.3) + p, sp.LogCosh(E, t, 0.3) + q, A)
 
 
-def test_the_derivative_on_a_sphere_by_hand():
+def test_the_derivative_on_a_sphere_is_the_one_by_hand():
     """The nearest point to -b in the ball of radius 1 is -b/|b|, with the derivative -(I - d d')/|b|."""
     b = np.array([3.0, 4.0])
     u = sp.solve(sp.Saddle(sp.Quadratic(1.0, b) + sp.Ball(1.0), sp.Quadratic(1.0), np.zeros((2, 1)))).vjp([1.0, 0.0])
@@ -136,7 +136,7 @@ def low_rank(tol, weight=0.3, seed=3):
     return sp.solve(f, tol=tol)
 
 
-def test_the_derivative_with_a_nuclear_norm_by_hand():
+def test_the_derivative_with_a_nuclear_norm_is_the_one_by_hand():
     """The solution for X = -diag(b) is diag(b - weight): singular vectors turn by 1/(b1 + b2) of the skew part."""
     b, weight = np.diag([3.0, 2.0]), 0.5
     f = sp.Saddle(sp.Quadratic(1.0, -b.reshape(-1)) + sp.Nuclear((2, 2), weight), sp.Quadratic(1.0), np.zeros((4, 1)))

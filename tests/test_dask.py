@@ -140,7 +140,7 @@ def _clusters():
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # this queue does not wait for jobs that it has ended
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_cluster_of_a_job_queue(files, answer, tmp_path):
+def test_a_cluster_of_a_job_queue_gives_the_same_bits(files, answer, tmp_path):
     """A substitute for a queue, from dask-jobqueue, which runs the job scripts on this machine."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     jobqueue = pytest.importorskip("dask_jobqueue.local")
@@ -196,7 +196,7 @@ def test_an_array_that_is_persisted_stays_where_it_is(client, files):
 
 
 @pytest.mark.parametrize("kind", ["Logistic", "LeastSquares", "Huber", "SmoothedHinge", "LogCosh"])
-def test_functions_over_dask_arrays(client, kind):
+def test_functions_of_dask_arrays_are_those_of_numpy_and_take_one_round(client, kind):
     D = matrix()
     t = np.where(np.random.default_rng(4).random(ROWS) < 0.5, -1.0, 1.0)
     make = getattr(sp, kind, None) or getattr(ready, kind)
@@ -271,7 +271,7 @@ def test_shards_never_move(client, files):
 # -- workers that die --------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_is_killed_between_two_rounds(client, files, answer, caplog):
+def test_a_run_survives_a_worker_that_is_killed_between_two_rounds(client, files, answer, caplog):
     f = sp.Saddle(*functions(), loaded(files))
     pids = client.run(os.getpid)
     victim = f.A.engine.actors[0].worker
@@ -294,7 +294,7 @@ def test_a_worker_is_killed_between_two_rounds(client, files, answer, caplog):
 
 
 @pytest.mark.parametrize("fan_out", [8, 1])
-def test_a_worker_is_killed_in_the_middle_of_a_round(client, files, tmp_path, fan_out):
+def test_a_run_survives_a_worker_that_is_killed_in_the_middle_of_a_round(client, files, tmp_path, fan_out):
     mark = tmp_path / "killed"
 
     def make(deadly):
@@ -326,7 +326,7 @@ def test_a_worker_is_killed_in_the_middle_of_a_round(client, files, tmp_path, fa
     assert results[0].iterations == results[1].iterations > 30
 
 
-def test_all_workers_are_lost(files, tmp_path, answer, monkeypatch):
+def test_a_run_that_loses_all_workers_ends_with_its_best_point_and_goes_on_later(files, tmp_path, answer, monkeypatch):
     """The run ends with the best point and a checkpoint, from which another goes on when there are workers again."""
     path = tmp_path / "run.ckpt"
     with _processes(2) as (client, pids):
@@ -403,7 +403,7 @@ def test_an_address_without_a_scheduler_is_refused():
     assert _loops() == 0
 
 
-def test_a_server_that_is_no_scheduler():
+def test_a_server_that_is_no_scheduler_is_refused():
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -417,7 +417,7 @@ def _loops():
     )
 
 
-def test_a_cluster_at_an_address(client):
+def test_a_cluster_at_an_address_is_used_and_left_running(client):
     address = client.scheduler.address
     with connect(address, workers=2) as cluster:
         A = dask_coupling(da.from_array(matrix(), chunks=(12, COLUMNS)), cluster=cluster)
@@ -430,7 +430,7 @@ def test_a_cluster_at_an_address(client):
         connect(address, workers=3, seconds=1.0)
 
 
-def test_processes_of_ones_own():
+def test_processes_that_were_started_are_ended():
     with connect(workers=1) as cluster:
         (worker,) = cluster.client.run(os.getpid).values()
         assert worker != os.getpid()
@@ -483,7 +483,7 @@ def ones(*shape, chunks, dtype="float64"):
         (lambda: ones(1 << 20, 1 << 10, chunks=(1 << 10, 1 << 9)), "cut into 2 pieces by columns.*8 GiB.*rechunk"),
     ],
 )
-def test_what_no_engine_is_started_for(A, complaint, monkeypatch):
+def test_no_engine_is_started_for_invalid_arrays(A, complaint, monkeypatch):
     monkeypatch.setattr(distributed, "default_client", _none)
     before = _clusters()
     with pytest.raises(sp.ProblemError, match=complaint):
@@ -500,7 +500,7 @@ def test_what_no_engine_is_started_for(A, complaint, monkeypatch):
         (None, r"loading shard 1 of A failed \(FileNotFoundError"),
     ],
 )
-def test_shards_that_are_not_what_the_array_says(client, block, complaint):
+def test_shards_that_are_not_what_the_array_says_are_refused(client, block, complaint):
     def read(start, stop):
         if start == 3 and block is None:
             raise FileNotFoundError("there is no such file")
@@ -510,7 +510,7 @@ def test_shards_that_are_not_what_the_array_says(client, block, complaint):
         dask_coupling(dask_array.rows_from(read, [0, 3, 6], 4, "float64"))
 
 
-def test_a_function_that_cannot_be_sent(client, files):
+def test_a_function_that_cannot_be_sent_is_refused(client, files):
     lock = threading.Lock()
     g = sp.Smooth(
         lambda x: x, mu=1.0, L=1.0, restrict=lambda rows: sp.Smooth(lambda x: x if lock else 0.0 * x, mu=1.0, L=1.0)
@@ -519,7 +519,7 @@ def test_a_function_that_cannot_be_sent(client, files):
         sp.Saddle(g, functions()[1], loaded(files))
 
 
-def test_a_gradient_that_fails_on_a_worker(client, files):
+def test_an_exception_of_a_gradient_on_a_worker_is_raised_here(client, files):
     def fail(x):
         raise ZeroDivisionError("of a shard")
 
@@ -538,7 +538,7 @@ def test_columns_that_are_cut_are_put_together(client, caplog):
     A.engine.close()
 
 
-def test_workers_with_too_little_memory(client):
+def test_workers_with_too_little_memory_are_refused(client):
     big = ones(1 << 18, 1 << 10, chunks=(1 << 13, 1 << 10))
     with pytest.raises(
         sp.ProblemError, match=r"A has 2 GiB, of which the worker \w+ would hold 1 GiB with a memory of 1"
@@ -546,7 +546,7 @@ def test_workers_with_too_little_memory(client):
         dask_coupling(big)
 
 
-def test_a_scheduler_without_workers():
+def test_a_scheduler_without_workers_is_refused():
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

@@ -105,7 +105,7 @@ def orthogonal_to(starts, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
-def test_an_eigenvector_that_the_starts_of_the_estimate_miss(form):
+def test_an_eigenvector_that_the_starts_of_the_estimate_miss_is_allowed_for(form):
     # lambda_min is 1e-3, and all estimates are 1.
     n = 1510
     starts = [np.random.default_rng(seed).standard_normal(n) for seed in range(definite_factors.SEEDS)]

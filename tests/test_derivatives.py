@@ -36,7 +36,7 @@ READY = {
 
 
 @pytest.mark.parametrize("name", READY)
-def test_second_derivatives_of_ready_functions(name):
+def test_second_derivatives_of_ready_functions_are_differences_of_gradients(name):
     rng, D, _, labels, t, _ = data(1)
     f = READY[name](D, labels, t)
     x, u, h = rng.uniform(0.1, 0.9, 7), rng.standard_normal(7), 1e-5
@@ -186,7 +186,7 @@ SIMPLE = {
 
 
 @pytest.mark.parametrize("name", SIMPLE)
-def test_derivatives_on_the_proven_support(name):
+def test_derivatives_on_the_proven_support_are_those_of_finite_differences(name):
     p, q = SIMPLE[name]
     rng, D, E, labels, t, A = data(8)
     dA, h = rng.standard_normal(A.shape), 1e-6
@@ -209,7 +209,7 @@ def test_derivatives_on_the_proven_support(name):
         assert not moved.x[result.support_x == sp.Support.ZERO].any()
 
 
-def test_a_vector_that_is_orthogonal_to_the_face():
+def test_a_vector_that_is_orthogonal_to_the_face_has_the_derivative_zero():
     rng, D, _, labels, _, A = data(8)
     result = sp.solve(sp.Saddle(sp.Logistic(D, labels, 0.3) + sp.Simplex(), sp.Quadratic(1.0), A), tol=1e-9)
     u = result.vjp(np.ones(7))  # the sum of x is 1, whatever the data are
@@ -218,7 +218,7 @@ def test_a_vector_that_is_orthogonal_to_the_face():
     assert result.vjp(rng.standard_normal(7)).ux.any()
 
 
-def test_several_maximisers():
+def test_derivatives_with_several_maximisers_solve_the_whole_system():
     _, D, E, labels, t, A = data(9)
     parts = [sp.LogCosh(E, t, 0.2), sp.LogSumExp(l2=0.3)]
     result = sp.solve(sp.Saddle(sp.Logistic(D, labels, 0.1), parts, [A, A]), tol=1e-9)
@@ -247,7 +247,7 @@ def own(x, u=None):
 @pytest.mark.parametrize(
     "given", [{"hvp": own}, {"hessian": lambda x: np.diag(1.0 + 1.0 - np.tanh(x) ** 2)}], ids=["hvp", "hessian"]
 )
-def test_a_function_of_ones_own(given):
+def test_the_bound_for_a_function_of_ones_own_needs_the_lipschitz_constant_of_its_hessian(given):
     A = np.array([[1.0, 0.5], [0.0, 1.0]])
     g = sp.Smooth(own, mu=1.0, L=2.0, hessian_lipschitz=0.77, **given)
     result = sp.solve(sp.Saddle(g, sp.Quadratic(1.0, [1.0, -1.0]), A), tol=1e-6)

@@ -54,7 +54,7 @@ def shape(text):
         *sorted(f"docs/applications/{p.name}" for p in (ROOT / "docs/applications").glob("*.md")),
     ],
 )
-def test_python_on_the_pages(page, monkeypatch, tmp_path):
+def test_the_python_on_the_pages_runs(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = blocks(page, "python")
     assert found

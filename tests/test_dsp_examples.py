@@ -23,7 +23,7 @@ def boxed(size, name, lower, upper, player=m.minimiser):
 
 
 @pytest.mark.parametrize("constrained", [False, True])
-def test_the_matrix_game(constrained):
+def test_the_matrix_game_has_its_value_and_its_strategies(constrained):
     C = np.array([[1.0, 2.0], [3.0, 1.0]])
     x, y = m.minimiser(2, "x"), m.maximiser(2, "y")
     conditions = [x >= 0, x.sum() == 1, y >= 0, y.sum() == 1]
@@ -35,13 +35,13 @@ def test_the_matrix_game(constrained):
     assert np.allclose(answer["y"], [1 / 3, 2 / 3], atol=1e-6)
 
 
-def test_products_of_affine_functions_over_boxes():
+def test_products_of_affine_functions_over_boxes_have_their_value():
     x, y = boxed(2, "x", -1, 1), boxed(2, "y", -1, 1, m.maximiser)
     assert abs(m.Problem(m.inner(x + 0.5, y + 0.5)).solve(gap=GAP).value) <= GAP
 
 
 @pytest.mark.parametrize("shape", ["inside", "added"])
-def test_a_constant_inside_or_beside_the_product(shape):
+def test_a_constant_inside_or_beside_the_product_has_the_same_value(shape):
     x, y = boxed(1, "x", -1, 1), boxed(1, "y", -1.2, -0.8, m.maximiser)
     objective = m.inner(x, 1.0 + y) if shape == "inside" else x.sum() + m.inner(x, y)
     answer = m.Problem(objective).solve(gap=1e-10)
@@ -49,7 +49,7 @@ def test_a_constant_inside_or_beside_the_product(shape):
     assert np.allclose(answer["y"], -1.0, atol=1e-6)
 
 
-def test_a_number_of_each_player():
+def test_a_number_of_each_player_makes_a_game():
     x, y = m.minimiser((), "x"), m.maximiser((), "y")
     for product in (m.inner(x, y), x @ y):
         answer = m.Problem(product, [x >= -1, x <= 1, y >= -1, y <= 1]).solve(gap=1e-10)
@@ -60,7 +60,7 @@ def test_a_number_of_each_player():
 
 
 @pytest.mark.parametrize("shape", ["a maximum inside a minimum", "a minimum inside a maximum"])
-def test_an_extremum_over_the_variables_of_the_other_player(shape):
+def test_a_player_against_the_extremum_of_the_other_has_the_value_of_the_game(shape):
     """The value of max_y <x, C y> at its best x, and of min_x <x, C y> at its best y, is that of the game."""
     C = np.array([[1.0, 2.0], [3.0, 1.0]])
     if shape.startswith("a maximum"):
@@ -74,31 +74,31 @@ def test_an_extremum_over_the_variables_of_the_other_player(shape):
     assert abs(answer.value - 5.0 / 3.0) <= GAP
 
 
-def test_squares_without_constraints():
+def test_squares_without_constraints_have_their_saddle_point_at_zero():
     x, y = m.minimiser(1, "x"), m.maximiser(1, "y")
     answer = m.Problem(m.sum_squares(x) - m.sum_squares(y)).solve(tol=1e-9)
     assert abs(answer["x"][0]) + abs(answer["y"][0]) <= 1e-9
 
 
 @pytest.mark.parametrize(("player", "sign"), [(m.minimiser, 1.0), (m.maximiser, -1.0)])
-def test_one_square_alone(player, sign):
+def test_one_square_alone_has_its_extremum_at_zero(player, sign):
     v = player((), "v")
     assert abs(m.Problem(sign * m.sum_squares(v)).solve(tol=1e-9)["v"]) <= 1e-9
 
 
-def test_variables_that_are_given_by_equations():
+def test_variables_may_be_given_by_equations():
     x, y1, y2 = m.minimiser(2, "x"), m.maximiser(2, "y1"), m.maximiser(1, "y2")
     answer = m.Problem(m.inner(x, y1) - m.sum_squares(y2), [x == 1.0, y1 == 1.0]).solve(gap=GAP)
     assert abs(answer.value - 2.0) <= GAP
 
 
-def test_a_hinge_that_is_almost_nothing():
+def test_a_hinge_that_is_almost_nothing_changes_almost_nothing():
     for player, sign in ((m.minimiser, 1.0), (m.maximiser, -1.0)):
         k = boxed((), "k", -10, 10, player)
         assert abs(m.Problem(k + sign * 1e-10 * m.positive_part(k)).solve(gap=GAP).value + sign * 10.0) <= 2 * GAP
 
 
-def test_a_quasidefinite_quadratic_form():
+def test_a_quasidefinite_quadratic_form_has_its_saddle_point_at_zero():
     """x'Px + 2 x'Sy + y'Qy with P = S = I, Q = -I over x, y >= 0 with sums of at most 1: the saddle point is zero."""
     x, y = m.minimiser(2, "x", sp.NonNegative()), m.maximiser(2, "y", sp.NonNegative())
     form = m.quad_form(x, np.eye(2)) + 2.0 * m.inner(x, np.eye(2) @ y) - m.quad_form(y, np.eye(2))
@@ -107,7 +107,7 @@ def test_a_quasidefinite_quadratic_form():
     assert np.linalg.norm(answer["x"]) + np.linalg.norm(answer["y"]) <= answer.distance("x") + answer.distance("y")
 
 
-def test_the_lagrangian_of_an_equation():
+def test_the_lagrangian_of_an_equation_has_the_value_at_its_solution():
     """min_x max_nu f(x) + nu (x - 1) is f(1), for the square and for a smooth function of one's own."""
     x, nu = m.minimiser((), "x", sp.Box(-10.0, 10.0)), m.maximiser((), "nu", sp.Box(-50.0, 50.0))
     grow = sp.Smooth(np.sinh, mu=1.0, L=np.cosh(10.0), value=lambda v: float(np.sum(np.cosh(v))))
@@ -117,7 +117,7 @@ def test_the_lagrangian_of_an_equation():
         assert abs(answer["x"] - 1.0) <= answer.distance("x")
 
 
-def test_the_conjugate_of_a_square():
+def test_the_conjugate_of_a_square_is_minimised_where_it_is_bounded():
     """max_y x y - y^2/2 is x^2/2, whose minimum over x >= 1 is 1/2. Nothing is proven while x has no upper bound."""
     x, y = m.minimiser((), "x"), m.maximiser((), "y")
     conjugate = m.inner(x, y) - 0.5 * m.sum_squares(y)
@@ -129,7 +129,7 @@ def test_the_conjugate_of_a_square():
 
 
 @pytest.mark.parametrize("fixed", [1.0, 2.0, 3.0])
-def test_concave_functions_of_a_fixed_number(fixed):
+def test_concave_functions_of_a_fixed_number_have_their_value_there(fixed):
     for term, value in ((m.sum_squares, fixed**2), (m.norm1, fixed)):
         y = m.maximiser((), "y")
         answer = m.Problem(-term(y), [y == fixed]).solve()
@@ -137,13 +137,13 @@ def test_concave_functions_of_a_fixed_number(fixed):
         assert answer["y"] == fixed
 
 
-def test_a_square_between_two_bounds():
+def test_a_square_between_two_bounds_has_its_minimum_at_the_nearer_one():
     x = m.minimiser((), "x")
     answer = m.Problem(m.sum_squares(x), [x >= 2, x <= 4]).solve()
     assert abs(answer.value - 4.0) <= 1e-9
 
 
-def test_a_variable_that_is_in_a_constraint_alone():
+def test_a_variable_may_be_in_a_constraint_alone():
     """Of y only y <= z is known, and of z only z <= 1: the value of min_x max_y x y over 1 <= x <= 2 is 1."""
     x = boxed((), "x", 1, 2)
     y, z = boxed((), "y", -5, 5, m.maximiser), boxed((), "z", -5, 1, m.maximiser)
@@ -176,20 +176,20 @@ def test_the_worst_covariance_has_a_closed_form():
     assert np.allclose(answer["w"], [0.70348158, 0.29651842], atol=1e-6)
 
 
-def test_players_without_a_common_term():
+def test_players_without_a_common_term_are_solved_apart():
     x, y = boxed(1, "x", -1, 1), boxed(1, "y", -2, 2, m.maximiser)
     answer = m.Problem(x.sum() + y.sum()).solve(gap=GAP)
     assert abs(answer.value - 1.0) <= GAP
 
 
 @pytest.mark.parametrize(("player", "value"), [(m.minimiser, -10.0), (m.maximiser, 10.0)])
-def test_one_player_alone(player, value):
+def test_one_player_alone_reaches_its_bound(player, value):
     k = boxed(1, "k", -10, 10, player)
     assert abs(m.Problem(k.sum()).solve(gap=GAP).value - value) <= GAP
 
 
 @pytest.mark.parametrize("reach", [0.1, 1.0])
-def test_arbitrage_with_uncertain_prices(reach):
+def test_arbitrage_with_uncertain_prices_gains_where_all_prices_within_reach_allow_it(reach):
     """Without bounds on the holdings the problem is unbounded for small perturbations, and it is refused. With bounds,
     the value is negative exactly if the holdings gain at all prices within reach.
     """
@@ -263,7 +263,7 @@ def test_a_classifier_with_uncertain_weights_agrees_with_cvxpy():
 
 
 @pytest.mark.slow
-def test_production_with_worst_case_prices():
+def test_production_with_worst_case_prices_agrees_with_cvxpy():
     """Maximise the worst profit <p, q> - |q|^2/2 over prices p = F f + c with factors f of a ball."""
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(5)

@@ -60,7 +60,7 @@ def test_quadratic_functions_are_solved():
         assert found.certificate.assumes == ()
 
 
-def test_logistic_regression_with_weights_that_sum_to_one():
+def test_logistic_regression_with_weights_that_sum_to_one_is_within_its_certificate():
     random = np.random.default_rng(0)
     D = random.standard_normal((60, 5))
     labels = np.sign(D @ np.array([1.0, -1.0, 0.5, 0.0, 0.3]) + 0.3 * random.standard_normal(60))
@@ -98,7 +98,7 @@ def test_a_sigma_that_the_matrix_contradicts_is_refused(given_as, factor):
         sp.apps.EqualityConstrained(sp.Quadratic(np.ones(4)), given_as(M.T.copy()), np.ones(9), sigma=1.0)
 
 
-def test_the_theorem_at_its_ends():
+def test_the_theorem_proves_nothing_without_its_constants_and_zero_at_the_solution():
     assert equations_distances(0.0, 1.0, 1.0, 1.0, 1.0) == (np.inf, np.inf)
     assert equations_distances(1.0, 1.0, 0.0, 1.0, 1.0) == (np.inf, np.inf)
     assert equations_distances(1.0, 2.0, 1.0, 0.0, 0.0) == (0.0, 0.0)

@@ -181,7 +181,7 @@ def test_overlapping_groups_are_exact_with_the_width_zero():
 
 
 @pytest.mark.slow
-def test_positive_weights_and_classes_of_an_exact_loss():
+def test_an_exact_loss_may_have_positive_weights_and_several_classes():
     X, _ = small("hinge")
     labels = np.digitize(X @ np.arange(6.0), [-3.0, 3.0])
     model = RiskClassifier("hinge", 0.05, positive=True).fit(X, labels)
@@ -289,7 +289,7 @@ FEW = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 2.0, 0.0], [3.0, 1.0, 1.
         (RiskRegressor(structure=Groups([[0]], width=-1.0)), "width of the structure is -1; expected a finite number"),
     ],
 )  # fmt: skip
-def test_parameters_that_make_no_sense(model, message):
+def test_parameters_that_make_no_sense_are_refused(model, message):
     with pytest.raises(sp.ProblemError, match=message):
         model.fit(FEW, [0, 1, 0, 1])
 

@@ -200,7 +200,7 @@ def test_a_domain_does_not_hide_a_wrong_mu(raises, small):
         sp.solve(f, x * (1.0 + 1e-7), np.zeros(1), tol=1e-5)
 
 
-def test_a_gradient_that_can_be_evaluated_at_one_point_only():
+def test_a_gradient_that_can_be_evaluated_at_one_point_only_is_called_unexaminable():
     x = np.array([1.0, 2.0])
 
     def grad(v):
@@ -226,7 +226,7 @@ def test_what_was_examined_is_said():
     assert result.certificate.assumes[0] == audit.assumes()[0]
 
 
-def test_a_gradient_that_changes_during_the_run():
+def test_a_gradient_that_changes_during_the_run_is_found():
     """The first gradient is asked for again at the end."""
     calls = [0]
 
@@ -240,7 +240,7 @@ def test_a_gradient_that_changes_during_the_run():
 
 
 @pytest.mark.parametrize("later", [None, np.zeros(2), "text"])
-def test_answers_of_another_kind_after_the_first(later):
+def test_answers_of_another_kind_after_the_first_are_refused(later):
     calls = [0]
 
     def grad(x):
@@ -252,7 +252,7 @@ def test_answers_of_another_kind_after_the_first(later):
         sp.solve(f, method="lpd-gs")
 
 
-def test_a_prox_that_is_right_near_zero_only():
+def test_a_prox_that_is_right_near_zero_only_is_found():
     def prox(v, t):
         return v / (1.0 + t) if np.linalg.norm(v) < 5.0 else v / (1.0 + 2.0 * t)
 
@@ -262,7 +262,7 @@ def test_a_prox_that_is_right_near_zero_only():
 
 
 @pytest.mark.parametrize("where", [1.0, 30.0, 1000.0, -5.0, -0.1])
-def test_a_prox_that_is_wrong_in_one_region_only(where):
+def test_a_prox_that_is_wrong_in_one_region_only_is_found(where):
     def prox(v, t):
         return v / np.where(np.abs(v / where - (1.0 + t)) < 0.5, 1.0 + 2.0 * t, 1.0 + t)
 
@@ -271,13 +271,13 @@ def test_a_prox_that_is_wrong_in_one_region_only(where):
     assert wrong.what == "prox of g"
 
 
-def test_a_prox_that_is_right_for_one_step_only():
+def test_a_prox_that_is_right_for_one_step_only_is_found():
     g = sp.Smooth(lambda x: 2.0 * x, mu=2.0, L=2.0, prox=lambda v, t: v / 2.0)  # t = 1/L
     (wrong,) = sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.eye(2))).problems
     assert wrong.what == "prox of g"
 
 
-def test_check_inside_a_domain():
+def test_check_stays_inside_a_domain_and_names_one_that_is_too_small():
     x = np.array([1e-3, 2.0])
     g = sp.Smooth(lambda v: np.where(v > 0.0, v, np.nan), mu=1.0, L=1.0)
     assert sp.check(sp.Saddle(g, sp.Quadratic(1.0), np.eye(2)), x).ok

@@ -36,7 +36,7 @@ def test_a_script_runs_proves_and_draws(script, tmp_path):
 
 
 @every_script
-def test_title_question_sections_and_answer(script):
+def test_a_script_has_a_title_a_question_sections_and_an_answer(script):
     """A script has a title, a question, sections and an answer, and is short."""
     from sphinx_gallery.gen_rst import extract_intro_and_title
     from sphinx_gallery.py_source_parser import split_code_and_text_blocks
@@ -57,7 +57,7 @@ def test_title_question_sections_and_answer(script):
 
 
 @every_script
-def test_page_and_notebook(script, tmp_path):
+def test_the_page_and_the_notebook_of_a_script_have_its_code_and_plain_text(script, tmp_path):
     """The text is reST without a complaint, and the notebook has the same code and no reST left in its text."""
     from docutils.core import publish_doctree
     from sphinx_gallery.gen_gallery import DEFAULT_GALLERY_CONF

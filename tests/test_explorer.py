@@ -51,7 +51,7 @@ def everything(x: float) -> tuple[float, float, float]:
     return math.asinh(x) + math.log1p(x) + math.exp(-x), math.ceil(x) + math.floor(x), math.pow(x, 0.25) + math.log(x)
 
 
-def test_a_function_in_the_other_language():
+def test_a_function_is_translated_into_javascript():
     assert as_function(is_large) == ("function is_large(x) {\n  return ((x >= LIMIT) || (!(x > (-LIMIT))));\n}")
 
 

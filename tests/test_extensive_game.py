@@ -104,7 +104,7 @@ def test_openspiel_is_imported_only_when_needed():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_known_strategies_of_kuhn():
+def test_optimal_strategies_of_kuhn_are_the_known_ones():
     """In every optimal strategy the second player passes on a bet with the lowest card and calls with the highest."""
     game = ExtensiveGame.load("kuhn")
     _, x, _ = lp(game)
@@ -306,7 +306,7 @@ def test_best_responses_are_right_for_many_choices_in_a_row_and_side_by_side():
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker(suit_isomorphism=true)"])
-def test_openspiels_nash_conv(name):
+def test_exploitability_is_the_nash_conv_of_openspiel(name):
     pyspiel = pytest.importorskip("pyspiel")
     from open_spiel.python import policy
     from open_spiel.python.algorithms import exploitability
@@ -347,7 +347,7 @@ BAD_GAMES = [
 
 
 @pytest.mark.parametrize(("game", "sentence"), BAD_GAMES, ids=[str(g) for g, _ in BAD_GAMES])
-def test_games_of_openspiel_that_are_refused(game, sentence):
+def test_games_of_openspiel_that_are_no_such_games_are_refused(game, sentence):
     pytest.importorskip("pyspiel")
     with pytest.raises(sp.ProblemError, match=sentence) as caught:
         ExtensiveGame.from_openspiel(game, max_nodes=1000)
@@ -384,7 +384,7 @@ def test_the_pages_command_writes_the_shipped_files(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker(suit_isomorphism=true)"])
-def test_openspiels_export_to_gambit(tmp_path, name):
+def test_files_that_openspiel_exports_for_gambit_are_read(tmp_path, name):
     pyspiel = pytest.importorskip("pyspiel")
     from open_spiel.python.algorithms.gambit import export_gambit
 
@@ -419,7 +419,7 @@ def test_unusual_files_of_gambit_are_read(tmp_path):
     np.testing.assert_allclose([x, y], [[1, 0.5, 0.5]] * 2, atol=1e-9)
 
 
-def test_a_game_without_decisions(tmp_path):
+def test_a_game_without_decisions_is_a_number(tmp_path):
     game = ExtensiveGame([], [], [(0, 0, 2.5)])
     game.to_file(tmp_path / "constant.json")
     game = ExtensiveGame.from_file(tmp_path / "constant.json")
@@ -576,7 +576,7 @@ def test_damaged_files_give_a_game_or_a_clear_error(folder, data):
     assert "\n" not in message
 
 
-def test_files_that_are_no_games(tmp_path):
+def test_files_that_are_no_games_are_refused(tmp_path):
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "binary.efg").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "twice.efg").write_text(TREE.replace('"bet" "fold"', '"bet" "bet"', 1))

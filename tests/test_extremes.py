@@ -94,7 +94,7 @@ SCALES = {
 
 
 @pytest.mark.parametrize(("scale", "method"), thinned(SCALES, METHODS, QUICK))
-def test_scales_from_1e_150_to_1e150(scale, method):
+def test_problems_of_scales_from_1e_150_to_1e150_are_solved(scale, method):
     f, x, y = scaled(*SCALES[scale])
     check(sp.solve(f, method=method, tol=1e-7 * size(x, y)), x, y, {Status.SOLVED})
 
@@ -102,7 +102,7 @@ def test_scales_from_1e_150_to_1e150(scale, method):
 @pytest.mark.parametrize(
     ("scale", "method"), thinned([(0, 0, 0), (100, 0, 0), (0, 50, -50), (-100, -100, -100)], METHODS, QUICK, every=2)
 )
-def test_float32_at_its_floor(scale, method):
+def test_float32_reaches_its_precision_and_says_that_it_allows_no_more(scale, method):
     f, x, y = scaled(*scale, dtype=np.float32)
     check(sp.solve(f, method=method, tol=1e-3 * size(x, y)), x, y, {Status.SOLVED})
     result = check(sp.solve(f, method=method, tol=1e-12 * size(x, y)), x, y, {Status.STALLED})
@@ -223,7 +223,7 @@ def logistic(f, x, y, mu=True):
 @pytest.mark.parametrize(
     "method", slow_except(["auto", "dippa", "catalyst-aipfb", "lpd-slide", "anderson-imex", "pbr", "agraal"], "auto")
 )
-def test_black_boxes_at_extreme_scales(method, scale):
+def test_black_boxes_at_extreme_scales_are_solved(method, scale):
     f, x, y = logistic(*SCALES[scale])
     check(sp.solve(f, method=method, tol=1e-6 * size(x, y)), x, y, {Status.SOLVED})
 
@@ -302,7 +302,7 @@ def test_numbers_in_the_units_are_of_usual_size(f, x, y, at, field):
 
 
 @given(st.integers(-1000, 900), st.integers(0, 10**6))
-def test_norm_of_any_size(e, seed):
+def test_the_norm_of_a_vector_of_any_size_is_accurate(e, seed):
     v = np.random.default_rng(seed).uniform(-1.0, 1.0, 9)
     exact = math.ldexp(math.sqrt(math.fsum(v * v)), e)
     assert ignoring_errors(lambda: norm(np.ldexp(v, e))) == pytest.approx(
@@ -317,7 +317,7 @@ def test_norm_of_any_size(e, seed):
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.linalg.aslinearoperator])
 @pytest.mark.parametrize("e", [-1030, -700, -E150, 0, E150, 700, 1000])
-def test_norm_of_A_of_any_size(e, kind):
+def test_bounds_on_the_norm_of_A_hold_at_any_size(e, kind):
     A = np.random.default_rng(3).standard_normal((30, 20))
     estimate = sp.as_coupling(kind(ignoring_errors(lambda: np.ldexp(A, e)))).norm_estimate
     true = np.linalg.norm(A, 2)
@@ -325,7 +325,7 @@ def test_norm_of_A_of_any_size(e, kind):
         assert low * true * (1 - 1e-9) <= math.ldexp(bound, -e) <= high * true * (1 + 1e-9)
 
 
-def test_norm_of_float32_A_of_any_size():
+def test_bounds_on_the_norm_of_A_in_float32_hold_at_any_size():
     A = np.random.default_rng(3).standard_normal((30, 20)).astype(np.float32)
     for e in (-120, -60, 0, 60, 110):
         estimate = sp.as_coupling(ignoring_errors(lambda e=e: np.ldexp(A, e))).norm_estimate

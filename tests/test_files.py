@@ -60,7 +60,7 @@ def write(folder, text):
     return folder / "problem.toml"
 
 
-def test_a_complete_file(folder):
+def test_a_complete_file_is_read(folder):
     f, settings = load_problem(write(folder, GOOD))
     assert f.shape == (4, 3)
     assert isinstance(f.g, sp.Logistic)
@@ -72,7 +72,7 @@ def test_a_complete_file(folder):
 
 
 @pytest.mark.parametrize("reference", ["A.npy", "A.mtx", "dense.mtx"])
-def test_formats_of_A(folder, reference):
+def test_every_format_of_A_is_read(folder, reference):
     f, _ = load_problem(write(folder, GOOD.replace("A.npy", reference)))
     y = np.arange(3.0)
     np.testing.assert_allclose(f.A.mul(y), A @ y, rtol=1e-12)
@@ -85,7 +85,7 @@ def test_libsvm_files_are_read(folder):
     np.testing.assert_array_equal(f.g.labels, LABELS)
 
 
-def test_every_kind_of_function_and_sums(folder):
+def test_every_kind_of_function_and_their_sums_are_read(folder):
     text = """
         A = [[1.0, 0.0], [0.5, 2.0]]
         [[g]]
@@ -149,7 +149,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), BAD_FILES, ids=[f"{n}: {s}" for n, _, s in BAD_FILES])
-def test_bad_array_files(folder, name, content, sentence, capsys):
+def test_bad_array_files_are_refused_in_a_sentence(folder, name, content, sentence, capsys):
     path = folder / name.partition(":")[0]
     path.write_bytes(content)
     with pytest.raises(sp.ProblemError, match=sentence) as caught:
@@ -198,7 +198,7 @@ BAD_TEXTS = [
 
 
 @pytest.mark.parametrize(("text", "sentence"), BAD_TEXTS, ids=[s for _, s in BAD_TEXTS])
-def test_bad_problem_files(folder, text, sentence):
+def test_bad_problem_files_are_refused_in_a_sentence(folder, text, sentence):
     path = write(folder, text)
     with pytest.raises(sp.ProblemError, match=sentence) as caught:
         load_problem(path)
@@ -206,7 +206,7 @@ def test_bad_problem_files(folder, text, sentence):
     assert "\n" not in str(caught.value)
 
 
-def test_missing_binary_and_unreadable_problem_files(tmp_path):
+def test_missing_binary_and_unreadable_problem_files_are_refused(tmp_path):
     with pytest.raises(sp.ProblemError, match="does not exist"):
         load_problem(tmp_path / "gone.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")

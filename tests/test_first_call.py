@@ -157,7 +157,7 @@ def test_the_point_that_is_returned_is_examined():
         Audit(f, Meter()).examine(np.ones(3), np.ones(3))
 
 
-def test_a_gradient_that_needs_a_buffer_it_could_write_into():
+def test_a_gradient_may_need_a_buffer_that_it_could_write_into():
     """Compiled code often asks for such a buffer and only reads it; the points of a run are read-only."""
 
     def compiled(x):
@@ -193,7 +193,7 @@ def test_a_value_outside_its_domain_is_not_examined():
     assert sp.solve(sp.Saddle(g, sp.Quadratic(1.0), np.eye(3))).solved
 
 
-def test_gradients_that_leave_their_argument_alone():
+def test_gradients_that_leave_their_argument_alone_are_accepted():
     assert sp.solve(problem(lambda x: P * x + 1.0)).solved
     assert sp.solve(problem(lambda x: x)).solved  # the argument itself is returned, but not changed
     assert check_gradient("g", problem(lambda x: P * x).g, np.ones(3), NUMPY64) >= 0.0

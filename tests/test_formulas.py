@@ -33,7 +33,7 @@ SOURCE = Path(sp.__file__).parent
         ("a * b <= c, J* u", r"a \cdot b \le c, J^{\ast} u"),
     ],
 )
-def test_formulas_as_latex(plain, expected):
+def test_formulas_become_latex_and_mathml(plain, expected):
     assert latex(plain) == expected
     ElementTree.fromstring(mathml(plain))
 

@@ -31,7 +31,7 @@ def check(problem, gap=1e-7, **options):
     return answer
 
 
-def test_every_kind_of_term():
+def test_every_kind_of_term_is_read():
     X, z, w = variables()
     smooth = cp.sum_squares(D @ z - T) + cp.sum_squares(X) / 3 + cp.sum(cp.huber(D[:3] @ z, 0.3)) + cp.log_sum_exp(z)
     smooth += (
@@ -46,12 +46,12 @@ def test_every_kind_of_term():
     assert answer.distance("X") < 1e-2
 
 
-def test_a_maximum_and_a_concave_term():
+def test_a_maximum_of_concave_terms_is_read():
     _, _, w = variables()
     check(cp.Problem(cp.Maximize(cp.sum(w) - cp.sum_squares(w[:2]) - cp.norm1(w - 0.3))))
 
 
-def test_quadratic_and_linear_programs():
+def test_quadratic_and_linear_programs_are_read_with_or_without_a_bound_on_multipliers():
     F = RNG.standard_normal((5, 5))
     x = cp.Variable(5, name="x")
     E = RNG.standard_normal((2, 5))
@@ -83,12 +83,12 @@ def test_the_variables_keep_their_values():
         (lambda X, z, w: cp.Minimize(cp.sum(cp.Variable(2, integer=True))), "has the attribute integer"),
     ],
 )
-def test_terms_that_are_not_of_the_class(build, sentence):
+def test_terms_that_are_not_of_the_class_are_refused(build, sentence):
     with pytest.raises(sp.ProblemError, match=sentence):
         sp.from_cvxpy(cp.Problem(build(*variables())))
 
 
-def test_constraints_that_are_not_of_the_class():
+def test_constraints_that_are_not_of_the_class_are_refused():
     _, z, w = variables()
     for condition in (cp.exp(w) <= 1, cp.SOC(w[0], z), cp.sum(cp.square(w)) + cp.norm1(w) <= 1):
         with pytest.raises(sp.ProblemError, match="constraint"):
@@ -97,7 +97,7 @@ def test_constraints_that_are_not_of_the_class():
         sp.from_cvxpy(3)
 
 
-def test_weights_and_the_smallest_entry():
+def test_weights_and_smallest_entries_are_read():
     _, z, w = variables()
     c = np.array([0.5, 2.0, 3.0])
     terms = (

@@ -97,7 +97,7 @@ def test_a_diagonal_hessian_can_be_changed_without_changing_the_function(zero):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
-def test_group_huber_and_its_conjugate(seed, scale):
+def test_group_huber_and_its_conjugate_satisfy_fenchels_inequality(seed, scale):
     phi = sp.GroupHuber([0, 1, 1, 2, 0], weight=0.8, width=0.5, l2=0.3)
     conjugate = phi.conjugate()
     x, y = scale * np.random.default_rng(seed).standard_normal((2, 5))
@@ -141,7 +141,7 @@ def test_entropy_does_not_keep_x_positive(low):
     assert result.x[1] == pytest.approx(math.exp(-1.0), abs=1e-8)  # inside [low, high]: the entropy itself
 
 
-def test_which_prox_is_cheap():
+def test_only_functions_with_a_cheap_prox_have_one():
     cheap = {name for name, f in FUNCTIONS.items() if f.has_prox}
     ready = ("huber, separable", "log-cosh, separable", "group huber", "group huber, one group")
     assert cheap == {n for n in FUNCTIONS if n.startswith("quadratic") or n in ready}

@@ -86,7 +86,7 @@ WILD = st.one_of(
 
 @settings(max_examples=8 * EXAMPLES)
 @given(st.data())
-def test_summaries_of_results(data):
+def test_random_summaries_of_results_are_read_or_refused(data):
     saved = np.load(io.BytesIO(result_file.packed(result_file.members())))
     summary = json.loads(str(saved["summary"]))
     key = data.draw(st.sampled_from(sorted(summary)))

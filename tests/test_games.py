@@ -135,7 +135,7 @@ def test_multipliers_prove_the_equilibrium(seed, method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [None, "auto"])
-def test_badly_scaled_constraints(method):
+def test_games_with_badly_scaled_constraints_have_the_value_of_highs(method):
     A, (B, b), (C, c) = random_game(5, 8, 6)
     rows, columns = 10.0 ** rng.uniform(-3, 3, B.shape[0]), 10.0 ** rng.uniform(-2, 2, 8)
     game = ConstrainedGame(columns[:, None] * A, (rows[:, None] * B * columns, rows * b), (1e3 * C, 1e6 * c))
@@ -145,7 +145,7 @@ def test_badly_scaled_constraints(method):
     assert found.value == pytest.approx(exact, abs=1.0)
 
 
-def test_costs_in_mixed_strategies():
+def test_costs_in_mixed_strategies_agree_with_clarabel():
     """Quadratic and entropy costs on the simplex, against Clarabel."""
     p, q = sp.Quadratic(np.linspace(0.5, 2, 6), np.linspace(0, 1, 6)), sp.Entropy(1e-3, 1.0)
     found = ConstrainedGame.mixed(PAYOFF, p, 0.3 * q).solve(tol=1e-11)
@@ -160,7 +160,7 @@ def test_costs_in_mixed_strategies():
     assert found.value == pytest.approx(problem.value, abs=1e-6)
 
 
-def test_rock_paper_scissors():
+def test_rock_paper_scissors_is_played_with_equal_probabilities():
     found = ConstrainedGame.mixed([[0, 1, -1], [-1, 0, 1], [1, -1, 0]]).solve(tol=1e-10)
     np.testing.assert_allclose(found.x, np.full(3, 1 / 3), atol=1e-9)
     assert abs(found.value) <= 1e-10
@@ -203,7 +203,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "sentence"), BAD)
-def test_what_a_constrained_game_refuses(call, sentence):
+def test_a_constrained_game_refuses_invalid_input_in_a_sentence(call, sentence):
     with pytest.raises(sp.ProblemError, match=sentence):
         call()
 
@@ -261,7 +261,7 @@ def random_side(seed):
 
 @pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from([0.3, 3.0, 300.0]), st.sampled_from([1e-3, 0.03]))
-def test_constants_and_hessian_of_a_subproblem(seed, r, a):
+def test_the_hessian_of_a_subproblem_is_that_of_its_gradient_and_mu_and_L_bound_it(seed, r, a):
     side, rng = random_side(seed)
     g = Penalised(side, r, a)
     v, d = rng.standard_normal((2, 7))
@@ -299,7 +299,7 @@ def test_every_method_can_solve_a_subproblem(method):
     assert np.linalg.norm(result.x - exact.x) + np.linalg.norm(result.y - exact.y) <= 1e-6 + 1e-10
 
 
-def test_best_responses_of_a_polytope():
+def test_best_responses_of_a_polytope_may_be_unbounded():
     polytope = Polytope([[1.0, 1.0, -1.0]], [1.0], "E v = e, v >= 0", 3)
     assert polytope.best(np.array([1.0, 2.0, -3.0]))[0] == pytest.approx(2.0)
     assert polytope.best(np.array([1.0, 2.0, 0.0]))[0] == np.inf

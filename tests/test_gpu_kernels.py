@@ -106,7 +106,7 @@ def test_products_are_those_of_plain_code(shape, kind, place):
 
 @gpu
 @pytest.mark.parametrize("shape", [(64, 300), (16, 40000)])
-def test_every_factor_and_shift(shape):
+def test_every_factor_and_shift_gives_the_products_of_plain_code(shape):
     A, _, y, e = operands(shape)
     for s in (1.0, 0.0, 1 / 3, -2, np.float32(0.1), torch.tensor(0.7), torch.tensor(-0.7, device="cuda")):
         for shift in (None, e):
@@ -120,7 +120,7 @@ def test_every_factor_and_shift(shape):
 @pytest.mark.parametrize("place", ["rows", "columns"])
 @pytest.mark.parametrize("shape", [(3000, 700), (500, 40000)])
 @pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16"])
-def test_same_inputs_same_bits(kind, shape, place):
+def test_the_same_inputs_give_the_same_bits(kind, shape, place):
     A, x, y, e = operands(shape, kind, place)
     calls = (lambda: triton_products.both(A, x, y, fuse=True), lambda: triton_products.through(A, y, 0.3, e, fuse=True))
     for call in calls:
@@ -345,7 +345,7 @@ def test_plans_cover_a_and_fit_the_processor(kind, m, n, bytes_, by_rows, device
 @gpu
 @pytest.mark.parametrize("shape", [(9000, 5001), (20000, 4000), (3000, 16000)])
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_one_pass_within_a_program_that_jax_compiles(shape, kind):
+def test_a_program_that_jax_compiles_reads_the_matrix_once(shape, kind):
     jax = pytest.importorskip("jax", reason="needs JAX")
     if not jax_kernels.available():
         pytest.skip("needs jax-triton")

@@ -72,7 +72,7 @@ def test_conjugate_gradients_at_the_solution_and_with_nan_end_at_once():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
 @pytest.mark.parametrize("shape", [(1, 1), (257, 1031), (3, 30_000), (30_000, 3)])
-def test_norms_of_rows_and_columns(shape, dtype):
+def test_norms_of_rows_and_columns_are_those_of_numpy(shape, dtype):
     A = torch.asarray(np.random.default_rng(SEED).standard_normal(shape), device="cuda").to(getattr(torch, dtype))
     exact = np.linalg.norm(A.double().cpu().numpy(), axis=1)
     for stored in (A, A.T.contiguous().T):
@@ -80,7 +80,7 @@ def test_norms_of_rows_and_columns(shape, dtype):
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 0.0])
-def test_norms_whose_squares_overflow_or_underflow(scale):
+def test_norms_whose_squares_overflow_or_underflow_are_left_to_plain_code(scale):
     A = scale * torch.asarray(np.random.default_rng(SEED).standard_normal((30, 20)), device="cuda")
     assert triton_norms.row_norms(A) is None
     exact = scale * np.linalg.norm((A / scale if scale else A).cpu().numpy(), axis=0)

@@ -288,7 +288,7 @@ def total_size(f):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("scale", [1.0, 1e-170, 1e-4, 30.0, 1e150])
-def test_bounds_of_ready_functions(name, scale):
+def test_bounds_of_ready_functions_hold_and_are_not_much_too_large(name, scale):
     f, found = FUNCTIONS[name], []
     for seed in range(3):
         x = draw(scale, seed)
@@ -300,7 +300,7 @@ def test_bounds_of_ready_functions(name, scale):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("scale", [1.0, 1e-4, 1e4])
-def test_bounds_in_float32(name, scale):
+def test_bounds_hold_in_float32(name, scale):
     f, x = FUNCTIONS[name], draw(scale, 0).astype(np.float32)
     holds(f, x, truth(f, x))
 
@@ -342,7 +342,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_bounds_for_hard_data(name):
+def test_bounds_hold_for_hard_data(name):
     f, x = HARD[name]
     holds(f, x, truth(f, x))
     if abs(x).max() < 1e38:
@@ -357,7 +357,7 @@ def test_bounds_for_hard_data_are_not_much_too_large(name):
 
 
 @pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array, sparse.csc_array])
-def test_a_long_row_of_equal_entries(as_matrix):
+def test_the_bound_for_a_long_row_of_equal_entries_grows_with_its_length(as_matrix):
     """The sums are rounded in one direction, so that the error grows with their length."""
     n, a, b = 200_000, 0.1, 1.0 / 3.0
     f, x = sp.LeastSquares(as_matrix(np.full((1, n), a)), [n * a * b]), np.full(n, b)
@@ -370,7 +370,7 @@ def test_a_long_row_of_equal_entries(as_matrix):
         assert error > 100 * Decimal(2.0**-52) * Decimal(a) * n * Decimal(a * b)
 
 
-def test_a_certificate_of_data_with_a_long_row():
+def test_a_certificate_of_data_with_a_long_row_is_true():
     """The computed gradient is zero at x = b (1, ..., 1), but the minimiser is elsewhere."""
     n, a, b = 200_000, 0.1, 1.0 / 3.0
     row, x = sparse.csr_array(np.full((1, n), a)), np.full(n, b)
@@ -431,7 +431,7 @@ class Combination:
 @pytest.mark.parametrize("vector", [False, True])
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 1e-3, 1e5]))
 @settings(max_examples=3)
-def test_bounds_of_combinations(name, vector, seed, size):
+def test_bounds_of_combinations_hold(name, vector, seed, size):
     rng = np.random.default_rng(seed)
     scale = np.exp(rng.standard_normal(6)) if vector else float(rng.standard_normal())
     shift, linear, centre, u = (size * rng.standard_normal(6) for _ in range(4))
@@ -439,13 +439,13 @@ def test_bounds_of_combinations(name, vector, seed, size):
     holds(whole.function, u, whole.truth(u))
 
 
-def test_a_sum_that_cancels():
+def test_the_bound_of_a_sum_that_cancels_holds():
     P, x = np.array([1e8, 3e7]), np.array([1.0, 2.0])
     f, g = sp.Quadratic(P, -P * x), sp.Huber(t=x * (1 + 1e-12))
     holds(f + g, x, truth(f, x) + truth(g, x))
 
 
-def test_a_part_of_a_function():
+def test_a_part_of_a_function_has_its_part_of_the_bounds():
     f = 3.0 * sp.Quadratic(np.linspace(1.0, 2.0, 6), np.ones(6)) + sp.Huber(t=np.ones(6))
     part, x = f.restrict(slice(1, 4)), draw(1.0, 0)
     np.testing.assert_allclose(part.rounding(x[1:4]), f.rounding(x)[1:4])
@@ -479,7 +479,7 @@ def twins(xp):
             ]
 
 
-def test_bounds_in_other_libraries(xp):
+def test_bounds_hold_in_other_libraries(xp):
     wide, wide_truths, narrow, narrow_truths = twins(xp)
     x = draw(1.0, 0)
     if xp.__name__.startswith("jax"):  # it compiles every operation for every dtype
@@ -492,7 +492,7 @@ def test_bounds_in_other_libraries(xp):
         holds(f, xp.asarray(x), truth(twin, x))
 
 
-def test_bounds_with_data_on_disk(tmp_path):
+def test_bounds_hold_with_data_on_disk(tmp_path):
     np.save(tmp_path / "D.npy", SHIFTED)
     f, twin = (
         sp.LeastSquares(sp.stream(tmp_path / "D.npy"), SHIFTED @ BALANCED, 0.1),
@@ -519,7 +519,7 @@ STACKS = {
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_bounds_of_batches(name):
+def test_bounds_of_batches_hold_for_each_block(name):
     functions = [STACKS[name](k) for k in range(3)]
     X = np.stack([draw(scale, k) for k, scale in enumerate([1.0, 1e-100, 1e3])])
     f = stacked(functions, 6, NUMPY64)
@@ -541,7 +541,7 @@ def test_what_a_caller_said_of_a_block_is_not_lost():
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_bounds_of_shards(shards):
+def test_bounds_of_shards_are_about_those_of_one_process(shards):
     A = ShardedCoupling(LocalEngine(SHIFTED, shards))
     x, y = SHIFTED @ BALANCED, BALANCED
     g = sp.Saddle(sp.Huber(t=x * (1 + 1e-9), l2=0.1), sp.Quadratic(1.0), A).g
@@ -572,7 +572,7 @@ COMPENSATED = [name for name, f in FUNCTIONS.items() if f.compensated]
 EXACT_LOSS = ("quadratic", "least squares", "huber")  # no exponentials, whose errors remain
 
 
-def test_which_functions_have_more_digits():
+def test_all_ready_functions_but_the_entropy_have_compensated_gradients():
     assert set(FUNCTIONS) - set(COMPENSATED) == {"entropy"}
 
 
@@ -589,7 +589,7 @@ def test_compensated_gradients_have_smaller_bounds_that_hold(name, scale):
 
 
 @pytest.mark.parametrize("name", [name for name, (f, _) in HARD.items() if f.compensated])
-def test_compensated_gradients_for_hard_data(name):
+def test_compensated_gradients_are_within_their_bounds_for_hard_data(name):
     f, x = HARD[name]
     holds_in_compensated_arithmetic(f, x, truth(f, x))
     if np.abs(x).max() < np.finfo(np.float32).max:
@@ -620,7 +620,7 @@ def test_more_digits_help_where_data_have_a_large_mean():
 
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 1e-3, 1e5]))
 @settings(max_examples=5)
-def test_compensated_gradients_of_combinations(seed, size):
+def test_compensated_gradients_of_combinations_are_within_their_bounds(seed, size):
     rng = np.random.default_rng(seed)
     linear, centre, u = (size * rng.standard_normal(6) for _ in range(3))
     for name in ("quadratic, dense", "entropy"):
@@ -635,7 +635,7 @@ def test_compensated_gradients_of_combinations(seed, size):
 
 
 @pytest.mark.parametrize("name", [name for name in STACKS if name != "Entropy"])
-def test_compensated_gradients_of_batches(name):
+def test_compensated_gradients_of_batches_are_within_their_bounds(name):
     functions = [STACKS[name](k) for k in range(3)]
     X = np.stack([draw(scale, k) for k, scale in enumerate([1.0, 1e-100, 1e3])])
     f = stacked(functions, 6, NUMPY64)
@@ -645,7 +645,7 @@ def test_compensated_gradients_of_batches(name):
     )
 
 
-def test_compensated_gradients_of_shards():
+def test_compensated_gradients_of_shards_are_within_their_bounds():
     A = ShardedCoupling(LocalEngine(SHIFTED, 3))
     x, local = SHIFTED @ BALANCED, sp.Huber(t=np.ones(30), l2=0.1)
     g = sp.Saddle(local, sp.Quadratic(1.0), A).g
@@ -653,7 +653,7 @@ def test_compensated_gradients_of_shards():
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_compensated_gradients_of_risks_over_shards(shards):
+def test_compensated_gradients_of_risks_over_shards_are_within_their_bounds(shards):
     A, y = ShardedCoupling(LocalEngine(SHIFTED, shards)), BALANCED
     t = SHIFTED @ y + np.linspace(-2.0, 2.0, 30)
     labels = np.where(np.arange(30) % 2, 1.0, -1.0)
@@ -667,7 +667,7 @@ def test_compensated_gradients_of_risks_over_shards(shards):
         assert holds_in_compensated_arithmetic(risk, y, truth(twin, y)) <= least * np.linalg.norm(risk.rounding(y))
 
 
-def test_compensated_gradients_in_another_library():
+def test_compensated_gradients_in_another_library_are_within_their_bounds():
     xp = pytest.importorskip("array_api_strict")
     wide, truths, *_ = twins(xp)
     x = draw(1.0, 1)
@@ -676,7 +676,7 @@ def test_compensated_gradients_in_another_library():
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["matrix", "stack"]), st.integers(-200, 150))
-def test_bounds_on_products_with_small_and_with_large_matrices(seed, shape, exponent):
+def test_bounds_on_products_hold_for_small_and_for_large_matrices(seed, shape, exponent):
     rng = np.random.default_rng(seed)
     D = rng.standard_normal((3, 4, 5) if shape == "stack" else (4, 5)) * 10.0 ** rng.integers(-9, 9, 5)
     D *= 10.0**exponent
@@ -777,7 +777,7 @@ def test_rough_bounds_for_hard_data_are_not_below_those_of_the_entries(name):
 
 @settings(max_examples=200)
 @given(st.integers(0, 10**6), st.sampled_from([sp.LeastSquares, sp.Logistic, sp.Huber, sp.LogCosh, sp.SmoothedHinge]))
-def test_rough_bounds_of_risks_of_any_scale(seed, kind):
+def test_rough_bounds_of_risks_of_any_scale_are_not_below_the_fine_ones(seed, kind):
     rng = np.random.default_rng(seed)
     rows, n = rng.integers(1, 40, 2)
     D = rng.standard_normal((rows, n)) * 10.0 ** rng.uniform(-9, 9, n)

@@ -62,7 +62,7 @@ def plain(line):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON)
-def test_python_of_a_guide(page, monkeypatch, tmp_path, capsys, as_before):
+def test_the_python_of_a_guide_runs(page, monkeypatch, tmp_path, capsys, as_before):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     assert set(run(page, capsys)) > {"__name__", "__builtins__"}

@@ -80,7 +80,7 @@ def test_bounds_hold_on_drawn_data(name):
         assert abs(getattr(rough, penalty) - getattr(exact, penalty)) <= bounds
 
 
-def test_sparse_data_and_l1_from_zero():
+def test_sparse_data_have_the_same_slopes_and_an_l1_norm_from_zero_a_bound_away_from_kinks():
     dense, sparse = (fitted("logistic", 4, sparse=s, l2=0.1)[1] for s in (False, True))
     assert sparse.l2 == pytest.approx(dense.l2, rel=1e-6)
     assert dense.bound_l1 < math.inf  # no weight is near the kink of |w|
@@ -91,7 +91,7 @@ def test_sparse_data_and_l1_from_zero():
     assert "kink" in slope.why
 
 
-def test_what_is_refused():
+def test_models_without_a_hypergradient_are_refused():
     X, held, scores, labels = data(5)
     with pytest.raises(sp.ProblemError, match="structure or with groups"):
         RiskClassifier(structure=Graph([(0, 1)])).fit(X, labels[:40]).hypergradient(held, labels[40:])

@@ -70,12 +70,12 @@ def test_boxes_with_quadratic_functions_have_the_point_of_a_first_order_method()
     assert np.abs(result.x - other.x).max() <= 2e-7
 
 
-def test_a_player_without_a_choice() -> None:
+def test_a_player_without_a_choice_is_no_obstacle() -> None:
     f = sp.Saddle(sp.Simplex(), sp.Box(-1.0, 1.0), RNG.standard_normal((1, 3)))
     assert sp.solve(f, method="interior-point", gap=1e-9).solved
 
 
-def test_refused_are_terms_without_a_barrier_and_functions_that_are_not_quadratic() -> None:
+def test_terms_without_a_barrier_and_functions_that_are_not_quadratic_are_refused() -> None:
     A = np.ones((3, 2))
     with pytest.raises(
         sp.ProblemError, match=r"interior-point needs simplices or boxes .* but g has the simple term L1"

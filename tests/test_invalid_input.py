@@ -486,7 +486,7 @@ def test_a_mark_of_byte_order_is_no_reason_to_refuse(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_sum_of_very_many_terms(tmp_path):
+def test_a_sum_of_very_many_terms_is_read(tmp_path):
     text = 'A = [[1]]\nh = {kind = "quadratic", P = 2}\n' + '[[g]]\nkind = "quadratic"\nP = 1\n' * 3000
     f = load_problem(write(tmp_path, text), 1 << 30).problem
     assert f.mu_x == 3000.0
@@ -607,7 +607,7 @@ ARRANGED = {
 
 
 @pytest.mark.parametrize("name", ARRANGED)
-def test_arrays_of_any_arrangement(name):
+def test_arrays_of_any_arrangement_in_memory_are_taken(name):
     given = ARRANGED[name]
     before = given.copy() if not isinstance(given, list) else [row.copy() for row in given]
     if isinstance(given, np.ndarray) and given.flags.owndata:
@@ -634,7 +634,7 @@ def test_truth_values_are_numbers_in_arrays():
 
 
 @pytest.mark.parametrize("entry", [-0.0, 5e-324, 1e-310])
-def test_zeros_with_a_sign_and_denormal_numbers(entry):
+def test_zeros_with_a_sign_and_subnormal_numbers_are_taken(entry):
     f = sp.Saddle(sp.Quadratic(1.0, [1.0, entry]), sp.Quadratic(2.0), [[1.0, entry], [entry, 1.0]])
     result = sp.solve(f, [entry, entry], tol=1e-6)
     assert result.solved
@@ -756,7 +756,7 @@ def test_a_reader_that_closes_the_pipe_early_causes_no_traceback(folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_output_that_cannot_be_written(folder):
+def test_output_that_cannot_be_written_ends_in_a_line(folder):
     for words in (["methods", "--json"], ["solve", "p.toml"]):
         with open("/dev/full", "w") as full:
             process = started(folder, *words, stdout=full, stderr=subprocess.PIPE, text=True)
@@ -805,7 +805,7 @@ sys.exit(run())
 
 
 @pytest.mark.slow
-def test_interrupted_in_the_middle(folder):
+def test_an_interruption_in_the_middle_ends_in_a_line(folder):
     (folder / "slow.toml").write_text(
         'A = [[1, 2], [0, 1]]\ng = {kind = "quadratic", P = 1e-9, b = [1, 1]}\nh = {kind = "quadratic", P = 2}\n'
         '[solve]\nmethod = "extragradient"\ntol = 1e-300\n'

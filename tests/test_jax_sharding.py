@@ -42,7 +42,7 @@ def test_there_are_eight_devices(report):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_the_same_answer_as_on_one_device(split, report):
+def test_the_answer_is_that_of_one_device(split, report):
     run = report["splits"][split]
     assert run["solved"]
     assert run["iterations"] == report["one device"]["iterations"]
@@ -98,7 +98,7 @@ def test_everything_else_keeps_its_place(what, report):
     assert run["y is sharded as A"]
 
 
-def test_functions_with_data(report):
+def test_functions_with_data_are_solved_on_a_mesh(report):
     run, x = report["with data"]
     assert run["solved"]
     assert run["x is sharded as A"]
@@ -106,7 +106,7 @@ def test_functions_with_data(report):
 
 
 @pytest.mark.parametrize("split", ["rows", "rows over two axes", "columns", "a grid"])
-def test_products_to_rounding(split, report):
+def test_products_agree_with_those_of_one_device_up_to_rounding(split, report):
     assert report["products"][split] <= 20.0
 
 
@@ -118,13 +118,13 @@ def test_compensated_products_are_within_a_bound_below_the_precision_of_float64(
     assert size <= 2.0**-54
 
 
-def test_compensated_gradients_of_data_on_one_device(report):
+def test_compensated_gradients_take_data_on_one_device(report):
     """They mixed arrays of one device with arrays of the mesh, which JAX refuses."""
     plain, compensated = report["compensated data"]
     assert compensated < plain / 10
 
 
-def test_what_is_refused(report):
+def test_fewer_devices_and_meshes_without_names_are_refused(report):
     refused = report["refused"]
     assert "a mesh of 8" in refused["on_fewer"]
     assert "a mesh of 4" in refused["on_fewer"]
@@ -133,7 +133,7 @@ def test_what_is_refused(report):
 
 
 @pytest.mark.gpu
-def test_a_mesh_of_one_gpu():
+def test_a_mesh_of_one_gpu_gives_the_answer_of_the_gpu():
     jax = importlib.import_module("jax")
     try:
         (gpu, *_) = jax.devices("gpu")

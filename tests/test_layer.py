@@ -54,7 +54,7 @@ def test_recording_is_a_context():
     assert not is_live(np.ones(2))
 
 
-def test_what_a_layer_refuses():
+def test_a_layer_refuses_wrong_arguments():
     with pytest.raises(sp.ProblemError, match="build of layer is not a function"):
         sp.layer(3)
     with pytest.raises(sp.ProblemError, match="no tensor of PyTorch or JAX"):
@@ -81,7 +81,7 @@ def gradients_are_right(torch, layer, given):
 
 
 @pytest.mark.slow
-def test_gradcheck_of_every_tensor(torch):
+def test_gradients_of_every_tensor_pass_gradcheck(torch):
     layer = sp.layer(with_own_loss(torch), tol=1e-11)
     gradients_are_right(torch, layer, tensors(torch, numbers()))
     assert layer.result.solved
@@ -91,7 +91,7 @@ def test_gradcheck_of_every_tensor(torch):
 
 
 @pytest.mark.slow
-def test_gradcheck_of_a_batch_with_simple_terms(torch):
+def test_gradients_of_a_batch_with_simple_terms_pass_gradcheck(torch):
     layer = sp.layer(with_terms(torch), tol=1e-11, in_dims=(0, 0, None))
     given = tensors(torch, batch())
     x, y = layer(*given)
@@ -104,7 +104,7 @@ def test_gradcheck_of_a_batch_with_simple_terms(torch):
 
 
 @pytest.mark.slow
-def test_gradcheck_of_a_value(torch):
+def test_gradients_of_a_function_made_from_a_value_pass_gradcheck(torch):
     rng = np.random.default_rng(2)
     build = with_value(torch, lambda a: torch.logsumexp(a, 0))
     given = tensors(torch, (rng.uniform(size=N), rng.standard_normal((N, N))))
@@ -245,7 +245,7 @@ def test_solve_itself_still_returns_detached_results(torch):
 
 
 @pytest.mark.gpu
-def test_gradcheck_on_a_gpu(torch):
+def test_gradients_on_a_gpu_pass_gradcheck(torch):
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
     layer = sp.layer(with_own_loss(torch), tol=1e-10)
@@ -259,12 +259,12 @@ def test_gradcheck_on_a_gpu(torch):
 
 
 @pytest.mark.slow
-def test_gradients_of_every_array_inside_jit(jax):
+def test_gradients_of_every_array_are_right_inside_jit(jax):
     check_gradients_of_jax(jax, sp.layer(with_own_loss(jax.numpy), tol=1e-10), numbers())
 
 
 @pytest.mark.slow
-def test_gradients_of_a_batch_by_vmap_with_simple_terms(jax):
+def test_gradients_of_a_batch_with_simple_terms_are_right_by_vmap(jax):
     check_gradients_of_jax(jax, sp.layer(with_terms(jax.numpy), tol=1e-10, in_dims=(0, 0, None)), batch())
 
 

@@ -118,7 +118,7 @@ def test_a_build_that_writes_into_its_argument_is_refused(torch, batch):
         layer(b.clone() if not batch else torch.stack([b, b]))  # such tensors have no record of writes
 
 
-def test_a_layer_within_the_build_of_another(torch):
+def test_a_layer_may_be_called_within_the_build_of_another(torch):
     A, b = numbers()
     (b,), A = tensors(torch, [b]), torch.tensor(A)
     inner = sp.layer(lambda c: build(A, c), tol=1e-10)
@@ -162,7 +162,7 @@ def test_copies_of_a_layer_are_new(torch):
         assert other.options == layer.options
 
 
-def test_tensors_of_two_dtypes_and_batches_of_float32(torch):
+def test_tensors_may_have_two_dtypes_and_batches_may_be_float32(torch):
     A, b = numbers()
     (wide,) = tensors(torch, [b])
     narrow = torch.tensor(A, dtype=torch.float32, requires_grad=True)
@@ -182,7 +182,7 @@ def test_tensors_of_two_dtypes_and_batches_of_float32(torch):
         assert many.grad[k].numpy() == pytest.approx(wide.grad.numpy(), abs=1e-4)
 
 
-def test_several_maximisers(torch):
+def test_a_layer_may_have_several_maximisers(torch):
     rng = np.random.default_rng(2)
     A, B = tensors(torch, [rng.standard_normal((4, 3)), rng.standard_normal((4, 2))])
     b = torch.ones(4)

@@ -37,7 +37,7 @@ def test_chain_N_is_the_norm_of_its_matrix(kx, ky, c):
     assert theory.chain_N(ky, kx, c) == pytest.approx(N, rel=1e-14)
 
 
-def test_chain_N_of_extreme_conditions():
+def test_chain_N_is_right_at_extreme_conditions():
     assert theory.chain_N(1, 1, 0) == 0.0
     assert theory.chain_N(1, 1, 7.0) == 7.0  # only the coupling counts
     assert theory.chain_N(10, 1, 0) == 3.0  # Nesterov's chain
@@ -78,7 +78,7 @@ def test_the_field_vanishes_at_the_solution(n, kx, ky, c):
     assert np.hypot(*map(np.linalg.norm, (Fx, Fy))) <= 1e-14 * size
 
 
-def test_the_solution_by_elimination():
+def test_the_solution_is_that_of_elimination():
     """[(bx S + mu_x)(by S + mu_y) + |A|^2/4 S] x* = (by S + mu_y) e_1, and y* from it."""
     n, kx, ky, c, L_x, L_y = 40, 30.0, 7.0, 5.0, 2.0, 0.5
     mu_x, mu_y = L_x / kx, L_y / ky
@@ -199,7 +199,7 @@ def test_calls_in_any_order_stay_within_their_reach(calls):
 
 
 @given(st.integers(1, 12), st.floats(0.0, 3.0), st.integers(0, 2**32 - 1))
-def test_tail_rounds_by_definition(n, tol, seed):
+def test_tail_rounds_are_those_of_the_definition(n, tol, seed):
     x, y = np.random.default_rng(seed).standard_normal((2, n))
     for k in itertools.count():
         a, b = theory.rounds_reach(k)
@@ -218,7 +218,7 @@ def test_forced_rounds_agree_with_the_tail_of_a_long_chain(k1, k2, c, exponent):
     assert chain_length(kx, ky, c, reduction) >= 1.5 * forced
 
 
-def test_the_tail_at_the_four_problems():
+def test_the_tail_at_the_four_problems_is_the_recorded_one():
     found = []
     for kx, ky, c in CASES:
         n = math.ceil(12 * theory.chain_N(kx, ky, c))

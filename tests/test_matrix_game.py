@@ -72,7 +72,7 @@ def test_the_row_player_maximises():
     assert found.value == 2.0
 
 
-def test_penalty_kicks_as_published():
+def test_penalty_kicks_have_the_published_strategies():
     """Palacios-Huerta 2003: the kicker maximises the percentage of goals, and 38.54 and 41.99 percent are optimal."""
     kicks = np.array([[58.30, 94.97], [92.91, 69.92]])
     found = MatrixGame(kicks).solve(tol=1e-9)
@@ -367,7 +367,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "sentence"), BAD)
-def test_what_a_matrix_game_refuses(call, sentence):
+def test_a_matrix_game_refuses_invalid_input_in_a_sentence(call, sentence):
     with pytest.raises(sp.ProblemError, match=sentence):
         call()
 

@@ -47,7 +47,7 @@ def test_mu_of_terms_that_are_strongly_convex_only_together():
     assert 0.99 * least < f.mu_x <= least
 
 
-def test_an_answer_by_name_variable_and_tree():
+def test_an_answer_is_read_by_name_by_variable_and_by_tree():
     tree = m.minimiser({"weights": (2, 2), "bias": [1, 3]}, "net")
     W, (b, c) = tree["weights"], tree["bias"]
     target = np.arange(4.0).reshape(2, 2)
@@ -374,7 +374,7 @@ def test_numbers_are_spread_over_arrays_of_factors():
         np.ones(4) * x
 
 
-def test_expressions_and_numbers_as_one_vector():
+def test_expressions_and_numbers_are_joined_to_one_vector():
     t, X = m.minimiser((), "t"), m.minimiser((2, 2), "X")
     e = m.concatenate([t, 3.0, 2.0 * X, X[0] - t])
     assert e.shape == (8,)
@@ -468,7 +468,7 @@ def test_terms_of_constants_count_in_the_interval_of_a_program(constant, value):
     assert answer.upper - answer.lower < 1e-8
 
 
-def test_values_of_programs_without_a_solution():
+def test_values_of_programs_without_a_solution_are_infinite():
     x = m.minimiser(2, "x")
     none = m.Problem(x.sum() + 3.0, [x >= 0.0, x.sum() <= -1.0]).solve()
     assert (none.status, none.lower, none.value, none.upper) == ("infeasible", np.inf, np.inf, np.inf)

@@ -70,13 +70,13 @@ SOLVE = ("cli", "solve", "problem.toml", "--engine", "mpi", "--method", "lpd-gs"
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_bits_on_any_number_of_ranks():
+def test_any_number_of_ranks_finds_the_same_bits():
     found = {ranks: outcomes(ranks)["solved"] for ranks in SCENARIOS}
     assert found[1]["status"] == "solved"
     assert all(found[ranks] == found[1] for ranks in found)
 
 
-def test_the_command_line(problem):
+def test_the_command_line_gives_the_same_answer_on_any_number_of_ranks(problem):
     answers = []
     for ranks in (1, 3):
         done = run(ranks, problem, *SOLVE, "--max-calls", "200", "--out", f"{ranks}.npz", "--json")

@@ -50,7 +50,7 @@ def test_games_with_inequalities_need_no_bound(seed, tight):
 
 
 @pytest.mark.parametrize("norm", [m.norm1, m.norm2, m.norm_inf])
-def test_a_norm_of_a_map_that_has_a_bound(norm):
+def test_a_norm_of_a_map_may_have_a_bound(norm):
     """The projection of t onto {|K x| <= 1} and its multiplier, by the conditions of the solution."""
     rng = np.random.default_rng(3)
     K, t = rng.standard_normal((4, 3)), 3.0 * np.ones(3)
@@ -66,7 +66,7 @@ def test_a_norm_of_a_map_that_has_a_bound(norm):
     assert 0.1 <= dual <= bound
 
 
-def test_a_variable_that_is_in_a_constraint_alone():
+def test_a_variable_may_be_in_a_constraint_alone():
     x, s = m.minimiser(2, "x"), m.minimiser((), "s", sp.Box(0.0, 1.0))
     answer = m.Problem(m.huber(x - 3.0, 0.5) + m.sum_squares(x), [x.sum() <= s]).solve(gap=1e-8)
     np.testing.assert_allclose(answer["x"], [0.25, 0.25], atol=1e-3)  # beyond 1/4 Huber's slope is 1/2 = 2 x

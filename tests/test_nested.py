@@ -42,7 +42,7 @@ def exponent(method, points, variable, tol=1e-4):
 
 
 @pytest.mark.parametrize("kappa", KAPPAS)
-def test_appa_momenta_as_printed(kappa):
+def test_appa_momenta_are_those_of_the_paper(kappa):
     root = math.sqrt(kappa)
     assert theory.appa_theta(kappa) == pytest.approx((2 * root - 1) / (2 * root + 1))
     assert theory.appa_tau(kappa) == pytest.approx(1 / (2 * root + 4 * kappa))
@@ -60,7 +60,7 @@ def test_exact_appa_contracts_at_its_rate(kappa, with_tau):
         assert max(abs(roots)) ** 2 <= 1 - math.sqrt(theory.appa_q(kappa)) + 1e-9
 
 
-def test_minimax_appa_constants():
+def test_minimax_appa_constants_are_those_of_the_paper():
     ell, kappa, m, L_phi = theory.minimax_appa_parameters(3.0, 3.0, 0.1, 5.0)
     assert (ell, kappa, m) == (5.0, 50.0, 10.1)
     assert L_phi == pytest.approx(3.0 + 25.0 / 10.1)

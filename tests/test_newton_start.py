@@ -53,7 +53,7 @@ def test_a_batch_has_one_start():
     assert f.certificate(*newton_start(f)).distance < 1e-10
 
 
-def test_problems_without_a_start():
+def test_problems_that_newtons_method_does_not_fit_have_no_start():
     _, _, A, b, c = data(SEED)
     h = sp.Quadratic(1.0, c)
     assert newton_start(sp.Saddle(sp.Quadratic(1.0, b), h, A)) is None  # without a term a run starts as well at zero

@@ -63,7 +63,7 @@ def test_an_array_shares_its_memory():
     assert g.g.P.matrix()[1, 1] == 7.0
 
 
-def test_problems_for_which_there_is_no_way():
+def test_problems_that_numpy_cannot_hold_are_left_to_pytorch():
     eye = torch.eye(3)
     own = sp.Simple(prox=lambda v, t: torch.clamp(v, 0.0, 1.0))
     assert as_numpy_problem(sp.Saddle(sp.Quadratic(1.0) + own, sp.Quadratic(1.0), eye)) is None

@@ -72,7 +72,9 @@ def test_distances_hold_for_exact_saddle_points(swapped: bool) -> None:
 
 
 @pytest.mark.parametrize("target", ["tol", "rtol"])
-def test_functions_of_the_caller_and_sparse_matrices(drawn: tuple[np.ndarray, ...], target: str) -> None:
+def test_functions_of_the_caller_and_sparse_matrices_have_proven_distances(
+    drawn: tuple[np.ndarray, ...], target: str
+) -> None:
     A, _, c = drawn
     result = sp.solve(sp.Saddle(steep(21.0), linear(c), csr_array(A)), **{target: 1e-9})
     assert result.solved, result.message
@@ -132,7 +134,7 @@ def test_runs_go_on_from_checkpoints(drawn: tuple[np.ndarray, ...], tmp_path: Pa
     assert (resumed.calls, resumed.certificate) == (whole.calls, whole.certificate)
 
 
-def test_lists_paths_and_prepared_problems(drawn: tuple[np.ndarray, ...]) -> None:
+def test_lists_paths_and_prepared_problems_have_proven_distances(drawn: tuple[np.ndarray, ...]) -> None:
     A, b, c = drawn
     f = sp.Saddle(sp.Quadratic(1.0, b), sp.Quadratic(0.0, c), A)
     strong = sp.Saddle(sp.Quadratic(1.0, b), sp.Quadratic(1.0, c), A)
@@ -149,7 +151,7 @@ def test_lists_paths_and_prepared_problems(drawn: tuple[np.ndarray, ...]) -> Non
         Batch(sp.Quadratic(1.0, np.tile(b, 2)), sp.Quadratic(0.0, np.tile(c, 2)), np.stack([A, A]))
 
 
-def test_all_array_libraries(drawn: tuple[np.ndarray, ...], xp: Any) -> None:  # noqa: F811
+def test_distances_are_proven_in_all_array_libraries(drawn: tuple[np.ndarray, ...], xp: Any) -> None:  # noqa: F811
     A, b, c = drawn
     f = in_library(sp.Saddle(sp.Quadratic(1.0, b), sp.Quadratic(0.0, c), A), xp)
     result = sp.solve(f, tol=1e-6)

@@ -108,7 +108,7 @@ def test_max_calls_holds_inside_nested_loops(method, budget):
     assert math.isfinite(result.certificate.distance)
 
 
-def test_max_calls_by_name():
+def test_max_calls_may_name_one_oracle():
     f, *_ = case("balanced")
     result = sp.solve(f, method="dippa", tol=1e-12, max_calls={"grad_h": 50})
     assert result.calls["grad_h"] == 50

@@ -45,7 +45,7 @@ def test_a_problem_with_a_prox_of_the_caller_is_solved_with_a_proof(own, tol):
     assert distance(result.x - xs, result.y - ys) <= result.certificate.distance <= tol
 
 
-def test_a_prox_of_the_caller_in_float32():
+def test_a_prox_of_the_caller_may_be_in_float32():
     f, xs, ys = known_problem("l1", "box", np.random.default_rng(3))
     g, h = (
         sp.Quadratic(np.float32(q.grad(np.ones(n)) - q.grad(np.zeros(n))), np.float32(q.grad(np.zeros(n))))

@@ -41,7 +41,7 @@ def test_a_family_is_solved_as_one_by_one():
     assert "6 parameters from 2 to 0.5; 6 solved" in repr(family)
 
 
-def test_linear_terms_that_grow():
+def test_a_family_may_change_the_linear_terms_alone():
     f = sp.Saddle(sp.Quadratic(np.eye(M) + 0.1, np.ones(M)), sp.Quadratic(1.0), A)
     family = sp.path(f, [0.0, 1.0, 2.0], update=lambda t: {"b": t * B}, tol=1e-9)
     check(family, lambda t: sp.Saddle(sp.Quadratic(np.eye(M) + 0.1, t * B), sp.Quadratic(1.0), A), 1e-9)

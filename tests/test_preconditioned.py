@@ -92,7 +92,7 @@ def test_game_with_badly_scaled_rows_is_solved() -> None:
     assert (A.T @ result.x).max() - (A @ result.y).min() <= goal
 
 
-def test_other_methods_and_strongly_convex_problems() -> None:
+def test_other_methods_and_strongly_convex_problems_may_be_preconditioned() -> None:
     f = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(2.0), badly_scaled(6, 5, 7))
     result = sp.solve(f, np.ones(6), np.ones(5), method=sp.Preconditioned(sp.LPDGS()), tol=1e-6)
     assert result.solved

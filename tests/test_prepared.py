@@ -158,7 +158,7 @@ def test_singular_matrices_and_limits_are_left_to_a_run():
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_the_same_quadratic_with_another_linear_term(kind):
+def test_a_quadratic_with_another_linear_term_is_the_one_made_with_it(kind):
     rng = np.random.default_rng(4)
     g = sp.Quadratic(hessian(kind, M, rng), rng.standard_normal(M))
     before = g.b.copy()

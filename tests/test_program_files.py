@@ -34,7 +34,7 @@ def test_a_transport_problem_has_a_proven_interval(run: Any, tmp_path: Path) -> 
     assert "optimal value  in [" in out
 
 
-def test_a_quadratic_program_from_array_files(run: Any, tmp_path: Path) -> None:
+def test_a_quadratic_program_may_have_its_data_in_array_files(run: Any, tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", P=np.diag([2.0, 0.0]), A=np.array([[1.0, 1.0]]))
     (tmp_path / "qp.toml").write_text(
         'kind = "program"\nP = "data.npz:P"\nA = "data.npz:A"\nlower = 1\nx_lower = 0\nq = [0, 1]'

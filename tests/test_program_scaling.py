@@ -58,7 +58,7 @@ def test_the_units_of_a_program_do_not_matter(size):
     assert found.steps <= LIMIT
 
 
-def test_a_quadratic_program_with_equations_alone():
+def test_a_quadratic_program_may_have_equations_alone():
     found = sp.apps.QuadraticProgram(np.diag([2.0, 4.0]), [0.0, -4.0], [[1.0, 1.0]], 0.0, 0.0).solve(gap=1e-9)
     assert found.status == "optimal"
     assert found.lower <= -4.0 / 3.0 + 1e-12

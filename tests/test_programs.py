@@ -100,7 +100,7 @@ BEALE = Program(
 )
 
 
-def test_programs_on_which_the_simplex_method_cycles_or_takes_long():
+def test_programs_on_which_the_simplex_method_cycles_or_takes_long_are_solved():
     for program, value in ((BEALE, -0.05), (klee_minty(3), -10000.0), (klee_minty(6), -(100.0**5))):
         found = QP(*program).solve(rtol=1e-9)
         assert found.status == "optimal"
@@ -112,7 +112,7 @@ NAMES = ("HS21", "HS35", "HS35MOD", "HS51", "HS52", "HS53", "HS76", "HS268")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_quadratic_programs_of_hock_and_schittkowski(name):
+def test_quadratic_programs_of_hock_and_schittkowski_have_their_published_values(name):
     given = getattr(quadratic_programs, name)
     found = QP(given.P, given.q, given.A, given.lower, given.upper, given.low, given.high).solve(gap=1e-5)
     published = {
@@ -202,7 +202,7 @@ def nearly_dependent(random: np.random.Generator) -> Program:
     return Program(None, random.integers(0, 5, n).astype(float), A, b, b.copy(), np.zeros(n), above)
 
 
-def test_equations_that_follow_from_others_up_to_rounding():
+def test_equations_that_follow_from_others_up_to_rounding_are_decided_as_they_stand():
     """They leave equations with coefficients of 1e-16, which decide what the program is."""
     solver = QP(None, [1.0, 1.0], [[0.1, 0.2], [0.3, 0.6]], [1.0, 3.0], [1.0, 3.0], 0.0)
     found = solver.solve()
@@ -239,7 +239,7 @@ def test_bounds_that_equations_imply_cut_off_no_point():
     assert tightened >= 20
 
 
-def test_small_bounds_beside_large_variables():
+def test_small_bounds_beside_large_variables_are_reached():
     """Limits of 1e-4 that add up, and stocks of 1e6: proximal terms must not hold them back."""
     random, k = np.random.default_rng(0), 8
     A, c, b = np.zeros((2 * k, 4 * k)), np.zeros(4 * k), np.zeros(2 * k)
@@ -262,7 +262,7 @@ def test_small_bounds_beside_large_variables():
     assert expected.fun == pytest.approx(0.5 * (found.lower + found.upper), rel=1e-7)
 
 
-def test_infeasible_with_a_ray():
+def test_an_infeasible_program_has_a_ray_that_proves_it():
     A = [[1.0, 1.0], [1.0, -1.0]]
     solver = QP(q=[1.0, 1.0], A=A, lower=[3.0, -INF], upper=[INF, 0.0], x_lower=0.0, x_upper=1.0)
     found = solver.solve()
@@ -273,7 +273,7 @@ def test_infeasible_with_a_ray():
     assert not QP(A=[[1.0, 1.0]], lower=1.0, x_lower=0.0).proves_infeasible([-1.0])
 
 
-def test_unbounded_with_a_ray():
+def test_an_unbounded_program_has_a_ray_that_proves_it():
     solver = QP(P=[[1.0, -1.0], [-1.0, 1.0]], q=[-1.0, 0.5], A=[[1.0, -1.0]], lower=-1.0, upper=1.0)
     found = solver.solve()
     assert found.status == "unbounded"
@@ -283,7 +283,7 @@ def test_unbounded_with_a_ray():
     assert not solver.proves_unbounded([-1.0, -1.0])
 
 
-def test_a_row_of_zeros_that_cannot_hold():
+def test_a_row_of_zeros_that_cannot_hold_is_infeasible():
     found = QP(q=[1.0], A=[[0.0], [1.0]], lower=[3.0, 0.0], upper=[3.0, 1.0]).solve()
     assert found.status == "infeasible"
 
@@ -309,7 +309,7 @@ def test_the_first_order_method_proves_the_same():
 
 
 @pytest.mark.slow
-def test_free_variables_without_curvature():
+def test_free_variables_need_no_curvature():
     random = np.random.default_rng(1)
     D, t = random.standard_normal((12, 3)), random.standard_normal(12)
     # least absolute deviations: |D x - t| <= r

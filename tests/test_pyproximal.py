@@ -44,7 +44,7 @@ def test_operators_are_terms_as_they_are(kind):
     assert proof.distance <= 1e-6
 
 
-def test_the_other_ways_to_give_an_operator():
+def test_an_operator_may_be_an_argument_of_a_function_or_a_function_alone():
     g, A = smooth(1)
     h = sp.Quadratic(2.0, np.ones(5))
     with_argument = sp.Smooth(g.grad, mu=g.mu, L=g.L, simple=pyproximal.L1(sigma=0.5))
@@ -71,7 +71,7 @@ def test_a_prox_whose_iterations_end_early_is_refused():
         sp.solve(sp.Saddle(g + pyproximal.Simplex(N, 2.0), sp.Quadratic(2.0, np.ones(5)), A), tol=1e-6)
 
 
-def test_a_pylops_operator_as_A():
+def test_a_pylops_operator_may_be_A():
     D = pylops.FirstDerivative(N, kind="forward", edge=False)
     g, _ = smooth(3)
     f = sp.Saddle(g + sp.L1(0.2), sp.Quadratic(1.5, np.ones(N)), D)
@@ -82,7 +82,7 @@ def test_a_pylops_operator_as_A():
 
 
 @pytest.mark.slow
-def test_a_pylops_operator_in_total_variation():
+def test_a_pylops_operator_may_blur_the_image_of_total_variation():
     image = np.zeros((8, 6))
     image[2:5, 1:4] = 1.0
     B = pylops.signalprocessing.Convolve2D((8, 6), np.full((3, 3), 1.0 / 9.0), offset=(1, 1))

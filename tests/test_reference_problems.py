@@ -60,7 +60,7 @@ def worst():
 @pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("example", worst_cases.EXAMPLES, ids=lambda example: example.name)
-def test_worst_functions_of_pepit(example, worst):
+def test_worst_functions_of_pepit_are_minimised(example, worst):
     tau, function, minimum, minimiser, start = worst[example.name]
     assert tau == pytest.approx(example.quoted, rel=1e-5)
     result = sp.solve(sp.Saddle(function, sp.Quadratic(1.0), np.zeros((start.size, 1))), start, tol=1e-8)

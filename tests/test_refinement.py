@@ -168,7 +168,7 @@ def test_a_refined_run_goes_on_from_a_checkpoint(tmp_path, cut):
     assert again.calls == whole.calls
 
 
-def test_what_storage_refuses():
+def test_storage_refuses_invalid_input_in_a_sentence():
     f = random_quadratic(6, 5, 10, 10, 10, seed=1)
     for storage, sentence in (("float16", "storage is 'float16'; expected float32 or bfloat16"),
                               ("bfloat16", "which NumPy does not have; use float32")):  # fmt: skip
@@ -214,7 +214,7 @@ def test_vectors_that_overflow_in_the_copy_are_left_to_A_itself(scale):
         assert result.solved, result
 
 
-def test_variables_of_different_scale_that_overflow_in_the_copy():
+def test_variables_of_different_scale_that_overflow_in_the_copy_end_the_correction_alone():
     """x is in units of 2^150, y in units of 2^-150: a gradient that is not finite ends the correction, not the run."""
     s, A = 2.0**150, np.random.default_rng(0).standard_normal((4, 3))
     f = sp.Saddle(sp.Quadratic(s**-2 * np.ones(4), np.ones(4) / s), sp.Quadratic(s**2 * np.ones(3), np.full(3, s)), A)

@@ -151,7 +151,7 @@ def test_names_of_wrappers_around_nothing_are_refused(name):
         ("nothing", "a=1", 2, "unknown method 'nothing'"),
     ],
 )
-def test_options_on_the_command_line(run, method, option, code, said):
+def test_options_on_the_command_line_are_taken_or_refused_in_a_line(run, method, option, code, said):
     found, _, err = run("solve", "problem.toml", "--method", method, "--option", option)
     assert found == code, err
     assert len(err.strip().splitlines()) == (1 if said else 0)

@@ -32,7 +32,7 @@ def tracked():
     return release.tracked_files()
 
 
-def test_one_version_everywhere():
+def test_the_version_is_the_same_everywhere():
     assert release.version() == sp.__version__
     assert re.fullmatch(r"0\.\d+\.\d+", sp.__version__)
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())

@@ -109,7 +109,7 @@ def odd_ones(result):
 # -- in Python --------------------------------------------------------------------------------------------------------
 
 
-def test_numbers_as_people_read_them():
+def test_numbers_are_written_as_people_read_them():
     values = [0.0, 1.0, 0.25, 12345.6, 1e-6, 6.2512e-07, 123456.0, -2.5e7, math.inf, math.nan, 1234567]
     assert [format_number(value) for value in values] == [
         "0", "1", "0.25", "12346", "1e-6", "6.25e-7", "1.23e5", "-2.5e7", "∞", "–", "1234567"
@@ -211,7 +211,7 @@ def run(run, tmp_path):
     return run
 
 
-def test_report_of_files_and_folders(run, tmp_path):
+def test_report_takes_files_and_folders(run, tmp_path):
     assert run("report", "runs", "runs/dippa.npz", "-o", "deep/r.html") == (0, "written: deep/r.html\n", "")
     text = (tmp_path / "deep/r.html").read_text()
     assert [f"<h3>{name}</h3>" in text for name in ("lpd-gs", "dippa", "dippa (2)")] == [True, True, True]
@@ -264,7 +264,7 @@ def test_bench_compares_and_leaves_out_what_cannot_run(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_bench_for_programs_and_its_exit_codes(run, tmp_path, monkeypatch):
+def test_bench_prints_json_and_says_by_its_exit_code_what_is_solved(run, tmp_path, monkeypatch):
     code, out, err = run("bench", "problem.toml", "--method", "dippa", "--method", "krylov", "--json", "-o", "b.html")
     summary = json.loads(out)
     assert code == 1  # krylov was asked for, and is not solved
@@ -389,7 +389,7 @@ def test_the_chart_reads_out_values_and_hides_lines(opened):
     assert "extragradient" not in drawn(opened)
 
 
-def test_a_logarithmic_axis(opened):
+def test_the_axis_can_be_logarithmic(opened):
     opened.locator(".log input").check()
     assert [label for _, label in opened.evaluate(DRAWN)["across"]][:2] == [1, 10]
     opened.locator(".log input").uncheck()
@@ -448,7 +448,7 @@ def test_details_open_by_link_and_by_key_and_hold_everything(opened, results):
     assert opened.locator("#run-1 pre").is_visible()
 
 
-def test_copy_and_save(opened, results):
+def test_citations_are_copied_and_histories_are_saved(opened, results):
     opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
     opened.locator("#run-1 > summary").click()
     opened.locator("#run-1 button.copy").click()
@@ -461,7 +461,7 @@ def test_copy_and_save(opened, results):
     assert np.array_equal(saved, results["auto"].history.array)
 
 
-def test_the_theme_button(opened):
+def test_the_button_changes_the_colours(opened):
     background = "getComputedStyle(document.body).backgroundColor"
     button = opened.locator("button.theme")
     for name, colour in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 23, 28)")):
@@ -539,7 +539,7 @@ def bench_html(tmp_path_factory):
     return target
 
 
-def test_the_page_of_the_benchmarks(bench_html, page):
+def test_the_page_of_the_benchmarks_has_every_measured_table(bench_html, page):
     page.goto(bench_html.as_uri())
     measured = page.locator("details.measured")
     assert measured.count() == len(MEASURED)

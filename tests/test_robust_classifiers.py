@@ -114,7 +114,7 @@ def test_group_dro_is_that_of_clarabel(squared):
     np.testing.assert_allclose(thin.coef_, model.coef_, atol=2e-4)
 
 
-def test_the_largest_risk_in_closed_form():
+def test_the_largest_risk_has_its_closed_form():
     model = GroupDRORegressor(0.5, fit_intercept=False, tol=1e-6).fit([[1.0], [1.0]], [-1.0, 3.0], groups=[0, 1])
     # max((w + 1)^2, (w - 3)^2)/2 + w^2/4 has its minimum where both are equal, at w = 1
     assert abs(model.coef_[0] - 1.0) <= model.certificate_.distance <= 1e-5
@@ -149,7 +149,7 @@ def test_the_slack_of_group_dro_is_above_the_exact_one(compensated):
         assert 0.0 < rounding < (4e-14 if compensated else 4e-13)
 
 
-def test_the_certificate_of_the_worst_case():
+def test_the_certificate_of_the_worst_case_is_the_formula_at_all_sizes():
     assert worst_case_certificate(1.0, 1.0, 0.0).distance == pytest.approx(1.0)
     assert worst_case_certificate(1.0, 0.0, 4.0)[:2] == pytest.approx((2.0, 4.0))
     assert worst_case_certificate(0.0, 1.0, 1.0).distance == np.inf
@@ -186,13 +186,13 @@ def test_scikit_learn_accepts_it(model):
         (GroupDROClassifier(tol=-1.0), "tol is -1.0; expected a positive number"),
     ],
 )
-def test_parameters_that_make_no_sense(model, message):
+def test_parameters_that_make_no_sense_are_refused(model, message):
     X, y, _, z, _ = drawn(N=10)
     with pytest.raises(sp.ProblemError, match=message):
         model.fit(X, y, z)
 
 
-def test_data_that_make_no_sense():
+def test_data_that_make_no_sense_are_refused():
     X, y, _, z, _ = drawn(N=10)
     with pytest.raises(sp.ProblemError, match="sensitive_features is None; expected a number or a word"):
         FairClassifier().fit(X, y, None)

@@ -78,7 +78,7 @@ def test_units_of_time_and_size_can_be_changed(job, cluster, unit):
 
 
 @given(workers, fans)
-def test_the_depth_of_a_tree(count, fan):
+def test_a_tree_is_as_deep_as_it_has_to_be(count, fan):
     depth = scaling.tree_depth(count, fan)
     assert fan**depth >= count
     assert depth == 1 or fan ** (depth - 1) < count
@@ -115,7 +115,7 @@ def test_scatter_costs_what_the_largest_of_many_costs():
         assert drawn <= said <= 1.15 * drawn
 
 
-def test_the_best_number_of_workers_over_a_star():
+def test_the_best_number_of_workers_over_a_star_is_that_of_a_search():
     def seconds(count):
         return scaling.round_seconds(TERABYTE, replace(ORDINARY, workers=count, fan_in=10**9)).total
 
@@ -179,13 +179,13 @@ def test_the_cheapest_method_depends_on_the_cost_of_rounds_and_gradients():
     assert scaling.solution_seconds(sweep, at, ORDINARY) == pytest.approx(scaling.solution_seconds(slide, at, ORDINARY))
 
 
-def test_methods_of_which_one_is_always_faster():
+def test_no_gradient_breaks_even_where_one_method_is_always_faster():
     fast, slow = Counts(10.0, 10.0), Counts(20.0, 10.0)
     assert scaling.break_even_gradient(slow, fast, 1.0) == math.inf
     assert scaling.break_even_gradient(fast, slow, 1.0) == -math.inf
 
 
-def test_what_a_gradient_costs():
+def test_a_gradient_costs_its_reading_and_its_messages():
     assert scaling.gradient_seconds(TERABYTE, ORDINARY) == 0.0
     read = replace(TERABYTE, gradient_size=1e12)
     assert scaling.gradient_seconds(read, ORDINARY) == scaling.read_seconds(1e12, ORDINARY)
@@ -207,6 +207,6 @@ def test_what_a_gradient_costs():
         (lambda: scaling.promised_counts("lpd", 0.5, 2.0, 1.0, 1e-6), "kx = 0.5"),
     ],
 )
-def test_what_is_refused(call, words):
+def test_wrong_machines_and_counts_are_refused(call, words):
     with pytest.raises(sp.ProblemError, match=words):
         call()

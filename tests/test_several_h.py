@@ -28,7 +28,7 @@ def test_lists_are_the_problem_with_one_matrix():
     assert np.abs(several.split_y(found.y)[1]).max() <= 1.0
 
 
-def test_operators_and_matrices_side_by_side():
+def test_operators_and_matrices_side_by_side_are_one_coupling():
     g, h = sp.Quadratic(1.0, RNG.standard_normal(6)), sp.Quadratic(1.0)
     mixed = sp.Saddle(g, [h, h], [aslinearoperator(A1), csr_array(A2)])
     plain = sp.Saddle(g, h, np.hstack([A1, A2]))
@@ -50,7 +50,7 @@ def test_operators_and_matrices_side_by_side():
         ([], [], "empty"),
     ],
 )
-def test_lists_that_do_not_fit(h, A, sentence):
+def test_lists_that_do_not_fit_are_refused(h, A, sentence):
     with pytest.raises(sp.ProblemError, match=sentence):
         sp.Saddle(sp.Quadratic(1.0), h, A)
 
@@ -102,7 +102,7 @@ def test_complex_matrices_have_a_real_view():
         sp.real_view(np.zeros((2, 2, 2)))
 
 
-def test_a_complex_least_squares_problem():
+def test_a_complex_least_squares_problem_is_solved():
     """|A z - b|^2/2 is the largest real part of <u, A z - b> - |u|^2/2."""
     A = RNG.standard_normal((5, 3)) + 1j * RNG.standard_normal((5, 3))
     b = RNG.standard_normal(5) + 1j * RNG.standard_normal(5)
@@ -111,7 +111,7 @@ def test_a_complex_least_squares_problem():
     assert np.allclose(z, np.linalg.solve(A.conj().T @ A + 0.5 * np.eye(3), A.conj().T @ b), atol=1e-9)
 
 
-def test_operators_of_pylops():
+def test_operators_of_pylops_are_solved_and_modelled():
     """Deblurring with an operator that is known by its products, alone and in a model; and a complex transform."""
     pylops = pytest.importorskip("pylops")
     n = 30

@@ -237,7 +237,7 @@ def test_arithmetic_is_that_of_numpy(a, b, c):
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_norms_whose_squares_are_no_numbers(scale):
+def test_norms_whose_squares_are_no_numbers_are_accurate(scale):
     f, _ = sharded_problem()
     assert norm(f.space.of_x.cast(scale * B)) == pytest.approx(scale * np.linalg.norm(B), rel=1e-12)
 
@@ -329,7 +329,7 @@ def test_a_gradient_that_is_not_finite_ends_the_run():
     assert sp.solve(sharded_problem(g)[0], method="lpd-gs").status is Status.DIVERGED
 
 
-def test_a_risk_over_shards():
+def test_a_risk_over_shards_is_that_of_numpy_and_takes_one_round():
     t, y = RNG.standard_normal(M), RNG.standard_normal(N)
     data = ShardedCoupling(LocalEngine(A, 4))
     gram = np.linalg.eigvalsh(A.T @ A)[[0, -1]]
@@ -436,7 +436,7 @@ def test_when_all_shards_are_lost_the_best_point_is_returned(tmp_path):
     assert again.iterations > found.iterations
 
 
-def test_shards_that_are_lost_before_anything_is_known():
+def test_shards_that_are_lost_before_anything_is_known_end_in_an_error():
     f, engine = sharded_problem(engine=FailingEngine)
     f.norm  # noqa: B018
     engine.end = engine.rounds
@@ -445,7 +445,7 @@ def test_shards_that_are_lost_before_anything_is_known():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_ctrl_c_in_the_middle_of_a_round(tmp_path):
+def test_ctrl_c_waits_for_the_end_of_a_round(tmp_path):
     calls = []
 
     def gradient(x, rows):
@@ -525,7 +525,7 @@ def command_line(folder, *arguments, A='"A.npy"', P="1.0"):
     return CliRunner().invoke(app, ["solve", "p.toml", *arguments])
 
 
-def test_the_local_engine_on_the_command_line(folder):
+def test_the_local_engine_makes_the_same_calls_on_the_command_line(folder):
     before = threading.active_count()
     plain, split = (command_line(folder, "--method", "lpd-gs", "--json", *more) for more in ((), ("--workers", "2")))
     assert plain.exit_code == split.exit_code == 0
@@ -578,7 +578,7 @@ def test_engines_take_a_from_other_files(kind, engine, stores):
 
 
 @pytest.mark.slow
-def test_rows_of_a_store(stores):
+def test_rows_of_a_store_are_those_of_the_array(stores):
     for kind in KINDS:
         rows = StoredRows(open_store(*split_reference(kind, stores))[0])
         assert rows.shape == A.shape
@@ -643,7 +643,7 @@ def test_invalid_engines_are_refused_in_a_sentence(arguments, given, sentence, f
     assert sentence in str(done.exception)
 
 
-def test_the_repr_of_a_vector():
+def test_a_vector_says_how_it_is_split():
     f, _ = sharded_problem()
     x = f.space.of_x.zeros(M)
     assert isinstance(x, Sharded)
@@ -654,7 +654,7 @@ def test_the_repr_of_a_vector():
 # -- the rounding of products ------------------------------------------------------------------------------------------
 
 
-def test_products_in_twice_the_digits_over_shards():
+def test_products_in_twice_the_digits_over_shards_are_within_their_bounds():
     """A long column of equal entries: both products of the shards are within their bounds, which are tiny."""
     rows, columns = 4000, 3
     matrix = np.full((rows, columns), 0.1)

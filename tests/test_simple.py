@@ -208,7 +208,7 @@ def slow_prox_of_interval(v, t, weight, lower, upper):
 
 @pytest.mark.parametrize("name", tiered(name for name, p in SIMPLE.items() if isinstance(p, L1Box)))
 @given(seeds, steps)
-def test_prox_of_norms_and_boxes_against_the_best_candidate(name, seed, t):
+def test_the_prox_of_norms_and_boxes_is_the_best_candidate(name, seed, t):
     p, v = SIMPLE[name], draw(seed)
     parts = [exactly(part, N) for part in (v, t, p.weight.value, p.lower.value, p.upper.value)]
     slow = [slow_prox_of_interval(*part) for part in zip(*parts, strict=True)]
@@ -229,7 +229,7 @@ def slow_simplex(v, total):
 @pytest.mark.parametrize("total", [1.0, 3.7, 1e-8, 1e6])
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
 @given(seeds)
-def test_projection_onto_the_simplex_in_exact_arithmetic(total, n, seed):
+def test_the_projection_onto_the_simplex_is_that_of_exact_arithmetic(total, n, seed):
     v = draw(seed, n)
     x = sp.Simplex(total).prox(v, 1.0)
     slow = np.array(slow_simplex([Fraction(a) for a in v], Fraction(total)), dtype=float)
@@ -237,7 +237,7 @@ def test_projection_onto_the_simplex_in_exact_arithmetic(total, n, seed):
     assert abs(sum(map(Fraction, x)) - Fraction(total)) <= Fraction(4e-16) * Fraction(total)
 
 
-def test_projection_onto_a_large_simplex_far_away():
+def test_the_projection_onto_a_large_simplex_from_far_away_is_in_it():
     v = 1e6 + np.random.default_rng(0).standard_normal(100_000)
     x = sp.Simplex().prox(v, 1.0)
     assert abs(math.fsum(x) - 1.0) <= 1e-15
@@ -268,7 +268,7 @@ def test_moreaus_identity_holds(name, seed, t):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SIMPLE if name in CONES])
-def test_prox_against_a_general_solver(name):
+def test_the_prox_is_that_of_a_general_solver(name):
     pytest.importorskip("cvxpy")
     for seed in range(3):
         v = draw(seed)
@@ -555,7 +555,7 @@ def test_supports_are_decided_near_the_solution():
 # -- sums, sizes, copies -----------------------------------------------------------------------------------------------
 
 
-def test_sums_of_norms_and_boxes():
+def test_sums_of_norms_and_boxes_are_one_term_or_refused():
     assert repr(sp.L1(0.1) + sp.L1(0.2) + sp.NonNegative()) == "L1(0.3) + NonNegative()"
     assert repr(sp.Box(-1.0, 2.0) + sp.Box(0.0, 5.0)) == "Box(0, 2)"
     assert repr(sp.Box(-1.0, np.ones(3)) + sp.NonNegative()) == "Box(0, 3 numbers)"
@@ -566,7 +566,7 @@ def test_sums_of_norms_and_boxes():
 
 
 @pytest.mark.parametrize("name", SIMPLE)
-def test_multiples_of_simple_functions(name):
+def test_multiples_of_simple_functions_have_their_prox_value_and_conjugate(name):
     p, rng = SIMPLE[name], np.random.default_rng(4)
     v, s = 3.0 * rng.standard_normal((2, N))
     for q in (2.5 * p, p * 2.5):
@@ -575,7 +575,7 @@ def test_multiples_of_simple_functions(name):
         assert q.conjugate(2.5 * s) == pytest.approx(2.5 * p.conjugate(s), rel=1e-9)
 
 
-def test_a_multiple_of_a_function_that_the_caller_wrote():
+def test_a_multiple_of_a_function_that_the_caller_wrote_has_its_prox_and_conjugate():
     own = sp.Simple(lambda v, t: v / (1.0 + t), lambda x: 0.5 * x @ x, conjugate=lambda s: 0.5 * s @ s, accuracy=1e-9)
     many, v = 4.0 * own, np.array([3.0, -1.0])
     assert many.prox(v, 0.5).tolist() == [1.0, -1.0 / 3.0]
@@ -611,7 +611,7 @@ def test_diameters_are_upper_bounds():
     assert both.diameter == sp.Blocks([(range(2), sp.Simplex())]).diameter_in(3) == math.inf
 
 
-def test_restricted_to_some_coordinates():
+def test_a_term_of_some_coordinates_has_their_part_of_the_prox():
     p = sp.L1(WEIGHT) + sp.Box(LOW, 1e9)
     v = draw(5)
     np.testing.assert_array_equal(p.restrict(slice(2, 5)).prox(v[2:5], 0.7), p.prox(v, 0.7)[2:5])
@@ -638,7 +638,7 @@ def own(**changes):
     return sp.Simple(**(arguments | changes))
 
 
-def test_a_function_that_the_caller_wrote():
+def test_a_function_that_the_caller_wrote_proves_what_it_knows():
     p, v = own(), draw(9)
     xh = p.prox(v, 0.5)
     s = (v - xh) / 0.5
@@ -655,7 +655,7 @@ def test_a_function_that_the_caller_wrote():
     assert sp.L1().fenchel_gap(v, s) <= bounded.fenchel_gap(v, s) <= sp.L1().fenchel_gap(v, s) + 1e-10
 
 
-def test_a_constraint_that_the_caller_wrote():
+def test_a_constraint_that_the_caller_wrote_needs_a_projection_to_measure_distances():
     p = sp.Simple(lambda v, t: np.maximum(v, 0.0), lambda x: 0.0 if x.min() >= 0.0 else math.inf)
     assert p.outside(np.array([-1.0])) == math.inf
     p = sp.Simple(lambda v, t: np.maximum(v, 0.0), project=lambda v: np.maximum(v, 0.0))
@@ -678,7 +678,7 @@ class Soft:
         return np.sign(x) * np.maximum(np.abs(x) - tau, 0.0)
 
 
-def test_operators_of_other_libraries():
+def test_operators_of_other_libraries_are_taken():
     p, v = sp.as_simple(Soft()), draw(11)
     np.testing.assert_array_equal(p.prox(v, 0.3), sp.L1().prox(v, 0.3))
     assert not p.has_value

@@ -306,7 +306,7 @@ def test_a_gap_below_the_precision_ends_in_a_stall():
 
 
 @pytest.mark.parametrize("method", ["auto", "pdhg"])
-def test_linear_functions_without_a_coupling(method):
+def test_linear_functions_without_a_coupling_are_solved_at_a_vertex(method):
     """L, mu and |A| are all 0; the solution is a vertex."""
     f = sp.Saddle(sp.Quadratic(0.0, [2.0, 1.0]) + sp.Simplex(), sp.Box(-1.0, 1.0), np.zeros((2, 3)))
     assert sp.check(f).ok

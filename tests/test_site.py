@@ -144,7 +144,7 @@ def test_every_command_and_option_has_its_place(pages):
                 assert option in shown.text, f"{name} {option}"
 
 
-def test_measurements_and_the_front_page(site, pages):
+def test_measurements_are_pages_and_the_front_page_shows_a_run(site, pages):
     for path in (ROOT / "benchmarks/results").glob("*.md"):
         assert f"repository/benchmarks/results/{path.stem}.html" in pages
     front = pages["index.html"].text

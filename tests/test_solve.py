@@ -155,7 +155,7 @@ def test_a_start_at_the_solution_is_solved_at_once():
     assert sum(result.calls.values()) == 0
 
 
-def test_going_on_from_where_a_run_ended():
+def test_a_run_may_begin_where_another_ended():
     f, *_ = case("logistic")
     part = sp.solve(f, tol=1e-9, max_calls=50)
     assert not part.solved
@@ -204,7 +204,7 @@ def test_ctrl_c_returns_the_best_point_so_far():
 
 
 @pytest.mark.slow
-def test_a_real_ctrl_c():
+def test_a_real_ctrl_c_ends_a_run_with_its_best_point():
     script = textwrap.dedent("""
         import json, time
         import numpy as np
@@ -323,7 +323,7 @@ def test_progress_bars_draw_and_leave_the_result_alone(capfd):
     assert "certified" in capfd.readouterr().err
 
 
-def test_plain_progress_without_rich(capsys, monkeypatch):
+def test_progress_is_printed_plainly_without_rich(capsys, monkeypatch):
     from saddlepoint.solving import progress
 
     monkeypatch.setattr(progress, "RichProgress", lambda *_: (_ for _ in ()).throw(ImportError()))
@@ -332,7 +332,7 @@ def test_plain_progress_without_rich(capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_result_plot_and_save(tmp_path):
+def test_a_result_is_plotted_and_saved(tmp_path):
     result = sp.solve(case("balanced")[0], tol=1e-6)
     figure = result.plot(tmp_path / "deep" / "run.png")
     assert (tmp_path / "deep" / "run.png").stat().st_size > 5000
@@ -569,7 +569,7 @@ def test_problem_errors_are_value_errors():
 
 
 @pytest.mark.slow
-def test_the_clock_of_the_benchmarks():
+def test_the_benchmarks_can_count_cpu_time():
     """The comparison with other solvers makes runs read CPU seconds, by replacing names of this package."""
     code = """
 import numpy as np, saddlepoint as sp

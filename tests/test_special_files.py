@@ -46,7 +46,7 @@ def back(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("back")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
 @pytest.mark.parametrize("name", ["A.npy", "A.npz", "A.mtx", "A.libsvm:features", "p.toml", "A.h5", "A.parquet"])
-def test_a_file_itself(name, kind, tmp_path):
+def test_a_special_file_in_the_place_of_a_file_is_refused(name, kind, tmp_path):
     special(tmp_path / name.partition(":")[0], kind)
     refused(lambda: load_problem(tmp_path / name) if name == "p.toml" else read_any(name, tmp_path))
 
@@ -58,7 +58,7 @@ def read_any(name, folder):
 @pytest.mark.slow
 @pytest.mark.usefixtures("back")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
-def test_a_result_a_checkpoint_and_a_part_of_a_folder(kind, tmp_path):
+def test_a_special_file_in_the_place_of_a_result_a_checkpoint_or_a_part_is_refused(kind, tmp_path):
     special(tmp_path / "r.npz", kind)
     refused(lambda: sp.load_result(tmp_path / "r.npz"))
     f = sp.Saddle(sp.Quadratic(1.0, [1.0]), sp.Quadratic(1.0), np.eye(1))
@@ -74,7 +74,7 @@ def test_a_result_a_checkpoint_and_a_part_of_a_folder(kind, tmp_path):
 @pytest.mark.usefixtures("back")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_chunk_of_a_zarr_folder(kind, version, tmp_path):
+def test_a_special_file_in_the_place_of_a_chunk_is_refused(kind, version, tmp_path):
     zarr = pytest.importorskip("zarr")
     folder = tmp_path / "A.zarr"
     array = zarr.create_array(folder, shape=(8, 4), chunks=(2, 4), dtype="f8", zarr_format=version)
@@ -87,7 +87,7 @@ def test_a_chunk_of_a_zarr_folder(kind, version, tmp_path):
     refused(lambda: read_all(zarr.open(str(folder), mode="r")), "A.zarr has its numbers in .* not a regular file")
 
 
-def test_the_description_of_a_zarr_array(tmp_path):
+def test_a_pipe_in_the_place_of_the_description_of_a_zarr_array_is_refused(tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.create_array(tmp_path / "A.zarr", shape=(8, 4), chunks=(2, 4), dtype="f8")[:] = 1.0
     (tmp_path / "A.zarr/zarr.json").unlink()
@@ -95,7 +95,7 @@ def test_the_description_of_a_zarr_array(tmp_path):
     refused(lambda: read_all(tmp_path / "A.zarr"))
 
 
-def test_a_zarr_folder_with_a_link_to_itself(tmp_path):
+def test_a_zarr_folder_with_a_link_to_itself_is_read(tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.create_array(tmp_path / "A.zarr", shape=(8, 4), chunks=(2, 4), dtype="f8")[:] = 1.0
     (tmp_path / "A.zarr/again").symlink_to(tmp_path / "A.zarr")
@@ -105,7 +105,7 @@ def test_a_zarr_folder_with_a_link_to_itself(tmp_path):
 @pytest.mark.usefixtures("back")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
 @pytest.mark.parametrize("relative", [True, False])
-def test_external_storage_of_an_hdf5_dataset(kind, relative, tmp_path):
+def test_special_files_as_external_storage_of_an_hdf5_dataset_are_refused(kind, relative, tmp_path):
     h5py = pytest.importorskip("h5py")
     raw = tmp_path / "raw.bin"
     np.arange(12.0).reshape(4, 3).tofile(raw)
@@ -119,7 +119,7 @@ def test_external_storage_of_an_hdf5_dataset(kind, relative, tmp_path):
 
 @pytest.mark.usefixtures("back")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
-def test_sources_of_a_virtual_hdf5_dataset(kind, tmp_path):
+def test_special_files_as_sources_of_a_virtual_hdf5_dataset_are_refused(kind, tmp_path):
     """The source is virtual too, and its own source has its numbers in a file of plain bytes."""
     h5py = pytest.importorskip("h5py")
     np.arange(12.0).reshape(4, 3).tofile(tmp_path / "raw.bin")
@@ -140,7 +140,7 @@ def test_sources_of_a_virtual_hdf5_dataset(kind, tmp_path):
     np.testing.assert_array_equal(read_all(tmp_path / "a.h5"), [3.0, 12.0, 21.0, 30.0])
 
 
-def test_a_pipe_in_the_place_of_a_file_that_was_opened_before(tmp_path):
+def test_a_pipe_in_the_place_of_a_file_that_was_opened_before_is_refused(tmp_path):
     np.save(tmp_path / "A.npy", np.ones((4, 3)))
     A = sp.stream(tmp_path / "A.npy", memory_limit=1 << 22)
     (tmp_path / "A.npy").unlink()

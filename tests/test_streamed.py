@@ -142,7 +142,7 @@ def test_products_are_those_in_memory(how, kind, tmp_path, small_blocks):
 
 
 @pytest.mark.parametrize("how", FORMATS)
-def test_one_pass_for_both_products(how, tmp_path, small_blocks):
+def test_both_products_take_one_pass(how, tmp_path, small_blocks):
     C = without_memory(sp.stream(write(tmp_path, how, matrix(some=0.2 if "sparse" in how else 1.0)), "64MB"))
     by_rows = inner(C)
     x, y = np.ones(m), np.ones(n)
@@ -263,7 +263,7 @@ def test_a_norm_that_is_given_takes_no_pass_and_is_checked(tmp_path, small_block
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("starts", [1, 3, 8])
-def test_lanczos_from_several_starts(seed, starts):
+def test_lanczos_from_several_starts_bounds_the_largest_eigenvalue(seed, starts):
     rng = np.random.default_rng(seed)
     size = 300
     B = rng.standard_normal((size, size)) * rng.random(size) ** 4
@@ -332,7 +332,7 @@ def test_sizes_are_shown_with_units():
         "0 bytes", "999 bytes", "1.5 kB", "2.5 MB", "1 GB", "3 TB"]  # fmt: skip
 
 
-def test_a_limit_that_is_too_small(tmp_path):
+def test_a_limit_that_is_too_small_is_refused_and_a_sufficient_one_is_named(tmp_path):
     np.save(tmp_path / "A.npy", matrix())
     with pytest.raises(
         sp.ProblemError, match=r"the vectors and factors of a problem of 600 x 40 alone may take 1.19 MB; give 1.48"
@@ -387,7 +387,7 @@ def test_a_memory_map_with_an_offset_is_read_at_its_place(offset, tmp_path, smal
     np.testing.assert_allclose(sp.stream(mapped[5:]).mul(np.ones(n)), A[5:] @ np.ones(n))
 
 
-def test_arrays_of_the_libraries(tmp_path, small_blocks):
+def test_arrays_of_zarr_and_h5py_are_taken(tmp_path, small_blocks):
     zarr, h5py = pytest.importorskip("zarr"), pytest.importorskip("h5py")
     A = matrix()
     write(tmp_path, "zarr", A)
@@ -508,7 +508,7 @@ def test_nan_is_found_in_the_first_pass(how, value, tmp_path, small_blocks):
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["cut", "longer", "touched", "gone"])
 @pytest.mark.parametrize("how", ["npy", "npy folder", "h5 in chunks", "parquet", "mtx"])
-def test_a_file_that_changes_during_the_run(how, change, tmp_path, small_blocks):
+def test_a_file_that_changes_during_the_run_ends_it_in_a_sentence(how, change, tmp_path, small_blocks):
     source = write(tmp_path, how, matrix())
     C = without_memory(sp.stream(source))
     f = sp.Saddle(sp.Quadratic(1.0, np.ones(m)), sp.Huber(l2=1.0), C)
@@ -531,7 +531,7 @@ def test_a_file_that_changes_during_the_run(how, change, tmp_path, small_blocks)
     assert not [thread for thread in threading.enumerate() if "reader" in thread.name]
 
 
-def test_a_file_that_becomes_shorter_within_a_pass(tmp_path, small_blocks):
+def test_a_file_that_becomes_shorter_within_a_pass_is_noticed(tmp_path, small_blocks):
     np.save(tmp_path / "A.npy", matrix())
     store = RawStore(tmp_path / "A.npy", 128, (m, n), np.dtype("f8"))
     block = store.blocks(20 * n * 8)[25]
@@ -566,7 +566,7 @@ def test_nothing_is_unpickled(place, tmp_path):
         sp.stream(path)
 
 
-def test_entries_that_are_missing_or_outside(tmp_path):
+def test_entries_that_are_missing_or_outside_are_refused(tmp_path):
     path = table(tmp_path, {"a": [1.0, None], "b": [1.0, 2.0]})
     with pytest.raises(sp.ProblemError, match="has entries that are missing"):
         sp.stream(path).mul(np.ones(2))
@@ -576,7 +576,7 @@ def test_entries_that_are_missing_or_outside(tmp_path):
 
 
 @pytest.mark.parametrize("library", ["zarr", "h5py", "pyarrow.parquet"])
-def test_without_the_library(library, tmp_path, monkeypatch):
+def test_without_the_library_the_error_says_how_to_install_it(library, tmp_path, monkeypatch):
     how = {"zarr": "zarr", "h5py": "h5", "pyarrow.parquet": "parquet"}[library]
     source = write(tmp_path, how, matrix())
     monkeypatch.setitem(sys.modules, library, None)
@@ -584,7 +584,7 @@ def test_without_the_library(library, tmp_path, monkeypatch):
         sp.stream(source)
 
 
-def test_vectors_of_another_length(tmp_path):
+def test_vectors_of_another_length_are_refused(tmp_path):
     np.save(tmp_path / "A.npy", matrix())
     C = sp.stream(tmp_path / "A.npy")
     for call in (lambda: C.mul(np.ones(m)), lambda: C.tmul(np.ones(n)), lambda: C.through(np.ones(n), 1.0, np.ones(3))):
@@ -708,7 +708,7 @@ def test_a_file_beyond_the_memory_limit_stays_on_disk(tmp_path, capsys, monkeypa
         ('{ stream = "none.npy" }', "key 'A': file .*none.npy does not exist"),
     ],
 )
-def test_a_problem_file_that_is_wrong(A, sentence, tmp_path):
+def test_a_problem_file_that_is_wrong_is_refused(A, sentence, tmp_path):
     np.save(tmp_path / "A.npy", matrix())
     np.save(tmp_path / "b.npy", np.ones(m))
     (tmp_path / "problem.toml").write_text(FILE.format(A=A))
@@ -717,7 +717,7 @@ def test_a_problem_file_that_is_wrong(A, sentence, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["npy", "npy by columns", "sparse mtx"])
-def test_the_matrices_that_methods_factorise(how, tmp_path, small_blocks):
+def test_the_matrices_that_methods_factorise_are_those_in_memory(how, tmp_path, small_blocks):
     A = matrix(some=0.2 if "sparse" in how else 1.0)[:200]
     limit = budget.vector_bytes(A.shape) + 8 * 3 * 200**2 + 100_000 + 4 * A.nbytes * (how == "sparse mtx")
     C = sp.stream(write(tmp_path, how, A), limit)

@@ -50,7 +50,7 @@ def test_every_kind_has_a_case():
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_every_kind_of_term(kind, tmp_path):
+def test_every_kind_of_term_is_read(kind, tmp_path):
     text, build = TABLES[kind]
     f, _ = load_problem(write(tmp_path, f'[g.simple]\nkind = "{kind}"\n{text}'))
     assert type(f.g.simple) is type(build())
@@ -59,7 +59,7 @@ def test_every_kind_of_term(kind, tmp_path):
     assert sp.solve(f, tol=1e-6).solved
 
 
-def test_sums_of_terms_and_functions(tmp_path):
+def test_sums_of_terms_and_functions_are_read(tmp_path):
     two = '[[g.simple]]\nkind = "l1"\nweight = 0.5\n[[g.simple]]\nkind = "nonnegative"'
     f, _ = load_problem(write(tmp_path, two))
     assert repr(f.g.simple) == "L1(0.5) + NonNegative()"
@@ -71,7 +71,7 @@ def test_sums_of_terms_and_functions(tmp_path):
     assert f.g.L == 2.0
 
 
-def test_a_term_alone_and_the_other_targets(tmp_path):
+def test_a_player_may_have_a_term_alone_and_a_gap_may_be_the_target(tmp_path):
     text = 'A = [[1.0, -1.0], [-1.0, 1.0]]\ng.simple.kind = "simplex"\nh.simple.kind = "simplex"\nsolve.gap = 1e-5\n'
     f, settings = load_problem(write(tmp_path, "", text))
     assert f.mu_x == 0.0
@@ -79,7 +79,7 @@ def test_a_term_alone_and_the_other_targets(tmp_path):
     assert sp.solve(f, **settings).certificate.gap <= 1e-5
 
 
-def test_the_command_line(run, tmp_path):
+def test_the_command_line_solves_problems_with_terms(run, tmp_path):
     path = write(tmp_path, '[g.simple]\nkind = "l1"\nweight = 2.5')
     code, out, _ = run("solve", path, "--json", "--rtol", "1e-7", "--out", tmp_path / "out.npz")
     assert code == 0

@@ -37,7 +37,7 @@ def with_terms(f, terms):
 
 
 @in_every_library("terms", TERMS, few=[], quick=["l1 and box", "balls"])
-def test_answers_proofs_and_supports(terms, xp):
+def test_answers_proofs_and_supports_are_those_of_numpy(terms, xp):
     there = with_terms(in_library(plain(), xp), terms)
     found, known = sp.solve(there, tol=1e-8), sp.solve(with_terms(plain(), terms), tol=1e-8)
     assert found.solved
@@ -63,7 +63,7 @@ def test_methods_take_terms(method, xp):
 
 
 @pytest.mark.parametrize("xp", libraries("jax", "array-api-strict"), indirect=True)
-def test_a_game_without_strong_convexity(xp):
+def test_a_game_without_strong_convexity_is_solved_to_a_proven_gap(xp):
     A = np.random.default_rng(2).standard_normal((5, 4))
     f = sp.Saddle(sp.Simplex(), sp.Simplex(), xp.asarray(A.tolist(), dtype=xp.float64))
     found = sp.solve(f, gap=1e-6)

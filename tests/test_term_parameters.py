@@ -57,7 +57,7 @@ def with_factor(array):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TERMS)
-def test_gradcheck_of_the_parameters_of_terms(torch, name):
+def test_gradients_of_the_parameters_of_terms_pass_gradcheck(torch, name):
     layer = sp.layer(with_term(name, torch.tensor), tol=1e-10)
     given = tensors(torch, [data(np.asarray)[-1], *TERMS[name][1]])
     assert torch.autograd.gradcheck(layer, given, eps=1e-5, atol=2e-5, rtol=1e-4, nondet_tol=1e-8, fast_mode=True)
@@ -101,7 +101,7 @@ def slope_at_the_edge(name, array, differentiate):
 
 
 @pytest.mark.parametrize("name", AT_THE_EDGE)
-def test_slopes_where_weights_are_zero_and_bounds_are_equal(torch, name):
+def test_slopes_are_right_where_weights_are_zero_and_bounds_are_equal(torch, name):
     def differentiate(value, start):
         (w,) = tensors(torch, [start])
         return torch.autograd.grad(value(w), w)[0]
@@ -113,12 +113,12 @@ def test_slopes_where_weights_are_zero_and_bounds_are_equal(torch, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["l1", "a point"])
-def test_slopes_where_weights_are_zero_and_bounds_are_equal_in_jax(jax, name):
+def test_slopes_are_right_where_weights_are_zero_and_bounds_are_equal_in_jax(jax, name):
     found, quotient = slope_at_the_edge(name, jax.numpy.asarray, lambda value, start: jax.grad(value)(start))
     assert found == pytest.approx(quotient, rel=1e-4)
 
 
-def test_parameters_of_terms_in_a_batch(torch):
+def test_parameters_of_terms_in_a_batch_have_the_gradients_of_single_problems(torch):
     D, labels, *_ = data(torch.tensor)
 
     def build(w, r):
@@ -155,7 +155,7 @@ def test_wrong_parameters_are_refused_as_in_solve(torch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", IN_JAX)
-def test_gradients_of_the_parameters_of_terms_in_jax(jax, name):
+def test_gradients_of_the_parameters_of_terms_are_right_in_jax(jax, name):
     layer = sp.layer(with_term(name, jax.numpy.asarray), tol=1e-10)
     check_gradients_of_jax(jax, layer, [data(np.asarray)[-1], *TERMS[name][1]])
 
@@ -166,7 +166,7 @@ def test_a_factor_scales_the_term_in_jax(jax):
 
 
 @pytest.mark.slow
-def test_second_derivatives_in_jax(jax):
+def test_second_derivatives_are_right_in_jax(jax):
     """The nearest point to -b in the ball of radius r is -r b/|b|."""
     xp = jax.numpy
     layer = sp.layer(

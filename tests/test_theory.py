@@ -14,7 +14,7 @@ from saddlepoint.uses.bench.table import _fitted, exponent, measured_table, swee
 GRID = [(k, nu) for k in (1.0, 1.7, 10.0, 1e3, 1e6) for nu in (0.0, 1e-3, 0.5, 1.0, 30.0, 1e4)]
 
 
-def test_formulas_as_printed():
+def test_formulas_are_those_of_the_paper():
     """The paper's own expressions, in L, mu and |A|."""
     L, mu, A, C0, k = 7.0, 0.2, 3.0, 5.0, 4
     kappa, nu = L / mu, A / math.sqrt(L * mu)
@@ -145,7 +145,7 @@ def test_the_predicted_steps_bring_the_sum_of_distances_to_eps():
     assert math.sqrt((1 / mu_x + 1 / mu_y) * theory.aipfb_bound(c, K, C0)) <= eps
 
 
-def test_catalyst_beta_of_extreme_conditions():
+def test_catalyst_beta_is_right_at_extreme_conditions():
     assert theory.catalyst_beta(1.0, 0.1, 0.1) == 0.0
     assert theory.catalyst_beta(1.0, 0.3, 0.1) == 0.0  # the caller swaps the players
     assert theory.catalyst_beta(1.0, 1e-4, 1.0) == 1.0  # kappa_y = 1: the formula divides by zero
@@ -179,7 +179,7 @@ def test_no_coupling_divides_nothing_by_zero(c):
 # -- Table 1 and predictions ------------------------------------------------------------------------------------------
 
 
-def test_table_1_in_the_papers_own_letters():
+def test_table_1_is_that_of_the_paper_in_its_own_letters():
     kx, ky, c = 1e4, 1e2, 300.0
     L, mu_x, mu_y = 1.0, 1 / kx, 1 / ky
     A = c * math.sqrt(mu_x * mu_y)
@@ -231,7 +231,7 @@ def test_orders_of_later_methods_are_those_of_their_papers():
     assert all(rows[name].order <= order for name, order in table.items())  # later rows improve on the table's
 
 
-def test_descriptions_of_regimes():
+def test_regimes_are_named_by_the_strength_of_the_coupling():
     kx, ky = 1e4, 1e2
     assert theory.regime(kx, ky, 1.0) == "weak"
     assert theory.regime(kx, ky, 200.0) == "intermediate"
@@ -244,7 +244,7 @@ def test_descriptions_of_regimes():
     assert better  # the paper's claim for the intermediate regime
 
 
-def test_prediction_for_a_problem_and_for_numbers():
+def test_a_prediction_for_a_problem_is_that_for_its_numbers():
     f = random_quadratic(10, 8, 100, 50, 20, seed=0)
     of_problem = sp.predict(f, 1e-4)
     of_numbers = sp.predict(kx=f.kappa_x, ky=f.kappa_y, coupling=f.coupling, tol=1e-4)
@@ -361,7 +361,7 @@ def test_generators_have_the_constants_asked_for():
 
 
 @pytest.mark.parametrize("kappa", [1.0, 30.0, 1e8, 1e33, 1e300])
-def test_dippas_next_bound_at_any_condition_number(kappa):
+def test_dippas_next_bound_falls_at_any_condition_number(kappa):
     """Beyond 1e32 the contraction factor is 1 in floating-point numbers."""
     bound, level, moved = 4.0, 1e-3, 0.5
     found = theory.dippa_next_bound(bound, level, moved, kappa)

@@ -136,7 +136,7 @@ def test_blurred_images_are_sharpened(kind):
     assert_proven(found, exact, 1e-3)
 
 
-def test_the_sparse_fused_lasso_with_bounds():
+def test_the_sparse_fused_lasso_with_bounds_is_that_of_cvxpy():
     b = np.repeat([0.0, 1.0, -1.0, 0.1], 6) + 0.2 * RNG.standard_normal(24)
     exact = reference(
         b.shape, 0.3, denoising(b), extra=lambda x: 0.2 * cp.norm1(x), bounds=[lambda x: x >= -0.4, lambda x: x <= 0.6]
@@ -186,6 +186,6 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "sentence"), BAD)
-def test_what_total_variation_refuses(call, sentence):
+def test_total_variation_refuses_invalid_input_in_a_sentence(call, sentence):
     with pytest.raises(sp.ProblemError, match=sentence):
         call()

@@ -87,7 +87,7 @@ def test_callbacks_and_time_end_a_run() -> None:
         KUHN.solve(tol=0.0)
 
 
-def test_a_game_without_choices() -> None:
+def test_a_game_without_choices_is_solved() -> None:
     game = ExtensiveGame([], [], [(0, 0, 2.0)], "nothing to choose")
     found = game.solve()
     assert found.solved

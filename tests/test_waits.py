@@ -229,14 +229,14 @@ def test_lengths_are_norms_in_their_order(seed, sizes):
         assert lengths(vectors) == pytest.approx(exact, rel=1e-6)
 
 
-def test_lengths_of_vectors_that_are_not_finite():
+def test_lengths_of_vectors_that_are_not_finite_are_not_finite():
     found = lengths([strict.asarray([1.0, math.inf]), strict.asarray([math.nan, 1.0]), strict.asarray([3.0, 4.0])])
     assert found[0] == math.inf
     assert math.isnan(found[1])
     assert found[2] == 5.0
 
 
-def test_inner_products_of_all_pairs():
+def test_inner_products_of_all_pairs_are_those_of_numpy():
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((3, 7))
     for some in (list(vectors), [strict.asarray(v) for v in vectors]):

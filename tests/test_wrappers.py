@@ -427,7 +427,7 @@ def test_an_older_window_keeps_its_steps():
     np.testing.assert_array_equal(memory.mixed(), before)
 
 
-def test_a_window_of_one_and_changes_of_zero_length():
+def test_a_window_of_one_keeps_one_change_and_changes_of_zero_length_mix_to_zero():
     memory, _, _ = windowed(np.ones((3, 9)), 1)
     assert memory.changes.count == 1
     zero, _, _ = windowed(np.zeros((3, 9)), 5)

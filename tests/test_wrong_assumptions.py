@@ -72,7 +72,7 @@ def check_violation(violation, name, method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("violation", "method"), thinned(VIOLATIONS, METHODS, ["auto"]))
-def test_every_method_with_every_violation(violation, method):
+def test_every_method_finds_every_violation(violation, method):
     check_violation(violation, "quadratic", method)
 
 
@@ -89,7 +89,7 @@ def test_violations_are_found_in_other_problems(violation, run):
 @pytest.mark.slow
 @pytest.mark.parametrize("violation", ["mu * 10", "mu of h * 100", "a sign", "slightly asymmetric", "ripples"])
 @pytest.mark.parametrize("method", ["apfb", "dppa", "krylov", "direct", "newton"])
-def test_methods_that_evaluate_few_gradients(violation, method):
+def test_methods_that_evaluate_few_gradients_find_violations_at_the_end(violation, method):
     """Runs of these methods give few pairs of gradients to compare, so that the examination at the end decides."""
     check_violation(violation, "diagonal", method)
 
@@ -243,7 +243,7 @@ def test_no_constant_is_suggested_where_none_would_help():
         assert caught.value.suggested is None
 
 
-def test_the_messages_of_the_errors():
+def test_the_messages_of_the_errors_name_what_was_given_and_what_was_found():
     error = mu_too_large("h", 1.0, 0.5, 0.25)
     assert "mu of h is too large: mu = 1 was given, but two gradients show mu <= 0.5; give a smaller one" in str(error)
     assert "the smallest curvature found so far is 0.25, and the true mu may be smaller still" in str(error)
@@ -255,14 +255,14 @@ def test_the_messages_of_the_errors():
     assert error.suggested == 6.0
 
 
-def test_a_value_that_belongs_to_another_gradient():
+def test_a_value_that_belongs_to_another_gradient_is_refused():
     f, *_ = problem("quadratic")
     g = sp.Smooth(lambda x: f.g.grad(x) + 1.0, mu=f.mu_x, L=f.L_x, value=f.g.value)
     with pytest.raises(sp.AssumptionError, match="the gradient of g is not that of its value"):
         sp.solve(sp.Saddle(g, f.h, f.A))
 
 
-def test_products_that_reuse_their_array():
+def test_products_that_reuse_their_array_are_refused():
     f, *_ = problem("quadratic")
     buffer = np.zeros(M)
 
