@@ -1,8 +1,8 @@
 """Whole solves on a GPU: one pass against two products, the share of the memory bandwidth, and a hand-written loop.
 
 `python benchmarks/gpu_solve.py [--quick]` needs PyTorch and an NVIDIA GPU. All runs start at zero and end with the same
-certificate, taken in float64 with the true A. Seconds are those of `solve` as a whole, by the wall
-clock, certificates and graph included.
+certificate, taken in float64 with the true A. Seconds are those of `solve` as a whole, by the wall clock, with
+certificates and the graph.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ def test_the_certificate_of_the_huber_loss_holds_for_the_given_data(centre, kind
     assert model.result_.solved or not easy
 
 
-def slope_and_bend(loss, margin):
+def slope_and_second_derivative(loss, margin):
     """The first two derivatives of the loss of a classifier at a margin: exact for hinge, to 60 digits for logistic."""
     if loss == "smoothed_hinge":
         inside = 0 < 1 - margin < 1
@@ -264,8 +264,8 @@ def classifier_truth(loss, X, signs, l2, strength, near):
     n, w = len(D[0]), exact(near)
     edge = [Fraction(1), Fraction(-1)] + [Fraction(0)] * (n - 2)
     for _ in range(6):
-        slopes, bends = zip(*(slope_and_bend(loss, dot(row, w)) for row in D), strict=True)
-        P = weighted_gram(D, [v / len(D) for v in bends])
+        slopes, second_derivatives = zip(*(slope_and_second_derivative(loss, dot(row, w)) for row in D), strict=True)
+        P = weighted_gram(D, [v / len(D) for v in second_derivatives])
         for i in range(n):
             P[i][i] += Fraction(l2)
             for j in range(n):

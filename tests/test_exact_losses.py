@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 
 import saddlepoint as sp
 from saddlepoint.apps import RiskClassifier, RiskRegressor, WassersteinClassifier
+from saddlepoint.apps.piecewise_linear import PiecewiseLinear
 from saddlepoint.apps.structure import Fused, Graph, Groups, Norms
 from saddlepoint.problems.distance_on_face import distance_on_face
 
@@ -208,8 +209,6 @@ def test_the_face_proves_what_the_gap_does_not():
     D = rng.standard_normal((20, 3))
     signs = np.sign(D[:, 0] + rng.standard_normal(20))
     f = sp.Saddle(sp.Quadratic(1e-3), sp.Quadratic(0.0, -np.ones(20)) + sp.Box(0.0, 1.0), -(D * signs[:, None]).T)
-    from saddlepoint.apps.piecewise_linear import PiecewiseLinear
-
     x, y = PiecewiseLinear(f, 1e-3).start(1e-9)
     proof = f.certificate(x, y)
     assert distance_on_face(f, x, y, proof) < 1e-3 * proof.distance_x
@@ -230,7 +229,6 @@ def test_samples_that_occur_several_times_leave_a_face_that_proves(moved):
     rng = np.random.default_rng(3)
     D = rng.standard_normal((20, 3))
     signs = np.sign(D[:, 0] + rng.standard_normal(20))
-    from saddlepoint.apps.piecewise_linear import PiecewiseLinear
 
     def problem(D, signs):
         h = sp.Quadratic(0.0, -np.ones(len(signs))) + sp.Box(0.0, 1.0)

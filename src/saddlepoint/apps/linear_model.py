@@ -248,7 +248,9 @@ def _proven_on_face(f: Saddle, x: Array, y: Array, tol: float) -> Result | None:
     with np.errstate(all="ignore"):
         query = f.query(x, y)
         residuals = f.residuals(query)
-        proof = f.certificate_from(residuals, query)  # the gap may be large beside tol^2: it is to prove the face alone
+        proof = f.certificate_from(
+            residuals, query
+        )  # its gap only has to prove the face, however large it is beside tol^2
         distance = min(proof.distance_x, distance_by_query(f, query, residuals, proof))
     if not distance <= tol:
         return None

@@ -30,7 +30,7 @@ SPLIT = 2.0**27 + 1.0  # multiplying by it separates the upper half of the bits 
 EPS = 2.0**-52  # spacing of the float64 numbers from 1 on
 UP = 1.0 + 2.0**-20  # factor that exceeds the relative rounding of the bounds themselves
 RANGE = 200  # vectors whose largest number is from 2^-RANGE to 2^RANGE are multiplied as they are; others are scaled
-LOST = 2.0**-870  # most that underflow changes in a product of two numbers of scaled vectors, and in its error
+LOST = 2.0**-870  # most that underflow changes in a product of numbers of two scaled vectors, and in its error
 ZERO = -(1 << 13)  # exponent of vectors of zeros: nothing is lost in products with them
 
 
@@ -46,7 +46,8 @@ class Sum(NamedTuple):
         if not exponents.any():
             return self
         hi, lo, error = (_times_power(part, exponents) for part in self)
-        lost = space_of(hi).cast(np.where(exponents > ZERO // 2, 4.0 * smallest_of(hi), 0.0))  # as numbers underflow
+        underflow = np.where(exponents > ZERO // 2, 4.0 * smallest_of(hi), 0.0)
+        lost = space_of(hi).cast(underflow)
         return Sum(hi, lo, error + lost)
 
 
@@ -246,7 +247,7 @@ def _added_pairs(a: Array, b: Array, e: Array, f: Array) -> tuple[Array, Array]:
 def _bounded(hi: Array, lo: Array, size: Array, longest: int, terms: Any) -> Sum:
     """The sum with its bound, where ``size`` is the sum of the absolute values of its terms.
 
-    A term is halved away with others or left over in each round, and what is left over is added in a chain.
+    In each round a term is added to another one or left over, and terms that are left over are added one by one.
     """
     additions = 2 * longest.bit_length() + 2
     return Sum(hi, lo, UP * gamma(3 * additions + 3, EPS) ** 2 * size + terms * LOST)
@@ -270,7 +271,7 @@ def _exponents(largest: Any) -> Array:
 
 
 def _exponents_of_rows(sizes: Array, counts: Array) -> Array:
-    """The same for rows of ``counts`` absolute values each; 0 for all where no value asks for more."""
+    """Such exponents for the rows of a sparse matrix, of which the absolute values and their counts are given."""
     largest = np.ones(len(counts))
     if not (sizes.max(initial=1.0) < 2.0**RANGE and sizes.min(initial=1.0) > 2.0**-RANGE):
         filled = counts > 0
@@ -279,7 +280,7 @@ def _exponents_of_rows(sizes: Array, counts: Array) -> Array:
 
 
 def _times_power(a: Array, exponents: Array) -> Array:
-    """The array times powers of two, in two steps because 2^-e is no number for the smallest 2^e; zeros stay zeros."""
+    """The array times powers of two, in two steps because 2^-e may be too large for float64; zeros stay zeros."""
     if not exponents.any():
         return a
     for half in (exponents // 2, exponents - exponents // 2):

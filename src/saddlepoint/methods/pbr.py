@@ -54,7 +54,7 @@ class PBRState(NamedTuple):
     y: Array
     Ay: Array
     k: int  # number of the current step of the loop in x, counted from 1
-    j: int  # the same for the loop in y
+    j: int  # that number for the loop in y
     i: int  # number of best responses on f_kj so far
     xh: Array  # the anchors
     yh: Array

@@ -270,7 +270,7 @@ class Audit:
         size = norm(p) + f.L * length  # 0 for the function 0
         usual = length * max(ASIDE, min(math.sqrt(noise.total / size), 0.1) if size > 0.0 else 0.0)
         unexamined = self._compare_along_directions(check, x, p, F, local, usual, thoroughly)
-        coarse = check.noise if check.noise > quiet else flat  # with longer waves than those that were measured
+        coarse = check.noise if check.noise > quiet else flat  # noise of longer waves than those measured at first
         known = self.gradient_checks[name]
         known.noise, known.seems = max(known.noise, check.noise), check.seems
         self.noise.allow(name, noise, max(coarse, self._slope_errors(name, f, x, length)))

@@ -58,7 +58,7 @@ def distance_on_face(f: Saddle, x: Array, y: Array, proof: Certificate) -> float
 
 
 def distance_by_query(f: Saddle, query: Query, residuals: Lengths, proof: Certificate) -> float:
-    """The same where the query and its residuals are known."""
+    """The bound of ``distance_on_face`` where the query at (x, y) and its residuals are known."""
     if not _is_suitable(f):
         return math.inf
     x, y = query.x, query.y

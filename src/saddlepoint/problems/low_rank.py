@@ -138,7 +138,7 @@ def of_nuclear(p: Nuclear, x: Array, w: Array, reach_x: float, reach_w: float) -
     rounding = 32.0 * sum(p.shape) * EPS  # relative, of decompositions and of products with their factors
     scale = weight + float(np.linalg.norm(W))
     rank = int(np.count_nonzero(s > UP * reach_x + rounding * float(s[0])))  # the rank of the solution is at least this
-    decided = UP * (float(sizes[rank]) + reach_w + rounding * scale) < weight  # and not more
+    decided = UP * (float(sizes[rank]) + reach_w + rounding * scale) < weight  # and at most this
     if not decided:
         rank = int(np.count_nonzero(s > RANK * float(s[0])))
     first, last = U[:, :rank], V[:, :rank]

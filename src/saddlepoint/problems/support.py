@@ -44,7 +44,7 @@ def proven_support(f: Saddle, x: Array, y: Array, proof: Certificate) -> Support
 
 
 def support_by_query(f: Saddle, query: Query, residuals: Lengths, proof: Certificate) -> Supports:
-    """The same where the query and its residuals are known; at least one player has a simple term."""
+    """The supports of ``proven_support`` from a query and its residuals; at least one player has a simple term."""
     _, _, error_x, error_y = residuals
     e_x, e_y = proof.distance_x, proof.distance_y
     with np.errstate(all="ignore"):

@@ -282,7 +282,7 @@ class Differentiable:
         return "a part of g or h has a Hessian whose Lipschitz constant is not known; give hessian_lipschitz= to Smooth"
 
 
-@np.errstate(all="ignore")  # as in a run: what is not finite is refused by the certificate
+@np.errstate(all="ignore")  # numbers that are not finite are refused by the certificate, as in a run
 def _by_factorisation(f: Saddle, rtol: float) -> tuple[Array, Array] | None:
     """The solution of a small quadratic problem by its matrices, without a run, which would take longer to start.
 

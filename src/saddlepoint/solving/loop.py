@@ -212,7 +212,9 @@ class Run:
         estimated = error.constant == "L" and error.function in self.f.estimated
         estimated = estimated or (error.constant == "norm" and self.f.A.norm_estimate.is_quick)
         value = error.suggested
-        own_proof = type(self.f).certificate is not Saddle.certificate  # which knows its own mu
+        own_proof = (
+            type(self.f).certificate is not Saddle.certificate
+        )  # another class may know mu otherwise
         of_another_run = error.result is not None  # a callback or a gradient that solves a problem itself
         wanted = (estimated or self.options.adapt or error.is_slight) and not of_another_run
         if value is None or not wanted or (error.constant == "mu" and own_proof):
@@ -236,7 +238,7 @@ class Run:
         self.f = corrected(self.f, correction.function, correction.constant, correction.used)
         self.counted = metered(self.f, self.meter)
         self.monitor.audit.of(self.f)
-        if self.monitor.audit.needed:  # with the other constant, it is examined again
+        if self.monitor.audit.needed:  # the problem with the other constant is examined again
             self.monitor.examined.discard(SOLVED)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------

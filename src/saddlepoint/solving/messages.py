@@ -31,7 +31,7 @@ class Ending(NamedTuple):
     exhausted: tuple[str, float] = ("", 0.0)  # an oracle whose calls are used up, and how many they were
     at_rounding_floor: bool = False  # the accuracy reached is that of the arithmetic
     noise: str = ""  # what is noisy about the gradients, if they are
-    signal: str = ""  # that ended the run, if one did
+    signal: str = ""  # the signal that ended the run, if one did
     file: str = ""  # a checkpoint to go on from, if there is one
     has_gone_on: bool = False  # whether this run began from what that file said
     notes: tuple[str, ...] = ()  # what else there is to say

@@ -62,7 +62,9 @@ class Racer(NamedTuple):
     state: Any = None  # None before its first step, and during its turn
     work: float = 0.0  # done in its turns
     turn_end: float = 0.0  # work since its first certificate after which its turn may end
-    deadline: float = float("inf")  # the same, after which its turn is over whatever is predicted
+    deadline: float = float(
+        "inf"
+    )  # such work after which its turn is over, whatever is predicted
     marks: tuple[Mark, ...] = ()
     promise: float = float("inf")  # calls promised at its start, if it is the method with a guarantee
     rate: float = 1.0  # its work for one round of calls: below 1 where its calls count for matrices that are at hand
@@ -90,7 +92,7 @@ class Learned:
     corrections: dict[str, Correction] = field(default_factory=dict)
     noise: dict[str, float] = field(default_factory=dict)  # errors of the gradients of g and h, as far as measured
     method_checks: dict[str, Any] = field(default_factory=dict)  # where the checks of the method's calls compared last
-    audit_checks: dict[str, Any] = field(default_factory=dict)  # the same for the checks of certificates
+    audit_checks: dict[str, Any] = field(default_factory=dict)  # where the checks of certificates compared last
     factors: Factors = (None, None)
 
 

@@ -24,7 +24,7 @@ ENTRIES = 50_000  # most entries of A and P, and most variables, of a program th
 WORK = 100_000  # most operations of all eliminations of one question; one with long fractions counts for several
 ROUNDS = 6  # times that violated rows and bounds are added to the equations
 SMALL = 1e-13  # size of a multiplier, relative to the largest, that is taken for a rounding error
-NARROW = 1e-15  # relative distance of two bounds that are the floating-point numbers next to one number between them
+NARROW = 1e-15  # relative distance of two bounds that are one number, rounded down and rounded up
 LONG = 500  # bits of a fraction that make an operation count twice; more of them count by their square
 NEAR = (1e-8, 1e-5, 1e-3)  # distances, relative to sizes, up to which a row or a bound counts as active
 Row = dict[int, Fraction]
@@ -119,9 +119,8 @@ class Exact:
             wrong_rows, wrong = self.violated(solved)
             if not wrong_rows and not wrong:
                 return ExactPoint(solved, self.value(solved))
-            if (np.minimum(low, high)[wrong_rows] > near * size[wrong_rows]).any() or (room > near * (1.0 + np.abs(x)))[
-                wrong
-            ].any():
+            far_rows, far = np.minimum(low, high) > near * size, room > near * (1.0 + np.abs(x))
+            if far_rows[wrong_rows].any() or far[wrong].any():
                 return None
             active[wrong_rows] = True
             for j in wrong:

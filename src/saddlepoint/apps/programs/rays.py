@@ -38,7 +38,10 @@ def proves_infeasible(data: Data, y: Array, exactly: bool = True) -> bool:
     found = implied(plain) if exactly and is_small(plain) else None
     if found is None:
         return False
-    return _proves(found.data, y, True) if found.ray is None else bool((y * found.ray > 0.0)[found.ray != 0.0].all())
+    if found.ray is None:
+        return _proves(found.data, y, True)
+    # The equations contradict each other by themselves; y names those that do, by multipliers of the right signs.
+    return bool((y * found.ray > 0.0)[found.ray != 0.0].all())
 
 
 def _proves(plain: Data, y: Array, exactly: bool) -> bool:

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -62,6 +62,9 @@ FORGIVEN = 2  # failures up to which steps are kept after one of them, with simp
 ROOM = 3_000_000  # numbers that the differences of r and of T may take together, where two are kept of each step
 
 
+Memory: TypeAlias = Factored | Gram | Latest | Window  # the kinds of memory of earlier steps
+
+
 class AndersonState(NamedTuple):
     """The point z_k, which is a state of the wrapped method, the memory, and the counters of the safeguard."""
 
@@ -69,12 +72,12 @@ class AndersonState(NamedTuple):
     y: Array
     inner: Any
     weights: tuple[float, ...]  # of the arrays of the inner state; 0 for those that lengths ignore
-    memory: Factored | Gram | Latest | Window
+    memory: Memory
     best: Any  # the state after T of the z with the smallest residual
     last: Any  # the state after T of the z before this one, with simple terms
     smallest: float
     halved: float  # |r| when it had last halved
-    waited: int  # number of steps since then
+    waited: int  # number of steps since |r| had last halved
     plain: int  # number of plain steps that are still to be taken
     failures: int
 
@@ -106,7 +109,7 @@ class Anderson(Wrapper):
             if on_device.fits(window, flat.shape[0], f.shape):
                 return on_device.begun(inner, weights, window)
         room = self.memory * sum(f.shape) // flat.shape[0] if self.memory else 2 * self.window
-        memory: Factored | Gram | Latest | Window
+        memory: Memory
         if f.has_simple:
             memory = Window.empty(min(self.window, max(1, room // 2)), flat)
         elif 2 * self.window <= room and fits(2 * self.window, flat):
@@ -169,7 +172,7 @@ class Anderson(Wrapper):
 
     def combined(
         self, f: Saddle, s: AndersonState, after: Any, r: Array, size: int, seen: NewRow | float, output: Array | None
-    ) -> tuple[Any, Factored | Gram | Latest | Window]:
+    ) -> tuple[Any, Memory]:
         """The next z and the memory: a combination of the state ``after`` T and those before, if there are any."""
         if isinstance(s.memory, Window):
             assert isinstance(seen, float)

@@ -24,7 +24,7 @@ from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rows import Rows
 
 MOST = 20  # steps up to which the normal equations are used
-RIDGE = 1e-13  # what is added to the diagonal, relative to the number of differences, whose length is 1
+RIDGE = 1e-13  # added to the diagonal of the normal equations for each difference; all are scaled to length 1
 SAFE = 1e-280, 1e280  # squares between these numbers have lost no digits to underflow, and did not overflow
 
 

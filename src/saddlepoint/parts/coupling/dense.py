@@ -152,7 +152,7 @@ class DenseCoupling(Coupling):
 
     @cached_property
     def _frobenius(self) -> float:
-        """An upper bound of the Frobenius norm, without the norms of columns where A is read faster as one vector."""
+        """The Frobenius norm, rounded up; A is read as one vector where its entries have no gaps in memory."""
         if "_frobenius" in self.T.__dict__:
             known: float = self.T.__dict__["_frobenius"]
             return known
@@ -177,7 +177,7 @@ class DenseCoupling(Coupling):
         return dense_product(self.A, y)
 
     def norm_ceiling(self) -> float:
-        """The Frobenius norm, rounded up; a matrix of rank one has no other norm."""
+        """The Frobenius norm, rounded up; of a matrix of rank one it is the norm."""
         return self._frobenius
 
 

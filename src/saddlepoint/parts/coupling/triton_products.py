@@ -103,7 +103,7 @@ def tmul(A: Tensor, x: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def _product(A: Tensor, y: Tensor, t: Tensor) -> None:
-    """Write A y into t: by PyTorch, or by a kernel of this module if A and y have different dtypes."""
+    """Write A y into t: by PyTorch, or by a Triton kernel if A and y have different dtypes."""
     if A.dtype == y.dtype:
         torch.mv(A, y, out=t)
         return

@@ -146,7 +146,7 @@ def _check_corrections(run: RunState, f: Saddle) -> None:
         part: Any = getattr(f, function)
         given = f.norm if function == "A" else getattr(part, constant)
         weaker = type(used) is float and (0.0 < used < given if constant == "mu" else given < used < math.inf)
-        own_proof = constant == "mu" and type(f).certificate is not Saddle.certificate  # which knows its own mu
+        own_proof = constant == "mu" and type(f).certificate is not Saddle.certificate
         name = "|A|" if function == "A" else f"{constant} of {function}"
         estimated = constant == "norm" and f.A.norm_estimate.is_quick
         trusted = part.trusted and not estimated

@@ -33,12 +33,12 @@ class Tangent(NamedTuple):
 
     Attributes:
         project: the projection onto these directions.
-        bend: the product with the curvature of the term (``problems.curvature``).
+        curvature: the product with the curvature of the term (``problems.curvature``).
         steep: a bound on the curvature.
     """
 
     project: Linear
-    bend: Linear
+    curvature: Linear
     steep: Any
 
 
@@ -54,7 +54,7 @@ def tangent(p: Simple | None, x: Any, w: Any) -> Tangent:
         return Tangent(lambda v: v, _nothing, 0.0)
     if isinstance(p, Rescaled):
         found, c = tangent(p.p, p.scale * x, w / (p.scale * p.weight)), p.weight * p.scale**2
-        return Tangent(found.project, lambda v: c * found.bend(v), c * found.steep)
+        return Tangent(found.project, lambda v: c * found.curvature(v), c * found.steep)
     if isinstance(p, Ball):
         return tangent(p.ball, x, w)
     if isinstance(p, Shifted):
@@ -111,7 +111,7 @@ def _joined(p: Blocks, x: Any, w: Any) -> Tangent:
     parts = [(rows, tangent(part, x[rows], w[rows])) for rows, part in p.parts(int(x.shape[0]))]
     return Tangent(
         lambda v: jnp.concatenate([part.project(v[rows]) for rows, part in parts]),
-        lambda v: jnp.concatenate([part.bend(v[rows]) for rows, part in parts]),
+        lambda v: jnp.concatenate([part.curvature(v[rows]) for rows, part in parts]),
         sum(part.steep for _, part in parts),
     )
 
@@ -160,7 +160,7 @@ def _low_rank(p: Nuclear, x: Any, w: Any) -> Tangent:
         rest = Z - U @ (U.T @ Z)
         return Z - (rest - (rest @ V) @ V.T)
 
-    def bend(Z: Any) -> Any:
+    def curvature(Z: Any) -> Any:
         M, ZV, ZtU = U.T @ Z @ V, Z @ V, Z.T @ U
         beside = (ZV - U @ M) @ right.T + left @ (ZtU - V @ M.T).T
         return p.weight * (beside + U @ (K * (M - M.T)) @ V.T) - N @ ZtU @ right.T - left @ ZV.T @ N
@@ -171,4 +171,4 @@ def _low_rank(p: Nuclear, x: Any, w: Any) -> Tangent:
 
         return lambda v: of_vector(v) if v.ndim == 1 else jax.vmap(of_vector, 1, 1)(v)
 
-    return Tangent(of_vectors(project), of_vectors(bend), 2.0 * p.weight * jnp.max(inverse))
+    return Tangent(of_vectors(project), of_vectors(curvature), 2.0 * p.weight * jnp.max(inverse))

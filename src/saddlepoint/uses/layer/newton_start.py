@@ -99,10 +99,10 @@ def _step(f: Saddle, functions: tuple[Smooth, Smooth], near: Any) -> tuple[Array
             parts.append((H, F[k], None))
             continue
         face = Face(free_directions(full.simple, z, None, Near(F[k], 0.0, 0.0)))
-        bend = face.curvature.function(face.n, z)
-        if bend is not None:
-            assert bend.hessian is not None
-            H = H + bend.hessian(z)
+        curvature = face.curvature.function(face.n, z)
+        if curvature is not None:
+            assert curvature.hessian is not None
+            H = H + curvature.hessian(z)
         parts.append((face.matrix(H, face), face.onto(F[k] + slope), face))
     (P, Fx, of_x), (Q, Fy, of_y) = parts
     A = A if of_x is None else of_x.rows(A)

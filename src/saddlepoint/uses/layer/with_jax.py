@@ -187,7 +187,7 @@ def moved(layer: Layer, tensors: Any, tangents: Any, point: Any, most: int) -> t
     slopes = [jax.jvp(g.grad, (z,), (part,))[1] for g, z, part in zip((f.g, f.h), point, off, strict=True)]
     Joff = slopes[0] + f.A.mul(off[1]), slopes[1] - f.A.tmul(off[0])
     right = [
-        side.project((part + step * side.bend(side.project(part))) / step - change - pull)
+        side.project((part + step * side.curvature(side.project(part))) / step - change - pull)
         for side, part, step, change, pull in zip(at, q, t, dF, Joff, strict=True)
     ]
     d = linear_solution(f, point, at, (right[0], right[1]), most)
@@ -206,7 +206,7 @@ def linear_solution(f: Saddle, point: Any, at: list[Tangent], b: Any, most: int)
         K = jacobian(f, *point)
         if f.has_simple:
             one = jnp.eye(sum(f.shape), dtype=right.dtype)
-            K = both("project", K + both("bend", one))
+            K = both("project", K + both("curvature", one))
             K = both("project", K.T).T + one - both("project", one)
         d = jnp.linalg.solve(K, right)
     else:
@@ -215,7 +215,7 @@ def linear_solution(f: Saddle, point: Any, at: list[Tangent], b: Any, most: int)
         def product(v: Any) -> Any:
             x, y = v[:m], v[m:]
             whole = jnp.concatenate([curved[0](x) + f.A.mul(y), curved[1](y) - f.A.tmul(x)])
-            return both("project", whole + both("bend", v)) if f.has_simple else whole
+            return both("project", whole + both("curvature", v)) if f.has_simple else whole
 
         by_loop = Loop(f, [jax.lax.stop_gradient(part.steep) for part in at], curved, at, most)
         d = jax.lax.custom_linear_solve(product, right, by_loop.solve, by_loop.solve_transposed)
@@ -253,8 +253,8 @@ class Loop:
         c, f, at = self.c, self.f, self.at
         proxes = [lambda v, t, part=part: part.project(v) for part in at] if f.has_simple else [None, None]
         oracles = Oracles(
-            lambda u: self.curved[0](u) + at[0].bend(u) - bx,
-            lambda u: self.curved[1](u) + at[1].bend(u) - by,
+            lambda u: self.curved[0](u) + at[0].curvature(u) - bx,
+            lambda u: self.curved[1](u) + at[1].curvature(u) - by,
             proxes[0],
             proxes[1],
             f.A.mul,

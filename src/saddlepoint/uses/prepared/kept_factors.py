@@ -27,7 +27,7 @@ class Solution(NamedTuple):
     z: Array  # x and y, one after the other
     certificate: Certificate
     steps: int  # solves with the factors
-    seconds: float  # that the steps took
+    seconds: float  # time of the steps
 
 
 class KeptFactors:
