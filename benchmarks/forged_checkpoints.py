@@ -29,7 +29,7 @@ from saddlepoint.parts.sharded.local import LocalEngine
 from saddlepoint.solving.checkpoint import file as store
 from saddlepoint.uses.batch import Batch
 
-TOL = 1e-6
+TOL = 1e-6  # certified distance
 CALLS_BEFORE = 60  # calls of each oracle until the checkpoint is written
 CALLS_AFTER = 600  # calls of each oracle in the run that goes on from it
 ENDLESS_AFTER = 60  # seconds after which a run counts as endless

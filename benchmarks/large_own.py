@@ -27,7 +27,7 @@ from scipy import sparse
 import saddlepoint as sp
 
 MU = 0.1  # strong convexity of both functions
-COUPLINGS = {"mild": 0.25, "strong": 2.0}
+COUPLINGS = {"mild": 0.25, "strong": 2.0}  # usual length of a row of A
 MEMORY = 64  # vectors that the run in the last columns may take
 HEAD = (
     "| rows | coupling | method | calls g, h, A, A' | of the method | wall s | CPU s | oracles CPU s | rest / oracles "

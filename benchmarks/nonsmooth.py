@@ -128,7 +128,7 @@ def clarabel(problem: Any, x: Any) -> Callable[[float], Array]:
 
 
 STEPS = [100, 300, 1000, 3000, 10_000]  # of primal-dual methods, which have no tolerance
-SMALLER = [10.0**-k for k in range(4, 13)]
+SMALLER = [10.0**-k for k in range(4, 13)]  # tolerances of other peers, of which the first that suffices counts
 
 
 # -- games ------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from saddlepoint.uses.pages.report import Group, assembled
 from saddlepoint.uses.pages.report_table import MISSING, Cell, format_number, number, table
 
 HERE = Path(__file__).parent
-TOL = 1e-6
+TOL = 1e-6  # certified distance
 SHORT = 24  # most characters of a cell that is not broken into lines
 COMMAND = "python benchmarks/report.py"
 

@@ -303,7 +303,7 @@ def tabled(counts: dict[str, dict[float, Counts]]) -> Iterator[str]:
 # -- 3. elsewhere ------------------------------------------------------------------------------------------------------
 
 SIZES = {"1 TB": 1e12, "10 TB": 1e13, "100 TB": 1e14, "1 PB": 1e15}  # bytes of A
-WORKERS = (10, 100, 1000, 10_000)
+WORKERS = (10, 100, 1000, 10_000)  # processes that hold rows of A
 VECTOR = 8e5  # bytes of y: n = 100 000
 NETWORKS = {  # latency of a message with its software, bytes a second, the engine's own seconds
     "InfiniBand and MPI": {"latency": 5e-6, "network": 2.5e10, "overhead": 1e-5},
@@ -343,7 +343,9 @@ def rounds_elsewhere() -> Iterator[str]:
             yield f"| {size_name} | {kind} | " + " | ".join(cells) + " |"
 
 
+# The bytes that a gradient reads, over those of A.
 GRADIENTS = {"next to nothing": 0.0, "reads a tenth of A": 0.1, "reads as much as A": 1.0}
+# Sizes of A and numbers of workers.
 SETTINGS = (("1 TB", 10), ("1 TB", 1000), ("100 TB", 1000), ("1 PB", 1000), ("1 PB", 10_000))
 
 

@@ -24,7 +24,7 @@ from saddlepoint.ground.arrays import Array
 cp: Any = import_module("cvxpy")  # its type annotations are incomplete
 NAME = "AUC maximisation"
 L2 = 1e-2  # multiple of |w|^2/2
-GRID = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
+GRID = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1]  # multiples of |w|^2/2 among which the best is chosen
 
 
 def rows(quick: bool) -> Iterator[list[str]]:

@@ -94,7 +94,7 @@ SUITE = [
     Instance("chain", 6000, 1e4, 0.01),
 ]
 SPARSE = [Instance("sparse", 20_000, 0.0, ratio) for ratio in (1e2, 1e3, 1e4)]
-SPARSE_D = {1e2: 0.1, 1e3: 1e-3, 1e4: 1e-4}
+SPARSE_D = {1e2: 0.1, 1e3: 1e-3, 1e4: 1e-4}  # d of ``sparse_family``, by its ratio
 EXPENSIVE = Instance("chain", 30_000, 1e2, 10.0)
 
 
