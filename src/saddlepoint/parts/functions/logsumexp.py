@@ -30,8 +30,8 @@ from saddlepoint.parts.functions.compensated import (
 )
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.given_constants import as_nonnegative
+from saddlepoint.parts.functions.given_data import size_of_offset
 from saddlepoint.parts.functions.product_rounding import absolute, is_bounded, number_error, ridge_rounding
-from saddlepoint.parts.functions.risk import size_of_offset
 from saddlepoint.parts.functions.second_order import UP, constant_matrix
 from saddlepoint.parts.functions.smooth import Smooth, plus_identity
 

@@ -17,7 +17,8 @@ from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.compensated import rounded
 from saddlepoint.parts.functions.given_constants import as_nonnegative
-from saddlepoint.parts.functions.risk import Risk, as_data, part_of_offset
+from saddlepoint.parts.functions.given_data import as_data, part_of_offset
+from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.functions.second_order import UP
 from saddlepoint.parts.functions.smooth import plus_identity
 

@@ -22,7 +22,7 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import ELEMENTARY, flushed, underflow
 from saddlepoint.ground.validation import as_offset
-from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling
 from saddlepoint.parts.functions.accuracy import CompensatedGradient, Rough, Rounding, known_rounding
 from saddlepoint.parts.functions.compensated import (
     divided,
@@ -35,6 +35,7 @@ from saddlepoint.parts.functions.compensated import (
 )
 from saddlepoint.parts.functions.constants import gram_bounds
 from saddlepoint.parts.functions.given_constants import as_nonnegative
+from saddlepoint.parts.functions.given_data import as_data, part_of_offset, size_of_offset
 from saddlepoint.parts.functions.product_rounding import absolute, is_bounded, number_error, ridge_rounding
 from saddlepoint.parts.functions.rough_rounding import RoughRisk, gammas
 from saddlepoint.parts.functions.second_order import UP
@@ -394,18 +395,3 @@ class WeightedSquares(Risk):
 def larger(a: float, b: float) -> float:
     """The larger number; within ``recording()``, where numbers may be symbols, the second one."""
     return b if is_recording() else max(a, b)
-
-
-def as_data(D: Any, name: str) -> Coupling | None:
-    """The data D of a function called ``name`` as a coupling; None if there are none."""
-    return None if D is None else as_coupling(D, f"D of {name}")
-
-
-def size_of_offset(t: float | Array | None) -> int | None:
-    """The number of entries of an offset; None for a number, which fits all sizes."""
-    return None if t is None or isinstance(t, float) else int(t.shape[0])
-
-
-def part_of_offset(t: float | Array | None, rows: slice) -> float | Array | None:
-    """Some entries of an offset; a number is the same for all."""
-    return t if t is None or isinstance(t, float) else t[rows]

@@ -20,7 +20,7 @@ from saddlepoint.parts.simple.base import Simple
 from saddlepoint.uses.model.constraints import at_most, compared
 from saddlepoint.uses.model.maps import as_constant, as_matrix, is_identity, plus, reciprocal, times
 from saddlepoint.uses.model.operators import AffineOperators, ObjectiveOperators
-from saddlepoint.uses.model.terms import Bilinear, Term, inside
+from saddlepoint.uses.model.terms import Bilinear, Term, inside, owners, sum_text
 
 
 class Affine(AffineOperators):
@@ -71,7 +71,7 @@ class Affine(AffineOperators):
         maps = dict(one.maps)
         for variable, matrix in two.maps.items():
             maps[variable] = plus(maps[variable], matrix) if variable in maps else matrix
-        return Affine(one.shape, maps, one.constant + two.constant, _sum_text(self, other))
+        return Affine(one.shape, maps, one.constant + two.constant, sum_text(self, other))
 
     __radd__ = __add__
 
@@ -332,7 +332,7 @@ def inner(left: Any, right: Any) -> Any:
     players = [sorted({v.player for v in e.maps}) for e in (one, two)]
     if len(players[0]) > 1 or len(players[1]) > 1 or players[0] == players[1]:
         raise ProblemError(
-            f"{one.text} @ {two.text} is no bilinear term of the two players: {_owners(one, two)}. Expected "
+            f"{one.text} @ {two.text} is no bilinear term of the two players: {owners(one, two)}. Expected "
             "an expression of the minimiser times one of the maximiser; squares are sum_squares(...) or quad_form(x, P)"
         )
     if players[0] == ["maximiser"]:
@@ -385,17 +385,3 @@ def _broadcast(e: Affine, shape: tuple[int, ...]) -> Affine:
     if e.shape == shape:
         return e
     return e._taken(np.broadcast_to(np.arange(e.size).reshape(e.shape), shape), e.text)
-
-
-def _owners(*expressions: Affine) -> str:
-    variables = dict.fromkeys(v for e in expressions for v in e.maps)
-    return ", ".join(f"{v.name} belongs to the {v.player}" for v in variables)
-
-
-def _sum_text(one: Affine, two: Affine) -> str:
-    for e, other in ((one, two), (two, one)):
-        if not e.maps and not e.constant.any():
-            return other.text
-    if two.text.startswith("-"):
-        return f"{one.text} - {two.text[1:]}"
-    return f"{one.text} + {two.text}"

@@ -1,4 +1,4 @@
-"""Terms of an objective: multiples of convex functions of affine expressions, and bilinear terms."""
+"""Terms of an objective: multiples of convex functions, and bilinear terms; and what expressions are called."""
 
 from __future__ import annotations
 
@@ -49,3 +49,19 @@ class Bilinear:
 def inside(text: str) -> str:
     """The text of an expression, in brackets if it is a sum."""
     return f"({text})" if " + " in text or " - " in text else text
+
+
+def sum_text(one: Affine, two: Affine) -> str:
+    """The text of the sum of two expressions."""
+    for e, other in ((one, two), (two, one)):
+        if not e.maps and not e.constant.any():
+            return other.text
+    if two.text.startswith("-"):
+        return f"{one.text} - {two.text[1:]}"
+    return f"{one.text} + {two.text}"
+
+
+def owners(*expressions: Affine) -> str:
+    """Whose the variables in these expressions are, in words."""
+    variables = dict.fromkeys(v for e in expressions for v in e.maps)
+    return ", ".join(f"{v.name} belongs to the {v.player}" for v in variables)
