@@ -13,7 +13,6 @@ from typing import Any
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import AssumptionError, ProblemError
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.parts.functions.source_data import refuse_changed_coupling, refuse_changed_data
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.problems.audit import Audit
 from saddlepoint.problems.corrections import corrected
@@ -98,8 +97,7 @@ def certify_point(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
         >>> sp.certify(sp.Saddle(sp.Quadratic(1.0) + sp.Box(0, 1), sp.Quadratic(1.0), [[1.0]]), [-1.0], [0.0])
         CertifiedPoint(|x-x*| + |y-y*| <= 0, duality gap <= 0; x was 1 outside of its domain, and was projected)
     """
-    refuse_changed_data(f.g, f.h)
-    refuse_changed_coupling(f.A)
+    f.refuse_changes()
     for _ in range(CORRECTIONS):
         try:
             return _certified(f, x, y)

@@ -15,14 +15,14 @@ import numpy as np
 from saddlepoint.ground.arrays import dense, to_host
 from saddlepoint.ground.definite import largest_eigenvalue_bound, smallest_singular_value
 from saddlepoint.parts.functions import Quadratic, Smooth
-from saddlepoint.theory.certificate import UP, Certificate
-from saddlepoint.theory.equations import equations_distances
+from saddlepoint.theory.certificate import Certificate
+from saddlepoint.theory.equations import equations_distances, equations_saddle_certificate
 
 if TYPE_CHECKING:
     from saddlepoint.problems.saddle import Saddle
 
 SIDE = 1000  # most variables of the side whose mu is 0 for which sigma is proven
-ENTRIES = 1_000_000  # most entries of A for which it is
+ENTRIES = 1_000_000  # most entries of A for which sigma is proven
 PROVEN = 1500  # most variables of a quadratic function whose largest eigenvalue is proven
 
 
@@ -43,15 +43,12 @@ class OneSided(NamedTuple):
     assumes: tuple[str, ...]
 
     def certificate(self, found: Certificate, errors: tuple[float, float]) -> Certificate:
-        """The certificate with the distances of the theorem; ``errors`` are the rounding errors of Fx and Fy."""
-        more = errors[0] + found.noise_x, errors[1] + found.noise_y
-        distance_x, distance_y = self.distances((found.Fx + more[0]) * UP, (found.Fy + more[1]) * UP)
-        return found._replace(
-            distance=math.nextafter(distance_x + distance_y, math.inf),
-            distance_x=distance_x,
-            distance_y=distance_y,
-            rounding=sum(self.distances(more[0] * UP, more[1] * UP)),
-        )
+        """The certificate by the theorem instead of ``found``; ``errors`` are the rounding errors of Fx and Fy."""
+        if not self.of_x:
+            exchanged = self._replace(of_x=True).certificate(found.of_exchanged_players, errors[::-1])
+            return exchanged.of_exchanged_players
+        noise = found.noise_x, found.noise_y
+        return equations_saddle_certificate(self.mu, self.L, self.sigma, found.Fx, found.Fy, *errors, *noise)
 
     def distances(self, Fx: float, Fy: float) -> tuple[float, float]:
         """Bounds on |x - x*| and |y - y*| where the two parts of the field have these lengths."""
@@ -67,7 +64,7 @@ def one_sided(f: Saddle) -> OneSided | None:
     of_x = f.mu_x > 0.0
     name, strong, size = ("g", f.g, f.shape[0]) if of_x else ("h", f.h, f.shape[1])
     L, assumed = proven_smoothness(strong, size, name)
-    return OneSided(strong.mu, L, _stretch(f), of_x, assumed)
+    return OneSided(strong.mu, L, _sigma(f), of_x, assumed)
 
 
 def is_one_sided(f: Saddle) -> bool:
@@ -90,16 +87,16 @@ def obstacle(f: Saddle) -> str:
             f"at most {SIDE} of them and {ENTRIES:,} entries".replace(",", " ")
             + "; EqualityConstrained takes sigma= for larger ones"
         )
-    return "" if _stretch(f) > 0.0 else f"the {lines} of A are not proven to be independent"
+    return "" if _sigma(f) > 0.0 else f"the {lines} of A are not proven to be independent"
 
 
-def _stretch(f: Saddle) -> float:
+def _sigma(f: Saddle) -> float:
     """The proven sigma, 0 if there is none; it is kept for copies of the problem with the same A."""
-    if f.known_stretch is None or f.known_stretch[0] is not f.A:
+    if f.known_sigma is None or f.known_sigma[0] is not f.A:
         M = f.A.matrix()
         M = (dense(M) if f.space.is_numpy else to_host(M)).astype(np.float64)
-        f.known_stretch = f.A, smallest_singular_value(M.T if f.mu_x > 0.0 else M)
-    return f.known_stretch[1]
+        f.known_sigma = f.A, smallest_singular_value(M.T if f.mu_x > 0.0 else M)
+    return f.known_sigma[1]
 
 
 def proven_smoothness(g: Smooth, size: int, name: str = "g") -> tuple[float, tuple[str, ...]]:

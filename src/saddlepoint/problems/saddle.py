@@ -91,7 +91,7 @@ class Saddle(Residuals):
         self.g, self.h, self.A, self.space = g, h, A, space
         for name in ("assumes", "one_sided"):
             self.__dict__.pop(name, None)  # of other parts, where this is a copy
-        self.known_stretch: tuple[Coupling, float] | None = self.__dict__.get("known_stretch")
+        self.known_sigma: tuple[Coupling, float] | None = self.__dict__.get("known_sigma")
         self.mu_x, self.L_x, self.mu_y, self.L_y = g.mu, g.L, h.mu, h.L
 
     def _admitted(self, f: Smooth, name: str, size: int, space: Space) -> Smooth:
@@ -192,9 +192,13 @@ class Saddle(Residuals):
                 Without it, rounding decides if it is more than half of the distance.
             gap: the same for the duality gap, which is compared where this is given or a mu is 0.
         """
+        self.refuse_changes()
+        return self.proven(self.query(x, y), tol, gap)
+
+    def refuse_changes(self) -> None:
+        """Raise a ProblemError if data of g, of h or of A were written into after constants were computed from them."""
         refuse_changed_data(self.g, self.h)
         refuse_changed_coupling(self.A)
-        return self.proven(self.query(x, y), tol, gap)
 
     def query(self, x: Array, y: Array) -> Query:
         """The gradients and products at (x, y), with what the simple terms add to the certificate."""

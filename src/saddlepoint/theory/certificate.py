@@ -95,6 +95,18 @@ class Certificate(NamedTuple):
         """The same query without a proof, where what it would rest on is an estimate."""
         return self._replace(distance=math.inf, distance_x=math.inf, distance_y=math.inf, gap=math.inf)
 
+    @property
+    def of_exchanged_players(self) -> Certificate:
+        """The certificate of (y, x), where y minimises and x maximises."""
+        return self._replace(
+            distance_x=self.distance_y,
+            distance_y=self.distance_x,
+            Fx=self.Fy,
+            Fy=self.Fx,
+            noise_x=self.noise_y,
+            noise_y=self.noise_x,
+        )
+
     def words(self, gap: str = "duality gap") -> str:
         """The bounds in one line: on both distances together, or on the side where one is known, and on the gap."""
         sides = [("|x-x*| + |y-y*|", self.distance)]

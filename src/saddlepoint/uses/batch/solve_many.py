@@ -13,7 +13,6 @@ from saddlepoint.methods.base import Method
 from saddlepoint.methods.direct import Direct
 from saddlepoint.methods.needs import missing
 from saddlepoint.methods.registry import make_method
-from saddlepoint.parts.functions.source_data import refuse_changed_coupling, refuse_changed_data
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
 from saddlepoint.solving.result import Result, Status
@@ -80,9 +79,8 @@ def solve_many(
             raise ProblemError("rtol was given with a Batch, whose problems have one certificate; give tol or gap")
         return _solve_batch(problems, target, method=method, max_seconds=max_seconds, **options)
     problems = _checked(problems, target)
-    refuse_changed_data(*(function for f in problems for function in (f.g, f.h)))
     for f in problems:
-        refuse_changed_coupling(f.A)
+        f.refuse_changes()
     asked: dict[str, Any] = {target.argument: target.most}
     if (
         target.argument == "tol"

@@ -18,7 +18,7 @@ from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.parts.functions.source_data import refuse_changed_coupling, refuse_changed_data, sources_of_coupling
+from saddlepoint.parts.functions.source_data import sources_of_coupling
 from saddlepoint.problems.examined_points import Examined
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
@@ -262,8 +262,7 @@ class Prepared:
             near one at which it was examined.
         """
         began = time.perf_counter()
-        refuse_changed_data(self._base.g, self._base.h)
-        refuse_changed_coupling(self._base.A)
+        self._base.refuse_changes()
         result = self._by_factors(began) if self._may_keep else None
         if result is None:
             x, y = self._start
