@@ -212,9 +212,7 @@ class Run:
         estimated = error.constant == "L" and error.function in self.f.estimated
         estimated = estimated or (error.constant == "norm" and self.f.A.norm_estimate.is_quick)
         value = error.suggested
-        own_proof = (
-            type(self.f).certificate is not Saddle.certificate
-        )  # another class may know mu otherwise
+        own_proof = type(self.f).certificate is not Saddle.certificate  # another class may know mu otherwise
         of_another_run = error.result is not None  # a callback or a gradient that solves a problem itself
         wanted = (estimated or self.options.adapt or error.is_slight) and not of_another_run
         if value is None or not wanted or (error.constant == "mu" and own_proof):

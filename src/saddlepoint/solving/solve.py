@@ -13,7 +13,6 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.needs import check_needs
-from saddlepoint.parts.functions.source_data import refuse_changed_coupling, refuse_changed_data
 from saddlepoint.problems.first_call import check_gradient
 from saddlepoint.problems.prox_check import check_first_prox, check_own_prox
 from saddlepoint.problems.saddle import Saddle
@@ -25,7 +24,7 @@ from saddlepoint.solving.options import SolveOptions, check_condition, starting_
 from saddlepoint.solving.progress import make_progress, show_reading
 from saddlepoint.solving.race import starters
 from saddlepoint.solving.result import Result
-from saddlepoint.solving.state import RunState, ScheduleState, Session
+from saddlepoint.solving.state import Point, RunState, ScheduleState, Session
 from saddlepoint.solving.target import Target
 
 WORTH_TIMING = 2e-2  # seconds of two gradients from which all oracles are timed
@@ -116,33 +115,18 @@ def solve(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
+    start = starting_point(f, x0, y0)
     options.target.check(f)
-    refuse_changed_data(f.g, f.h)
-    refuse_changed_coupling(f.A)
-    x, y = starting_point(f, x0, y0)
     if options.method is not None:
         check_needs(options.method, f)
-    check_first_prox("g", f.g, x)
-    check_first_prox("h", f.h, y)
-    x, y = f.project(x, y)
-    seconds = check_gradient("g", f.g, x, f.space.of_x), check_gradient("h", f.h, y, f.space.of_y)
+    f.refuse_changes()
+    (x, y), seconds = examined_start(f, *start)
     with show_reading(options.progress, f.A.runtime.reading, "estimating |A|"):
         check_condition(f)
     plan, timed = planned(f, options, x, y, seconds)
-    check_needs(plan.methods[0], f)
-    needs = plan.methods[0].needs
-    for name, function, point, prox in (("g", f.g, x, needs.prox_g), ("h", f.h, y, needs.prox_h)):
-        if prox:
-            check_own_prox(name, function, point)
-    checkpointer: Checkpointer = NoCheckpoint()
-    if options.checkpoint is not None:
-        every = options.checkpoint_every
-        checkpointer = RunFile(options.checkpoint, every, f, options.asked, options.storage.precision)
-    session = Session(time.time(), timed_calls=timed, identity_calls=int(options.checkpoint is not None))
-    race = starters(plan.racing, plan.rates, plan.first_turn, plan.late)
-    schedule = ScheduleState(plan.in_order, [plan.message] if plan.message else [], race=race)
-    schedule.prices.update(plan.prices)
-    state = checkpointer.load(RunState(options.target, (x, y), (x, y), schedule, session))
+    check_first_method(f, plan.methods[0], x, y)
+    checkpointer = checkpointer_of(f, options)
+    state = checkpointer.load(RunState(options.target, (x, y), (x, y), schedule_of(plan), session_of(options, timed)))
     wanted = options.checkpoint is not None and f.A.runtime.alone  # several processes have to end together
     label = state.schedule.methods[0].label
     with (
@@ -152,11 +136,49 @@ def solve(
         run = Run(f, options, state, checkpointer, bar)
         try:
             result = run.to_end()
-            refuse_changed_data(f.g, f.h)
-            refuse_changed_coupling(f.A)
+            f.refuse_changes()
             return replace(result, _derivatives=Differentiable(run.f, solve))
         finally:
             run.release()
+
+
+def examined_start(f: Saddle, x: Array, y: Array) -> tuple[Point, tuple[float, float]]:
+    """The start in the domains of the simple terms, and the seconds of the first gradients of g and of h.
+
+    The first answers of functions that the caller wrote are checked: a gradient or a prox that is no vector, or that
+    writes into its argument, ends in a ProblemError.
+    """
+    check_first_prox("g", f.g, x)
+    check_first_prox("h", f.h, y)
+    x, y = f.project(x, y)
+    return (x, y), (check_gradient("g", f.g, x, f.space.of_x), check_gradient("h", f.h, y, f.space.of_y))
+
+
+def check_first_method(f: Saddle, method: Method, x: Array, y: Array) -> None:
+    """Refuse the first method of the plan if it needs what the problem does not have, or a prox that is wrong."""
+    check_needs(method, f)
+    if method.needs.prox_g:
+        check_own_prox("g", f.g, x)
+    if method.needs.prox_h:
+        check_own_prox("h", f.h, y)
+
+
+def checkpointer_of(f: Saddle, options: SolveOptions) -> Checkpointer:
+    """Writes the run to the file that was asked for, or nothing."""
+    if options.checkpoint is None:
+        return NoCheckpoint()
+    return RunFile(options.checkpoint, options.checkpoint_every, f, options.asked, options.storage.precision)
+
+
+def schedule_of(plan: Plan) -> ScheduleState:
+    """The methods of a plan before the first step."""
+    race = starters(plan.racing, plan.rates, plan.first_turn, plan.late)
+    return ScheduleState(plan.in_order, [plan.message] if plan.message else [], race=race, prices=dict(plan.prices))
+
+
+def session_of(options: SolveOptions, timed: int) -> Session:
+    """The first session of a run, which begins now; ``timed`` calls of each oracle have measured their cost."""
+    return Session(time.time(), timed_calls=timed, identity_calls=int(options.checkpoint is not None))
 
 
 def planned(f: Saddle, options: SolveOptions, x: Array, y: Array, seconds: tuple[float, float]) -> tuple[Plan, int]:

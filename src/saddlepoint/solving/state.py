@@ -62,9 +62,7 @@ class Racer(NamedTuple):
     state: Any = None  # None before its first step, and during its turn
     work: float = 0.0  # done in its turns
     turn_end: float = 0.0  # work since its first certificate after which its turn may end
-    deadline: float = float(
-        "inf"
-    )  # such work after which its turn is over, whatever is predicted
+    deadline: float = float("inf")  # such work after which its turn is over, whatever is predicted
     marks: tuple[Mark, ...] = ()
     promise: float = float("inf")  # calls promised at its start, if it is the method with a guarantee
     rate: float = 1.0  # its work for one round of calls: below 1 where its calls count for matrices that are at hand
