@@ -17,7 +17,7 @@ from saddlepoint.apps.programs import search
 from saddlepoint.apps.programs.certificate import feasible_box, lower_bound
 from saddlepoint.apps.programs.curvature import curvature
 from saddlepoint.apps.programs.evidence import Evidence
-from saddlepoint.apps.programs.exact import Exact
+from saddlepoint.apps.programs.exact import Exact, TooLongError
 from saddlepoint.apps.programs.first_order import first_order
 from saddlepoint.apps.programs.implied_bounds import implied_bounds
 from saddlepoint.apps.programs.implied_equations import implied
@@ -458,6 +458,25 @@ def test_bounds_by_rational_arithmetic_and_by_intervals_agree():
     assert lower == pytest.approx(float(point.value), rel=1e-12)
     assert lower_bound(data, found.x, found.y, found.upper).value <= point.value
     assert feasible_box(data, found.x).value >= point.value
+
+
+def test_the_last_way_to_an_exact_point_is_tried_though_the_others_took_too_much_work(monkeypatch: pytest.MonkeyPatch):
+    plain = Exact._point
+
+    def only_the_last(self, *given):
+        if len(given) < 5:  # one round
+            raise TooLongError
+        return plain(self, *given)
+
+    program = QP(None, np.ones(3), [[0.1, 0.2, 0.7]], [0.5], [0.5], 0.0)
+    exact = Exact(program._data)
+    near = np.array([0.5, 1.0, 0.25 / 0.7])
+    expected = exact.point(near)
+    monkeypatch.setattr(Exact, "_point", only_the_last)
+    found = exact.point(near)
+    assert found is not None
+    assert exact.satisfied(found.x)
+    assert found.x == expected.x
 
 
 # -- limits of time ----------------------------------------------------------------------------------------------------

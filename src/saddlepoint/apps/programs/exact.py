@@ -22,6 +22,7 @@ from saddlepoint.ground.arrays import Array
 
 ENTRIES = 50_000  # most entries of A and P, and most variables, of a program that is worked on
 WORK = 100_000  # most operations of all eliminations of one question; one with long fractions counts for several
+LAST_WORK = 1_500_000  # the same for the last way to find a point, where no other is left: about three seconds
 ROUNDS = 6  # times that violated rows and bounds are added to the equations
 SMALL = 1e-13  # size of a multiplier, relative to the largest, that is taken for a rounding error
 NARROW = 1e-15  # relative distance of two bounds that are one number, rounded down and rounded up
@@ -85,6 +86,8 @@ class Exact:
                     found = self._point(x, near, snap, rows)
                     if found is not None:
                         return found
+        self.budget = Budget(LAST_WORK)
+        with suppress(TooLongError):
             return self._point(x, NEAR[0], 0.0, equal, ROUNDS)
         return None
 
@@ -275,8 +278,8 @@ class TooLongError(ArithmeticError):
 class Budget:
     """The work that is left."""
 
-    def __init__(self) -> None:
-        self.left = float(WORK)
+    def __init__(self, work: int = WORK) -> None:
+        self.left = float(work)
 
     def spend(self, operations: int, number: Fraction) -> None:
         """Count operations with a number; a TooLongError if the work is done."""
