@@ -50,11 +50,16 @@ programs with a ray that proves it; the interval is computed by `QuadraticProgra
 the multipliers that the solver returned. *says so* counts programs of which the solver says that it has
 solved them (or that they are infeasible), and *not borne out* those among them without such a proof: most
 often the answers are good to the tolerance of the solver, and no point that satisfies all rows exactly is
-near. Each solver has {seconds:g} s a program, this library is asked for a tenth of the length, and seconds
-are CPU time in total. The other solvers are asked for no ray here, so that what they say about infeasible
-programs is not measured.
+near. Each solver is given {seconds:g} s of wall-clock time a program, and is ended after twice as many seconds of
+CPU time; this library is asked for a tenth of the length. CPU seconds are in total. MPAX has a limit of {rounds}
+iterations in place of one of time; it compiles for every program, and takes most of its seconds for that. The
+other solvers are asked for no ray here, so that what they say about infeasible programs is not measured.
 
 """
+
+ROUNDED = """ Proven to be infeasible as their numbers stand: {names}. These
+numbers were rounded to float64, and rows contradict each other by no more than that: the message of the result names
+the `feasibility=` that allows for it."""
 
 
 def read(path: Path) -> Program:
@@ -110,27 +115,27 @@ def claims(says: str) -> bool:
 
 
 def row(
-    name: str, programs: list[Program], answer: Any, seconds: float, unproven: list[str], measured: bool = True
+    name: str, programs: list[Program], answer: Any, seconds: float, said: dict[str, list[str]], measured: bool = True
 ) -> str:
-    """The row of one solver on one set of programs."""
+    """The row of one solver on one set of programs; ``said`` gets the names by what it says, or what is not proven."""
     counts: Counter[str] = Counter()
     began = time.process_time()
     for program in programs:
         try:
-            with time_limit(2.0 * seconds):
+            with time_limit(2.0 * seconds, cpu=True):
                 found, proven = answer(program)
         except TooLongError:
             found, proven = Answer(None, None, "late"), False
         except ValueError:  # the solver does not take this kind of program
             counts["left out"] += 1
+            said.setdefault("left out", []).append(program.name)
             continue
         except Exception as error:
             found, proven = Answer(None, None, type(error).__name__), False
             counts["errors"] += 1
         says = claims(found.says)
-        counts.update({"proven": proven, "says": says, "not borne out": says and not proven})
-        if not proven:
-            unproven.append(f"{program.name} ({found.says})")
+        counts.update({"proven": int(proven), "says": int(says), "not borne out": int(says and not proven)})
+        said.setdefault(found.says if proven else "not proven", []).append(program.name)
         print(name, program.name, found.says, proven, file=sys.stderr, flush=True)
     spent, total = time.process_time() - began, len(programs) - counts["left out"]
     proofs = (counts["proven"], counts["says"], counts["not borne out"]) if measured else ("—", counts["says"], "—")
@@ -151,23 +156,29 @@ def main() -> None:
         raise SystemExit(f"{given.folder} is no folder; expected tests/data of the source distribution of PIQP")
     warnings.simplefilter("ignore")
     program_peers.SECONDS = given.seconds
-    lines = [TEXT.format(entries=given.entries, seconds=given.seconds, cores=os.cpu_count(), goal=GOAL)]
+    numbers = {"entries": given.entries, "seconds": given.seconds, "rounds": program_peers.ROUNDS}
+    lines = [TEXT.format(cores=os.cpu_count(), goal=GOAL, **numbers)]
     for title, folder in SETS:
         programs = list(small(given.folder / folder, given.entries))
         if not programs:
             continue
         lines += [f"## {title}: {len(programs)} programs", ""]
         lines += ["| solver | programs | proven | says so | not borne out | errors | CPU seconds |", "|" + "---|" * 7]
-        unproven: list[str] = []
-        lines.append(row("saddlepoint", programs, partial(by_us, seconds=given.seconds), given.seconds, unproven))
+        ours: dict[str, list[str]] = {}
+        lines.append(row("saddlepoint", programs, partial(by_us, seconds=given.seconds), given.seconds, ours))
         for name, peer, quadratic in peers():
             if given.only and name not in given.only:
                 continue
             taken = [program for program in programs if quadratic or program.P is None]
-            if taken and name != "MPAX":  # it compiles for every program
+            if taken:
                 measured = "infeasible" not in title
-                lines.append(row(name, taken, partial(by_peer, peer), given.seconds, [], measured))
-        lines += ["", f"Not proven by this library: {', '.join(unproven) or 'none'}.", ""]
+                lines.append(row(name, taken, partial(by_peer, peer), given.seconds, {}, measured))
+        lines += ["", f"Not proven by this library: {', '.join(ours.get('not proven', [])) or 'none'}."]
+        if "infeasible" not in title and "infeasible" in ours:
+            lines[-1] += ROUNDED.format(names=", ".join(ours["infeasible"]))
+        if "left out" in ours:
+            lines[-1] += f" Left out, because P is not positive semidefinite: {', '.join(ours['left out'])}."
+        lines.append("")
     text = "\n".join(lines)
     print(text)
     if given.write:

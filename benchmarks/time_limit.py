@@ -1,4 +1,4 @@
-"""A limit on the seconds that some code may take, by SIGALRM."""
+"""A limit on the seconds that some code may take, by SIGALRM or SIGPROF."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ class TooLongError(BaseException):
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TooLongError in code that takes longer, such as one that waits for a pipe."""
+def time_limit(seconds: float, cpu: bool = False) -> Iterator[None]:
+    """Raise TooLongError in code that takes longer, such as one that waits for a pipe.
 
-    def late(number: int, frame: Any) -> None:
+    With ``cpu`` the seconds are those of the CPU. The code is ended when it runs Python next.
+    """
+    number, timer = (signal.SIGPROF, signal.ITIMER_PROF) if cpu else (signal.SIGALRM, signal.ITIMER_REAL)
+
+    def late(*_: Any) -> None:
         raise TooLongError(f"it took more than {seconds:g} seconds")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(number, late)
+    signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(timer, 0.0)
+        signal.signal(number, before)
