@@ -16,7 +16,7 @@ import numpy as np
 
 import saddlepoint as sp
 from saddlepoint.problems.generators import random_logistic
-from saddlepoint.solving.auto import recommend
+from saddlepoint.solving.recommendation import recommend
 
 RIVALS = ("anderson-condat-vu", "lpd-gs")
 

@@ -14,7 +14,7 @@ from browser import accessible
 import saddlepoint as sp
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.methods.registry import promised_rows
-from saddlepoint.solving.auto import recommend
+from saddlepoint.solving.recommendation import recommend
 from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, regime
 from saddlepoint.uses.pages import explorer
 from saddlepoint.uses.pages.explorer import explorer_page

@@ -12,8 +12,9 @@ import saddlepoint as sp
 from saddlepoint.methods import LPDGS, Anderson, CondatVu
 from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.solving import race
-from saddlepoint.solving.auto import Plan, choose, mixed_steps
+from saddlepoint.solving.auto import choose
 from saddlepoint.solving.checkpoint import file as store
+from saddlepoint.solving.plan import Plan, mixed_steps
 from saddlepoint.solving.schedule import RunProgress, Schedule, SwitchMethod, TurnOver
 from saddlepoint.solving.state import Mark, Racer, ScheduleState
 

@@ -48,8 +48,8 @@ from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.auto import is_strong
 from saddlepoint.solving.interruption import uninterrupted
+from saddlepoint.solving.recommendation import is_strong
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate

@@ -16,11 +16,12 @@ from saddlepoint.methods.needs import check_needs
 from saddlepoint.problems.first_call import check_gradient
 from saddlepoint.problems.prox_check import check_first_prox, check_own_prox
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.auto import Plan, choose
+from saddlepoint.solving.auto import choose
 from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, sigterm_raises
 from saddlepoint.solving.derivatives import Differentiable
 from saddlepoint.solving.loop import Run
 from saddlepoint.solving.options import SolveOptions, check_condition, starting_point
+from saddlepoint.solving.plan import Plan
 from saddlepoint.solving.progress import make_progress, show_reading
 from saddlepoint.solving.race import starters
 from saddlepoint.solving.result import Result

@@ -11,7 +11,8 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import as_number, short_repr
 from saddlepoint.methods.registry import make_method, method_names, promised_rows
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.auto import choose, recommend
+from saddlepoint.solving.auto import choose
+from saddlepoint.solving.recommendation import recommend
 from saddlepoint.theory.aipfb import aipfb_K, aipfb_K1, aipfb_K2
 from saddlepoint.theory.dippa import dippa_calls
 from saddlepoint.theory.lower import chain_N, forced_rounds

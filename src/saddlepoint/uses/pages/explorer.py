@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from saddlepoint import __version__
 from saddlepoint.methods.registry import make_method, promised_rows
-from saddlepoint.solving.auto import recommend
+from saddlepoint.solving.recommendation import recommend
 from saddlepoint.theory.lower import chain_N, forced_rounds
 from saddlepoint.theory.table1 import LOWER_BOUND, TABLE1, THEOREMS, Row, catalyst_dippa_order, lower_order, regime
 from saddlepoint.uses.bench.figure import METHODS
