@@ -6,9 +6,10 @@ depends on the strength of the coupling beside the functions, |A|/sqrt(L_x L_y),
 that of a product. These numbers do not decide which of two good methods is faster, so the first two or three take
 turns (``solving.race``): IMEX and the sweep where the coupling is noticeable, with Newton's method where its steps take
 little time, and with DIPPA, late, where it is strong; the sweep, IMEX, LPD-GS, and Newton's method, where it is weak.
-On quadratic problems the Krylov method takes turns with IMEX, or with the sweep where the coupling is weak.
-Newton's method begins where a side that is quadratic has many times the variables of the other one and its steps count
+Newton's method begins where the data are at hand and so small that its step takes hardly more time than a round.
+It begins as well where a side that is quadratic has many times the variables of the other one and its steps count
 for few calls, or for no more than the factorisation with which IMEX would begin.
+On quadratic problems the Krylov method takes turns with IMEX, or with the sweep where the coupling is weak.
 Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls each oracle
 at its own rate. Without strong convexity the interior-point method comes first where it takes little time, and then
 Halpern's iteration of PDHG, with diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal

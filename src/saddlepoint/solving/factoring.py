@@ -169,6 +169,19 @@ def newton_work(f: Saddle, timed: bool) -> float:
     return min(newton_rounds(f) ** (2 / 3) * (1.0 + columns(f)) ** (1 / 3), calls) if timed else calls
 
 
+def gram_work(f: Saddle, timed: bool) -> float:
+    """The rounds of gradients and products that a factorisation of I + A'A or I + AA' counts for.
+
+    These are its calls, or, where A is a matrix and time matters, a mean as for ``newton_work``.
+    """
+    calls = min(f.shape)
+    if not timed or not isinstance(f.A, DenseCoupling | SparseCoupling):
+        return float(calls)
+    reading = entries(f.A)
+    time = 1.0 + (reading * calls + calls**3 / 3.0) / DENSE_FLOPS / (STEP + 2.0 * reading)
+    return float(min(time ** (2 / 3) * calls ** (1 / 3), calls))
+
+
 def newton_is_soon(f: Saddle) -> bool:
     """Whether other methods are likely to take more calls than a step of Newton's method, by kx and ky."""
     kx, ky, _ = f.numbers

@@ -23,6 +23,7 @@ from saddlepoint.solving.factoring import (
     columns,
     eliminates_most,
     gradient_time,
+    gram_work,
     has_ready_matrices,
     newton_calls,
     newton_is_soon,
@@ -42,6 +43,7 @@ NOTED = 0.2  # |A|/sqrt(L_x L_y) from which Anderson's mixing over IMEX may be f
 STRONG_ALONE = 1.0  # |A|/sqrt(L_x L_y) from which LPD-GS is hardly ever the fastest
 QUICK = 8.0  # rounds that a step of Newton's method takes, at most, where the method is the second to have a turn
 SMALL_STEP = 64  # calls of all oracles that a step of Newton's method takes, at most, where the method is the first
+INSTANT = 2.3  # rounds in the time of a step of Newton's method up to which the method is the first
 NEWTON_STEPS = 12  # steps that Newton's method takes on most problems, at most
 FACTORED = 0.05  # share of the likely rounds that a factorisation may count for where Anderson over IMEX is the first
 IMPLICIT = 8.0  # products with A, and as many with A', that a step of IMEX takes where IMEX is worth it, at least
@@ -58,6 +60,7 @@ class NewtonEstimate:
     is_soon: bool  # whether the other methods are likely to take more calls than a step
     is_quick: bool  # whether, besides, a step takes few rounds
     is_likely: bool  # whether all steps that most problems need take few calls
+    is_instant: bool  # whether a step is known to take hardly more time than a round
 
     @property
     def is_second(self) -> bool:
@@ -70,12 +73,13 @@ class NewtonEstimate:
         if not worth_newton(f, costs):
             return None
         timed = costs is None and has_ready_matrices(f)
-        work, calls = newton_work(f, timed), newton_calls(f)
-        if max(0.5 * NEWTON_STEPS * work, 2.0 * columns(f)) > rounds(f):
+        is_instant = timed and newton_rounds(f) <= INSTANT
+        work, calls = newton_rounds(f) if is_instant else newton_work(f, timed), newton_calls(f)
+        if 0.5 * NEWTON_STEPS * work > rounds(f) or (2.0 * columns(f) > rounds(f) and not is_instant):
             return None
         is_soon = newton_is_soon(f)
         is_quick = is_soon and (newton_rounds(f) if timed else work) <= QUICK
-        return cls(work, calls, is_soon, is_quick, 0.25 * NEWTON_STEPS * calls <= EASY * rounds(f))
+        return cls(work, calls, is_soon, is_quick, 0.25 * NEWTON_STEPS * calls <= EASY * rounds(f), is_instant)
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,11 @@ def plan_for_smooth_functions(f: Saddle, costs: Mapping[str, float] | None) -> P
         return with_turns(plan_for_quadratic_functions(facts), facts)
     noticeable = facts.strength > NOTED and has_room_for_two(f)
     plan = plan_for_noticeable_coupling(facts) if noticeable else plan_for_weak_coupling(facts)
-    return with_turns(with_newton_first(plan) if newton_is_first(facts) else plan, facts)
+    if facts.newton is not None and facts.newton.is_instant:
+        plan = with_newton_first(plan, "a step takes hardly more time than a round of gradients and products")
+    elif newton_is_first(facts):
+        plan = with_newton_first(plan, "the larger side is quadratic, and a step counts for few calls")
+    return with_turns(plan, facts)
 
 
 def plan_for_quadratic_functions(facts: Facts) -> Plan:
@@ -152,18 +160,19 @@ def plan_for_quadratic_functions(facts: Facts) -> Plan:
 
 
 def plan_for_noticeable_coupling(facts: Facts) -> Plan:
-    """IMEX and the sweep in turns, the likelier one first, with Newton's method or, late, with DIPPA."""
+    """IMEX and the sweep in turns, the likelier one first, with Newton's method and, late, with DIPPA."""
     first, second, reason = facts.sweep, facts.imex, facts.reason
     if facts.recommends_imex:
-        if facts.gradient_cost < DEAR and begins_with_many_calls(facts.imex, facts.f):
+        if facts.gradient_cost < DEAR and begins_with_many_calls(facts):
             reason = f"{reason}, but {facts.imex.label} begins with a factorisation"
         else:
             first, second = facts.imex, facts.sweep
+    racing: tuple[Method, ...] = first, second, *facts.newtons
     if facts.newton is not None and facts.newton.is_second:
-        return Plan((first, Newton(), second, LPDGS()), reason, 3)
-    if facts.newton is not None or facts.strength < STRONG_ALONE:
-        return Plan((first, second, *facts.newtons, LPDGS()), reason, 3)
-    return Plan((first, second, DIPPA(), LPDGS()), reason, 3, late={DIPPA(): LATE_DIPPA})
+        racing = first, Newton(), second
+    if facts.strength < STRONG_ALONE:
+        return Plan((*racing, LPDGS()), reason, 3)
+    return Plan((*racing, DIPPA(), LPDGS()), reason, len(racing) + 1, late={DIPPA(): LATE_DIPPA})
 
 
 def plan_for_weak_coupling(facts: Facts) -> Plan:
@@ -195,10 +204,9 @@ def newton_is_first(facts: Facts) -> bool:
     return timed and facts.recommends_imex and is_factorised(facts.imex, f) and columns(f) <= min(f.shape)
 
 
-def with_newton_first(plan: Plan) -> Plan:
+def with_newton_first(plan: Plan, reason: str) -> Plan:
     """The plan with Newton's method before all others, with which it takes turns."""
     others = tuple(method for method in plan.methods if method != Newton())
-    reason = "the larger side is quadratic, and a step counts for few calls"
     return plan._replace(methods=(Newton(), *others), turns=max(plan.turns, 3), reason=reason)
 
 
@@ -209,7 +217,9 @@ def with_turns(plan: Plan, facts: Facts) -> Plan:
     if facts.costs is None:
         rates = dict.fromkeys((DIPPA(), LPDGS()), unmixed_rate(facts.f, facts.steps))
     if newton is not None:
-        if newton.is_second:
+        if newton.is_instant:
+            first_turn = NEWTON_STEPS * newton.work
+        elif newton.is_second:
             both = newton.is_quick and newton.is_likely and not facts.recommends_imex
             first_turn *= 0.25 if both else 0.5
         rates[Newton()] = 4.0 * newton.work / newton.calls
@@ -223,9 +233,10 @@ def is_factorised(method: Method, f: Saddle) -> bool:
     return isinstance(inner, IMEX) and inner.factorised(inner.normal_form(f).problem)
 
 
-def begins_with_many_calls(method: Method, f: Saddle) -> bool:
-    """Whether a method that mixes IMEX begins with a factorisation that counts for many calls.
+def begins_with_many_calls(facts: Facts) -> bool:
+    """Whether mixing over IMEX begins with a factorisation that counts for many calls.
 
     Many are more than a first turn has, and more than a share of those that the condition numbers suggest.
     """
-    return min(f.shape) > max(FIRST_TURN, FACTORED * rounds(f)) and is_factorised(method, f)
+    work = gram_work(facts.f, timed=facts.costs is None)
+    return work > max(FIRST_TURN, FACTORED * rounds(facts.f)) and is_factorised(facts.imex, facts.f)
