@@ -17,6 +17,7 @@ from saddlepoint.problems.first_call import check_gradient
 from saddlepoint.problems.prox_check import check_first_prox, check_own_prox
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
+from saddlepoint.solving.blas_threads import LIMIT, has_small_matrices
 from saddlepoint.solving.checkpoint import Checkpointer, NoCheckpoint, RunFile, sigterm_raises
 from saddlepoint.solving.derivatives import Differentiable
 from saddlepoint.solving.loop import Run
@@ -121,7 +122,13 @@ def solve(
     if options.method is not None:
         check_needs(options.method, f)
     f.refuse_changes()
-    (x, y), seconds = examined_start(f, *start)
+    with LIMIT.one_thread(has_small_matrices(f)):
+        return run_from(f, *start, options)
+
+
+def run_from(f: Saddle, x: Array, y: Array, options: SolveOptions) -> Result:
+    """Examine the start, choose the methods, and run them to the end."""
+    (x, y), seconds = examined_start(f, x, y)
     with show_reading(options.progress, f.A.runtime.reading, "estimating |A|"):
         check_condition(f)
     plan, timed = planned(f, options, x, y, seconds)
