@@ -477,6 +477,9 @@ def test_wrong_options_are_refused_in_a_sentence():
         solve_many(fs, method="magic")
     with pytest.raises(sp.ProblemError, match="method is 3; expected a name or a Method object"):
         solve_many(fs, method=3)
+    for name in ("progress", "history"):
+        with pytest.raises(sp.ProblemError, match=f"{name} is 'no'; expected True or False"):
+            solve_many(fs, **{name: "no"})
 
 
 def test_wrong_batches_are_refused_in_a_sentence():

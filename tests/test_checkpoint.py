@@ -477,6 +477,7 @@ def test_other_content_in_the_place_of_a_run_is_refused(tmp_path_factory, conten
 def test_a_huge_file_is_not_read(tmp_path):
     file = tmp_path / "run"
     with open(file, "wb") as handle:
+        handle.write(store.MAGIC)
         handle.truncate(1 << 40)
     with pytest.raises(sp.ProblemError, match=r"above the limit of 0\.0643 GiB for a problem of this size"):
         sp.solve(case("balanced")[0], checkpoint=file)

@@ -120,6 +120,12 @@ def test_wrong_updates_are_refused_in_a_sentence():
         sp.path(ridge, [1.0], update=lambda t: {})
 
 
+@pytest.mark.parametrize("name", ["progress", "history"])
+def test_a_flag_that_is_neither_true_nor_false_is_refused(name):
+    with pytest.raises(sp.ProblemError, match=f"{name} is 'no'; expected True or False"):
+        sp.path(ridge, [1.0], **{name: "no"})
+
+
 @pytest.mark.parametrize("rich", [True, False])
 def test_progress_is_shown_with_and_without_rich(rich, capsys, monkeypatch):
     if not rich:

@@ -120,8 +120,8 @@ class EqualityConstrained:
         M = self._matrix
         if M is None:
             raise ProblemError(
-                f"A is a {type(self._given).__name__}, whose entries are not at hand to prove a bound of its smallest "
-                "singular value; give one that you know with sigma="
+                f"A is of the class {type(self._given).__name__}, whose entries are not at hand to prove a bound of "
+                "its smallest singular value; give one that you know with sigma="
             )
         if M.shape[0] > ROWS or M.shape[0] * M.shape[1] > ENTRIES:
             raise ProblemError(

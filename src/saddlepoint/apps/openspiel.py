@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError, first_line
 from saddlepoint.problems.files.game_tree import ROOT, SequenceForm, TreeWalk, after, check_probabilities
 
 
@@ -20,7 +20,7 @@ def read_openspiel(game: Any, max_nodes: int) -> SequenceForm:
         try:
             game = pyspiel.load_game(game)
         except RuntimeError as error:
-            raise ProblemError(f"OpenSpiel cannot load {game!r}: {str(error).splitlines()[0]}") from None
+            raise ProblemError(f"OpenSpiel cannot load {game!r}: {first_line(error)}") from None
     if not isinstance(game, pyspiel.Game):
         raise ProblemError(f"the game is a {type(game).__name__}; expected a pyspiel.Game or the name of one")
     _check_kind(game, pyspiel.GameType)

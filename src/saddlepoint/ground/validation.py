@@ -76,6 +76,13 @@ def as_count(value: Any, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def as_flag(value: Any, name: str) -> bool:
+    """``value`` as True or False, or a ProblemError: texts such as "no" would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise ProblemError(f"{name} is {short_repr(value)}; expected True or False")
+    return bool(value)
+
+
 def as_pair(value: Any, name: str) -> tuple[Any, Any]:
     """``value`` as two things, or a ProblemError."""
     try:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from saddlepoint.ground.errors import AssumptionError, NotFinite, ProblemError, SingularError, Terminated
+from saddlepoint.ground.errors import AssumptionError, NotFinite, ProblemError, SingularError, Terminated, first_line
 from saddlepoint.methods.base import Method
 from saddlepoint.parts.sharded.engine import ShardsLost
 from saddlepoint.problems.audit import Audit
@@ -291,9 +291,8 @@ class Run:
         """Raise a ProblemError in the place of an exception that the numbers of a checkpoint have caused."""
         expected = isinstance(error, ProblemError | AssumptionError | MemoryError)
         if self.state.session.resumed and isinstance(error, Exception) and not expected and is_caused_by_file(error):
-            reason = (str(error).splitlines() or [""])[0]
             raise ProblemError(
-                f"the run cannot go on from {self.checkpointer.name}: {type(error).__name__}: {reason}; "
+                f"the run cannot go on from {self.checkpointer.name}: {type(error).__name__}: {first_line(error)}; "
                 "delete it to begin anew, or name another file"
             ) from error
 

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array, common_space, copied
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_number, as_vector, positive, short_repr
+from saddlepoint.ground.validation import as_flag, as_number, as_vector, positive, short_repr
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.registry import as_method
 from saddlepoint.methods.wrappers.refined import Refined
 from saddlepoint.parts.coupling.low_precision import check_storage
 from saddlepoint.problems.oracle import ORACLES, call_limits
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.solving.checkpoint.file import refuse_other_files
 from saddlepoint.solving.result import Result
 from saddlepoint.solving.target import Target
 
@@ -89,7 +90,7 @@ class SolveOptions:
             raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
         if callback is not None and not callable(callback):
             raise ProblemError(f"callback is {short_repr(callback)}; expected a function of a Result")
-        if on_violation not in REACTIONS:
+        if not isinstance(on_violation, str) or on_violation not in REACTIONS:
             raise ProblemError(f"on_violation is {short_repr(on_violation)}; expected one of {', '.join(REACTIONS)}")
         if storage is not None:
             check_storage(f.A, storage)
@@ -103,11 +104,11 @@ class SolveOptions:
             limits=call_limits(max_calls),
             times=CallTimes(began, None if limit is None else f.clock() + limit),
             callback=callback,
-            progress=bool(progress),
-            history=bool(history),
+            progress=as_flag(progress, "progress"),
+            history=as_flag(history, "history"),
             storage=room,
             adapt=on_violation == "adapt",
-            checkpoint=None if checkpoint is None else as_path(checkpoint, "checkpoint"),
+            checkpoint=None if checkpoint is None else as_checkpoint(f, checkpoint),
             checkpoint_every=as_seconds(checkpoint_every, "checkpoint_every"),
         )
 
@@ -153,6 +154,13 @@ def as_path(path: Any, name: str) -> Path:
             raise ProblemError(f"{name} is in the folder {found.parent}, which does not exist; make it first")
     except OSError as error:
         raise ProblemError(f"{name} is {short_repr(str(path))}: {error.strerror or error}") from None
+    return found
+
+
+def as_checkpoint(f: Saddle, path: Any) -> Path:
+    """The name of a file for checkpoints, which holds one if it is there already."""
+    found = as_path(path, "checkpoint")
+    f.A.runtime.once(lambda: refuse_other_files(found))
     return found
 
 

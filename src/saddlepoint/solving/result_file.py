@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError, first_line
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.parts.simple.base import Support
 from saddlepoint.problems.files.arrays import npy_header
@@ -70,9 +70,8 @@ def load_result(path: str | Path, memory_limit: int = MEMORY_LIMIT) -> Result:
         RuntimeError,
         zipfile.BadZipFile,
     ) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ProblemError(
-            f"{file} is not a result that was saved: {reason}; expected a file of result.save or solve --out"
+            f"{file} is not a result that was saved: {first_line(error)}; expected a file of result.save or solve --out"
         ) from None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array, to_host
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_vector, short_repr
+from saddlepoint.ground.validation import as_flag, as_vector, short_repr
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result, Status
@@ -75,7 +75,7 @@ def path(
     options |= {"max_seconds": max_seconds, "history": history, "on_violation": on_violation}
     began, results = time.perf_counter(), list[Result]()
     prepared: Prepared | None = None
-    with _make_bar(progress, len(values), target) as bar, suppress(KeyboardInterrupt):
+    with _make_bar(as_flag(progress, "progress"), len(values), target) as bar, suppress(KeyboardInterrupt):
         for value in map(float, values):
             try:
                 problem, changes = make(value)

@@ -92,7 +92,9 @@ def check_storage(A: Coupling, storage: Any) -> None:
     if ROUNDING[storage] <= 0.5 * A.space.eps:
         raise ProblemError(f"storage is {storage}, and A is {A.space}; expected a lower precision than A's")
     if not isinstance(A, ArrayCoupling | DenseCoupling | SparseCoupling):
-        raise ProblemError(f"storage needs the entries of A, and A is a {type(A).__name__}; leave storage out")
+        raise ProblemError(
+            f"storage needs the entries of A, and A is of the class {type(A).__name__}; leave storage out"
+        )
     if storage == "bfloat16" and isinstance(A, DenseCoupling | SparseCoupling):
         raise ProblemError("storage is bfloat16, which NumPy does not have; use float32, or PyTorch or JAX arrays")
     if not hasattr(A.space.xp, storage):

@@ -8,7 +8,6 @@ the size of the file before its content, and the sum before anything in it is pa
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.errors import ProblemError, first_line
 from saddlepoint.ground.file_writing import replacing
 from saddlepoint.solving.checkpoint.values import KINDS
 
@@ -58,10 +57,36 @@ def write(path: Path, content: Content, limit: int) -> None:
 def is_checkpoint(path: Path) -> bool:
     """Whether a file begins as checkpoints do; another file of such a name is somebody else's."""
     try:
-        with open(path, "rb") if path.is_file() else io.BytesIO() as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
+        check_head(path)
+    except ProblemError:
         return False
+    return True
+
+
+def check_head(path: Path) -> None:
+    """Raise a ProblemError unless a file begins as checkpoints do."""
+    try:
+        if not path.is_file():
+            raise ProblemError(f"{path} is not a file")
+        with open(path, "rb") as file:
+            head = file.read(len(MAGIC))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if head != MAGIC:
+        raise ProblemError(f"{path} is not a checkpoint")
+
+
+def refuse_other_files(path: Path) -> None:
+    """Raise a ProblemError if the file that is there is no checkpoint, and none was kept from before."""
+    if path.exists() and not is_checkpoint(older(path)):
+        try:
+            check_head(path)
+        except ProblemError as error:
+            raise ProblemError(f"{error}; delete it to begin anew, or name another file") from None
+
+
+def _unreadable(path: Path, error: OSError) -> ProblemError:
+    return ProblemError(f"{path} cannot be read: {error.strerror or error}")
 
 
 def _pieces(content: Content) -> list[bytes]:
@@ -78,9 +103,8 @@ def _order(array: Array) -> Any:
 
 def read(path: Path, limit: int) -> Content:
     """What the file holds; a ProblemError says what is wrong with it."""
+    check_head(path)
     try:
-        if not path.is_file():
-            raise ProblemError(f"{path} is not a file")
         size = path.stat().st_size
         if size > limit:
             raise ProblemError(
@@ -89,16 +113,14 @@ def read(path: Path, limit: int) -> Content:
             )
         data = path.read_bytes()
     except OSError as error:
-        raise ProblemError(f"{path} cannot be read: {error.strerror or error}") from None
-    head, body = data[: len(MAGIC)], memoryview(data)[len(MAGIC) + SUM :]
-    if head != MAGIC:
-        raise ProblemError(f"{path} is not a checkpoint")
+        raise _unreadable(path, error) from None
+    body = memoryview(data)[len(MAGIC) + SUM :]
     if hashlib.sha256(body).digest() != data[len(MAGIC) : len(MAGIC) + SUM]:
         raise ProblemError(f"{path} is damaged: it is cut off or its bytes have changed")
     try:
         return _parsed(body)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, AttributeError) as error:
-        raise ProblemError(f"{path} is not a checkpoint: {str(error).splitlines()[0]}") from None
+        raise ProblemError(f"{path} is not a checkpoint: {first_line(error)}") from None
 
 
 def _parsed(body: memoryview) -> Content:

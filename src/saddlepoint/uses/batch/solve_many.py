@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import positive
+from saddlepoint.ground.validation import as_flag, positive
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.direct import Direct
 from saddlepoint.methods.needs import missing
@@ -73,7 +73,8 @@ def solve_many(
         [(True, [-0.5, -0.5]), (True, [-0.25, -0.25])]
     """
     target = Target.checked(tol, rtol, gap)
-    options: dict[str, Any] = {"costs": costs, "max_calls": max_calls, "progress": progress, "history": history}
+    flags = {"progress": as_flag(progress, "progress"), "history": as_flag(history, "history")}
+    options: dict[str, Any] = {"costs": costs, "max_calls": max_calls, **flags}
     if isinstance(problems, Batch):
         if rtol is not None:
             raise ProblemError("rtol was given with a Batch, whose problems have one certificate; give tol or gap")
