@@ -49,7 +49,7 @@ def compiled(method: Method, f: Saddle, before: Any, after: Any, loops: Loops | 
             if key not in kept:
                 kept[key] = JaxLoop(method, f, after)
             return kept[key]
-        if f.space.is_torch and "cuda" in str(f.space.device):
+        if f.space.is_cuda:
             return _CudaGraph(method, f, after)
     except UNFORESEEN:
         pass  # the step decides by a number, or does what cannot be recorded
@@ -99,7 +99,7 @@ def _step_of_few_kernels(method: Method, f: Saddle, state: Any, leaves: list[Any
 
     if not AVAILABLE:
         return None
-    form = Evaluator(SideStreams() if "cuda" in str(f.space.device) else None)
+    form = Evaluator(SideStreams() if f.space.is_cuda else None)
     symbolic = form.problem(f)
 
     def of_symbols(symbols: Any) -> Any:

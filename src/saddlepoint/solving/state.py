@@ -7,15 +7,10 @@ they have seen, is known to one session only, and the next one examines the prob
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from saddlepoint.ground.arrays import Array, Space, is_array
-from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.rows import Rows
+from saddlepoint.ground.arrays import Array, Space
 from saddlepoint.methods.base import Method
 from saddlepoint.problems.oracle import CallCounts
 from saddlepoint.problems.transforms import Units
@@ -154,60 +149,3 @@ def in_space(checks: dict[str, Any], space: Space) -> dict[str, Any]:
         name: memory | {"last": {key: sides[name][key].cast(vector) for key, vector in memory["last"].items()}}
         for name, memory in checks.items()
     }
-
-
-def check_structure(value: Any, like: Any, sizes: tuple[int, ...], where: str) -> None:
-    """Raise a ProblemError unless ``value``, read from a file, is built as ``like`` is.
-
-    The types are the same, and so are the shapes of arrays; a matrix may have grown. What is None in one may be there
-    in the other. Arrays without a counterpart are vectors of one of the ``sizes``, or square matrices.
-    """
-    parts: list[tuple[str, Any, Any]] = []
-    if is_array(like) and is_array(value):
-        fits = tuple(value.shape) == tuple(like.shape) or len(value.shape) == len(like.shape) == 2
-        fits = fits and _alike(value, like)
-    elif isinstance(like, Rows) and isinstance(value, Rows):
-        fits = tuple(value.buffer.shape) == tuple(like.buffer.shape) and _alike(value.buffer, like.buffer)
-    elif like is None:
-        fits = all(_is_vector(array, sizes) or array.shape == 2 * array.shape[:1] for array in _arrays(value))
-    elif value is None:
-        fits = is_array(like) or hasattr(like, "_fields")
-    elif is_dataclass(like) or hasattr(like, "_fields"):
-        fits = type(value) is type(like)
-        names = like._fields if hasattr(like, "_fields") else [part.name for part in fields(like)]
-        parts = [(f".{name}", getattr(value, name), getattr(like, name)) for name in names] if fits else []
-    elif isinstance(like, tuple) and any(map(is_array, like)):
-        fits = isinstance(value, tuple) and len(value) == len(like)
-        parts = [(f"[{k}]", *pair) for k, pair in enumerate(zip(value, like, strict=True))] if fits else []
-    elif isinstance(like, dict):
-        fits = isinstance(value, dict) and all(_is_vector(array, sizes) for array in _arrays(value))
-        parts = [(f"[{key!r}]", value.get(key), like[key]) for key in like] if fits else []
-    elif isinstance(like, float):
-        fits = type(value) in (float, int)
-    elif callable(like):
-        fits = callable(value)
-    else:
-        fits = type(value) is type(like)
-    if not fits:
-        raise ProblemError(f"{where} does not fit this run")
-    for name, item, other in parts:
-        check_structure(item, other, sizes, f"{where}{name}")
-
-
-def _alike(value: Array, like: Array) -> bool:
-    """Whether two arrays have the same dtype and library; one of NumPy can be moved to the library of the other."""
-    same = type(value) is type(like) or isinstance(value, np.ndarray)
-    return bool(same and getattr(value, "dtype", None) == getattr(like, "dtype", None))  # a buffer over shards has none
-
-
-def _is_vector(array: Array, sizes: tuple[int, ...]) -> bool:
-    return len(array.shape) == 1 and array.shape[0] in sizes
-
-
-def _arrays(value: Any) -> Iterator[Array]:
-    """The arrays in tuples, lists and dicts."""
-    if is_array(value):
-        yield value
-    elif isinstance(value, tuple | list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _arrays(item)

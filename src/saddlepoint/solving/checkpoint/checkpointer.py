@@ -17,9 +17,10 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.checkpoint.claims import check_claims
 from saddlepoint.solving.checkpoint.file import Content, is_checkpoint, older, read, write
 from saddlepoint.solving.checkpoint.identity import Identity
+from saddlepoint.solving.checkpoint.structure import check_structure
 from saddlepoint.solving.checkpoint.values import Classes, Packer, Unpacker, known_classes
 from saddlepoint.solving.provenance import described
-from saddlepoint.solving.state import RunState, ScheduleState, check_structure
+from saddlepoint.solving.state import RunState, ScheduleState
 
 VECTORS = 10_000  # most vectors of the size of the problem in a checkpoint
 OTHER_BYTES = 1 << 26  # most bytes of everything else in a checkpoint
