@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sps
+from timing import cpu_seconds
 
 import saddlepoint as sp
 from saddlepoint.uses.batch import Batch
@@ -43,16 +43,6 @@ def problem(A: object) -> sp.Saddle:
     return sp.Saddle(sp.Quadratic(1.0, rng.standard_normal(m)), sp.Quadratic(1.0), A)
 
 
-def fastest(call: Callable[[], object], repeats: int) -> float:
-    """The least CPU time of a call, in seconds."""
-    best = math.inf
-    for _ in range(repeats):
-        began = time.process_time()
-        call()
-        best = min(best, time.process_time() - began)
-    return best
-
-
 def main(quick: bool = False) -> str:
     """The table, as Markdown. The point is the most accurate one that `solve` finds; Numba, if it pays, is loaded."""
     lines = [
@@ -67,8 +57,8 @@ def main(quick: bool = False) -> str:
         for _ in range(40):  # after a few products Numba is loaded, which takes as long as they did
             compensated = f.certificate(*point, tol=0.0)
         repeats = 3 if quick else 20
-        ordinary = fastest(partial(f.certificate, *point, math.inf), repeats)
-        twice = fastest(partial(f.certificate, *point, 0.0), repeats)
+        ordinary, _ = cpu_seconds(partial(f.certificate, *point, math.inf), repeats)
+        twice, _ = cpu_seconds(partial(f.certificate, *point, 0.0), repeats)
         lines.append(
             f"| {name} | {1e3 * ordinary:.3g} | {1e3 * twice:.3g} | {twice / ordinary:.1f} | {plain.distance:.1e} "
             f"| {compensated.distance:.1e} |"

@@ -35,6 +35,7 @@ import numpy as np
 import regret_peers
 from scipy.optimize import linprog
 from scipy.sparse import block_array, csr_array
+from timing import once
 
 from saddlepoint.apps import ExtensiveGame, MatrixGame
 from saddlepoint.ground.arrays import Array
@@ -65,23 +66,16 @@ DRAWS: dict[str, Callable[[Any, int], Array]] = {
 }
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Wall-clock seconds, CPU seconds, and what the call returned."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    found = call()
-    return time.perf_counter() - wall, time.process_time() - cpu, found
-
-
 def matrix_games(rng: Any, sizes: tuple[int, ...], with_highs: int) -> Iterator[str]:
     """One row for each drawn game."""
     for n in sizes:
         for kind, draw in DRAWS.items():
             A = draw(rng, n)
             size = float(np.abs(A).max())
-            wall, cpu, found = timed(partial(MatrixGame(A).solve, tol=GOAL * size))
-            beside = f"{timed(partial(by_highs, A))[1]:.2f}" if n <= with_highs else "not run"
+            spent, found = once(partial(MatrixGame(A).solve, tol=GOAL * size))
+            beside = f"{once(partial(by_highs, A))[0].cpu:.2f}" if n <= with_highs else "not run"
             answer = f"{'yes' if found.solved else 'no'} | {found.exploitability / size:.1e}"
-            yield f"| {n} x {n} | {kind} | {answer} | {wall:.2f} | {cpu:.2f} | {beside} |"
+            yield f"| {n} x {n} | {kind} | {answer} | {spent.wall:.2f} | {spent.cpu:.2f} | {beside} |"
 
 
 def by_highs(A: Array) -> Any:
@@ -167,12 +161,13 @@ def tree_rows(
     game = built(title, kept)
     name = f"{title}, {sum(game.shape)} sequences"
     if factorise:
-        wall, cpu, found = timed(partial(game.solve, tol=GOAL * payoff, method="interior-point", max_seconds=seconds))
-        yield f"| {name} | interior-point | {wall:.1f} | {cpu:.1f} | {found.steps} | {found.exploitability:.1e} |"
+        spent, found = once(partial(game.solve, tol=GOAL * payoff, method="interior-point", max_seconds=seconds))
+        answer = f"{found.steps} | {found.exploitability:.1e}"
+        yield f"| {name} | interior-point | {spent.wall:.1f} | {spent.cpu:.1f} | {answer} |"
     allowed = seconds
     if not only or "cfr" in only:
         stop = until(seconds)
-        wall, allowed, found = timed(partial(game.solve, tol=GOAL * payoff, method="cfr", callback=stop))
+        (wall, allowed), found = once(partial(game.solve, tol=GOAL * payoff, method="cfr", callback=stop))
         yield f"| {name} | cfr | {wall:.1f} | {allowed:.1f} | {found.steps} | {found.exploitability:.1e} |"
     for label, make in PEERS.items():
         large = title in LARGER and "Python" in label  # it builds all states, and needs too much memory

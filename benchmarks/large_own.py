@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from timing import once
 
 import saddlepoint as sp
 
@@ -35,26 +36,12 @@ HEAD = (
 )
 
 
-class Time(NamedTuple):
-    """Wall-clock and CPU seconds."""
-
-    wall: float
-    cpu: float
-
-
 class Problem(NamedTuple):
     """The problem, and its oracles as one would call them without the library."""
 
     f: sp.Saddle
     oracles: dict[str, Callable[[], Any]]
     tol: float
-
-
-def timed(work: Callable[[], Any]) -> tuple[Time, Any]:
-    """The time of a call, and what it returns."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    found = work()
-    return Time(time.perf_counter() - wall, time.process_time() - cpu), found
 
 
 def problem(m: int, strength: float, seed: int) -> Problem:
@@ -100,10 +87,10 @@ def row(m: int, name: str, seed: int) -> str:
     """One line of the table."""
     strength = COUPLINGS[name]
     f, oracles, tol = problem(m, strength, seed)
-    spent, result = timed(lambda: sp.solve(f, tol=tol))
-    own, _ = timed(lambda: loop(oracles, result.all_calls))
+    spent, result = once(lambda: sp.solve(f, tol=tol))
+    own, _ = once(lambda: loop(oracles, result.all_calls))
     f, _, tol = problem(m, strength, seed)
-    less, small = timed(lambda: sp.solve(f, tol=tol, memory=MEMORY))
+    less, small = once(lambda: sp.solve(f, tol=tol, memory=MEMORY))
     if not (result.solved and small.solved):
         print(f"rows {m}, {name}, seed {seed}: {result.status}, {small.status}", flush=True)
     counts, of_method = (

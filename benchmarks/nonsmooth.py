@@ -27,6 +27,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.linear_model import ElasticNet, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from timing import fastest
 
 import saddlepoint as sp
 
@@ -59,16 +60,6 @@ class Row(NamedTuple):
     short: bool
 
 
-def timed(run: Callable[[], Array], runs: int = RUNS) -> tuple[float, float, Array]:
-    """The least wall-clock and CPU seconds of a few runs, and the last answer."""
-    wall = cpu = float("inf")
-    for _ in range(runs):
-        began, spent = time.perf_counter(), time.process_time()
-        found = run()
-        wall, cpu = min(wall, time.perf_counter() - began), min(cpu, time.process_time() - spent)
-    return wall, cpu, found
-
-
 def beside(
     task: str,
     goal: float,
@@ -85,14 +76,14 @@ def beside(
         proofs.append(proof)
         return x
 
-    wall, cpu, x = timed(run)
+    (wall, cpu), x = fastest(run, RUNS)
     yield Row(task, "saddlepoint", wall, cpu, error(x, exact), proofs[-1], proofs[-1] > goal)
     for name, (solver, tolerances) in peers.items():
         for tol in tolerances:
             began = time.process_time()
             solver(tol)  # compiles
             runs = RUNS if time.process_time() - began < 5.0 else 1
-            wall, cpu, x = timed(partial(solver, tol), runs)
+            (wall, cpu), x = fastest(partial(solver, tol), runs)
             reached = error(x, exact)
             if reached <= goal or cpu > LONG:
                 break

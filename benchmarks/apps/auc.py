@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from timing import cpu_seconds
 
 from saddlepoint.apps import AUCClassifier
 from saddlepoint.ground.arrays import Array
@@ -50,12 +51,12 @@ def compared(task: str, X: Any, y: Array, pairs: bool = False) -> Iterator[list[
         return [NAME, task, solver, f"{seconds:.3g}", f"relative error {error:.0e}"]
 
     model = AUCClassifier(L2)
-    yield row("saddlepoint", timed(lambda: model.fit(X, y))[0], model.coef_[0])
-    yield row("normal equations", *timed(lambda: normal_equations(X, y)))
+    yield row("saddlepoint", cpu_seconds(lambda: model.fit(X, y))[0], model.coef_[0])
+    yield row("normal equations", *cpu_seconds(lambda: normal_equations(X, y)))
     if pairs:
-        yield row("Clarabel (CVXPY) on all pairs", *timed(lambda: clarabel(X, y)))
+        yield row("Clarabel (CVXPY) on all pairs", *cpu_seconds(lambda: clarabel(X, y)))
     logistic = LogisticRegression(C=1.0 / (L2 * X.shape[0]), max_iter=10_000)
-    seconds = timed(lambda: logistic.fit(X, y))[0]
+    seconds = cpu_seconds(lambda: logistic.fit(X, y))[0]
     yield [NAME, task, "scikit-learn LogisticRegression", f"{seconds:.3g}", "another loss"]
 
 
@@ -185,13 +186,3 @@ def scattered(N: int, d: int) -> tuple[Any, Array]:
     X = sparse.random_array((N, d), density=20 / d, rng=rng, format="csr")
     scores = X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(N)
     return X, scores > np.quantile(scores, 0.9)
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of the fastest of three runs, and the result."""
-    best, result = float("inf"), None
-    for _ in range(3):
-        began = time.process_time()
-        result = work()
-        best = min(best, time.process_time() - began)
-    return best, result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import block_array, csr_array
+from timing import cpu_seconds
 
 import saddlepoint as sp
 from saddlepoint.apps import ConstrainedGame, CoupledCosts, ExtensiveGame, MatrixGame
@@ -30,7 +30,7 @@ def rows(quick: bool) -> Iterator[list[str]]:
             yield poker(game, "saddlepoint", tol)
             if name == "kuhn" or tol >= 1e-4:
                 yield poker(game, "saddlepoint, gradients only (anderson-condat-vu)", tol, "anderson-condat-vu")
-        seconds, value = timed(partial(highs, game))
+        seconds, value = cpu_seconds(partial(highs, game))
         yield [POKER, name, "HiGHS on the linear program", f"{seconds:.3g}", f"value {value:.8f}"]
         yield from cfr(name, game, 100 if quick else 1000)
     yield from with_costs(100 if quick else 400)
@@ -41,7 +41,7 @@ def matrix_game(n: int) -> Iterator[list[str]]:
     A = np.random.default_rng(0).standard_normal((n, n))
     task = f"normal payoffs, {n} x {n}"
     for tol in (1e-3, 1e-6):
-        seconds, found = timed(partial(MatrixGame(A).solve, tol=tol))
+        seconds, found = cpu_seconds(partial(MatrixGame(A).solve, tol=tol))
         reached = f"exploitability {found.exploitability:.1e} (asked {tol:.0e}), value {found.value:.8f}"
         yield [MATRIX, task, "saddlepoint", f"{seconds:.3g}", reached]
     program = partial(
@@ -53,13 +53,13 @@ def matrix_game(n: int) -> Iterator[list[str]]:
         b_eq=[1.0],
         bounds=[(0, None)] * n + [(None, None)],
     )
-    seconds, best = timed(program)
+    seconds, best = cpu_seconds(program)
     yield [MATRIX, task, "HiGHS on the linear program", f"{seconds:.3g}", f"value {-best.fun:.8f}"]
 
 
 def poker(game: ExtensiveGame, solver: str, tol: float, method: str | None = None) -> list[str]:
     """One run of this library."""
-    seconds, found = timed(partial(game.solve, tol=tol, method=method), 1 if game.shape[0] > 100 else 3)
+    seconds, found = cpu_seconds(partial(game.solve, tol=tol, method=method), 1 if game.shape[0] > 100 else 3)
     task = "leduc" if game.shape[0] > 100 else "kuhn"
     reached = f"exploitability {found.exploitability:.1e} (asked {tol:.0e}), value {found.value:.8f}"
     return [POKER, task, solver, f"{seconds:.3g}", reached]
@@ -96,7 +96,7 @@ def cfr(name: str, game: ExtensiveGame, steps: int) -> Iterator[list[str]]:
             solver.evaluate_and_update_policy()
         return solver
 
-    seconds, solver = timed(run, 1)
+    seconds, solver = cpu_seconds(run, 1)
     gap = pyspiel.nash_conv(played, solver.average_policy())
     yield [POKER, name, f"OpenSpiel's CFR+, {steps} steps", f"{seconds:.3g}", f"exploitability {gap:.1e}"]
 
@@ -130,19 +130,9 @@ def with_costs(n: int) -> Iterator[list[str]]:
 
 def beside(task: str, ours: Callable[[], Any], theirs: Callable[[], Array]) -> Iterator[list[str]]:
     """The rows of both runs, with the distance of their answers."""
-    seconds, found = timed(ours)
+    seconds, found = cpu_seconds(ours)
     proof = f"exploitability <= {found.exploitability:.1e}"
     yield [COSTS, task, "saddlepoint", f"{seconds:.3g}", proof]
-    seconds, x = timed(theirs)
+    seconds, x = cpu_seconds(theirs)
     apart = np.linalg.norm(x - found.x)
     yield [COSTS, task, "Clarabel (CVXPY)", f"{seconds:.3g}", f"{apart:.0e} from ours"]
-
-
-def timed(run: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
-    """CPU seconds of the fastest run, and what the last one returned."""
-    best, result = float("inf"), None
-    for _ in range(times):
-        began = time.process_time()
-        result = run()
-        best = min(best, time.process_time() - began)
-    return best, result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -13,6 +12,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, hstack
 from scipy.sparse.linalg import splu
+from timing import cpu_seconds
 
 from saddlepoint.apps.gtd2 import gtd2
 from saddlepoint.apps.policy import PolicyEvaluation
@@ -55,9 +55,9 @@ def _compared(task: str, data: Data, ridge: float, passes: int) -> Iterator[list
     }
     reference = _sparse(data, ridge)
     for solver, run in solvers.items():
-        seconds, theta = _best(run, REPEATS)
+        seconds, theta = cpu_seconds(run, REPEATS)
         yield ["policy evaluation", task, solver, f"{seconds:.3g}", f"{_error(theta, reference):.1e}"]
-    runs = [_best(partial(_gtd2, evaluation(), step, passes), 1) for step in GTD2_STEPS]
+    runs = [cpu_seconds(partial(_gtd2, evaluation(), step, passes), 1) for step in GTD2_STEPS]
     seconds, theta = min(runs, key=lambda run: _error(run[1], reference))
     solver = f"GTD2, {passes} passes, the best of {len(GTD2_STEPS)} step sizes"
     yield ["policy evaluation", task, solver, f"{seconds:.3g}", f"{_error(theta, reference):.1e}"]
@@ -135,22 +135,5 @@ def _hashed(steps: int, d: int = 2000, ones: int = 16) -> Data:
     return Data(states[walk[:-1]], states[walk[1:]], np.sin(walk[:-1] / 500.0), 0.9)
 
 
-def _best(run: Callable[[], Array], repeats: int) -> tuple[float, Array]:
-    """The CPU seconds of the fastest run, and its answer."""
-    seconds = float("inf")
-    for _ in range(repeats):
-        began = time.process_time()
-        answer = run()
-        seconds = min(seconds, time.process_time() - began)
-    return seconds, answer
-
-
 def _error(theta: Array, reference: Array) -> float:
     return float(np.abs(theta - reference).max() / np.abs(reference).max())
-
-
-if __name__ == "__main__":
-    import sys
-
-    for row in rows("--quick" in sys.argv):
-        print(" | ".join(row), flush=True)

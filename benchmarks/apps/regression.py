@@ -7,7 +7,6 @@ the scale of the residuals too, and takes no constraints.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import HuberRegressor
+from timing import cpu_seconds
 
 from saddlepoint.apps import ConstrainedHuber, RobustLeastSquares
 from saddlepoint.ground.arrays import Array
@@ -69,7 +69,7 @@ def huber(task: str, X: Array, y: Array, delta: float) -> Iterator[list[str]]:
     runs = {"saddlepoint": ours, "Clarabel (CVXPY)": by_cvxpy, "SciPy SLSQP": by_scipy}
     name = f"Huber with sum(w) = 1, {task}, {X.shape[0]} x {X.shape[1]}"
     yield from compared(name, runs, value, lambda w: float(abs(E @ w - e)[0]))
-    seconds, _ = timed(lambda: HuberRegressor(alpha=L2, max_iter=10_000).fit(X, y))
+    seconds, _ = cpu_seconds(lambda: HuberRegressor(alpha=L2, max_iter=10_000).fit(X, y))
     yield ["regression", name, "scikit-learn HuberRegressor", f"{seconds:.3g}", "another objective, no constraint"]
 
 
@@ -117,7 +117,7 @@ def compared(
     violation: Callable[[Array], float] | None,
 ) -> Iterator[list[str]]:
     """Times, and how far each objective is above the best one."""
-    found = {name: timed(run) for name, run in runs.items()}
+    found = {name: cpu_seconds(run) for name, run in runs.items()}
     best = min(value(answer) for _, answer in found.values() if violation is None or violation(answer[0]) < 1e-9)
     for name, (seconds, answer) in found.items():
         accuracy = f"objective {value(answer) / best - 1.0:+.0e}"
@@ -133,20 +133,3 @@ def synthetic(rows: int, features: int) -> tuple[Array, Array]:
     X *= rng.lognormal(size=features)
     y = X @ rng.standard_normal(features) + 0.3 * rng.standard_normal(rows)
     return X, y + np.where(rng.random(rows) < 0.15, 30.0 * rng.exponential(size=rows), 0.0)
-
-
-def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of the fastest of three runs, and the answer; a run of more than five is not repeated."""
-    best, answer = np.inf, None
-    for _ in range(3):
-        began = time.process_time()
-        answer = run()
-        best = min(best, time.process_time() - began)
-        if best > 5.0:
-            break
-    return best, answer
-
-
-if __name__ == "__main__":
-    for row in rows(quick=False):
-        print("| " + " | ".join(row) + " |")

@@ -6,7 +6,6 @@ and the certified distance of that one.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -20,6 +19,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.feature_extraction.image import grid_to_graph
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
+from timing import cpu_seconds
 
 from saddlepoint.apps.risk import RiskClassifier, RiskRegressor
 from saddlepoint.apps.structure import Graph, Groups, Norms
@@ -35,7 +35,7 @@ def rows(quick: bool) -> Iterator[list[str]]:
         reference = clone(model).set_params(tol=1e-2 * model.tol).fit(X, y)
         exact, slack = weights(reference), reference.certificate_.distance
         for solver, fit in solvers(model, X, y).items():
-            found, seconds = timed(fit, 1 if quick else 3)
+            seconds, found = cpu_seconds(fit, 1 if quick else 3)
             error = (np.linalg.norm(found - exact) + slack) / np.linalg.norm(exact)
             yield ["risk minimisation", task, solver, f"{seconds:.3g}", f"{error:.0e}"]
 
@@ -145,20 +145,3 @@ def by_clarabel(model: Any, X: Any, y: Array) -> Array:
 def weights(fitted: Any) -> Array:
     """The weights w, without the intercept."""
     return np.ravel(fitted.coef_)
-
-
-def timed(fit: Fit, runs: int) -> tuple[Array, float]:
-    """The result, and the seconds of the fastest run; a run of more than five seconds is not repeated."""
-    best = np.inf
-    for _ in range(runs):
-        began = time.process_time()
-        found = fit()
-        best = min(best, time.process_time() - began)
-        if best > 5.0:
-            break
-    return found, best
-
-
-if __name__ == "__main__":
-    for row in rows(quick=False):
-        print("| " + " | ".join(row) + " |")

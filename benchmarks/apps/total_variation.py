@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from apps.games import timed
+from timing import cpu_seconds
 
 from saddlepoint.apps import TotalVariation
 from saddlepoint.ground.arrays import Array
@@ -23,9 +23,9 @@ def rows(quick: bool) -> Iterator[list[str]]:
     image, weight = noisy(n), 0.15
     task = f"denoising {n} x {n}"
     for rms in (1e-2, 1e-4):
-        seconds, found = timed(partial(TotalVariation(image, weight).solve, rms=rms))
+        seconds, found = cpu_seconds(partial(TotalVariation(image, weight).solve, rms=rms))
         yield [NAME, task, "saddlepoint", f"{seconds:.3g}", f"proven rms error {found.rms:.0e}"]
-    seconds, x = timed(partial(clarabel, image, weight), 1)
+    seconds, x = cpu_seconds(partial(clarabel, image, weight), 1)
     apart = np.sqrt(np.mean((x - found.image) ** 2))
     yield [NAME, task, "Clarabel (CVXPY)", f"{seconds:.3g}", f"rms {apart:.0e} from ours"]
 
