@@ -33,8 +33,7 @@ from typing import Any
 
 import numpy as np
 import regret_peers
-from scipy.optimize import linprog
-from scipy.sparse import block_array, csr_array
+from highs_games import solve_matrix_game, solve_tree
 from timing import once
 
 from saddlepoint.apps import ExtensiveGame, MatrixGame
@@ -73,22 +72,9 @@ def matrix_games(rng: Any, sizes: tuple[int, ...], with_highs: int) -> Iterator[
             A = draw(rng, n)
             size = float(np.abs(A).max())
             spent, found = once(partial(MatrixGame(A).solve, tol=GOAL * size))
-            beside = f"{once(partial(by_highs, A))[0].cpu:.2f}" if n <= with_highs else "not run"
+            beside = f"{once(partial(solve_matrix_game, A))[0].cpu:.2f}" if n <= with_highs else "not run"
             answer = f"{'yes' if found.solved else 'no'} | {found.exploitability / size:.1e}"
             yield f"| {n} x {n} | {kind} | {answer} | {spent.wall:.2f} | {spent.cpu:.2f} | {beside} |"
-
-
-def by_highs(A: Array) -> Any:
-    """The linear program of the row player."""
-    m, n = A.shape
-    return linprog(
-        np.r_[np.zeros(m), -1.0],
-        A_ub=np.hstack([-A.T, np.ones((n, 1))]),
-        b_ub=np.zeros(n),
-        A_eq=np.r_[np.ones(m), 0.0][None, :],
-        b_eq=[1.0],
-        bounds=[(0, None)] * m + [(None, None)],
-    )
 
 
 def end_after(seconds: int) -> None:
@@ -108,20 +94,10 @@ def end_after(seconds: int) -> None:
 def tree_by_highs(title: str, method: str = "highs", seconds: int | None = None) -> None:
     """The linear program of the second player, printed with its time; run in a process of its own."""
     game = ExtensiveGame.from_openspiel(LARGER.get(title, title))
-    (B, b), (C, c) = game.constraints_x, game.constraints_y
-    m = game.shape[0]
     if seconds is not None:
         end_after(seconds)
     began, cpu = time.perf_counter(), time.process_time()
-    found = linprog(
-        np.r_[np.zeros(m), c],
-        A_ub=block_array([[game.payoff.T, -C.T]], format="csr"),
-        b_ub=np.zeros(game.shape[1]),
-        A_eq=block_array([[B, csr_array((B.shape[0], C.shape[0]))]], format="csr"),
-        b_eq=b,
-        bounds=[(0, None)] * m + [(None, None)] * C.shape[0],
-        method=method,
-    )
+    found = solve_tree(game, method)
     spent = f"{time.perf_counter() - began:.1f} | {time.process_time() - cpu:.1f}"
     print(f"{spent} | value {found.fun:.7f}" if found.status == 0 else f"{spent} | not solved: {found.message}")
 

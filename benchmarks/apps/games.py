@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import block_array, csr_array
+from highs_games import solve_matrix_game, solve_tree
 from timing import cpu_seconds
 
 import saddlepoint as sp
@@ -30,8 +29,8 @@ def rows(quick: bool) -> Iterator[list[str]]:
             yield poker(game, "saddlepoint", tol)
             if name == "kuhn" or tol >= 1e-4:
                 yield poker(game, "saddlepoint, gradients only (anderson-condat-vu)", tol, "anderson-condat-vu")
-        seconds, value = cpu_seconds(partial(highs, game))
-        yield [POKER, name, "HiGHS on the linear program", f"{seconds:.3g}", f"value {value:.8f}"]
+        seconds, program = cpu_seconds(partial(solve_tree, game))
+        yield [POKER, name, "HiGHS on the linear program", f"{seconds:.3g}", f"value {program.fun:.8f}"]
         yield from cfr(name, game, 100 if quick else 1000)
     yield from with_costs(100 if quick else 400)
 
@@ -44,16 +43,7 @@ def matrix_game(n: int) -> Iterator[list[str]]:
         seconds, found = cpu_seconds(partial(MatrixGame(A).solve, tol=tol))
         reached = f"exploitability {found.exploitability:.1e} (asked {tol:.0e}), value {found.value:.8f}"
         yield [MATRIX, task, "saddlepoint", f"{seconds:.3g}", reached]
-    program = partial(
-        linprog,
-        np.r_[np.zeros(n), -1.0],
-        A_ub=np.hstack([-A.T, np.ones((n, 1))]),
-        b_ub=np.zeros(n),
-        A_eq=np.r_[np.ones(n), 0.0][None, :],
-        b_eq=[1.0],
-        bounds=[(0, None)] * n + [(None, None)],
-    )
-    seconds, best = cpu_seconds(program)
+    seconds, best = cpu_seconds(partial(solve_matrix_game, A))
     yield [MATRIX, task, "HiGHS on the linear program", f"{seconds:.3g}", f"value {-best.fun:.8f}"]
 
 
@@ -63,21 +53,6 @@ def poker(game: ExtensiveGame, solver: str, tol: float, method: str | None = Non
     task = "leduc" if game.shape[0] > 100 else "kuhn"
     reached = f"exploitability {found.exploitability:.1e} (asked {tol:.0e}), value {found.value:.8f}"
     return [POKER, task, solver, f"{seconds:.3g}", reached]
-
-
-def highs(game: ExtensiveGame) -> float:
-    """The value of the game by the linear program of x and the multipliers of y's equations."""
-    (B, b), (C, c) = game.constraints_x, game.constraints_y
-    m = game.shape[0]
-    found = linprog(
-        np.r_[np.zeros(m), c],
-        A_ub=block_array([[game.payoff.T, -C.T]], format="csr"),
-        b_ub=np.zeros(game.shape[1]),
-        A_eq=block_array([[B, csr_array((B.shape[0], C.shape[0]))]], format="csr"),
-        b_eq=b,
-        bounds=[(0, None)] * m + [(None, None)] * C.shape[0],
-    )
-    return float(found.fun)
 
 
 def cfr(name: str, game: ExtensiveGame, steps: int) -> Iterator[list[str]]:
