@@ -13,7 +13,7 @@ from scipy import sparse
 
 import saddlepoint as sp
 
-from . import functions, losses
+from . import functions, losses, sums
 from .exact import Exact
 from .functions import Part
 from .numbers import Array
@@ -131,7 +131,7 @@ def separable(rng: Generator, n: int, l2: float) -> Part:
         case 1:
             return functions.Risk(losses.LOGCOSH, sp.LogCosh(None, t, l2), None, t, l2, mean=False, size=n)
         case _:
-            return functions.entropy(n, between(rng, -3, -0.5), between(rng, 0, 1))
+            return sums.entropy(n, between(rng, -3, -0.5), between(rng, 0, 1))
 
 
 def other(rng: Generator, n: int, l2: float) -> Part:
@@ -155,7 +155,7 @@ def function(rng: Generator, n: int, l2: float | None = None) -> Part:
     if pick < 0.85:
         return other(rng, n, l2)
     weights = [between(rng, -1, 1), 1.0]
-    return functions.Total(weights, [function(rng, n, l2), quadratic(rng, n)])
+    return sums.Total(weights, [function(rng, n, l2), quadratic(rng, n)])
 
 
 def matrix(rng: Generator, m: int, n: int, norm: float) -> Array:

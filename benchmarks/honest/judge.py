@@ -56,46 +56,78 @@ class Verdict(NamedTuple):
 
 def judge(case: Case, answer: Answer, with_gap: bool) -> Verdict:
     """Compare an answer with the truth."""
-    error = answer.error
-    if error is not None:
-        words = f"{type(error).__name__}: {error}"
-        if case.own_errors and isinstance(error, case.own_errors):
-            return Verdict("own", words=words)
-        if isinstance(error, FindingsError) and error.only_noise:
-            return Verdict("uncertified", words=words, suspected=True)
-        if isinstance(error, sp.AssumptionError | FindingsError):
-            return Verdict("accused", words=words)
-        if isinstance(error, sp.ProblemError | MemoryError):
-            return Verdict("accused" if any(w in words for w in ACCUSING) else "refused", words=words)
-        return Verdict("crashed", words=words)
-    certificate, exact = answer.certificate, answer.exact
-    bounds = certificate.distance, certificate.distance_x, certificate.distance_y, certificate.gap
-    if any(math.isnan(bound) for bound in bounds):
+    if answer.error is not None:
+        return judged_error(case, answer.error)
+    found = without_truth(case, answer)
+    return beside_truth(case, answer, with_gap) if found is None else found
+
+
+def judged_error(case: Case, error: BaseException) -> Verdict:
+    """The verdict on a run that has ended in an error."""
+    words = f"{type(error).__name__}: {error}"
+    if case.own_errors and isinstance(error, case.own_errors):
+        return Verdict("own", words=words)
+    if isinstance(error, FindingsError) and error.only_noise:
+        return Verdict("uncertified", words=words, suspected=True)
+    if isinstance(error, sp.AssumptionError | FindingsError):
+        return Verdict("accused", words=words)
+    if isinstance(error, sp.ProblemError | MemoryError):
+        return Verdict("accused" if any(w in words for w in ACCUSING) else "refused", words=words)
+    return Verdict("crashed", words=words)
+
+
+def without_truth(case: Case, answer: Answer) -> Verdict | None:
+    """The verdict on an answer that shows what it is worth by itself; None if the truth has to say."""
+    certificate = answer.certificate
+    if any(map(math.isnan, bounds_of(answer))):
         return Verdict("crashed", answer.solved, words=f"a bound is NaN: {certificate}")
-    suspected = "noisy" in answer.message or "seems inexact" in answer.message
     if any(words in answer.message for words in CHECK_YOURS):
         return Verdict("own" if case.own_errors else "accused", answer.solved, words=answer.message)
     proven = certificate.gap if answer.target == "gap" else certificate.distance
     if math.isinf(proven) and (answer.solved or math.isinf(certificate.gap)):
         outcome = "false" if answer.solved else "uncertified"
-        return Verdict(outcome, answer.solved, words=answer.message, suspected=suspected)
+        return Verdict(outcome, answer.solved, words=answer.message, suspected=suspects(answer))
     if answer.wrong:
-        return Verdict("false", answer.solved, words=answer.wrong, suspected=suspected)
+        return Verdict("false", answer.solved, words=answer.wrong, suspected=suspects(answer))
+    return None
+
+
+def beside_truth(case: Case, answer: Answer, with_gap: bool) -> Verdict:
+    """The verdict on the bounds of an answer, compared with the exact errors and, if wished, with the exact gap."""
+    certificate, exact = answer.certificate, answer.exact
     dx, dy = exact.errors(answer.x, answer.y)
     total = dx + dy
-    below = [
-        f"{name} {bound:.6g} < {float(truth):.6g}"
-        for name, bound, truth in zip(("distance", "distance_x", "distance_y"), bounds, (total, dx, dy), strict=False)
-        if Decimal(bound) < truth
-    ]
-    if (with_gap or answer.target == "gap") and not below:
+    truths = {"distance": total, "distance_x": dx, "distance_y": dy}
+    below = [too_small(name, bound, truths[name]) for name, bound in zip(truths, bounds_of(answer), strict=False)]
+    if (with_gap or answer.target == "gap") and not any(below):
         gap = exact.gap(answer.x, answer.y)
-        if gap is not None and Decimal(certificate.gap) < gap:
-            below.append(f"gap {certificate.gap:.6g} < {float(gap):.6g}")
+        below.append("" if gap is None else too_small("gap", certificate.gap, gap))
     ratio = float(Decimal(certificate.distance) / total) if total > 0 and certificate.distance < math.inf else math.nan
-    if below:
-        open_to_doubt = case.claim and not answer.solved and not certificate.is_examined
-        taken_as_zero = case.claim == "differences" and any(SHARED in sentence for sentence in certificate.assumes)
-        outcome = "assumed" if taken_as_zero else "unexamined" if open_to_doubt else "false"
-        return Verdict(outcome, answer.solved, ratio, f"{'; '.join(below)}; {answer.message}", suspected)
-    return Verdict("true", answer.solved, ratio, suspected=suspected)
+    outcome, words = "true", ""
+    if any(below):
+        outcome, words = falsehood(case, answer), f"{'; '.join(filter(None, below))}; {answer.message}"
+    return Verdict(outcome, answer.solved, ratio, words, suspects(answer))
+
+
+def bounds_of(answer: Answer) -> tuple[float, float, float, float]:
+    """The four bounds of the certificate."""
+    certificate = answer.certificate
+    return certificate.distance, certificate.distance_x, certificate.distance_y, certificate.gap
+
+
+def suspects(answer: Answer) -> bool:
+    """Whether the message says that gradients seem noisy, or a prox inexact."""
+    return "noisy" in answer.message or "seems inexact" in answer.message
+
+
+def too_small(name: str, bound: float, truth: Decimal) -> str:
+    """The bound and the truth in words, if the bound is below it; else nothing."""
+    return f"{name} {bound:.6g} < {float(truth):.6g}" if Decimal(bound) < truth else ""
+
+
+def falsehood(case: Case, answer: Answer) -> str:
+    """The outcome of an answer with a bound below the truth: false, unless the certificate says what it left open."""
+    if case.claim == "differences" and any(SHARED in sentence for sentence in answer.certificate.assumes):
+        return "assumed"
+    is_open = case.claim and not answer.solved and not answer.certificate.is_examined
+    return "unexamined" if is_open else "false"

@@ -18,7 +18,7 @@ from numpy.random import Generator
 
 import saddlepoint as sp
 
-from . import functions
+from . import functions, sums
 from .draws import Case, between, function, matrix, sizes
 from .exact import NoSolutionError
 from .functions import NoValueError, Part
@@ -130,7 +130,7 @@ def plant(g: Part, h: Part, A: Array, p: Term, q: Term, own: float = 0.0, rng: A
         if not (mu_x > 0 and mu_y > 0):
             raise NoSolutionError
         radius = ((1 / mu_x + 1 / mu_y) * (ex * ex / mu_x + ey * ey / mu_y)).sqrt()
-    parts: list[Part] = [functions.Total([1.0, 1.0], [f, linear(v)]) for f, v in ((g, b), (h, c))]
+    parts: list[Part] = [sums.Total([1.0, 1.0], [f, linear(v)]) for f, v in ((g, b), (h, c))]
     if rng is not None:
         parts = [f.own() if rng.random() < own else f for f in parts]
     exact = Planted(parts[0], parts[1], B, p, q, radius)

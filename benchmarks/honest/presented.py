@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddlepoint as sp
 
-from . import functions, losses, numbers
+from . import functions, losses, numbers, sums
 from .draws import DELTAS, Case, between, function, made, matrix, quadratic, risk, sizes
 from .exact import Exact
 from .functions import Part
@@ -102,7 +102,7 @@ def domains(rng: Generator) -> Case:
             return np.where(x >= 0.0, mu * x + k * np.log1p(np.maximum(x, 0.0)) - c, np.nan)
 
     kk, mm = Decimal(k), Decimal(mu)
-    g = functions.Separable(
+    g = sums.Separable(
         sp.Smooth(grad, mu=mu, L=mu + k),
         lambda x: mm * x + kk * (1 + max(x, Decimal(0))).ln(),
         lambda x: mm + kk / (1 + max(x, Decimal(0))),
@@ -123,7 +123,7 @@ def bent(rng: Generator) -> Case:
     c = rng.standard_normal(n)
     sharp = between(rng, -1, 1.5)
     D, s = Decimal(mu), Decimal(sharp)
-    h = functions.Separable(
+    h = sums.Separable(
         sp.Smooth(lambda y: mu * y - c + mu * np.tanh(sharp * y), mu=mu, L=mu + mu * sharp),
         lambda y: D * y + D * numbers.tanh(s * y),
         lambda y: D + D * s * (1 - numbers.tanh(s * y) ** 2),
@@ -191,8 +191,8 @@ def combinations(rng: Generator) -> Case:
         base, more = function(rng, size), function(rng, size)
         if rng.random() < 0.4:
             base = base.own()
-        inner = functions.Total([1.0, between(rng, -2, 2)], [base, more])
-        outer = functions.Total([between(rng, -3, 3), 1.0], [inner, quadratic(rng, size)])
+        inner = sums.Total([1.0, between(rng, -2, 2)], [base, more])
+        outer = sums.Total([between(rng, -3, 3), 1.0], [inner, quadratic(rng, size)])
         if rng.random() < 0.3:
             f = outer.smooth
             return functions.As(outer, f.replace(mu=f.mu * rng.uniform(0.1, 1.0), L=f.L * (1.0 + rng.random())))

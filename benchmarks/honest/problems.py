@@ -15,7 +15,7 @@ from scipy import sparse
 
 import saddlepoint as sp
 
-from . import functions, losses
+from . import functions, losses, sums
 from .draws import DELTAS, Case, between, function, made, matrix, quadratic, risk, separable, sizes
 from .exact import Exact
 from .functions import Part
@@ -51,7 +51,7 @@ def kinks(rng: Generator) -> Case:
         t = point - delta * sign
         base = functions.Risk(losses.huber(delta), sp.Huber(None, t, l2, delta), None, t, l2, mean=False, size=k)
         slope = delta * sign + l2 * point + product
-        parts.append(functions.Total([1.0, 1.0], [base, functions.Quadratic(np.full(k, 0.0), -slope)]))
+        parts.append(sums.Total([1.0, 1.0], [base, functions.Quadratic(np.full(k, 0.0), -slope)]))
     for part in parts:
         part.parts[1].mu = 0.0
     g, h = parts[0], parts[1]
@@ -101,11 +101,11 @@ def _scaled(rng: Generator, n: int, uf: float, ux: float) -> Part:
             l2 = between(rng, -2, 0)
             D, t = rng.standard_normal((n + 3, n)) / ux, rng.standard_normal(n + 3)
             base = functions.Risk(losses.LOGCOSH, sp.LogCosh(D, t, l2 / ux / ux), D, t, l2 / ux / ux)
-            return functions.Total([uf], [base])
+            return sums.Total([uf], [base])
         case 2:
             delta, t, l2 = ux * float(rng.choice(DELTAS)), ux * rng.standard_normal(n), between(rng, -2, 0)
             base = functions.Risk(losses.huber(delta), sp.Huber(None, t, l2, delta), None, t, l2, mean=False, size=n)
-            return functions.Total([uf / ux / ux], [base])
+            return sums.Total([uf / ux / ux], [base])
         case _:
             l2 = uf / ux / ux * between(rng, -2, 0)
             return functions.GroupHuber(rng.integers(0, 3, n), uf / ux, 0.1 * ux, l2)
@@ -219,9 +219,7 @@ def long_data(rng: Generator) -> Case:
         smooth = sp.Logistic(given, all_signs, l2)
         g = functions.Risk(losses.LOGISTIC, smooth, D, None, l2, signs, counts=counts)
     if rng.random() < 0.3:
-        tau = between(rng, -1, 0)
         g = functions.Risk(losses.huber(0.5), sp.Huber(given, all_t, l2, 0.5), D, t, l2, counts=counts)
-        del tau
     h = function(rng, n)
     A = matrix(rng, m, n, between(rng, -2, 1))
     return made(g, h, A, slow=True)
