@@ -1,8 +1,10 @@
 """The certificate: one formula for single problems and for blocks, correct and tight at every scale."""
 
+import ast
 import json
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,12 +23,13 @@ from saddlepoint.problems import residuals
 from saddlepoint.theory import (
     certificate_from_residuals,
     certificates_from_residuals,
+    distance_from_gap,
     equations_bound,
     equations_certificate,
     norm_sum_lower,
     norm_sum_upper,
 )
-from saddlepoint.theory.certificate import LEAST, NO_CERTIFICATE, UP, Certificate
+from saddlepoint.theory.certificate import LEAST, NO_CERTIFICATE, NORMAL, UP, Certificate
 from saddlepoint.uses.batch import Batch, solve_many
 
 BOUNDS = ("distance", "distance_x", "distance_y", "gap", "rounding")
@@ -130,6 +133,32 @@ def test_powers_of_two_scale_exactly(given_, length, stiffness):
         bound = getattr(found, name)
         assert getattr(longer, name) == math.ldexp(bound, (2 if name == "gap" else 1) * length)
         assert getattr(stiffer, name) == (bound if name == "gap" else math.ldexp(bound, -stiffness))
+
+
+@given(st.floats(NORMAL, LARGEST), st.floats(0.0, LARGEST))
+def test_the_distance_by_a_gap_is_rounded_up_and_by_little(mu, gap):
+    """Quotients of such numbers underflow to zero, and overflow."""
+    bound, exact = distance_from_gap(mu, gap), 2 * Fraction(gap) / Fraction(mu)
+    if bound < math.inf:
+        assert Fraction(bound) ** 2 >= exact
+        assert max(Fraction(bound) - Fraction(3 * LEAST), Fraction(0)) ** 2 <= exact * Fraction(UP) ** 4
+        assert (bound == 0.0) == (gap == 0.0)
+
+
+@pytest.mark.parametrize("mu", [0.0, -1.0, math.nan, 0.5 * NORMAL])
+def test_no_distance_follows_from_a_gap_without_a_positive_mu(mu):
+    assert distance_from_gap(mu, 0.0) == distance_from_gap(mu, 1.0) == math.inf
+
+
+def test_no_certificate_is_made_elsewhere():
+    """All come from ``theory``; a file that was saved holds the numbers of one."""
+    source = Path(sp.__file__).parent
+    found = set()
+    for path in source.rglob("*.py"):
+        calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        if {"Certificate", "BlockCertificates"} & {func.id for func in calls if isinstance(func, ast.Name)}:
+            found.add(str(path.relative_to(source)))
+    assert found == {"theory/certificate.py", "theory/equations.py", "solving/result_file.py"}
 
 
 @pytest.mark.parametrize("which", range(8))

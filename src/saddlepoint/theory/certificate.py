@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.arrays import Array, namespace
 from saddlepoint.ground.linalg import norm
 
 EPS = float(np.finfo(np.float64).eps)  # relative spacing of float64 numbers
@@ -293,12 +293,9 @@ def _bounds_with_terms(
     rounding = sum(_decrease(m, e, diameter) for m, _, e, diameter in sides)
     least = LEAST * (gap + gap_at_point > 0.0)
 
-    def distance(m: float, g: float) -> float:
-        return math.inf if m == 0.0 else math.sqrt(2.0 * g) / math.sqrt(m)
-
-    of_x, of_y = (distance(m, gap) + away for m, away in zip(mu, outside, strict=True))
-    both = math.hypot(distance(mu[0], gap), distance(mu[1], gap)) + sum(outside)
-    due = math.hypot(distance(mu[0], rounding), distance(mu[1], rounding)) + sum(outside)
+    of_x, of_y = (_from_gap(m, gap) + away for m, away in zip(mu, outside, strict=True))
+    both = math.hypot(*(_from_gap(m, gap) for m in mu)) + sum(outside)
+    due = math.hypot(*(_from_gap(m, rounding) for m in mu)) + sum(outside)
     return UP * both + least, UP * of_x + least, UP * of_y + least, UP * gap_at_point + least, UP * due + least
 
 
@@ -313,12 +310,31 @@ def _decrease(mu: float, residual: float, diameter: float) -> float:
     return LEAST + (far if mu == 0.0 else min(far, 0.5 * residual / mu * residual))
 
 
+def distance_from_gap(mu: float, gap: float) -> float:
+    """|x - x*| is at most this, for a duality gap of at most ``gap`` and a function of x that is mu-strongly convex.
+
+    The bound is rounded up, and infinite if mu is 0 or unknown. The same holds for y, with the mu of its function.
+    """
+    return UP * _from_gap(mu, gap) + LEAST * (gap > 0.0) if mu >= NORMAL else math.inf
+
+
+def _from_gap(mu: float, gap: float) -> float:
+    """The bound of ``distance_from_gap`` before it is rounded up; nothing underflows."""
+    return math.inf if mu == 0.0 else math.sqrt(2.0 * gap) / math.sqrt(mu)
+
+
 def _sqrt(a: Number) -> Number:
-    return math.sqrt(a) if isinstance(a, float) else np.sqrt(a)
+    if isinstance(a, float):
+        return math.sqrt(a)
+    root: Number = np.sqrt(a) if isinstance(a, np.ndarray) else namespace(a).sqrt(a)
+    return root
 
 
 def _hypot(a: Number, b: Number) -> Number:
-    return math.hypot(a, b) if isinstance(a, float) and isinstance(b, float) else np.hypot(a, b)
+    if isinstance(a, float) and isinstance(b, float):
+        return math.hypot(a, b)
+    length: Number = (np if isinstance(a, np.ndarray | float) else namespace(a)).hypot(a, b)
+    return length
 
 
 def side_bounds(mu_x: Number, mu_y: Number, Fx: Number, Fy: Number) -> tuple[Number, Number]:

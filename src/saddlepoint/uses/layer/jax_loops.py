@@ -13,6 +13,7 @@ import jax
 from jax import numpy as jnp
 
 from saddlepoint.problems.saddle import Saddle
+from saddlepoint.theory.certificate import distance_bound
 from saddlepoint.theory.lpd import MARGIN, SMALLEST
 
 NEWTON_STEPS = 30  # most steps of Newton's method
@@ -66,8 +67,7 @@ def certified(f: Oracles, c: Constants, x: Any, y: Any) -> tuple[Any, Any, Any]:
         Gx, Gy = f.field(nx, ny)
         Fx, Fy = Gx - Fx + (x - nx) / tx, Gy - Fy + (y - ny) / ty
         x, y = nx, ny
-    weighted = jnp.vdot(Fx, Fx) / c.mu_x + jnp.vdot(Fy, Fy) / c.mu_y
-    return x, y, jnp.sqrt((1.0 / c.mu_x + 1.0 / c.mu_y) * weighted)
+    return x, y, distance_bound(c.mu_x, c.mu_y, jnp.linalg.norm(Fx), jnp.linalg.norm(Fy))
 
 
 def by_newton(

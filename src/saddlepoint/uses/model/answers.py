@@ -15,7 +15,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.validation import short_repr
 from saddlepoint.problems.certify import CertifiedPoint
 from saddlepoint.solving.result import Result
-from saddlepoint.theory.certificate import Certificate
+from saddlepoint.theory.certificate import Certificate, distance_from_gap
 from saddlepoint.uses.model.atoms import value_of
 from saddlepoint.uses.model.expressions import Variable
 from saddlepoint.uses.model.program import Program, violation
@@ -229,7 +229,7 @@ def with_assumptions(proof: Certificate, assumes: tuple[str, ...]) -> Certificat
 def _distance(v: Variable, proof: Certificate, mu: float) -> float:
     """The certified distance of a variable: that of all variables of its player, or sqrt(2 gap/mu) if it is smaller."""
     whole = proof.distance_x if v.player == "minimiser" else proof.distance_y
-    return min(whole, UP * math.sqrt(2.0 * proof.gap / mu) if mu > 0.0 else math.inf)
+    return min(whole, distance_from_gap(mu, proof.gap))
 
 
 def _value_of_key(key: Any, values: Mapping[Variable, Any]) -> Any:
