@@ -129,6 +129,12 @@ def test_every_method_that_auto_may_name_is_accepted():
             assert make_method(method.label).label == method.label
 
 
+def test_auto_cannot_be_wrapped_and_the_error_does_not_offer_it():
+    for make in (sp.Catalyst, sp.Anderson, make_method):
+        with pytest.raises(sp.ProblemError, match=r"auto is no single method, .* expected one of adapdm, ag-eg"):
+            make("auto")
+
+
 @pytest.mark.parametrize("name", ["anderson-", "anderson-nothing", "lpd-gs-pdhg", "nothing-pdhg", "-pdhg"])
 def test_names_of_wrappers_around_nothing_are_refused(name):
     with pytest.raises(sp.ProblemError, match=f"unknown method '{name}'"):

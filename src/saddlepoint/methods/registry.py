@@ -136,6 +136,11 @@ def _entry(name: Any) -> Entry:
         raise ProblemError(f"the name of a method is {short_repr(name)}; expected a text")
     if name == "agd":
         raise ProblemError("agd minimises one function and is no saddle method; use the component saddlepoint.AGD")
+    if name == "auto":
+        raise ProblemError(
+            f"auto is no single method, but the choice that solve makes among them; expected one of "
+            f"{', '.join(method_names())}"
+        )
     entry = _find(name)
     if entry is None:
         names = ["auto", *method_names()]
