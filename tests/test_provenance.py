@@ -108,16 +108,16 @@ def test_every_method_cites_what_its_reference_names(name):
     for key, short in zip(list(entries)[1:], reference(method.works).split("; "), strict=True):
         author, year = re.match(r"[A-Z][A-Za-z']+", short)[0], short[-4:]
         assert author in entries[key]
-        assert f"year = {{{year}}}" in entries[key]
+        assert (f"year = {{{year}}}" if key in all_works() else f"note = {{{short}}}") in entries[key]
 
 
 def used_keys():
-    """The works behind all classes of methods, wrappers included."""
+    """The works behind all classes of methods, wrappers included, but for those that are written in words."""
     found = set()
     for name in classes.__all__:
         kind = getattr(classes, name)
         found.update(kind.own_works if hasattr(kind, "own_works") else kind.works)
-    return found
+    return {work for work in found if " " not in work}
 
 
 def test_every_key_is_in_the_file_and_every_entry_is_used():
