@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from gpu_timing import copy_bandwidth
 from triton.testing import do_bench
 
 from saddlepoint.parts.coupling import triton_products
@@ -86,13 +87,6 @@ def graph(call: Call) -> float:
         for _ in range(10):
             call()
     return loop(captured.replay) / 10
-
-
-def copy_bandwidth() -> float:
-    """Bytes read and written a second by a large copy."""
-    a = torch.randn(1 << 30, device="cuda")
-    b = torch.empty_like(a)
-    return float(2 * a.numel() * a.element_size() / cold(lambda: b.copy_(a)))
 
 
 def compare(type_: str, m: int, n: int, place: str, kind: str, copy: float) -> str:

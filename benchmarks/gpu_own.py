@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from gpu_timing import copy_bandwidth, fastest
 
 import saddlepoint as sp
 
@@ -28,7 +29,6 @@ torch: Any = import_module("torch")
 
 # The condition number of both functions, |A|/sqrt(mu_x mu_y), and the certified distance over an estimate of |x*|.
 KAPPA, COUPLING, ACCURACY = 10.0, 30.0, 1e-4
-REPEATS = 3  # timed calls, of which the fastest counts
 READERS = ("__float__", "__bool__", "__int__", "__index__", "item", "tolist", "cpu")  # methods of a tensor that wait
 Problem = Callable[[], sp.Saddle]
 
@@ -52,28 +52,6 @@ def problem(A: Any, b: Any, c: Any, tanh: Callable[[Any], Any]) -> sp.Saddle:
     mu = 1.0 / COUPLING
     a = mu * (KAPPA - 1.0)
     return sp.Saddle(log_cosh(mu, a, b, tanh), log_cosh(mu, a, c, tanh), A)
-
-
-def copy_bandwidth() -> float:
-    """Bytes a second of a large copy on the device, read and written."""
-    a = torch.empty(1 << 30, device="cuda", dtype=torch.float32)
-    b = torch.empty_like(a)
-    return float(2.0 * a.numel() * 4) / fastest(lambda: b.copy_(a), 10)[0]
-
-
-def fastest(run: Callable[[], Any], times: int = REPEATS) -> tuple[float, Any]:
-    """Wall-clock seconds of the fastest of some runs, after one that is not timed, and its result."""
-    run()
-    best, found = float("inf"), None
-    for _ in range(times):
-        torch.cuda.synchronize()
-        began = time.perf_counter()
-        result = run()
-        torch.cuda.synchronize()
-        took = time.perf_counter() - began
-        if took < best:
-            best, found = took, result
-    return best, found
 
 
 def waits(run: Callable[[], Any]) -> int:

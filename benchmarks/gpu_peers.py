@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from gpu_timing import extragradient
 
 import saddlepoint as sp
 
@@ -73,25 +74,11 @@ def row(kind: str, shape: str, who: str, seconds: float, ours: float, steps: int
 
 def peers(kind: str, f: sp.Saddle, g: sp.Saddle) -> Iterator[tuple[str, sp.Saddle, Run]]:
     """The peers, each with the problem in its own library: f in PyTorch, g in JAX."""
-    yield "extragradient by hand, PyTorch", f, partial(by_hand, f)
+    yield "extragradient by hand, PyTorch", f, lambda tol: extragradient(f, tol, LIMIT)
     yield "jaxopt, AndersonAcceleration", g, partial(by_jaxopt, g, "AndersonAcceleration")
     yield "jaxopt, FixedPointIteration", g, partial(by_jaxopt, g, "FixedPointIteration")
     if kind == "quadratic":
         yield "MPAX, raPDHG", g, partial(by_mpax, g)
-
-
-def by_hand(f: sp.Saddle, tol: float) -> tuple[Any, Any, int]:
-    """Extragradient, which computes its residual every 50 steps."""
-    A: Any = f.A.matrix()
-    x, y = f.space.zeros(f.shape[0]), f.space.zeros(f.shape[1])
-    t = 0.5 / max(f.L_x, f.L_y, f.norm)
-    for k in range(LIMIT):
-        Fx, Fy = f.g.grad(x) + A @ y, f.h.grad(y) - A.T @ x
-        if k % 50 == 0 and float(torch.sqrt(Fx @ Fx + Fy @ Fy)) <= tol:
-            break
-        u, v = x - t * Fx, y - t * Fy
-        x, y = x - t * (f.g.grad(u) + A @ v), y - t * (f.h.grad(v) - A.T @ u)
-    return x, y, k
 
 
 def by_jaxopt(f: sp.Saddle, name: str, tol: float) -> tuple[Any, Any, int]:

@@ -8,18 +8,20 @@ certificates and the graph.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from itertools import product
 from typing import Any
+
+from gpu_timing import copy_bandwidth, device_seconds, extragradient, fastest, once, seconds_in_graph
 
 import saddlepoint as sp
 from saddlepoint.parts.coupling import ArrayCoupling, as_coupling
 from saddlepoint.solving.compiled import compiled
 
 torch: Any = import_module("torch")
+LIMIT = 20_000  # most steps of extragradient by hand
 
 
 def problem(m: int, n: int, dtype: Any, kappa: float, coupling: float, fused: bool = True) -> sp.Saddle:
@@ -34,55 +36,14 @@ def problem(m: int, n: int, dtype: Any, kappa: float, coupling: float, fused: bo
     return sp.Saddle(g, h, as_coupling(A) if fused else ArrayCoupling(A))
 
 
-def copy_bandwidth() -> float:
-    """Bytes a second of a large copy on the device, read and written."""
-    a = torch.empty(1 << 30, device="cuda", dtype=torch.float32)
-    b = torch.empty_like(a)
-    return float(2.0 * a.numel() * 4 / seconds(lambda: b.copy_(a), 10))
-
-
-def seconds(run: Callable[[], Any], times: int) -> float:
-    """Seconds of one run by the clock of the device, the median of several."""
-    run()
-    found = []
-    for _ in range(times):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        run()
-        end.record()
-        torch.cuda.synchronize()
-        found.append(start.elapsed_time(end) * 1e-3)
-    return float(sorted(found)[len(found) // 2])
-
-
-def in_graph(call: Callable[[], Any], times: int = 20) -> float:
-    """Seconds of one call within a CUDA graph of several, as in a compiled run, without work on the host."""
-    call()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(times):
-            call()
-    return seconds(graph.replay, 9) / times
-
-
-def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Wall-clock seconds and the result, after a first run that is not timed."""
-    run()
-    torch.cuda.synchronize()
-    began = time.perf_counter()
-    result = run()
-    torch.cuda.synchronize()
-    return time.perf_counter() - began, result
-
-
 def steps(m: int, n: int, dtype: Any, bandwidth: float) -> Iterator[str]:
     """The time of a step beyond its products, measured between two certificates."""
     f = problem(m, n, dtype, 10.0, 100.0)
     A: Any = f.A
     x, y = f.space.zeros(m) + 1.0, f.space.zeros(n) + 1.0
-    products = {kind: in_graph(call) for kind, call in
+    products = {kind: seconds_in_graph(call) for kind, call in
                 (("both", partial(A.both, x, y)), ("through", partial(A.through, y)))}  # fmt: skip
-    gradients = in_graph(lambda: (f.g.grad(x), f.h.grad(y)))
+    gradients = seconds_in_graph(lambda: (f.g.grad(x), f.h.grad(y)))
     for name, kind in (("condat-vu", "through"), ("lpd-gs", "through"), ("lpd", "both"), ("ogda", "both")):
         method = sp.make_method(name)
         view = method.normal_form(f)
@@ -92,7 +53,7 @@ def steps(m: int, n: int, dtype: Any, bandwidth: float) -> Iterator[str]:
         if many is None:
             yield f"| {m} x {n} | {name} | not compiled | | | | | |"
             continue
-        step = seconds(partial(many, state, 200), 9) / 200
+        step = device_seconds(partial(many, state, 200), 9) / 200
         oracle = products[kind] + gradients
         floor = A.A.numel() * A.A.element_size() / bandwidth
         passes = "one" if A.fused else "two"
@@ -108,24 +69,6 @@ def size_of_solution(f: sp.Saddle) -> float:
     return float(torch.linalg.norm(f.g.grad(f.space.zeros(f.shape[0]))) / f.mu_x)
 
 
-def by_hand(f: sp.Saddle, tol: float) -> tuple[float, int]:
-    """Hand-written extragradient in PyTorch, which computes its residual every 50 steps."""
-    coupling: Any = f.A
-    A = coupling.A
-    gx, gy = f.g.grad, f.h.grad
-    x, y = torch.zeros(A.shape[0], device="cuda", dtype=A.dtype), torch.zeros(A.shape[1], device="cuda", dtype=A.dtype)
-    t = 0.5 / max(f.L_x, f.L_y, f.norm)
-    began = time.perf_counter()
-    for k in range(20_000):
-        Fx, Fy = gx(x) + A @ y, gy(y) - A.T @ x
-        if k % 50 == 0 and float(torch.sqrt(Fx @ Fx + Fy @ Fy)) * 2.0**0.5 / f.mu <= tol:
-            break
-        u, v = x - t * Fx, y - t * Fy
-        x, y = x - t * (gx(u) + A @ v), y - t * (gy(v) - A.T @ u)
-    torch.cuda.synchronize()
-    return time.perf_counter() - began, k
-
-
 def whole(m: int, n: int, dtype: Any, tol: float, bandwidth: float) -> Iterator[str]:
     """The same method on one pass and on two products, and extragradient by hand."""
     shape = f"{m} x {n}, {str(dtype).rpartition('.')[2]}"
@@ -135,8 +78,8 @@ def whole(m: int, n: int, dtype: Any, tol: float, bandwidth: float) -> Iterator[
     tol *= size_of_solution(f)
     plain = sp.Saddle(f.g, f.h, ArrayCoupling(coupling.A))
     for name in ("condat-vu", "lpd-gs", "auto"):
-        fast, one = timed(partial(sp.solve, f, method=name, tol=tol, max_seconds=15))
-        slow, two = timed(partial(sp.solve, plain, method=name, tol=tol, max_seconds=15))
+        fast, one = fastest(partial(sp.solve, f, method=name, tol=tol, max_seconds=15), 1)
+        slow, two = fastest(partial(sp.solve, plain, method=name, tol=tol, max_seconds=15), 1)
         share = one.passes * size / bandwidth / fast
         steps = two.method_seconds / one.method_seconds
         yield (
@@ -144,7 +87,7 @@ def whole(m: int, n: int, dtype: Any, tol: float, bandwidth: float) -> Iterator[
             f"| {fast:.3f} | {slow:.3f} | {slow / fast:.2f} | {steps:.2f} | {100 * share:.0f} % |"
         )
         assert two.solved == one.solved
-    took, k = by_hand(f, tol)
+    took, (_, _, k) = once(partial(extragradient, f, tol * f.mu / 2.0**0.5, LIMIT))
     yield f"| {shape} | extragradient by hand | residual | {k} | {took:.3f} | | | | |"
 
 
@@ -155,8 +98,8 @@ def stored(m: int, n: int, tol: float) -> Iterator[str]:
             continue
         f = problem(m, n, dtype, 10.0, c)
         accuracy = tol * size_of_solution(f)
-        plain, first = timed(partial(sp.solve, f, method="lpd-gs", tol=accuracy, max_seconds=15))
-        low, result = timed(partial(sp.solve, f, method="lpd-gs", tol=accuracy, storage=storage, max_seconds=15))
+        plain, first = fastest(partial(sp.solve, f, method="lpd-gs", tol=accuracy, max_seconds=15), 1)
+        low, result = fastest(partial(sp.solve, f, method="lpd-gs", tol=accuracy, storage=storage, max_seconds=15), 1)
         yield (
             f"| {m} x {n}, {str(dtype).rpartition('.')[2]} | {c:.0f} | {storage} | {plain:.3f} | {low:.3f} "
             f"| {plain / low:.2f} | {first.iterations}, {result.iterations} | {result.message} |"

@@ -18,12 +18,13 @@ import datetime
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from peers.problems import SPARSE_D, sparse_family
 from scipy.optimize import newton_krylov
 from scipy.special import expit
+from timing import Seconds
 
 import saddlepoint as sp
 
@@ -33,16 +34,9 @@ OURS = "auto | method | wall s | CPU s | distance/size"
 HEAD = f"| A/mu | seed | {OURS} | ready: {OURS} | newton_krylov wall s | CPU s | distance/size |"
 
 
-class Time(NamedTuple):
-    """Wall-clock and CPU seconds."""
-
-    wall: float
-    cpu: float
-
-
-def now() -> Time:
+def now() -> Seconds:
     """The two clocks."""
-    return Time(time.perf_counter(), time.process_time())
+    return Seconds(time.perf_counter(), time.process_time())
 
 
 def own_problem(ready: sp.Saddle, ratio: float) -> sp.Saddle:
@@ -62,16 +56,16 @@ def own_problem(ready: sp.Saddle, ratio: float) -> sp.Saddle:
     return sp.Saddle(sp.Smooth(grad_g, mu=mu, L=ready.L_x), sp.Smooth(grad_h, mu=mu, L=mu + d), ready.A)
 
 
-def by_newton_krylov(f: sp.Saddle, distance: Callable[[Any], float], tol: float, limit: float) -> tuple[Time, float]:
+def by_newton_krylov(f: sp.Saddle, distance: Callable[[Any], float], tol: float, limit: float) -> tuple[Seconds, float]:
     """The time until the certified distance is at most tol, and that distance; certificates are off the clock."""
     m, n = f.shape
-    began, aside, reached = now(), [Time(0.0, 0.0)], [np.inf]
+    began, aside, reached = now(), [Seconds(0.0, 0.0)], [np.inf]
 
     def certify(z: Any, _: Any) -> None:
         start = now()
         reached[0] = min(reached[0], distance(z))
         end = now()
-        aside[0] = Time(aside[0].wall + end.wall - start.wall, aside[0].cpu + end.cpu - start.cpu)
+        aside[0] = Seconds(aside[0].wall + end.wall - start.wall, aside[0].cpu + end.cpu - start.cpu)
         if reached[0] <= tol or end.wall - began.wall > limit:
             raise StopIteration
 
@@ -85,7 +79,7 @@ def by_newton_krylov(f: sp.Saddle, distance: Callable[[Any], float], tol: float,
     except Exception as error:
         print(f"newton_krylov: {type(error).__name__}: {error}"[:200], flush=True)
     end = now()
-    return Time(end.wall - began.wall - aside[0].wall, end.cpu - began.cpu - aside[0].cpu), reached[0]
+    return Seconds(end.wall - began.wall - aside[0].wall, end.cpu - began.cpu - aside[0].cpu), reached[0]
 
 
 def by_auto(f: sp.Saddle, tol: float, size: float, limit: float) -> str:
