@@ -34,6 +34,7 @@ BAD = {
     r"the prox of Simplex\(\) \+ L1\(1\) is not known": lambda: sp.Simplex() + sp.L1(1.0),
     "simple of Smooth is 3; expected a simple function": lambda: sp.Smooth(linear, mu=1.0, L=1.0, simple=3),
     "domain of Smooth is 'yes'; expected True or False": lambda: sp.Smooth(linear, mu=1.0, L=1.0, domain="yes"),
+    "quadratic of Smooth is 'no'; expected True or False": lambda: sp.Smooth(linear, mu=1.0, L=1.0, quadratic="no"),
     "value of Simple returned 'a'; expected a number": lambda: solved(sp.Simple(linear, value=lambda x: "a")),
     "value of Simple returned None; expected a number": lambda: solved(sp.Simple(linear, value=lambda x: None)),
     "x0 has a nan": lambda: solved(sp.Simplex(), [math.nan, 0.0, 0.0]),

@@ -231,12 +231,7 @@ class ExtensiveGame:
             max_seconds = as_seconds(max_seconds, "max_seconds")
         game = ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y)
         if method is not None and method not in (REGRETS, INTERIOR):
-            for name, given in (("start", start), ("checkpoint", checkpoint)):
-                if given is not None:
-                    raise ProblemError(
-                        f"{name} is for the methods {REGRETS!r} and {INTERIOR!r}, but method is {method!r}; leave one "
-                        "of them out"
-                    )
+            _refuse_with(method, start=start, checkpoint=checkpoint)
             limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": max_seconds}
             limits |= {"callback": callback, "progress": progress}
             if max_steps is not None:
@@ -335,3 +330,13 @@ def _summed(values: Array, rows: Array, columns: Array, shape: tuple[int, int]) 
             sums[k] = math.inf
     kept = places[starts]
     return csr_array((sums, (kept // shape[1], kept % shape[1])), shape=shape)
+
+
+def _refuse_with(method: str | Method, **given: Any) -> None:
+    """Raise a ProblemError for arguments that only the methods for game trees have."""
+    for name, value in given.items():
+        if value is not None:
+            raise ProblemError(
+                f"{name} is for the methods {REGRETS!r} and {INTERIOR!r}, but method is {method!r}; leave one of them "
+                "out"
+            )

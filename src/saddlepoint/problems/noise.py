@@ -162,8 +162,7 @@ class MeasuredNoise:
         cannot be noise, an AssumptionError is raised.
         """
         f: Smooth = getattr(self.f, name)
-        sizes, check = self.f.block_norms, self.checks[name]
-        length = length_scale(x, p, f.L)
+        sizes, length = self.f.block_norms, length_scale(x, p, f.L)
         try:
             noise = seen or noise_level(f.grad, x, p, length, f.L, sizes=sizes)
         except Unexaminable:
@@ -175,8 +174,21 @@ class MeasuredNoise:
             self.meter.note(f"grad_{name}", calls)
             if seem:
                 self.quotients.add(name)
-        again, first = gradient_or_none(f.grad, copied(x)), check.first_again()
-        self.meter.note(f"grad_{name}", 1 + noise.calls)
+        self.meter.note(f"grad_{name}", noise.calls)
+        apart = self._answers_apart(name, x, p, refuse)
+        if not apart:
+            return noise
+        level = np.maximum.reduce([noise.level, *(size / math.sqrt(2.0) for size in sizes([a - b for a, b in apart]))])
+        return noise._replace(level=level if np.ndim(level) else float(level))
+
+    def _answers_apart(self, name: str, x: Array, p: Array, refuse: bool) -> list[tuple[Array, Array]]:
+        """Pairs of different gradients at one point: at x, where the last answer is p, and where the run began.
+
+        If there are some, the gradient is asked for at x a few times more.
+        """
+        grad, check = getattr(self.f, name).grad, self.checks[name]
+        again, first = gradient_or_none(grad, copied(x)), check.first_again()
+        self.meter.note(f"grad_{name}", 1)
         kept = self.kept.get(name, p)
         self.differs = self.differs or again is None or differ(again, kept)
         self.stale = self.stale or self.differs
@@ -185,14 +197,11 @@ class MeasuredNoise:
         twice = [(again, p), (again, kept), *([] if first is None else [first])]
         apart = [(a, b) for a, b in twice if a is not None and _may_differ(a, b)]
         if any(differ(a, b) for a, b in apart):
-            found = (gradient_or_none(f.grad, copied(x)) for _ in range(AGAIN))
+            found = (gradient_or_none(grad, copied(x)) for _ in range(AGAIN))
             answers = [answer for answer in found if answer is not None]
             self.meter.note(f"grad_{name}", AGAIN)
             apart += [*combinations(answers, 2), *((answer, kept) for answer in answers)]
-        if not apart:
-            return noise
-        level = np.maximum.reduce([noise.level, *(size / math.sqrt(2.0) for size in sizes([a - b for a, b in apart]))])
-        return noise._replace(level=level if np.ndim(level) else float(level))
+        return apart
 
     def plateau(self, name: str, x: Array, p: Array, noise: Noise) -> float:
         """The errors of a gradient, p at x, that does not change at all in a region around x; 0 if it does change."""

@@ -60,20 +60,8 @@ class CertifiedEstimator:
 def certify_estimator(estimator: Any, X: Any, t: Any) -> CertifiedEstimator:
     """What is proven about the coefficients of a fitted linear model; see ``sp.certify``."""
     name = type(estimator).__name__
-    if name not in OBJECTIVES:
-        raise ProblemError(f"the estimator is a {name}; expected one of {', '.join(sorted(OBJECTIVES))}")
-    if not hasattr(estimator, "coef_"):
-        raise ProblemError(f"the {name} is not fitted; call its method fit first")
-    _refuse_weights(estimator, name)
-    data = csr_array(X).astype(np.float64) if issparse(X) else np.asarray(X, dtype=np.float64)
-    coef = np.asarray(estimator.coef_, dtype=np.float64)
-    if coef.ndim == 2 and coef.shape[0] == 1:
-        coef = coef[0]
-    if coef.ndim != 1:
-        raise ProblemError(f"coef_ of the {name} has the shape {coef.shape}; expected one target, or two classes")
-    if data.ndim != 2 or data.shape[1] != coef.size:
-        raise ProblemError(f"X has the shape {data.shape}; expected {coef.size} columns, one for each coefficient")
-    finite(np.asarray(data.data) if issparse(data) else data, "X")
+    coef = _coefficients(estimator, name)
+    data = _data(X, coef.size)
     has_intercept = bool(estimator.fit_intercept)
     intercept = float(np.ravel(estimator.intercept_)[0]) if has_intercept else None
     labels = _labels(estimator, t, name) if hasattr(estimator, "classes_") else as_vector(t, "t", data.shape[0])
@@ -86,8 +74,39 @@ def certify_estimator(estimator: Any, X: Any, t: Any) -> CertifiedEstimator:
     if has_intercept:
         b, values["intercept"] = m.minimiser(1, "intercept"), np.array([intercept])
     problem = OBJECTIVES[name](estimator, data, np.asarray(labels, dtype=np.float64), w, b)
+    proof = _proof(problem, values, name)
+    assumes = (*proof.certificate.assumes, FACTORS)
+    return CertifiedEstimator(coef, intercept, _distance_together(problem, proof, values), assumes, proof)
+
+
+def _coefficients(estimator: Any, name: str) -> Array:
+    """The coefficients of a fitted model for one target, or two classes."""
+    if name not in OBJECTIVES:
+        raise ProblemError(f"the estimator is a {name}; expected one of {', '.join(sorted(OBJECTIVES))}")
+    if not hasattr(estimator, "coef_"):
+        raise ProblemError(f"the {name} is not fitted; call its method fit first")
+    _refuse_weights(estimator, name)
+    coef = np.asarray(estimator.coef_, dtype=np.float64)
+    if coef.ndim == 2 and coef.shape[0] == 1:
+        coef = coef[0]
+    if coef.ndim != 1:
+        raise ProblemError(f"coef_ of the {name} has the shape {coef.shape}; expected one target, or two classes")
+    return coef
+
+
+def _data(X: Any, columns: int) -> Any:
+    """The samples as a finite matrix of float64, dense or in compressed rows."""
+    data = csr_array(X).astype(np.float64) if issparse(X) else np.asarray(X, dtype=np.float64)
+    if data.ndim != 2 or data.shape[1] != columns:
+        raise ProblemError(f"X has the shape {data.shape}; expected {columns} columns, one for each coefficient")
+    finite(np.asarray(data.data) if issparse(data) else data, "X")
+    return data
+
+
+def _proof(problem: Problem, values: dict[str, Any], name: str) -> CertifiedAnswer:
+    """What is proven about the coefficients as values of the problem."""
     try:
-        proof = problem.certify(values)
+        return problem.certify(values)
     except ProblemError as error:
         if "strongly" not in str(error):
             raise
@@ -95,12 +114,15 @@ def certify_estimator(estimator: Any, X: Any, t: Any) -> CertifiedEstimator:
             f"the objective of this {name} is not strongly convex, or cannot be proven to be, so that there is no "
             "distance to certify; its solution need not be unique. A positive l2 penalty makes it so"
         ) from None
-    bounds = {key: proof.distance(key) for key in values}
-    together = math.hypot(*bounds.values())
+
+
+def _distance_together(problem: Problem, proof: CertifiedAnswer, values: dict[str, Any]) -> float:
+    """A bound on the distance of all values together."""
+    together = math.hypot(*(proof.distance(key) for key in values))
     if problem.form.saddle.mu > 0.0 and proof.point is not None:  # all variables are in one certificate
         shift = norm(np.concatenate([np.ravel(values[k]) for k in values]) - proof.point.x)
         together = min(together, UP * (proof.certificate.distance_x + shift))
-    return CertifiedEstimator(coef, intercept, together, (*proof.certificate.assumes, FACTORS), proof)
+    return together
 
 
 def _ridge(e: Any, X: Any, t: Array, w: Any, b: Any) -> Problem:

@@ -1,4 +1,4 @@
-"""Constants that the caller gives to a function, checked: mu, L, weights and dtypes; an unknown constant is NaN."""
+"""What the caller gives to a function, checked: callables, mu, L, weights and dtypes; an unknown constant is NaN."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ def known(constant: float) -> float | None:
     return None if isinstance(constant, float) and math.isnan(constant) else constant
 
 
+def refuse_other_than_functions(name: str, **given: Any) -> None:
+    """Raise a ProblemError if an argument of the class ``name`` is there, but no function."""
+    for what, function in given.items():
+        if function is not None and not callable(function):
+            raise ProblemError(f"{what} of {name} is {short_repr(function)}; expected a function")
+
+
 def as_convexity(value: Any, L: float, name: str) -> float:
     """The constant mu; a negative one is accepted if it is small beside L."""
     number = as_number(value, name, f"a number{UNKNOWN}")
@@ -36,6 +43,11 @@ def as_nonnegative(value: Any, name: str, otherwise: str = "") -> float:
     if not math.isfinite(number) or number < 0.0:
         raise ProblemError(f"{name} is {number:.6g}; expected a finite number that is not negative{otherwise}")
     return number
+
+
+def as_lipschitz(value: Any, name: str) -> Any:
+    """A constant that is not negative, or a function that takes its place; None if nothing is known."""
+    return value if value is None or callable(value) else as_nonnegative(value, name, UNKNOWN)
 
 
 def as_dtype(dtype: Any, name: str) -> np.dtype[Any]:

@@ -16,7 +16,7 @@ from saddlepoint.ground.directed import add_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.recording import is_recording
-from saddlepoint.ground.validation import as_count, short_repr
+from saddlepoint.ground.validation import as_count, as_flag
 from saddlepoint.parts.functions.accuracy import (
     CompensatedGradient,
     Rounding,
@@ -29,7 +29,15 @@ from saddlepoint.parts.functions.accuracy import (
 from saddlepoint.parts.functions.affine import affine
 from saddlepoint.parts.functions.autodiff import Differentiated
 from saddlepoint.parts.functions.compensated import compensated_of_sum
-from saddlepoint.parts.functions.given_constants import UNKNOWN, as_convexity, as_dtype, as_nonnegative, known
+from saddlepoint.parts.functions.given_constants import (
+    UNKNOWN,
+    as_convexity,
+    as_dtype,
+    as_lipschitz,
+    as_nonnegative,
+    known,
+    refuse_other_than_functions,
+)
 from saddlepoint.parts.functions.second_order import as_hessian, change_of_sum, model_of_sum
 from saddlepoint.parts.functions.source_data import SourceData
 from saddlepoint.parts.simple.base import Simple
@@ -145,23 +153,20 @@ class Smooth:
         domain: bool = False,
     ) -> None:
         name = type(self).__name__
-        given = (
-            ("grad", grad),
-            ("value", value),
-            ("prox", prox),
-            ("hessian", hessian),
-            ("hvp", hvp),
-            ("second_order", second_order),
-            ("restrict", restrict),
-            ("rounding", rounding),
-            ("compensated", compensated),
-            ("prox_of_sum", prox_of_sum),
+        refuse_other_than_functions(
+            name,
+            grad=grad,
+            value=value,
+            prox=prox,
+            hessian=hessian,
+            hvp=hvp,
+            second_order=second_order,
+            restrict=restrict,
+            rounding=rounding,
+            compensated=compensated,
+            prox_of_sum=prox_of_sum,
         )
-        for what, function in given:
-            if function is not None and not callable(function):
-                raise ProblemError(f"{what} of {name} is {short_repr(function)}; expected a function")
-        self.grad = grad
-        self.value = value
+        self.grad, self.value = grad, value
         self.has_prox = prox is not None
         self.prox: Prox = partial(_no_prox, type(self).__name__) if prox is None else prox
         # An unknown constant is NaN; so is every sum and product with an unknown constant.
@@ -171,11 +176,9 @@ class Smooth:
             raise ProblemError(f"L = {self.L:.6g} of {name} is below mu = {self.mu:.6g}; expected mu <= L")
         self.dim = None if dim is None else as_count(dim, f"dim of {name}")
         self.space = Space(np, as_dtype(dtype, name)) if space is None and dtype is not None else space
-        self.quadratic = quadratic
+        self.quadratic = as_flag(quadratic, f"quadratic of {name}")
         self.hessian, self.hvp, self.second_order = as_hessian(hessian, name, trusted), hvp, second_order
-        self.hessian_lipschitz = hessian_lipschitz
-        if hessian_lipschitz is not None and not callable(hessian_lipschitz):
-            self.hessian_lipschitz = as_nonnegative(hessian_lipschitz, f"hessian_lipschitz of {name}", UNKNOWN)
+        self.hessian_lipschitz = as_lipschitz(hessian_lipschitz, f"hessian_lipschitz of {name}")
         self.restrict = restrict
         self.trusted = trusted
         self.accuracy, bounds = as_accuracy(accuracy, name)
@@ -185,9 +188,7 @@ class Smooth:
         self.compensated = compensated
         self.simple: Simple | None = None if simple is None else as_simple(simple, f"simple of {name}")
         self.prox_of_sum = prox_of_sum
-        if not isinstance(domain, bool):
-            raise ProblemError(f"domain of {name} is {short_repr(domain)}; expected True or False")
-        self.domain = domain
+        self.domain = as_flag(domain, f"domain of {name}")
         self.before_term = None
 
     @classmethod

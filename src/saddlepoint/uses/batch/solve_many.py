@@ -83,13 +83,7 @@ def solve_many(
     for f in problems:
         f.refuse_changes()
     asked: dict[str, Any] = {target.argument: target.most}
-    if (
-        target.argument == "tol"
-        and len(problems) > 1
-        and max_calls is None
-        and _factorises(method, costs)
-        and direct.fits(problems)
-    ):
+    if target.argument == "tol" and len(problems) > 1 and max_calls is None and _factorises(method, costs, problems):
         limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
         together = Batch.of(problems)
         found = None if together is None else direct.solve_directly(together, problems, target.most, history, limit)
@@ -161,11 +155,10 @@ def _part(run: Result, blocks: int, target: Target, examined: bool, x: Any, y: A
     return replace(run, x=x, y=y, status=status, message=message, certificate=certificate)
 
 
-def _factorises(method: str | Method, costs: Mapping[str, float] | None) -> bool:
-    """Whether problems that can be factorised together are; by auto they are, unless it is told what calls cost."""
-    if isinstance(method, str):
-        return method == Direct.name or (method == "auto" and costs is None)
-    return isinstance(method, Direct)
+def _factorises(method: str | Method, costs: Mapping[str, float] | None, problems: Sequence[Saddle]) -> bool:
+    """Whether the problems are factorised together; by auto they are, unless it is told what calls cost."""
+    wanted = isinstance(method, Direct) or method == Direct.name or (method == "auto" and costs is None)
+    return wanted and direct.fits(problems)
 
 
 def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None) -> Any:
