@@ -76,14 +76,8 @@ def proximal_point(
         KeyboardInterrupt: Ctrl-C ended a step.
     """
     coupling = as_coupling(A)
-    for name, function, weight in (("g", g, weights[0]), ("h", h, weights[1])):
-        if function.simple is not None:
-            raise ProblemError(
-                f"{name} has the simple term {function.simple!r}, with which the residual is another one; "
-                "expected a function without one. sp.solve takes simple terms"
-            )
-        if not function.mu + weight > 0.0:
-            raise ProblemError(f"{name} is not strongly convex; expected a positive proximal weight for it")
+    _check_function("g", g, weights[0])
+    _check_function("h", h, weights[1])
     began = time.monotonic()
     x, y = np.zeros(coupling.shape[0]), np.zeros(coupling.shape[1])
     calls: Counter[str] = Counter()
@@ -110,3 +104,14 @@ def proximal_point(
     solved = residual <= tol
     message = f"residual {residual:.3g} after {steps} proximal steps" + ("" if solved else f", {tol:.3g} was asked for")
     return Outcome(x, y, residual, solved, message, steps, dict(calls), time.monotonic() - began)
+
+
+def _check_function(name: str, function: Smooth, weight: float) -> None:
+    """Raise a ProblemError for a function with a simple term, or one that the weight does not make strongly convex."""
+    if function.simple is not None:
+        raise ProblemError(
+            f"{name} has the simple term {function.simple!r}, with which the residual is another one; expected a "
+            "function without one. sp.solve takes simple terms"
+        )
+    if not function.mu + weight > 0.0:
+        raise ProblemError(f"{name} is not strongly convex; expected a positive proximal weight for it")

@@ -182,23 +182,11 @@ class GradientProofs:
         On longer lines such a pair does not contradict mu and L any more than on the short one. And it does not stand
         alone: where one piece is too flat for mu, another one is too steep for L.
         """
-        middle, known = 0.5 * (a + b), pair
-        longest = LONGEST * length_scale(a, pa, self.L)
-        while True:
-            half = 0.5 * LONGER * (b - a)
-            left, right = (gradient_or_none(self.grad, end) for end in (middle - half, middle + half))
-            self.note(f"grad_{self.name}", 2)
-            if left is None or right is None:  # outside the domain
-                whole = known
-                break
-            a, pa, b, pb = middle - half, left, middle + half, right
-            whole = self._pair(b, pb, a, pa)
-            if not whole.error > 4.0 * known.error:
-                break
-            if whole.length >= longest:
-                return False
-            known = whole
-        finest = FINEST * eps_of(pa) * norm(middle)
+        found = self._longest(a, pa, b, pb, pair)
+        if found is None:
+            return False
+        a, pa, b, pb, errors = found
+        finest = FINEST * eps_of(pa) * norm(0.5 * (a + b))
         for _ in range(DIVISIONS):
             if not norm(b - a) > finest:
                 break
@@ -216,8 +204,31 @@ class GradientProofs:
         opposite = last.change > 2.0 * self.L * last.length if pair.cross < self.mu else last.cross < 0.5 * self.mu
         if not opposite or last.error <= self._rounding(a, pa, b, pb):
             return False
-        self.noise = max(self.noise, last.error, whole.error, known.error)
+        self.noise = max(self.noise, last.error, *errors)
         return True
+
+    def _longest(
+        self, a: Array, pa: Array, b: Array, pb: Array, pair: Pair
+    ) -> tuple[Array, Array, Array, Array, tuple[float, float]] | None:
+        """The ends of a longer line around the same middle, on which the contradiction grows no more.
+
+        With their gradients, and with the contradictions of the last two lines. None if it grows on all lines.
+        """
+        middle, known = 0.5 * (a + b), pair
+        longest = LONGEST * length_scale(a, pa, self.L)
+        while True:
+            half = 0.5 * LONGER * (b - a)
+            left, right = (gradient_or_none(self.grad, end) for end in (middle - half, middle + half))
+            self.note(f"grad_{self.name}", 2)
+            if left is None or right is None:  # outside the domain
+                return a, pa, b, pb, (known.error, known.error)
+            a, pa, b, pb = middle - half, left, middle + half, right
+            whole = self._pair(b, pb, a, pa)
+            if not whole.error > 4.0 * known.error:
+                return a, pa, b, pb, (whole.error, known.error)
+            if whole.length >= longest:
+                return None
+            known = whole
 
     def _is_staircase(self, x: Array, p: Array, proof: Pair) -> bool:
         """Whether the gradient, p at x, has jumps that are large enough to explain the errors of the pair ``proof``.

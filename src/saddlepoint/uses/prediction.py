@@ -104,17 +104,7 @@ def predict(
     if not (f is None or isinstance(f, Saddle)):
         raise ProblemError(f"f is {short_repr(f)}; expected a Saddle(g, h, A), or kx, ky and coupling by name")
     if f is not None:
-        for name, mu in (("g", f.mu_x), ("h", f.mu_y)):
-            if mu == 0.0:
-                target = "gap" if f.one_sided is None else "tol"
-                raise ProblemError(
-                    f"{name} is not strongly convex (mu = 0), and the theorems behind predictions are about strongly "
-                    f"convex functions; a run of solve with {target}=1e-6 shows what the methods for mu = 0 take"
-                )
-        kx, ky, coupling = f.kappa_x, f.kappa_y, f.coupling
-        if math.isnan(kx + ky):
-            raise ProblemError("mu of g or h is unknown, and without it there is nothing to predict; give mu to Smooth")
-        plan = choose(f)
+        kx, ky, coupling = _numbers_of(f)
     kx, ky = _checked(kx, "kx", 1.0), _checked(ky, "ky", 1.0)
     c, tol = _checked(coupling, "coupling", 0.0), _checked(tol, "tol", 0.0)
     if not 0.0 < tol < 1.0:
@@ -129,8 +119,26 @@ def predict(
         ) from None
     low = replace(low, calls=float(forced))
     N = chain_N(kx, ky, c)
-    name, why = recommend(kx, ky, c) if f is None else (plan.methods[0].label, plan.reason)
+    if f is None:
+        name, why = recommend(kx, ky, c)
+    else:
+        plan = choose(f)
+        name, why = plan.methods[0].label, plan.reason
     return Prediction(kx, ky, c, tol, regime(kx, ky, c), N, forced, name, why, (*rows, low))
+
+
+def _numbers_of(f: Saddle) -> tuple[float, float, float]:
+    """The three condition numbers of a problem; a ProblemError where theory promises nothing."""
+    for name, mu in (("g", f.mu_x), ("h", f.mu_y)):
+        if mu == 0.0:
+            target = "gap" if f.one_sided is None else "tol"
+            raise ProblemError(
+                f"{name} is not strongly convex (mu = 0), and the theorems behind predictions are about strongly "
+                f"convex functions; a run of solve with {target}=1e-6 shows what the methods for mu = 0 take"
+            )
+    if math.isnan(f.kappa_x + f.kappa_y):
+        raise ProblemError("mu of g or h is unknown, and without it there is nothing to predict; give mu to Smooth")
+    return f.numbers
 
 
 def _takes_terms(name: str, f: Saddle) -> bool:
