@@ -70,12 +70,12 @@ class Recorder:
 
     def restart_clock(self) -> None:
         """Start the clock again: compilation and factorisations that the peer would keep are not timed."""
-        self.started, self.looking = now(), 0.0
+        self.started, self.certifying = now(), 0.0
 
     @property
     def seconds(self) -> float:
         """Time of the contestant alone."""
-        return now() - self.started - self.looking
+        return now() - self.started - self.certifying
 
     # -- counted oracles ---------------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class Recorder:
         """Certify a point that the peer returns."""
         began = now()
         certificate = self.f.certificate(x, y)
-        self.looking += now() - began
+        self.certifying += now() - began
         self.record(x, y, certificate.Fx, certificate.Fy)
 
     def record(self, x: Array, y: Array, Fx: float, Fy: float) -> None:
@@ -111,7 +111,7 @@ class Recorder:
             self.outcome.curve.append((seconds, max(self.calls.values()), bound))
             while self.open and bound <= self.open[0] and self.certified <= self.open[0]:
                 self.outcome.reached[f"{self.open.pop(0):g}"] = costs(self.calls, seconds)
-        self.looking += now() - began
+        self.certifying += now() - began
         if not self.open:
             raise Finished("certified")
         if seconds > self.limit:
