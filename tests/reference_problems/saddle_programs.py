@@ -14,9 +14,12 @@ import numpy as np
 from scipy.sparse import issparse
 
 import saddlepoint as sp
-from reference_problems.entry import DIRECT, GAME, PROXIMAL, Case, Found, Outside, alone, continued, direct
+from reference_problems.entry import DIRECT, GAME, PROXIMAL, Case, Found, alone, continued, direct
 from reference_problems.polyhedra import ONE, Polyhedron, game, minimum, polyhedron
+from reference_problems.saddle_programs_outside import OUTSIDE
 from saddlepoint.apps.proximal import proximal_point
+
+__all__ = ["OUTSIDE", "cases"]
 
 ASSERTED = "asserted there"
 SMOOTHED = "parabolas continue {} beyond the set"
@@ -195,6 +198,16 @@ def lagrangian() -> Found:
 
 def cases() -> Iterator[Case]:
     """All problems of this file that the library can solve."""
+    yield from bilinear()
+    yield from one_player()
+    yield from functions_of_both()
+    yield from without_bounds()
+    yield from with_bounds_added()
+    yield from examples()
+
+
+def bilinear() -> Iterator[Case]:
+    """A product of the players' variables, and linear functions."""
     C, two = np.array([[1.0, 2.0], [3.0, 1.0]]), ([-1, -1], [1, 1])
     yield Case(
         "DSP README, test_semi_infinite_matrix, both solving tests of test_snippets",
@@ -223,6 +236,10 @@ def cases() -> Iterator[Case]:
         "DSP test_sum", "x + y, |x| <= 1, |y| <= 2", GAME, "A = 0",
         lambda: game(0.0, box(-1, 1), box(-2, 2), linear(1.0), linear(-1.0)), lambda: 1.0, ASSERTED, [-1.0],
     )  # fmt: skip
+
+
+def one_player() -> Iterator[Case]:
+    """One player, whose opponent has one strategy."""
     yield Case(
         "DSP test_variable", "max k, |k| <= 10", GAME, "x has one strategy",
         lambda: maximum(linear(-1.0), box(-10, 10)), lambda: 10.0, ASSERTED,
@@ -242,6 +259,10 @@ def cases() -> Iterator[Case]:
             "one of three values of y" + ("" if name == "y^2" else "; " + SMOOTHED.format("b")),
             lambda q=q: maximum(q, box(2.0, 2.0)), lambda value=value: -value, ASSERTED,
         )  # fmt: skip
+
+
+def functions_of_both() -> Iterator[Case]:
+    """Functions of both players, on boxes and polyhedra."""
     yield Case(
         "DSP test_mixed_curvature_affine", "exp(x) + log(y) + x + 2y, x = 0, y = 1", GAME,
         SMOOTHED.format("exp and log"),
@@ -283,6 +304,10 @@ def cases() -> Iterator[Case]:
         ),
         lambda: 0.0, "closed form: x = 0 is best for all y >= 0", [0, 0],
     )  # fmt: skip
+
+
+def without_bounds() -> Iterator[Case]:
+    """Smooth problems without constraints."""
     yield Case(
         "DSP test_unconstrained", "x^2 - y^2", DIRECT, "",
         lambda: direct(sp.Quadratic([2.0]), sp.Quadratic([2.0]), [[0.0]], [1.0]), lambda: 0.0, ASSERTED, [0.0],
@@ -296,6 +321,10 @@ def cases() -> Iterator[Case]:
         "x >= -10, which is not active, left out; parabolas continue exp beyond [-10, 2]",
         lagrangian, lambda: np.e, ASSERTED, [1.0],
     )  # fmt: skip
+
+
+def with_bounds_added() -> Iterator[Case]:
+    """Problems to which bounds are added that are not active."""
     yield Case(
         "DSP test_conj", "min_z max_x z x - x^2/2, z >= 1", GAME, "z <= 5 and |x| <= 5 added, not active",
         lambda: game(1.0, box(1, 5), box(-5, 5), None, sp.Quadratic([1.0])), lambda: 0.5, ASSERTED, [1.0],
@@ -313,6 +342,10 @@ def cases() -> Iterator[Case]:
         "x, y <= 1 added: a cone is cut off, which leaves the value 0",
         lambda: game(np.eye(2), box([0, 0], [1, 1]), box([0, 0], [1, 1])), lambda: 0.0, "closed form", [0, 0],
     )  # fmt: skip
+
+
+def examples() -> Iterator[Case]:
+    """Problems of the examples."""
     yield Case(
         "DSP test_worst_case_covariance", "min_v max_S v'Sv over the simplex and |S - S0| <= 0.5 s s'", GAME,
         "S eliminated: for v >= 0 the worst is S0 + 0.5 s s'", lambda: negative(RISK.solve()),
@@ -360,47 +393,3 @@ def arbitrage_value() -> float:
         np.r_[p + 0.1, 0.1 - p], A_ub=np.block([[V, -V], [-V, V]]), b_ub=[1, 1, 0, 0], bounds=(0, 1), method="highs"
     )
     return float(found.fun)
-
-
-OUTSIDE = (
-    Outside(
-        "DSP test_weighted_log_sum_exp (the other 13 tests), test_aux_variable_in_constraints, "
-        "test_semi_infinite_expr, test_multiple_dummies, test_nested_saddle, test_saddle_max",
-        "log sum y_i exp(x_i)",
-        "the coupling is not bilinear",
-    ),
-    Outside("DSP test_weighted_norm2 (6 tests)", "(sum y_i x_i^2)^(1/2)", "the coupling is not bilinear"),
-    Outside(
-        "DSP test_saddle_quad_form (4 tests), test_PSD_saddle, test_psd_exp",
-        "x'Yx with Y positive semidefinite; spectral functions",
-        "the coupling is not bilinear, and there is no app for the cone of semidefinite matrices",
-    ),
-    Outside(
-        "DSP test_robust_constraint, test_robust_constraint_min, test_robust_constraint_inf, "
-        "test_SE_variable_in_constraint",
-        "a supremum inside a constraint",
-        "only linear constraints; and the suprema are of log sum y_i exp(x_i)",
-    ),
-    Outside(
-        "DSP example test_robust_bond, test_robust_bond_full",
-        "min of sum h_i c_it exp(-t y_t) over yields inside a constraint",
-        "neither bilinear nor a linear constraint",
-    ),
-    Outside(
-        "DSP example test_robust_model_fitting",
-        "min_t max_w sum w_i (a_i't - b_i)^2 + eta |t|_1",
-        "w_i times a square is not bilinear, and its bilinear form v_i r_i - v_i^2/(4 w_i) is not smooth at w_i = 0",
-    ),
-    Outside("DSP test_by, abs", "-|y|", "a kink, which `ConstrainedGame` does not take; `sp.model` does, as norm1(y)"),
-    Outside(
-        "DSP test_ubounded_domains_exp, test_unbounded_domains_inv_pos",
-        "-exp(x)'log(y), (1/x) y^0.01 on unbounded sets",
-        "the infimum or supremum is not attained: there is no saddle point",
-    ),
-    Outside(
-        "DSP test_saddle_inner_neg, test_overload_bilin, test_is_dsp, test_parser, test_minimizemaximize, "
-        "test_cone_transforms and the rest",
-        "what the language accepts and refuses",
-        "nothing is solved",
-    ),
-)
