@@ -131,6 +131,18 @@ def test_a_long_row_of_equal_entries_is_added_up_almost_exactly(kind):
     assert abs(found.hi[1] + found.lo[1]) <= 1e-13
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 2**32), n=st.sampled_from([1, 2, 7, 64, 300]))
+def test_the_first_part_is_the_sum_of_both_rounded(kind, seed, n):
+    """Certificates that use the first part alone allow for the second, which must not be large where sums cancel."""
+    if kind.startswith("loop") and not compiled_loops.AVAILABLE:
+        pytest.skip("the loops need Numba")
+    rng = np.random.default_rng(seed)
+    A, y = 1e8 + rng.standard_normal((3, n)), rng.standard_normal(n)
+    found = KINDS[kind](A, y - y.mean())
+    assert np.array_equal(found.hi, found.hi + found.lo)
+
+
 def test_two_sum_loses_nothing():
     a, b = np.array([1.0, 1e300, -3e-20]), np.array([1e-30, -1e284, 7.0])
     s, e = two_sum(a, b)

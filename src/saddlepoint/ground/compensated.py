@@ -35,7 +35,10 @@ ZERO = -(1 << 13)  # exponent of vectors of zeros: nothing is lost in products w
 
 
 class Sum(NamedTuple):
-    """A vector ``hi + lo``, whose entries differ from the true ones by at most those of ``error``."""
+    """A vector ``hi + lo``, whose entries differ from the true ones by at most those of ``error``.
+
+    Products and totals have the nearest floating-point vector as ``hi``, so that ``lo`` is smaller than its spacing.
+    """
 
     hi: Array
     lo: Array
@@ -245,11 +248,12 @@ def _added_pairs(a: Array, b: Array, e: Array, f: Array) -> tuple[Array, Array]:
 
 
 def _bounded(hi: Array, lo: Array, size: Array, longest: int, terms: Any) -> Sum:
-    """The sum with its bound, where ``size`` is the sum of the absolute values of its terms.
+    """The sum with its bound, where ``size`` is the sum of the absolute values of its terms; hi is hi + lo, rounded.
 
     In each round a term is added to another one or left over, and terms that are left over are added one by one.
     """
     additions = 2 * longest.bit_length() + 2
+    hi, lo = two_sum(hi, lo)
     return Sum(hi, lo, UP * gamma(3 * additions + 3, EPS) ** 2 * size + terms * LOST)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
-from saddlepoint.ground.compensated import EPS, UP, Sum
+from saddlepoint.ground.compensated import EPS, UP, Sum, two_sum
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling.compiled_loops import AVAILABLE, compiled_as_written, read_only
 
@@ -65,6 +65,7 @@ def sparse(A: Any, y: Array) -> Sum:
 
 def _sum(hi: Array, lo: Array, size: Array, terms: int) -> Sum:
     additions = 2 * (terms + LANES) + 4
+    hi, lo = two_sum(hi, lo)
     return Sum(hi, lo, UP * gamma(additions, EPS) ** 2 * size + additions * LEAST * (size > 0.0))
 
 

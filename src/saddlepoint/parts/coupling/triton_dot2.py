@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from saddlepoint.ground.compensated import EPS, UP, Sum
+from saddlepoint.ground.compensated import EPS, UP, Sum, two_sum
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling.triton_launch import Tensor, jit, torch
 
@@ -73,6 +73,7 @@ def dot2(A: Tensor, y: Tensor) -> Sum:
             _joined[(math.ceil(m / 128),)](several, sums, m, plan.number, 128, num_warps=4, enable_fp_fusion=False)
     hi, lo, size = sums[:, 0, :]
     error = UP * gamma(2 * plan.additions + 4, EPS) ** 2 * size
+    hi, lo = two_sum(hi, lo)
     return Sum(hi, lo, torch.where(size > 0.0, error + 2.0 * n * LEAST, error))  # each product can underflow
 
 
