@@ -150,6 +150,8 @@ class Method(ABC):
 
 # -- options: default, range and doc in one place ---------------------------------------------------------------------
 
+SMALLEST, LARGEST = 1e-100, 1e100  # range of positive options: with 0, infinity and their likes no step is a number
+
 
 def choice_option(default: str, doc: str, choices: Iterable[str]) -> Any:
     """An option with named choices."""
@@ -162,17 +164,17 @@ def choice_option(default: str, doc: str, choices: Iterable[str]) -> Any:
     return field(default=default, metadata={"doc": doc, "check": check, "choices": allowed})
 
 
-def int_option(default: int, doc: str, low: int = 0, high: float = math.inf) -> Any:
+def int_option(default: int, doc: str, low: int = 0, high: int = 1_000_000) -> Any:
     """A whole-number option with a range."""
 
     def check(name: str, value: object) -> None:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ProblemError(f"{name} is {short_repr(value)}; expected a whole number from {low} to {high:g}")
+            raise ProblemError(f"{name} is {short_repr(value)}; expected a whole number from {low} to {high}")
 
-    return field(default=default, metadata={"doc": doc, "check": check, "range": (low, high), "whole": True})
+    return field(default=default, metadata={"doc": doc, "check": check})
 
 
-def float_option(default: float | None, doc: str, low: float = 0.0, high: float = math.inf) -> Any:
+def float_option(default: float | None, doc: str, low: float = SMALLEST, high: float = LARGEST) -> Any:
     """A number option with a range; None means "by theory"."""
 
     def check(name: str, value: object) -> None:
@@ -181,4 +183,4 @@ def float_option(default: float | None, doc: str, low: float = 0.0, high: float 
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise ProblemError(f"{name} is {short_repr(value)}; expected a number from {low:g} to {high:g}")
 
-    return field(default=default, metadata={"doc": doc, "check": check, "range": (low, high)})
+    return field(default=default, metadata={"doc": doc, "check": check})

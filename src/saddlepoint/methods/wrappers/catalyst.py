@@ -53,7 +53,7 @@ class CatalystState(NamedTuple):
 class Catalyst(Wrapper):
     """Accelerated proximal point method around another method."""
 
-    beta: float | None = float_option(None, "weight of the anchor; None = by theory")
+    beta: float | None = float_option(None, "weight of the anchor; None = by theory", 0.0)
 
     own_works: ClassVar[tuple[str, ...]] = ("lin2015", "xie2021")
 
