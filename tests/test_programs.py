@@ -355,7 +355,7 @@ def test_invalid_programs_are_refused(arguments, words):
 
 
 def test_a_time_limit_replaces_the_default_limit_of_the_first_order_method(monkeypatch):
-    monkeypatch.setattr(search, "SECONDS", 0.0)
+    monkeypatch.setattr(search, "SECONDS", 1e-9)
     program = QP(P=np.eye(3), q=[1.0, -2.0, 3.0], A=[[1.0, 1.0, 1.0]], upper=1.0, x_lower=-1.0, x_upper=1.0)
     assert program.solve(method="first-order").status == "not proven"
     assert program.solve(method="first-order", max_seconds=60.0).status == "optimal"

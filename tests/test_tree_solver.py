@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -152,8 +153,15 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         KUHN.solve(checkpoint=file)
     with pytest.raises(sp.ProblemError, match="checkpoint is for the methods"):
         KUHN.solve(method="newton", checkpoint=file)
-    with pytest.raises(sp.ProblemError, match="cannot be written"):
+    with pytest.raises(sp.ProblemError, match="nowhere, which does not exist; make it first"):
         KUHN.solve(checkpoint=tmp_path / "nowhere" / "run.ckpt", tol=1e-9)
+
+
+def test_a_first_checkpoint_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    with pytest.raises(sp.ProblemError, match=r"cannot be written: .*; name another"):
+        KUHN.solve(checkpoint=folder / "run.ckpt", callback=lambda now: shutil.rmtree(folder, ignore_errors=True))
 
 
 def test_forged_numbers_are_refused_and_prove_nothing(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.linalg import inner
 from saddlepoint.ground.validation import as_count, positive
 from saddlepoint.methods import Method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.result import Result
@@ -123,11 +124,12 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> AUCClassifier:
         """Learn from samples X (an array, a memory map or a SciPy sparse matrix) with two labels y."""
+        given = method_or_auto(self.method)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_ = two_classes_of(y)
         pairs = self._pairs(X, y == self.classes_[1])
         f = pairs.saddle()
-        method = _default_method(f) if self.method == "auto" else self.method
+        method = _default_method(f) if given is None else given
         self.result_: Result = uninterrupted(solve(f, method=method, tol=self.tol, max_seconds=self.max_seconds))
         if not self.result_.solved:
             warnings.warn(self.result_.message, ConvergenceWarning, stacklevel=2)

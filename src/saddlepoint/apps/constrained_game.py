@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -43,14 +42,15 @@ from saddlepoint.apps.strategies import as_strategies
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
-from saddlepoint.ground.validation import as_count, as_float_array, positive
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_callback, as_count, as_flag, as_float_array, positive
 from saddlepoint.methods import Method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts import simple
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions import Smooth
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.interruption import signal_of
-from saddlepoint.solving.options import as_seconds
 from saddlepoint.solving.progress import Progress, make_progress
 from saddlepoint.solving.result import Record
 from saddlepoint.solving.solve import solve
@@ -191,28 +191,28 @@ class ConstrainedGame:
         tol, feasibility = positive(tol, "tol"), positive(feasibility, "feasibility")
         max_steps = as_count(max_steps, "max_steps", 0)
         max_calls = None if max_calls is None else as_count(max_calls, "max_calls", 0)
-        max_seconds = None if max_seconds is None else as_seconds(max_seconds, "max_seconds")
-        began = time.monotonic()
+        limit, progress = TimeLimit(max_seconds), as_flag(progress, "progress")
+        callback = as_callback(callback, "an Equilibrium")
+        if method is not None:
+            method_or_auto(method)
         if method is None and self._is_strongly_convex_on_simplices():
-            found = self._solve_on_simplices(tol, feasibility, max_calls, max_seconds, progress)
-            left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
-            if found.solved or found.interrupted or (left is not None and left <= 0.0):
+            found = self._solve_on_simplices(tol, feasibility, max_calls, limit, progress)
+            if found.solved or found.interrupted or limit.is_over:
                 with contextlib.suppress(StopIteration):
                     if callback is not None:
                         callback(found)
                 return found
-            max_seconds = left
             max_calls = None if max_calls is None else max(0, max_calls - max(found.calls.values()))
         run = _Run(self, tol, feasibility, self._method() if method is None else method)
         with make_progress(progress, tol, "exploitability") as bar:
-            return run.run(max_steps, max_calls, max_seconds, callback, bar)
+            return run.run(max_steps, max_calls, limit, callback, bar)
 
     def _is_strongly_convex_on_simplices(self) -> bool:
         both = ((self.strategies_x, self.cost_x), (self.strategies_y, self.cost_y))
         return all(isinstance(set_, Simplex) and cost is not None and cost.mu > 0.0 for set_, cost in both)
 
     def _solve_on_simplices(
-        self, tol: float, feasibility: float, max_calls: int | None, max_seconds: float | None, progress: bool
+        self, tol: float, feasibility: float, max_calls: int | None, limit: TimeLimit, progress: bool
     ) -> Equilibrium:
         """The equilibrium of two players with probabilities and strongly convex costs, by one run of ``solve``.
 
@@ -223,7 +223,7 @@ class ConstrainedGame:
         f = Saddle(self.cost_x + simple.Simplex(), self.cost_y + simple.Simplex(), self.payoff)
         goal = math.sqrt(2.0 * tol) * math.hypot(1.0 / math.sqrt(f.mu_x), 1.0 / math.sqrt(f.mu_y))
         x, y = self.strategies_x.start, self.strategies_y.start
-        limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": max_seconds}
+        limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": limit.left}
         result = solve(f, x, y, tol=goal, progress=progress, **limits)
         x, y = result.x, result.y
         wx, wy = self.gradients(x, y)
@@ -284,26 +284,24 @@ class _Run:
         self,
         max_steps: int,
         max_calls: int | None,
-        max_seconds: float | None,
+        limit: TimeLimit,
         callback: Callable[[Equilibrium], object] | None,
         bar: Progress,
     ) -> Equilibrium:
         """The outer loop."""
-        began = time.monotonic()
         r, a, accuracy = PENALTY, PROXIMAL_WEIGHT, FIRST_ACCURACY
         best, ending, signal = self.evaluate(), "", ""
         for step in range(1, max_steps + 1):
-            left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
             calls = None if max_calls is None else max_calls - max(self.calls.values(), default=0)
-            if best.solved or ending or (left is not None and left <= 0.0) or (calls is not None and calls <= 0):
+            if best.solved or ending or limit.is_over or (calls is not None and calls <= 0):
                 break
             f = self.subproblem(r, a)
-            limits: dict[str, Any] = {"max_calls": calls, "max_seconds": left}
+            limits: dict[str, Any] = {"max_calls": calls, "max_seconds": limit.left}
             result = solve(f, self.x.v, self.y.v, method=self.method, tol=accuracy, history=False, **limits)
             self.calls.update(result.calls)
             move = math.hypot(self.x.move(result.x, r), self.y.move(result.y, r))
             now = self.evaluate()
-            seconds = time.monotonic() - began
+            seconds = limit.spent
             self.history.append(Step(step, max(self.calls.values()), seconds, now.exploitability, now.infeasibility, r))
             bar.update(_record(self.history[-1], self.calls, result.passes))
             best = now if self.error(now) <= self.error(best) else best

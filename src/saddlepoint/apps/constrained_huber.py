@@ -38,8 +38,10 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.ground.validation import positive
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_flag, positive
 from saddlepoint.methods import Method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.parts.functions.affine import affine
@@ -124,8 +126,8 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         g, equations = self._parts(X, y)
         tol = positive(self.tol, "tol of ConstrainedHuber") * g.spread
-        if self.max_seconds is not None:
-            positive(self.max_seconds, "max_seconds of ConstrainedHuber")
+        method_or_auto(self.method)
+        limit = TimeLimit(self.max_seconds, "max_seconds of ConstrainedHuber")
         f = whitened_problem(g, equations)
         self.result_: Outcome = proximal_point(
             f.g,
@@ -138,7 +140,7 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             shrink=1.0,
             method=self.method,
             max_steps=STEPS,
-            max_seconds=self.max_seconds,
+            max_seconds=limit.left,
         )
         v, z = f.polished(self.result_.x)
         self.result_.x, self.result_.y = v, z
@@ -168,7 +170,8 @@ class ConstrainedHuber(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _parts(self, X: Any, y: Array) -> tuple[Objective, Equations]:
         delta, l2 = positive(self.delta, "delta of ConstrainedHuber"), positive(self.l2, "l2 of ConstrainedHuber")
         y = y.astype(np.float64)  # because differences of float32 numbers are rounded to float32
-        return Objective(X, y, l2, delta, bool(self.fit_intercept)), read_equations(self.constraints, X.shape[1])
+        intercept = as_flag(self.fit_intercept, "fit_intercept")
+        return Objective(X, y, l2, delta, intercept), read_equations(self.constraints, X.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

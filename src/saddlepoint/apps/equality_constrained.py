@@ -13,7 +13,6 @@ Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the pro
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,8 +26,10 @@ from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.definite import smallest_singular_value
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.ground.validation import as_float_array, as_vector, positive
 from saddlepoint.methods import Method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.problems.one_sided import proven_smoothness
@@ -180,18 +181,17 @@ class EqualityConstrained:
             method: the method for the subproblems, as for ``solve``.
             max_seconds: wall-clock limit.
         """
-        began, tol = time.monotonic(), positive(tol, "tol")
-        limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
+        limit, tol = TimeLimit(max_seconds), positive(tol, "tol")
+        method_or_auto(method)
         k1 = self.g.mu / (1.0 + self.g.mu / self.L)
         residual = 0.25 * tol * min(k1, self.sigma * math.sqrt(k1 / (self.g.mu + self.L)))
         x, y = np.zeros(self.problem.shape[0]), np.zeros(self.problem.shape[1])
         best, ending = self.certify(x, y), ""
         for _ in range(TRIES):
-            left = None if limit is None else limit - (time.monotonic() - began)
-            if best.distance_x <= tol or (left is not None and left <= 0.0):
+            if best.distance_x <= tol or limit.is_over:
                 break
             try:
-                point = self._point(residual, method, left)
+                point = self._point(residual, method, limit.left)
             except KeyboardInterrupt:
                 ending = "interrupted at "
                 break
@@ -201,8 +201,7 @@ class EqualityConstrained:
             residual *= 0.1
         solved = best.distance_x <= tol
         message = f"{ending}proven distance {best.distance_x:.3g} {'<=' if solved else '>'} {tol:.3g}"
-        seconds = time.monotonic() - began
-        return EqualityConstrainedResult(x, y, best, best.Fy, solved, message, seconds)
+        return EqualityConstrainedResult(x, y, best, best.Fy, solved, message, limit.spent)
 
     def _point(self, residual: float, method: str | Method, seconds: float | None) -> tuple[Array, Array]:
         """A point with a residual of about this size, and multipliers."""

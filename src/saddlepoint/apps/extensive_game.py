@@ -36,14 +36,14 @@ from saddlepoint.apps.sequences import Sequences
 from saddlepoint.apps.tree_solver import INTERIOR, REGRETS, TreeRun
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_count, as_pair, as_vector, finite, positive
+from saddlepoint.ground.validation import as_callback, as_count, as_flag, as_pair, as_vector, finite, positive
 from saddlepoint.methods import Method
 from saddlepoint.problems.files.efg_file import read_efg
 from saddlepoint.problems.files.game_file import read_game, write_game
 from saddlepoint.problems.files.game_tree import SequenceForm
 from saddlepoint.problems.files.reading import MEMORY_LIMIT, as_path
 from saddlepoint.solving.checkpoint import sigterm_raises
-from saddlepoint.solving.options import as_seconds
+from saddlepoint.solving.options import as_file_name, as_seconds
 from saddlepoint.solving.progress import make_progress
 
 SHIPPED = {"kuhn": "kuhn_poker", "leduc": "leduc_poker(suit_isomorphism=true)"}  # names here: names in OpenSpiel
@@ -227,10 +227,11 @@ class ExtensiveGame:
             None if limit is None else as_count(limit, name, 0)
             for name, limit in (("max_steps", max_steps), ("max_calls", max_calls))
         )
-        if max_seconds is not None:
-            max_seconds = as_seconds(max_seconds, "max_seconds")
+        max_seconds = None if max_seconds is None else positive(max_seconds, "max_seconds")
+        callback, progress = as_callback(callback, "an Equilibrium"), as_flag(progress, "progress")
+        feasibility, every = positive(feasibility, "feasibility"), as_seconds(checkpoint_every, "checkpoint_every")
         game = ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y)
-        if method is not None and method not in (REGRETS, INTERIOR):
+        if not (method is None or (isinstance(method, str) and method in (REGRETS, INTERIOR))):
             _refuse_with(method, start=start, checkpoint=checkpoint)
             limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": max_seconds}
             limits |= {"callback": callback, "progress": progress}
@@ -244,8 +245,8 @@ class ExtensiveGame:
             begin = self.strategy("x", x), self.strategy("y", y)
         file = None
         if checkpoint is not None:
-            every = as_seconds(checkpoint_every, "checkpoint_every")
-            file = GameCheckpoint(as_path(checkpoint), every, self.payoff, self.sequences_x, self.sequences_y)
+            path = as_file_name(checkpoint, "checkpoint")
+            file = GameCheckpoint(path, every, self.payoff, self.sequences_x, self.sequences_y)
         with make_progress(progress, tol, "exploitability") as bar, sigterm_raises(file is not None):
             run = TreeRun(game, tol, callback, bar, max_seconds, file)
             run.run(method, min((limit for limit in (max_steps, max_calls) if limit is not None), default=None), begin)

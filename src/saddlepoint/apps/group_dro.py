@@ -15,7 +15,6 @@ Reference:  S. Sagawa, P. W. Koh, T. B. Hashimoto and P. Liang, Distributionally
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from typing import Any, NamedTuple
 
@@ -34,7 +33,8 @@ from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.ground.validation import positive
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_flag, positive
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import LeastSquares, Logistic, Smooth
 from saddlepoint.parts.simple import Simplex
@@ -86,10 +86,10 @@ class _GroupDRO(BaseEstimator):  # type: ignore[misc]
         """Fit to signs or targets t; ``scale`` is the unit of the decision values in which tol is given."""
         groups = _as_groups(groups, X)
         self.groups_ = np.unique(groups)
-        D = with_constant(X, self.intercept_scaling) if self.fit_intercept else X
+        D = with_constant(X, self.intercept_scaling) if as_flag(self.fit_intercept, "fit_intercept") else X
         parts = [self._group(D[groups == label], t[groups == label]) for label in self.groups_]
         size = as_coupling(D).norm
-        limit = None if self.max_seconds is None else positive(self.max_seconds, "max_seconds")
+        limit = TimeLimit(self.max_seconds)
         goal = positive(self.tol, "tol") * scale * (math.sqrt(D.shape[0]) / size if size > 0.0 else 1.0)
         w, q, self.n_iter_ = minimise(parts, positive(self.l2, "l2"), goal, self.squared, limit)
         self.certificate_: WorstCaseCertificate = certificate(parts, float(self.l2), w, q, self.squared)
@@ -217,11 +217,9 @@ class GroupDRORegressor(RegressorMixin, _GroupDRO):  # type: ignore[misc]
 # -- the solution ------------------------------------------------------------------------------------------------------
 
 
-def minimise(
-    parts: list[Group], l2: float, goal: float, squared: bool, max_seconds: float | None
-) -> tuple[Array, Array, int]:
+def minimise(parts: list[Group], l2: float, goal: float, squared: bool, limit: TimeLimit) -> tuple[Array, Array, int]:
     """The weights w and the probabilities q of the groups, certified to ``goal`` if possible, and the Newton steps."""
-    began, steps, without_progress = time.monotonic(), 0, 0
+    steps = without_progress = 0
     simplex, k = Simplex(), len(parts)
     w, q0, sigma = np.zeros(parts[0].D.shape[1]), np.full(k, 1.0 / k), 1.0
     best, least = (w, q0), math.inf
@@ -243,8 +241,7 @@ def minimise(
         without_progress = 0 if proof.distance < least else without_progress + 1
         if proof.distance < least:
             best, least = (w, q), proof.distance
-        spent = max_seconds is not None and time.monotonic() - began > max_seconds
-        if least <= goal or without_progress >= PATIENCE or spent:
+        if least <= goal or without_progress >= PATIENCE or limit.is_over:
             break
         q0, sigma = q, sigma * GROWTH
     return best[0], best[1], steps

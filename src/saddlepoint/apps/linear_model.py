@@ -30,8 +30,10 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.directed import mul_down
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import positive
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_flag, positive
 from saddlepoint.methods import Method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.parts.functions.given_constants import as_nonnegative
@@ -111,11 +113,12 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     def _term(self, size: int, n_features: int, factor: float = 1.0) -> Simple | None:
         """The simple term of all weights, times a factor; None if there is none."""
         l1 = as_nonnegative(self.l1, "l1")
-        term: Simple | None = self._l1_box(np.arange(size), n_features, factor) if l1 > 0.0 or self.positive else None
+        is_positive = as_flag(self.positive, "positive")
+        term: Simple | None = self._l1_box(np.arange(size), n_features, factor) if l1 > 0.0 or is_positive else None
         lists = self._groups(n_features)
         if lists is None:
             return term
-        if self.positive:
+        if is_positive:
             raise ProblemError("positive=True with groups; expected one of the two: the prox of their sum is not known")
         weights = factor * self._group_weights(len(lists))
         if not any(size - 1 in part for part in lists):  # Groups infers the number of weights from the largest index
@@ -156,46 +159,47 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             scale: the unit of the decision values.
             name: what the problem is called in a warning.
         """
+        limit = TimeLimit(self.max_seconds)
+        method_or_auto(self.method)  # a ProblemError if there is no such method, before anything is computed
         unit = scale * math.sqrt(D.shape[0]) / D.norm if D.norm > 0.0 else scale
         tol = positive(self.tol, "tol") * unit
         if f.mu_y == 0.0:
-            result = self._solve_by_gap(f, tol, None if risk is not None else D.shape[0] * float(self.l2))
+            result = self._solve_by_gap(f, tol, None if risk is not None else D.shape[0] * float(self.l2), limit)
         else:
-            result = self._solve_by_distance(f, D, risk, n_features, tol)
+            result = self._solve_by_distance(f, D, risk, n_features, tol, limit)
         if not result.solved:
             warnings.warn(f"{name} is not solved: {result.message}", ConvergenceWarning, stacklevel=3)
         return result
 
-    def _solve_by_distance(self, f: Saddle, D: Coupling, risk: Smooth | None, n_features: int, tol: float) -> Result:
+    def _solve_by_distance(
+        self, f: Saddle, D: Coupling, risk: Smooth | None, n_features: int, tol: float, limit: TimeLimit
+    ) -> Result:
         """The solution where y is strongly concave; sparse models start from one with few features."""
-        began, left, start = time.monotonic(), self.max_seconds, None
+        start = None
         is_sparse = isinstance(D, DenseCoupling | SparseCoupling) and isinstance(f.g.simple, L1Box) and self.l1 > 0.0
         if self.structure is None and is_sparse and isinstance(risk, Risk):
             term = partial(self._l1_box, n_features=n_features)
-            start = few_features(f.g, risk, term, float(self.l2), tol, self.max_seconds)
-            found = solved_start(f, start, np.zeros(f.shape[1]), tol) if self.method == "auto" else None
+            start = few_features(f.g, risk, term, float(self.l2), tol, limit.left)
+            found = solved_start(f, start, np.zeros(f.shape[1]), tol) if self._is_auto else None
             if found is not None:
                 return found
-            left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
-        return uninterrupted(solve(f, start, method=self.method, tol=tol, max_seconds=left))
+        return uninterrupted(solve(f, start, method=self.method, tol=tol, max_seconds=limit.left))
 
-    def _solve_by_gap(self, f: Saddle, tol: float, ridge: float | None) -> Result:
+    def _solve_by_gap(self, f: Saddle, tol: float, ridge: float | None, limit: TimeLimit) -> Result:
         """The solution where y is not strongly concave; it is solved if |w - w*| <= tol is proven."""
-        began, left = time.monotonic(), self.max_seconds
         start: tuple[Any, Any] = (None, None)
         least = gap = 0.5 * f.mu_x * tol * tol * (1.0 - 1e-12)
         proof, on_face = None, math.inf
         if _has_newton(f, ridge):
-            start = PiecewiseLinear(f, ridge).start(0.5 * tol, left)
-            found = _proven_on_face(f, *start, tol) if self.method == "auto" else None
+            start = PiecewiseLinear(f, ridge).start(0.5 * tol, limit.left)
+            found = _proven_on_face(f, *start, tol) if self._is_auto else None
             if found is not None:
                 return found
             proof = f.certificate(*start, gap=gap)
             on_face = distance_on_face(f, *start, proof)
             if on_face <= tol:  # a larger gap is enough, because the face proves the rest
                 gap = max(gap, ENOUGH * proof.gap)
-            left = None if left is None else max(left - (time.monotonic() - began), 1e-3)
-        result = uninterrupted(solve(f, *start, method=self.method, gap=gap, max_seconds=left))
+        result = uninterrupted(solve(f, *start, method=self.method, gap=gap, max_seconds=limit.left))
         if proof is None or not (np.array_equal(result.x, start[0]) and np.array_equal(result.y, start[1])):
             proof = f.certificate(result.x, result.y, gap=least)
             proof = min(proof, result.certificate, key=lambda found: found.gap)
@@ -206,11 +210,16 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             return replace(found, status=Status.SOLVED, message=_certified(proven, tol))
         return found
 
+    @property
+    def _is_auto(self) -> bool:
+        """Whether the choice of the method is left to ``solve``."""
+        return method_or_auto(self.method) is None
+
     # -- data ----------------------------------------------------------------------------------------------------------
 
     def _with_constant(self, X: Any) -> Any:
         """X, and a column of ``intercept_scaling`` if there is to be an intercept."""
-        return with_constant(X, self.intercept_scaling) if self.fit_intercept else X
+        return with_constant(X, self.intercept_scaling) if as_flag(self.fit_intercept, "fit_intercept") else X
 
     def _scores(self, X: Any) -> Array:
         """x'w + b of every sample."""
@@ -248,9 +257,8 @@ def _proven_on_face(f: Saddle, x: Array, y: Array, tol: float) -> Result | None:
     with np.errstate(all="ignore"):
         query = f.query(x, y)
         residuals = f.residuals(query)
-        proof = f.certificate_from(
-            residuals, query
-        )  # its gap only has to prove the face, however large it is beside tol^2
+        # The gap only has to prove the face, however large it is beside tol^2.
+        proof = f.certificate_from(residuals, query)
         distance = min(proof.distance_x, distance_by_query(f, query, residuals, proof))
     if not distance <= tol:
         return None

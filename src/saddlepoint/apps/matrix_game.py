@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from saddlepoint.apps.simplex import Simplex
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.ground.validation import as_pair, as_vector, positive
 from saddlepoint.parts import simple
 from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
@@ -189,8 +189,7 @@ class MatrixGame:
                 worse. For games without costs, as is the next one.
             checkpoint: a file to which the run is written, and from which the same call goes on if it is there.
         """
-        began = time.monotonic()
-        limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
+        limit = TimeLimit(max_seconds)
         goal = DEFAULT_TOL * self._size() if tol is None else positive(tol, "tol")
         if self.cost_row is not None or self.cost_column is not None:
             if start is not None or checkpoint is not None:
@@ -198,7 +197,7 @@ class MatrixGame:
                     "start and checkpoint of MatrixGame.solve are for games without costs; with costs, "
                     "sp.solve(game.problem, x0, y0, checkpoint=...) takes them"
                 )
-            return self._solve_with_costs(goal, limit, progress, began)
+            return self._solve_with_costs(goal, limit, progress)
         rows, columns = [self._rows.start, self._best_pure_row()], [self._columns.start, self._best_pure_column()]
         if start is not None:
             row, column = as_pair(start, "start")
@@ -206,14 +205,14 @@ class MatrixGame:
             columns.append(_as_probabilities(column, "start[1]", self.shape[1]))
         found = self._best_of(rows, columns)
         if found.exploitability <= goal:
-            return _ended(found, goal, "", [], began)
+            return _ended(found, goal, "", [], limit.spent)
         accuracy = max(SOLVER_SHARE * goal, self._rounding()) / self._unit
         first = (rows[0], columns[0]) if start is None else (rows[-1], columns[-1])
         mixed = _solve_mixed(self._centred / self._unit, first, accuracy, limit, progress, checkpoint)
         found = self._best_of([*rows, mixed.y], [*columns, mixed.x])
         found = replace(found, calls=mixed.calls, interrupted=mixed.interrupted)
         history = [step._replace(exploitability=self._unit * step.exploitability) for step in mixed.history]
-        return _ended(found, goal, self._advice(goal), history, began)
+        return _ended(found, goal, self._advice(goal), history, limit.spent)
 
     def exploitability(self, row: Any, column: Any) -> float:
         """What best responses to ``row`` and ``column`` gain together: max_i (A column)_i - min_j (A' row)_j.
@@ -244,15 +243,13 @@ class MatrixGame:
         """The same game with x and y exchanged, because x minimises there."""
         return ConstrainedGame(self.payoff.T, self._columns, self._rows, self.cost_column, self.cost_row)
 
-    def _solve_with_costs(
-        self, goal: float, max_seconds: float | None, progress: bool, began: float
-    ) -> MatrixGameResult:
+    def _solve_with_costs(self, goal: float, limit: TimeLimit, progress: bool) -> MatrixGameResult:
         """The solution of a game in which a player bears a cost."""
-        run = self._constrained().solve(tol=goal, max_seconds=max_seconds, progress=progress)
+        run = self._constrained().solve(tol=goal, max_seconds=limit.left, progress=progress)
         value = self._value(run.y, run.x)
         found = MatrixGameResult(run.y, run.x, value, run.exploitability, run.distance)
         found = replace(found, calls=run.calls, interrupted=run.interrupted)
-        return _ended(found, goal, "raise tol or max_seconds", run.history, began)
+        return _ended(found, goal, "raise tol or max_seconds", run.history, limit.spent)
 
     def _best_of(self, rows: list[Array], columns: list[Array]) -> MatrixGameResult:
         """The best of the given strategies of each player, which does not depend on the strategy of the other."""
@@ -301,7 +298,7 @@ class _Mixed(NamedTuple):
 
 
 def _solve_mixed(
-    A: Any, start: tuple[Array, Array], tol: float, max_seconds: float | None, progress: bool, checkpoint: Any
+    A: Any, start: tuple[Array, Array], tol: float, limit: TimeLimit, progress: bool, checkpoint: Any
 ) -> _Mixed:
     """Mixed strategies; ``tol`` is the exploitability that is asked for.
 
@@ -309,16 +306,14 @@ def _solve_mixed(
     ``solve`` takes too many calls on a small game, the augmented Lagrangian of ``ConstrainedGame`` takes over. In both,
     x minimises and y maximises: hence x chooses the columns and y the rows.
     """
-    began, (m, n) = time.monotonic(), A.shape
+    m, n = A.shape
     f = Saddle(simple.Simplex(), simple.Simplex(), A.T)
     calls = CALLS if max(m, n) < LARGE else None
-    limits: dict[str, Any] = {"max_calls": calls, "max_seconds": max_seconds}
+    limits: dict[str, Any] = {"max_calls": calls, "max_seconds": limit.left}
     result = solve(f, start[1], start[0], gap=tol, **limits, progress=progress, checkpoint=checkpoint)
     x, y, ended_by = np.asarray(result.x), np.asarray(result.y), signal_of(result)
     first = _Mixed(x, y, dict(result.calls), steps_of(result.history), ended_by)
-    spent = time.monotonic() - began
-    left = None if max_seconds is None else max_seconds - spent
-    if result.certificate.gap <= tol or ended_by or calls is None or (left is not None and left <= 0.0):
+    if result.certificate.gap <= tol or ended_by or calls is None or limit.is_over:
         return first
     game = ConstrainedGame(A.T, Simplex(n), Simplex(m))
     seen: list[float] = []
@@ -328,17 +323,18 @@ def _solve_mixed(
         if len(seen) > PATIENCE and seen[-1] > 0.5 * seen[-1 - PATIENCE]:
             raise StopIteration
 
-    found = game.solve(tol=tol, max_seconds=left, callback=stop_without_progress, progress=progress)
+    spent = limit.spent
+    found = game.solve(tol=tol, max_seconds=limit.left, callback=stop_without_progress, progress=progress)
     before = max(first.calls.values())
     later = [step._replace(calls=before + step.calls, seconds=spent + step.seconds) for step in found.history]
     both = dict(Counter(first.calls) + Counter(found.calls))
     return _Mixed(found.x, found.y, both, first.history + later, found.interrupted)
 
 
-def _ended(found: MatrixGameResult, goal: float, advice: str, history: list[Step], began: float) -> MatrixGameResult:
+def _ended(found: MatrixGameResult, goal: float, advice: str, history: list[Step], seconds: float) -> MatrixGameResult:
     """The strategies with how the run ended, and a history whose last step is this answer."""
     reached, asked = f"exploitability {found.exploitability:.3g}", f"tol {goal:.3g}"
-    solved, seconds = found.exploitability <= goal, time.monotonic() - began
+    solved = found.exploitability <= goal
     last = history[-1] if history else Step(0, 0, 0.0, 0.0, 0.0, 0.0)
     answer = last._replace(seconds=seconds, exploitability=found.exploitability)
     short = f"interrupted at {reached} > {asked}" if found.interrupted else f"{reached} > {asked}; {advice}"

@@ -21,7 +21,6 @@ Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the pro
 from __future__ import annotations
 
 import math
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from saddlepoint.apps.smooth_norms import SmoothNorms
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple import Groups, L1Box
 from saddlepoint.problems.saddle import Saddle
@@ -115,7 +115,7 @@ class PiecewiseLinear:
 
     def start(self, distance: float, max_seconds: float | None = None) -> tuple[Array, Array]:
         """A point where x is likely to be within ``distance`` of the solution."""
-        began, faces, N = time.monotonic(), None, self.rows.shape[0]
+        limit, faces, N = TimeLimit(max_seconds), None, self.rows.shape[0]
         sigma = self.mu / self.unit**2  # y moves as far as one step of x asks
         x, y = np.zeros(self.rows.shape[1]), np.asarray(self.both.project(np.zeros(N + self.termed.size)))
         best, least, growth, kept = (x, y[:N]), math.inf, GROWTH, (x, y)
@@ -134,8 +134,7 @@ class PiecewiseLinear:
             before_it = least
             if gap < least:
                 best, least, kept = point, gap, (x, y)
-            late = max_seconds is not None and time.monotonic() - began > max_seconds
-            if least <= max(0.25 * self.mu * distance**2, floor) or late:
+            if least <= max(0.25 * self.mu * distance**2, floor) or limit.is_over:
                 break
             if growth == 1.0:
                 if gap > STEADY * before_it:

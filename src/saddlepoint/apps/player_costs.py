@@ -10,11 +10,9 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
-from saddlepoint.ground.validation import short_repr
+from saddlepoint.ground.validation import as_number, short_repr
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.theory.exploitability import MARGIN, UNIT
-
-NUMBERS = (int, float, np.integer, np.floating)  # types of real numbers
 
 
 def as_cost(cost: Any, name: str, kind: str) -> Smooth:
@@ -27,11 +25,11 @@ def as_cost(cost: Any, name: str, kind: str) -> Smooth:
     """
     if isinstance(cost, Smooth):
         return cost
-    if isinstance(cost, NUMBERS) and not isinstance(cost, bool) and 0.0 < float(cost) < math.inf:
-        return Quadratic(float(cost))
-    raise ProblemError(
-        f"{name} is {short_repr(cost)}; expected a {kind} Smooth function, or a positive number c for c/2 |x|^2"
-    )
+    expected = f"a {kind} Smooth function, or a positive number c for c/2 |x|^2"
+    number = as_number(cost, name, expected)
+    if not 0.0 < number < math.inf:
+        raise ProblemError(f"{name} is {short_repr(cost)}; expected {expected}")
+    return Quadratic(number)
 
 
 def check_cost(cost: Smooth, name: str, size: int) -> None:

@@ -23,7 +23,6 @@ Reference:  S. Du, J. Chen, L. Li, L. Xiao and D. Zhou, Stochastic variance redu
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,8 +48,10 @@ from saddlepoint.apps.transitions import (
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.ground.validation import as_vector, positive
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods import Method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts.functions import Quadratic
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.problems.saddle import Saddle
@@ -273,28 +274,28 @@ class PolicyEvaluation:
             method: a method of ``sp.solve``.
             max_seconds: wall-clock limit.
         """
-        max_seconds = None if max_seconds is None else positive(max_seconds, "max_seconds")
+        limit = TimeLimit(max_seconds)
+        method_or_auto(method)
         if self._strongly_convex is None:
             g, weights = Quadratic(0.0), (ANCHOR * self.A.norm**2 / self.h.L, 0.0)
-            found = proximal_point(g, self.h, self.A, tol=tol, weights=weights, method=method, max_seconds=max_seconds)
+            found = proximal_point(g, self.h, self.A, tol=tol, weights=weights, method=method, max_seconds=limit.left)
             return self._value(found, None, found.residual, found.solved, found.message)
         if self.ridge == 0.0:
-            return self._solve_lstd(tol, method, max_seconds)
-        run = solve(self._strongly_convex, method=method, tol=tol, max_seconds=max_seconds)
+            return self._solve_lstd(tol, method, limit)
+        run = solve(self._strongly_convex, method=method, tol=tol, max_seconds=limit.left)
         return self._value(run, run.certificate, run.certificate.residual, run.solved, run.message)
 
-    def _solve_lstd(self, tol: float, method: str | Method, max_seconds: float | None) -> PolicyValue:
+    def _solve_lstd(self, tol: float, method: str | Method, limit: TimeLimit) -> PolicyValue:
         """LSTD: the problem as computed is solved more and more accurately, until the distance is proven for the data.
 
         A run is about M, C and b as computed. What it returns is certified for the data (see ``lstd_distance``).
         """
         assert self._strongly_convex is not None
         assert self.moments.lstd_parts is not None
-        f, start, aim = Saddle(*self.moments.lstd_parts), time.perf_counter(), tol
+        f, aim = Saddle(*self.moments.lstd_parts), tol
         x = y = None
         while True:
-            left = None if max_seconds is None else max(max_seconds - (time.perf_counter() - start), 1e-3)
-            run = solve(f, x, y, method=method, tol=aim, max_seconds=left)
+            run = solve(f, x, y, method=method, tol=aim, max_seconds=limit.left)
             proof = self._strongly_convex.certificate(run.x, run.y, tol)
             (of_x, rounding), of_y = self.moments.lstd_distance(run.x), norm(run.y)  # w is 0 at the solution
             if of_x + of_y < proof.distance:

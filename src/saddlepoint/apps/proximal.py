@@ -12,7 +12,6 @@ Reference:  R. T. Rockafellar, Monotone operators and the proximal point algorit
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions.anchored import anchored
@@ -78,20 +78,19 @@ def proximal_point(
     coupling = as_coupling(A)
     _check_function("g", g, weights[0])
     _check_function("h", h, weights[1])
-    began = time.monotonic()
+    limit = TimeLimit(max_seconds)
     x, y = np.zeros(coupling.shape[0]), np.zeros(coupling.shape[1])
     calls: Counter[str] = Counter()
     move, size, residual, steps = math.inf, 1.0, math.inf, 0
     while steps < max_steps:
         a, b = (size * weight for weight in weights)
         f = Saddle(anchored(g, a, x) if a else g, anchored(h, b, y) if b else h, coupling)
-        left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
-        if left is not None and left <= 0.0:
+        if limit.is_over:
             break
         accuracy = share * min(move, 1.0 + norm(x) + norm(y))
         # The residual of the whole problem is at most that of the step plus a and b times the move.
         floor = 0.1 * tol / (f.L + f.norm)
-        options: dict[str, Any] = {"method": method, "max_seconds": left, "history": False}
+        options: dict[str, Any] = {"method": method, "max_seconds": limit.left, "history": False}
         result = uninterrupted(solve(f, x, y, tol=max(accuracy, floor), **options))
         calls.update(result.calls)
         steps += 1
@@ -103,7 +102,7 @@ def proximal_point(
         size = max(shrink * size, LEAST)
     solved = residual <= tol
     message = f"residual {residual:.3g} after {steps} proximal steps" + ("" if solved else f", {tol:.3g} was asked for")
-    return Outcome(x, y, residual, solved, message, steps, dict(calls), time.monotonic() - began)
+    return Outcome(x, y, residual, solved, message, steps, dict(calls), limit.spent)
 
 
 def _check_function(name: str, function: Smooth, weight: float) -> None:

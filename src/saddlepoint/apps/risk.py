@@ -35,7 +35,7 @@ from saddlepoint.apps.structure import Structure
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
-from saddlepoint.ground.validation import positive
+from saddlepoint.ground.validation import as_flag, positive
 from saddlepoint.methods import Method
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import Huber, LeastSquares, Logistic, Quadratic, Smooth, SmoothedHinge
@@ -358,7 +358,7 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
     def _data(self, X: Any, y: Array) -> Data:
         """The data as they enter the problem."""
         y = y.astype(np.float64)
-        if not self.fit_intercept:
+        if not as_flag(self.fit_intercept, "fit_intercept"):
             return Data(as_coupling(X), y, np.zeros(X.shape[1]), 0.0)
         constant = None if self.loss == "squared" else positive(self.intercept_scaling, "intercept_scaling")
         features, targets = centred(X, constant=constant), centred(y[:, None])

@@ -26,7 +26,6 @@ Reference:  J. Blanchet, Y. Kang and K. Murthy, Robust Wasserstein profile infer
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from numbers import Real
 from typing import Any, NamedTuple
@@ -43,8 +42,10 @@ from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.ground.validation import positive
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_flag, positive
 from saddlepoint.methods import Method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic
 from saddlepoint.problems.saddle import Saddle
@@ -123,7 +124,7 @@ class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The solution of the last round is coef_, in units of the root mean square of y, up to an error of the smoothing.
         """
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
-        data, radius = Data.of(X, y, bool(self.fit_intercept)), _as_radius(self.radius)
+        data, radius = Data.of(X, y, as_flag(self.fit_intercept, "fit_intercept")), _as_radius(self.radius)
         smoothing: Smoothing = self.smoothing_ if hasattr(self, "smoothing_") else Smoothing.first(data)
         return smoothing.saddle(data, radius)
 
@@ -131,10 +132,11 @@ class RobustLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         radius, tol = _as_radius(self.radius), positive(self.tol, "tol of RobustLeastSquares")
-        if self.max_seconds is not None:
-            positive(self.max_seconds, "max_seconds of RobustLeastSquares")
-        data = Data.of(X, y, bool(self.fit_intercept))
-        answer = minimise(data, radius, tol, self.method, self.max_seconds)
+        if self.method is not None:
+            method_or_auto(self.method)
+        limit = TimeLimit(self.max_seconds, "max_seconds of RobustLeastSquares")
+        data = Data.of(X, y, as_flag(self.fit_intercept, "fit_intercept"))
+        answer = minimise(data, radius, tol, self.method, limit)
         if answer.interval.width > tol:
             warnings.warn(
                 f"RobustLeastSquares is not solved: the interval is {answer.interval.width:.3g} of its upper end wide, "
@@ -293,14 +295,13 @@ class Answer(NamedTuple):
     rounds: int
 
 
-def minimise(data: Data, radius: float, tol: float, method: str | Method | None, max_seconds: float | None) -> Answer:
+def minimise(data: Data, radius: float, tol: float, method: str | Method | None, limit: TimeLimit) -> Answer:
     """Solve round after round and update the smoothing until the interval is at most tol times its upper end wide."""
     if radius < EPS * data.A.norm:
         raise ProblemError(
             f"radius {radius:g} is too small for double precision, for features of the norm {data.A.norm:.3g}; "
             "use LinearRegression"
         )
-    began = time.monotonic()
     w, u = np.zeros(data.A.shape[0]), -data.s  # the solution if the radius is so large that w = 0 is best
     best, interval = w, bounds(data, radius, w, u)
     smoothing, halved, waited = Smoothing.first(data), 1.0, 0
@@ -308,11 +309,11 @@ def minimise(data: Data, radius: float, tol: float, method: str | Method | None,
     for rounds in range(1, ROUNDS + 1):
         f = smoothing.saddle(data, radius)
         accuracy = SHARE * max(1.0 if answer is None else interval.width, SHARE * tol) * min(smoothing.W, 1.0)
-        left = None if max_seconds is None else max(max_seconds - (time.monotonic() - began), 1e-3)
         if answer is not None:  # rounding may prevent a better certificate, and the interval needs none
             accuracy = max(accuracy, FLOOR * answer.result.certificate.rounding)
-        options: dict[str, Any] = {"max_seconds": left, "history": False}
-        result = uninterrupted(solve(f, w, u, method=method or method_for(f), tol=accuracy, **options))
+        options: dict[str, Any] = {"max_seconds": limit.left, "history": False}
+        chosen = method_for(f) if method is None else method
+        result = uninterrupted(solve(f, w, u, method=chosen, tol=accuracy, **options))
         w, u = result.x, result.y
         found = bounds(data, radius, w, u)
         best = w if found.upper < interval.upper else best
@@ -320,8 +321,7 @@ def minimise(data: Data, radius: float, tol: float, method: str | Method | None,
         answer = Answer(best, interval, smoothing, result, rounds)
         waited = waited + 1 if interval.width > 0.5 * halved else 0
         halved = halved if waited else interval.width
-        late = max_seconds is not None and time.monotonic() - began >= max_seconds
-        if interval.width <= tol or waited >= PATIENCE or late:
+        if interval.width <= tol or waited >= PATIENCE or limit.is_over:
             break
         smoothing = smoothing.after(norm(data.residual(w)), norm(w))
     assert answer is not None

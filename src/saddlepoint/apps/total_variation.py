@@ -16,7 +16,6 @@ Reference:  L. Rudin, S. Osher and E. Fatemi, Nonlinear total variation based no
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +25,9 @@ from scipy.sparse import csr_array, diags_array, eye_array, kron, vstack
 from saddlepoint.apps.total_variation_start import dual_gradient, one_dimension
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_count, as_float_array, as_number, positive, short_repr
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_count, as_flag, as_float_array, as_number, positive, short_repr
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import LeastSquares, Quadratic, Smooth
 from saddlepoint.parts.simple import GroupBalls, L1Box
@@ -129,7 +130,8 @@ class TotalVariation:
         self._order = order  # channels first
         self._moved = tuple(self.shape[i] for i in order)
         self._spatial = self._moved if self.channel_axis is None else self._moved[1:]
-        self.isotropic, self.l1 = isotropic, as_number(l1, "l1")
+        self.isotropic, self.l1 = as_flag(isotropic, "isotropic"), as_number(l1, "l1")
+        lower, upper = as_number(lower, "lower"), as_number(upper, "upper")
         self._known: Array | None = None
         g = self._data(b, known, operator, ridge)
         self.mu, self._range = g.mu, float(np.ptp(b if known is None else b[known]))
@@ -139,7 +141,7 @@ class TotalVariation:
         K = _difference_matrix(self._moved, self._spatial)
         pixels = math.prod(self._spatial)
         ball = GroupBalls(shape=(K.shape[0] // pixels, pixels), radius=self.weight)
-        q = ball if isotropic else L1Box(0.0, -self.weight, self.weight)
+        q = ball if self.isotropic else L1Box(0.0, -self.weight, self.weight)
         self.problem = Saddle(g if self._term is None else g + self._term, q, csr_array(K.T))
 
     def solve(
@@ -153,21 +155,20 @@ class TotalVariation:
             progress: show a progress bar.
             options: further options of ``solve``, such as ``method``.
         """
-        began = time.monotonic()
+        limit = TimeLimit(max_seconds)
+        method_or_auto(options.get("method", "auto"))  # a ProblemError if there is none, before a start is computed
         goal = DEFAULT_RMS * (self._range or 1.0) if rms is None else positive(rms, "rms")
         n = math.prod(self.shape)
         gap = 0.5 * self.mu * n * goal * goal * (1.0 - 1e-12)  # a little less, for the rounding of the root below
-        start = self._start(gap, max_seconds) if self._known is not None else (None, None)
-        left = None if max_seconds is None else max(max_seconds - (time.monotonic() - began), 1e-3)
-        result = solve(self.problem, *start, gap=gap, max_seconds=left, progress=progress, **options)
+        start = self._start(gap, limit.left) if self._known is not None else (None, None)
+        result = solve(self.problem, *start, gap=gap, max_seconds=limit.left, progress=progress, **options)
         proven = result.certificate.distance_x / math.sqrt(n) * (1.0 + 1e-15)
         solved = proven <= goal
         reached = f"proven root mean square error {proven:.3g}"
         message = f"{reached} <= {goal:.3g}" if solved else f"{reached} > {goal:.3g}; {result.message}"
         moved = np.reshape(result.x, self._moved)
         image = np.ascontiguousarray(np.transpose(moved, np.argsort(self._order)))
-        seconds = time.monotonic() - began
-        return TotalVariationResult(image, proven, result.certificate.gap, solved, message, seconds, result)
+        return TotalVariationResult(image, proven, result.certificate.gap, solved, message, limit.spent, result)
 
     def _start(self, gap: float, max_seconds: float | None) -> tuple[Array, Array]:
         """A good start for denoising, where x follows from y."""

@@ -13,12 +13,12 @@ Reference:  A. Beck and M. Teboulle, Fast gradient-based algorithms for constrai
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.parts.simple import Simple
 
 STEPS = 20_000  # the most steps on the dual problem
@@ -40,7 +40,7 @@ def dual_gradient(
         gap: the duality gap to reach.
         max_seconds: wall-clock limit.
     """
-    began, d = time.monotonic(), b.ndim - 1
+    limit, d = TimeLimit(None if max_seconds is None else TIME_SHARE * max_seconds), b.ndim - 1
     y = np.zeros((d, *b.shape))
     z, step, t, check = y.copy(), 1.0 / (4.0 * d), 1.0, FIRST_CHECK
     for k in range(STEPS):
@@ -59,8 +59,7 @@ def dual_gradient(
         t = following
         if k == check:
             check = math.ceil(GROWTH * check)
-            late = max_seconds is not None and time.monotonic() - began > TIME_SHARE * max_seconds
-            if late or _gap(_primal(b, y, term), y, weight, isotropic) <= SHARE * gap:
+            if limit.is_over or _gap(_primal(b, y, term), y, weight, isotropic) <= SHARE * gap:
                 break
     return _primal(b, y, term).ravel(), y.ravel()
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_float_array, as_vector, finite
+from saddlepoint.ground.validation import as_float_array, as_vector, finite, short_repr
 
 SUM_ERROR = 1e-8  # |sum - 1| up to which the entries of a row count as probabilities
 
@@ -71,10 +71,10 @@ def as_weights(value: Any, size: int, name: str) -> Array:
 
 def nonterminal_states(terminal: Any, S: int) -> Array:
     """True for the states that are not terminal."""
-    listed = set(np.asarray(terminal).ravel().tolist())
-    if not listed <= set(range(S)) or len(listed) == S:
-        raise ProblemError(f"terminal is {terminal!r}; expected some, not all, of the states 0 to {S - 1}")
-    return np.array([s not in listed for s in range(S)])
+    listed = np.unique(as_float_array(terminal, "terminal"))
+    if not np.isin(listed, np.arange(S)).all() or listed.size == S:
+        raise ProblemError(f"terminal is {short_repr(terminal)}; expected some, not all, of the states 0 to {S - 1}")
+    return ~np.isin(np.arange(S), listed)
 
 
 def check_distributions(matrix: Any, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -16,6 +15,7 @@ from saddlepoint.apps.sequence_program import sequence_program
 from saddlepoint.apps.sequences import Sequences
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError, Terminated
+from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.methods.interior_point import InteriorPoint
 from saddlepoint.solving.interruption import signal_of
 from saddlepoint.solving.progress import Progress
@@ -51,9 +51,9 @@ class TreeRun:
         max_seconds: float | None,
         file: GameCheckpoint | None = None,
     ) -> None:
-        self.game, self.tol, self.callback, self.bar, self.max_seconds = game, tol, callback, bar, max_seconds
+        self.game, self.tol, self.callback, self.bar = game, tol, callback, bar
         self.file, self.saved = file, None if file is None else file.load()
-        self.began = time.monotonic()
+        self.limit = TimeLimit(max_seconds, before=0.0 if self.saved is None else self.saved.seconds)
         self.ending = self.signal = ""
         self.steps_before = 0  # steps of the methods and runs before the present one
         self.improved = 0  # the last step of regret matching at which the exploitability fell
@@ -61,7 +61,6 @@ class TreeRun:
         x, y = game.strategies_x.start, game.strategies_y.start
         if self.saved is not None:
             self.history = list(self.saved.history)
-            self.began -= self.saved.seconds
             self.steps_before = self.saved.steps_before
             x, y = game.strategies_x.nearest(self.saved.x), game.strategies_y.nearest(self.saved.y)
         self.best = self.evaluated(x, y)
@@ -70,11 +69,6 @@ class TreeRun:
             self.best.steps, self.best.calls = last.step, dict.fromkeys(("A", "At"), last.calls)
             self.best.seconds, self.best.history = last.seconds, self.history
 
-    @property
-    def left(self) -> float | None:
-        """The seconds that are left, if they are limited."""
-        return None if self.max_seconds is None else self.max_seconds - (time.monotonic() - self.began)
-
     def record(self, step: int, x: Array, y: Array) -> bool:
         """Evaluate and record the strategies that are near x and y after some steps of a method.
 
@@ -82,7 +76,7 @@ class TreeRun:
         """
         step += self.steps_before
         now = self.evaluated(self.game.strategies_x.nearest(x), self.game.strategies_y.nearest(y))
-        seconds = time.monotonic() - self.began
+        seconds = self.limit.spent
         self.history.append(Step(step, step, seconds, now.exploitability, now.infeasibility, 0.0))
         calls = dict.fromkeys(("A", "At"), step)
         self.bar.update(Record(step, 0, 0, step, step, 2 * step, seconds, now.exploitability, now.exploitability))
@@ -99,7 +93,7 @@ class TreeRun:
     @property
     def is_over(self) -> bool:
         """Whether the run is solved, was ended, or has no time left."""
-        return bool(self.ending) or self.best.solved or (self.left is not None and self.left <= 0.0)
+        return bool(self.ending) or self.best.solved or self.limit.is_over
 
     def evaluated(self, x: Array, y: Array) -> Equilibrium:
         """What is proven about the strategies, with the multipliers of best responses."""
@@ -179,12 +173,10 @@ class TreeRun:
 
     def _is_spent(self, max_steps: int | None, steps: int) -> bool:
         """Whether there is no time left, or no step after these steps of the present method."""
-        if self.left is not None and self.left <= 0.0:
-            return True
-        return max_steps is not None and self.steps_before + steps >= max_steps
+        return self.limit.is_over or (max_steps is not None and self.steps_before + steps >= max_steps)
 
     def _snapshot(self, steps_before: int, state: tuple[dict[str, float], list[Array]]) -> GameRunState:
-        return GameRunState(time.monotonic() - self.began, self.history, self.best.x, self.best.y, steps_before, *state)
+        return GameRunState(self.limit.spent, self.history, self.best.x, self.best.y, steps_before, *state)
 
     def interrupt(self, signal: str) -> None:
         """Note that a signal ended the run."""
@@ -193,7 +185,7 @@ class TreeRun:
     def by_interior_point(self, max_steps: int | None) -> None:
         """The interior-point method on the sequence form, until it ends or the run is over."""
         most = None if max_steps is None else max_steps - self.steps_before
-        if (most is not None and most < EVERY) or (self.left is not None and self.left <= 0.0):
+        if (most is not None and most < EVERY) or self.limit.is_over:
             return
         x, y = self.sequences
         f = sequence_program(self.game.payoff, x, y)
@@ -211,7 +203,7 @@ class TreeRun:
         start = (np.r_[x.start, np.zeros(f.shape[0] - x.size)], np.r_[y.start, np.zeros(f.shape[1] - y.size)])
         with suppress(StopIteration):
             ended = solve(
-                f, *start, method=InteriorPoint(), gap=SHARE * self.tol, max_seconds=self.left, callback=evaluate
+                f, *start, method=InteriorPoint(), gap=SHARE * self.tol, max_seconds=self.limit.left, callback=evaluate
             )
             if signal_of(ended):
                 self.interrupt(signal_of(ended))

@@ -14,13 +14,13 @@ Reference:  M. Massias, A. Gramfort and J. Salmon, Celer: a fast solver for the 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
 
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.linalg import norm
+from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.parts.functions import Quadratic, Smooth
 from saddlepoint.parts.functions.risk import Risk
 from saddlepoint.parts.simple import Simple
@@ -55,7 +55,7 @@ def few_features(
         max_seconds: wall-clock limit.
     """
     assert risk.D is not None
-    began, (N, n) = time.monotonic(), risk.D.shape
+    limit, (N, n) = TimeLimit(max_seconds), risk.D.shape
     everything, p = np.arange(n), penalty(np.arange(n))
     w, Dw = np.zeros(n), np.zeros(N)
     W, goal = everything[:0], math.inf
@@ -64,9 +64,8 @@ def few_features(
         excess = np.abs(slope + p.subgradient(w, -slope))
         outside = excess.copy()
         outside[W] = 0.0
-        left = None if max_seconds is None else max_seconds - (time.monotonic() - began)
         arrived = goal <= SHARE * tol and norm(outside) <= SHARE * l2 * tol
-        if arrived or (left is not None and left <= 0.0):
+        if arrived or limit.is_over:
             break
         used = np.flatnonzero(w)
         more = min(max(FEWEST, 2 * used.size), n)
@@ -81,7 +80,7 @@ def few_features(
         residual = _excess(part, term, found)
         if residual > l2 * goal:
             f = Saddle(part + term, Quadratic(1.0), np.zeros((W.size, 1)))
-            found = uninterrupted(solve(f, found, tol=goal, max_seconds=left, history=False)).x
+            found = uninterrupted(solve(f, found, tol=goal, max_seconds=limit.left, history=False)).x
         elif residual <= l2 * SHARE * tol:
             goal = SHARE * tol
         w = np.zeros(n)

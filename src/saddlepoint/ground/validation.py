@@ -83,6 +83,13 @@ def as_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def as_callback(value: Any, what: str) -> Any:
+    """``value`` as a function of ``what`` that a run calls, or None; a ProblemError for anything else."""
+    if value is not None and not callable(value):
+        raise ProblemError(f"callback is {short_repr(value)}; expected a function of {what}")
+    return value
+
+
 def as_pair(value: Any, name: str) -> tuple[Any, Any]:
     """``value`` as two things, or a ProblemError."""
     try:

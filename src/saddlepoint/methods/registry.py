@@ -131,6 +131,11 @@ def as_method(method: Any) -> Method:
     return make_method(method)
 
 
+def method_or_auto(method: Any) -> Method | None:
+    """The method that was asked for; None for "auto", the choice that ``solve`` makes."""
+    return None if isinstance(method, str) and method == "auto" else as_method(method)
+
+
 def _entry(name: Any) -> Entry:
     if not isinstance(name, str):
         raise ProblemError(f"the name of a method is {short_repr(name)}; expected a text")

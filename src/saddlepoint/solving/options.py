@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from saddlepoint.ground.arrays import Array, common_space, copied
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_flag, as_number, as_vector, positive, short_repr
+from saddlepoint.ground.validation import as_callback, as_flag, as_number, as_vector, positive, short_repr
 from saddlepoint.methods.base import Method
-from saddlepoint.methods.registry import as_method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.methods.wrappers.refined import Refined
 from saddlepoint.parts.coupling.low_precision import check_storage
 from saddlepoint.problems.oracle import ORACLES, call_limits
@@ -88,22 +88,20 @@ class SolveOptions:
         began = time.perf_counter()
         if not isinstance(f, Saddle):
             raise ProblemError(f"f is a {type(f).__name__}; expected a Saddle(g, h, A)")
-        if callback is not None and not callable(callback):
-            raise ProblemError(f"callback is {short_repr(callback)}; expected a function of a Result")
         if not isinstance(on_violation, str) or on_violation not in REACTIONS:
             raise ProblemError(f"on_violation is {short_repr(on_violation)}; expected one of {', '.join(REACTIONS)}")
         if storage is not None:
             check_storage(f.A, storage)
         limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
         room = StorageOptions(storage, None if memory is None else as_vectors(memory))
-        given = None if isinstance(method, str) and method == "auto" else as_method(method)
+        given = method_or_auto(method)
         return cls(
             target=target,
             method=None if given is None else room.applied(given),
             costs=None if costs is None else as_costs(costs),
             limits=call_limits(max_calls),
             times=CallTimes(began, None if limit is None else f.clock() + limit),
-            callback=callback,
+            callback=as_callback(callback, "a Result"),
             progress=as_flag(progress, "progress"),
             history=as_flag(history, "history"),
             storage=room,
@@ -142,7 +140,7 @@ def as_costs(costs: Any) -> dict[str, float]:
     return full
 
 
-def as_path(path: Any, name: str) -> Path:
+def as_file_name(path: Any, name: str) -> Path:
     """A file name, in a folder that exists."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or "\0" in os.fspath(path):
         raise ProblemError(f"{name} is {short_repr(path)}; expected a file name")
@@ -159,7 +157,7 @@ def as_path(path: Any, name: str) -> Path:
 
 def as_checkpoint(f: Saddle, path: Any) -> Path:
     """The name of a file for checkpoints, which holds one if it is there already."""
-    found = as_path(path, "checkpoint")
+    found = as_file_name(path, "checkpoint")
     f.A.runtime.once(lambda: refuse_other_files(found))
     return found
 

@@ -95,8 +95,12 @@ def predict(
         >>> sp.predict(kx=1e4, ky=1e2, coupling=300, tol=1e-6).recommended
         'anderson-condat-vu'
     """
+    given = {"kx": kx, "ky": ky, "coupling": coupling}
+    twice = [name for name, number in given.items() if number is not None] if f is not None else []
+    if twice:
+        raise ProblemError(f"both f and {twice[0]} are given; expected a problem, or its three numbers")
     if isinstance(f, Mapping):
-        names = ("kx", "ky", "coupling")
+        names = tuple(given)
         for name in f:
             if name not in names:
                 raise ProblemError(f"f has the key {short_repr(name)}; expected {', '.join(names)}")

@@ -22,7 +22,8 @@ from saddlepoint.apps.programs.result import ProgramCertificate, ProgramResult
 from saddlepoint.apps.programs.search import ProofSearch
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_vector, positive
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_vector, positive, short_repr
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 
 RTOL = 1e-6  # length of the interval to prove if none is given, relative to the size of the objective
@@ -133,9 +134,9 @@ class QuadraticProgram:
         """
         if gap is not None and rtol is not None:
             raise ProblemError("both gap and rtol are given; expected one of them")
-        if method not in METHODS:
-            raise ProblemError(f"method is {method!r}; expected one of {', '.join(map(repr, METHODS))}")
-        limit = math.inf if max_seconds is None else positive(max_seconds, "max_seconds")
+        if not isinstance(method, str) or method not in METHODS:
+            raise ProblemError(f"method is {short_repr(method)}; expected one of {', '.join(map(repr, METHODS))}")
+        limit = TimeLimit(max_seconds)
         data = self._relaxed(feasibility)
         target = None if gap is None else positive(gap, "gap")
         run = ProofSearch(self._data, data, target, RTOL if rtol is None else positive(rtol, "rtol"), method, limit)

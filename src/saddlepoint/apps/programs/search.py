@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -28,6 +27,7 @@ from saddlepoint.apps.programs.rays import (
 from saddlepoint.apps.programs.result import ProgramResult, ProgramStatus
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.fill_in import factor_work
+from saddlepoint.ground.time_limit import TimeLimit
 
 LEAST = 1e-6  # size of x, in each coordinate, below which rtol is not relative any more
 WORK = 3e10  # multiplications of a factorisation up to which the interior-point method is taken
@@ -49,22 +49,17 @@ class ProofSearch:
         gap: the length of the interval to prove; None if rtol says it.
         rtol: the same, relative to the size of the objective.
         method: "interior", "first-order" or "auto".
-        limit: wall-clock limit in seconds.
+        limit: wall-clock limit.
     """
 
-    def __init__(self, given: Data, data: Data, gap: float | None, rtol: float, method: str, limit: float) -> None:
+    def __init__(self, given: Data, data: Data, gap: float | None, rtol: float, method: str, limit: TimeLimit) -> None:
         self.given, self.data, self.gap, self.rtol = given, data, gap, rtol
         self.method = method if method != "auto" else _choice(given)
-        self.began, self.limit = time.monotonic(), limit
+        self.limit = limit
         self.evidence = Evidence(data, given)
         self.last = Proposal(np.zeros(given.q.size), np.zeros(given.lower.size), math.inf)
         self.is_added = False  # whether the last proposal is among the evidence
         self.steps = self.useless = 0
-
-    @property
-    def late(self) -> bool:
-        """Whether the time limit is over."""
-        return time.monotonic() - self.began > self.limit
 
     def solve(self) -> ProgramResult:
         """Let the method propose points until the interval is short enough; then the result, with what is proven."""
@@ -77,7 +72,7 @@ class ProofSearch:
                     self.last, self.is_added = first
             if not self.proven and not self.is_added and np.isfinite(self.last.x).all():
                 self.evidence.add(self.last.x, self.last.y)
-            if not self.proven and not self.late and np.isfinite(self.last.x).all():
+            if not self.proven and not self.limit.is_over and np.isfinite(self.last.x).all():
                 self.evidence.add_exactly(self.last.x, self.last.y)
             if self.proven:
                 return self._result(ProgramStatus.OPTIMAL, f"proven gap {self.evidence.width:.3g} <= {self.target:.3g}")
@@ -119,7 +114,7 @@ class ProofSearch:
 
     def _is_stuck(self) -> bool:
         """Whether the interior-point method has ended without a proof at a point that satisfies rows and bounds."""
-        if self.proven or self.late or self.method != "interior" or not np.isfinite(self.last.x).all():
+        if self.proven or self.limit.is_over or self.method != "interior" or not np.isfinite(self.last.x).all():
             return False
         return self.given.violation(self.last.x) <= HARDLY * max(1.0, float(np.max(np.abs(self.last.x), initial=0.0)))
 
@@ -129,29 +124,24 @@ class ProofSearch:
         ``regular`` is the weight of the proximal terms of the interior-point method.
         """
         self.useless = 0
-        end = self.began + self.limit
-        if self.method != "interior" and self.limit == math.inf:
-            end = time.monotonic() + SECONDS
-
-        def late() -> bool:
-            return time.monotonic() > end
-
+        limit = self.limit
+        if self.method != "interior" and limit.seconds is None:
+            limit = TimeLimit(SECONDS)
         by_factors = self.method == "interior" or data.shape[0] == 0
-        proposals = interior_point(data, regular) if by_factors else first_order(data, late=late)
+        proposals = interior_point(data, regular) if by_factors else first_order(data, late=lambda: limit.is_over)
         for found in proposals:
             self.steps += 1
-            if accept(found) or late():
+            if accept(found) or limit.is_over:
                 return
 
     def _with_implied_bounds(self) -> ProgramResult | None:
         """The result for a small program whose equations imply bounds or a contradiction; None if that is no proof."""
-        found = None if self.late or not is_small(self.data) else implied(self.data)
+        found = None if self.limit.is_over or not is_small(self.data) else implied(self.data)
         if found is None:
             return None
         if found.ray is not None:
             return self._infeasible(found.ray)
         again = ProofSearch(found.data, found.data, self.gap, self.rtol, self.method, self.limit)
-        again.began = self.began
         result = again.solve()
         if not result.solved:
             return None
@@ -167,12 +157,12 @@ class ProofSearch:
 
     def _without_solution(self) -> ProgramResult | None:
         """The result for a program that is proven to be infeasible or unbounded; None otherwise."""
-        if self.evidence.upper == math.inf and not self.late:
+        if self.evidence.upper == math.inf and not self.limit.is_over:
             y = self._farkas()
             if y is not None:
                 return self._infeasible(y)
         converged = self.last.gap <= PROMISING * self.target
-        if self.evidence.lower == -math.inf and not self.late and not converged:
+        if self.evidence.lower == -math.inf and not self.limit.is_over and not converged:
             d = self._descent()
             if d is not None and self._feasible():
                 result = self._result(ProgramStatus.UNBOUNDED, "the objective decreases without bound along ray")
@@ -255,15 +245,14 @@ class ProofSearch:
             return f"no point is proven to satisfy the program: {e.why_upper}{self._hardly_violated()}"
         if e.lower == -math.inf:
             return f"no lower bound is proven: {e.why_lower}"
-        return f"proven gap {e.width:.3g} > {self.target:.3g}" + ("; out of time" if self.late else "")
+        return f"proven gap {e.width:.3g} > {self.target:.3g}" + ("; out of time" if self.limit.is_over else "")
 
     def _result(self, status: ProgramStatus, message: str) -> ProgramResult:
         e = self.evidence
         x = self.last.x if e.x is None else e.x
         y = self.last.y if e.y is None else e.y
-        seconds = time.monotonic() - self.began
         violation = self.given.violation(x)
-        return ProgramResult(status, e.lower, e.upper, x, y, violation, None, message, self.steps, seconds)
+        return ProgramResult(status, e.lower, e.upper, x, y, violation, None, message, self.steps, self.limit.spent)
 
 
 def _choice(data: Data) -> str:

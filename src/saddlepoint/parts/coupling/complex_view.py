@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import as_flag
 
 
 def real_view(A: Any, *, real_columns: bool = False) -> Any:
@@ -29,6 +30,7 @@ def real_view(A: Any, *, real_columns: bool = False) -> Any:
         >>> np.allclose(sp.real_view(A) @ sp.real_view(z), sp.real_view(A @ z))
         True
     """
+    real_columns = as_flag(real_columns, "real_columns")
     if issparse(A):
         if real_columns:
             return csr_array(vstack([A.real, A.imag]))

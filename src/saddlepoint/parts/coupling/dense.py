@@ -13,6 +13,7 @@ from saddlepoint.ground.arrays import Array, eps_of
 from saddlepoint.ground.compensated import UP, Sum, dense_product
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import gamma
+from saddlepoint.ground.validation import as_count
 from saddlepoint.parts.coupling.base import Coupling, raised_lengths, scale_from_columns
 
 BLOCK = 1 << 18  # entries of A converted at a time for a product with a vector of a wider dtype
@@ -41,7 +42,7 @@ class DenseCoupling(Coupling):
     has_entries = True
 
     def __init__(self, A: Array, least: int | None = None) -> None:
-        self.A, self.least = A, FUSE_BYTES if least is None else least
+        self.A, self.least = A, FUSE_BYTES if least is None else as_count(least, "least", 0)
         self.shape = (A.shape[0], A.shape[1])
         self.dtype = A.dtype
         self._in_rows = A.flags.c_contiguous

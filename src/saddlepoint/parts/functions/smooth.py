@@ -180,7 +180,7 @@ class Smooth:
         self.hessian, self.hvp, self.second_order = as_hessian(hessian, name, trusted), hvp, second_order
         self.hessian_lipschitz = as_lipschitz(hessian_lipschitz, f"hessian_lipschitz of {name}")
         self.restrict = restrict
-        self.trusted = trusted
+        self.trusted = as_flag(trusted, f"trusted of {name}")
         self.accuracy, bounds = as_accuracy(accuracy, name)
         if bounds is not None and rounding is not None:
             raise ProblemError(f"{name} was given both rounding and a function as accuracy; expected one of them")

@@ -25,7 +25,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.ground.validation import as_count, as_number, short_repr
+from saddlepoint.ground.validation import as_count, as_flag, as_number, short_repr
 from saddlepoint.parts.simple import multiple
 from saddlepoint.parts.simple.bounds import EPS, norm_bound, not_nan, wide
 
@@ -145,7 +145,7 @@ class Simple:
         self._diameter = as_number(diameter, "diameter of Simple")
         if not self._diameter >= 0.0:
             raise ProblemError(f"diameter of Simple is {self._diameter:g}; expected a number that is not negative")
-        self.separable = separable
+        self.separable = as_flag(separable, "separable of Simple")
         self.dim = None if dim is None else as_count(dim, "dim of Simple")
         if accuracy is not None:
             self.accuracy = as_number(accuracy, "accuracy of Simple", "a number from 0 to 1")

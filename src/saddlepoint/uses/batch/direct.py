@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.problems.saddle import Saddle
@@ -49,7 +50,7 @@ def solve_directly(
         history: whether certificates are recorded.
         max_seconds: after this time, no further factorisation is begun.
     """
-    began, (m, n), B = time.perf_counter(), batch.shape, batch.size
+    began, limit, (m, n), B = time.perf_counter(), TimeLimit(max_seconds), batch.shape, batch.size
     P, Q = _hessians([f.g for f in problems], m), _hessians([f.h for f in problems], n)
     raw = batch.unscaled
     x, y = raw.space.zeros(B * m), raw.space.zeros(B * n)
@@ -62,7 +63,7 @@ def solve_directly(
         Fx, Fy = (F.reshape(B, -1) for F in raw.field(x.astype(np.float64), y.astype(np.float64)))
         X, Y = x.reshape(B, -1), y.reshape(B, -1)
         for some in np.array_split(left, -(-len(left) * m * n // CHUNK)):
-            if max_seconds is not None and time.perf_counter() - began > max_seconds:
+            if limit.is_over:
                 break
             try:
                 dx, dy = _solved(P[some], Q[some], A[some], Fx[some], Fy[some])

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_flag, positive
+from saddlepoint.ground.time_limit import TimeLimit
+from saddlepoint.ground.validation import as_flag
 from saddlepoint.methods.base import Method
 from saddlepoint.methods.direct import Direct
 from saddlepoint.methods.needs import missing
-from saddlepoint.methods.registry import make_method
+from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.auto import choose
+from saddlepoint.solving.options import as_costs
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.solving.solve import solve
 from saddlepoint.solving.target import Target
@@ -22,8 +23,6 @@ from saddlepoint.theory.certificate import Certificate
 from saddlepoint.uses.batch import direct
 from saddlepoint.uses.batch.batch import Batch
 from saddlepoint.uses.batch.groups import groups
-
-SOON = 1e-9  # time limit in seconds of a problem that comes after the time is used up: its start is certified
 
 
 def solve_many(
@@ -74,34 +73,35 @@ def solve_many(
     """
     target = Target.checked(tol, rtol, gap)
     flags = {"progress": as_flag(progress, "progress"), "history": as_flag(history, "history")}
+    costs = None if costs is None else as_costs(costs)
     options: dict[str, Any] = {"costs": costs, "max_calls": max_calls, **flags}
+    limit = TimeLimit(max_seconds)
+    method_or_auto(method)
     if isinstance(problems, Batch):
         if rtol is not None:
             raise ProblemError("rtol was given with a Batch, whose problems have one certificate; give tol or gap")
-        return _solve_batch(problems, target, method=method, max_seconds=max_seconds, **options)
+        return _solve_batch(problems, target, method=method, max_seconds=limit.left, **options)
     problems = _checked(problems, target)
     for f in problems:
         f.refuse_changes()
     asked: dict[str, Any] = {target.argument: target.most}
     if target.argument == "tol" and len(problems) > 1 and max_calls is None and _factorises(method, costs, problems):
-        limit = None if max_seconds is None else positive(max_seconds, "max_seconds")
         together = Batch.of(problems)
-        found = None if together is None else direct.solve_directly(together, problems, target.most, history, limit)
-        return _one_by_one(problems, found, **asked, method=method, max_seconds=max_seconds, **options)
+        directly = (target.most, history, limit.left)
+        found = None if together is None else direct.solve_directly(together, problems, *directly)
+        return _one_by_one(problems, found, **asked, method=method, max_seconds=limit.left, **options)
     made = _made(method, problems[0], costs)
-    if len(problems) == 1 or target.argument == "rtol" or not isinstance(made, Method) or made.needs.matrix:
-        return _one_by_one(problems, **asked, method=method, max_seconds=max_seconds, **options)
+    if len(problems) == 1 or target.argument == "rtol" or made.needs.matrix:
+        return _one_by_one(problems, **asked, method=method, max_seconds=limit.left, **options)
     results: dict[int, Result] = {}
-    left, began = max_seconds, time.perf_counter()
     for group in groups(problems):
         some = [problems[k] for k in group]
         batch = Batch.of(some)
         if batch is not None and not missing(made, batch.problem):
-            answers = _solve_batch(batch, target, method=method, max_seconds=left, **options)
+            answers = _solve_batch(batch, target, method=method, max_seconds=limit.left, **options)
         else:
-            answers = _one_by_one(some, **asked, method=method, max_seconds=left, **options)
+            answers = _one_by_one(some, **asked, method=method, max_seconds=limit.left, **options)
         results.update(zip(group, answers, strict=True))
-        left = _left(max_seconds, began)
     return [results[k] for k in range(len(problems))]
 
 
@@ -113,17 +113,11 @@ def _one_by_one(
     **options: Any,
 ) -> list[Result]:
     """The results of all problems; those that were found already are taken over."""
-    results, left, began = [], max_seconds, time.perf_counter()
+    results, limit = [], TimeLimit(max_seconds)
     for b, f in enumerate(problems):
         known = None if found is None else found[b]
-        results.append(solve(f, max_seconds=left, **options) if known is None else known)
-        left = _left(max_seconds, began)
+        results.append(solve(f, max_seconds=limit.left, **options) if known is None else known)
     return results
-
-
-def _left(max_seconds: float | None, began: float) -> float | None:
-    """What is left of the time limit."""
-    return None if max_seconds is None else max(max_seconds - (time.perf_counter() - began), SOON)
 
 
 def _solve_batch(batch: Batch, target: Target, **options: Any) -> list[Result]:
@@ -157,15 +151,15 @@ def _part(run: Result, blocks: int, target: Target, examined: bool, x: Any, y: A
 
 def _factorises(method: str | Method, costs: Mapping[str, float] | None, problems: Sequence[Saddle]) -> bool:
     """Whether the problems are factorised together; by auto they are, unless it is told what calls cost."""
-    wanted = isinstance(method, Direct) or method == Direct.name or (method == "auto" and costs is None)
+    given = method_or_auto(method)
+    wanted = costs is None if given is None else isinstance(given, Direct)
     return wanted and direct.fits(problems)
 
 
-def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None) -> Any:
+def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None) -> Method:
     """The method as an object; for auto, the first method that auto would try on one problem."""
-    if method == "auto":
-        return choose(first, costs).methods[0]
-    return make_method(method) if isinstance(method, str) else method
+    given = method_or_auto(method)
+    return choose(first, costs).methods[0] if given is None else given
 
 
 def _checked(problems: Any, target: Target) -> list[Saddle]:
