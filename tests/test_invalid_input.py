@@ -223,6 +223,8 @@ API = [
     ("gradient complex", lambda: with_gradient(lambda x: x + 0j), "the gradient of g has dtype complex128; expected float32 or float64"),
     ("gradient NaN", lambda: with_gradient(lambda x: x * NAN), "the gradient of g is not finite at the start"),
     ("point of a certificate", lambda: problem().certificate([1.0, 2.0, 3.0], np.zeros(2)), "x has 3 entries; expected 2"),
+    ("tol of a certificate", lambda: problem().certificate(np.ones(2), np.zeros(2), "small"), "tol is 'small'; expected a number"),
+    ("gap of a certificate", lambda: problem().certificate(np.ones(2), np.zeros(2), gap=[1.0]), r"gap is \[1.0\]; expected a number"),
     ("trusted a text", lambda: smooth(trusted="no"), "trusted of Smooth is 'no'; expected True or False"),
     ("separable a number", lambda: sp.Simple(lambda v, t: v, separable=1), "separable of Simple is 1; expected True or False"),
     ("real_columns a text", lambda: sp.real_view(A, real_columns="no"), "real_columns is 'no'; expected True or False"),

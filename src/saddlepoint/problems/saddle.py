@@ -15,6 +15,7 @@ from saddlepoint.ground.compensated import UP
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import lengths, norm
 from saddlepoint.ground.recording import is_recording
+from saddlepoint.ground.validation import as_number
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.coupling.side_by_side import side_by_side
 from saddlepoint.parts.functions import Entropy, GroupHuber, LogSumExp, Quadratic, Risk
@@ -192,6 +193,8 @@ class Saddle(Residuals):
                 Without it, rounding decides if it is more than half of the distance.
             gap: the same for the duality gap, which is compared where this is given or a mu is 0.
         """
+        tol = None if tol is None else as_number(tol, "tol")
+        gap = None if gap is None else as_number(gap, "gap")
         self.refuse_changes()
         return self.proven(self.query(x, y), tol, gap)
 
