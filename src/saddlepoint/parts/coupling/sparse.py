@@ -45,9 +45,7 @@ class SparseCoupling(Coupling):
         window = _window(self.A) if self.A.format == "csr" and self.A.nnz >= FUSE_ENTRIES else math.inf
         self._fuses = self.fused = window <= FUSE_WINDOW
         self._short = self.A.nnz <= (SHORT_NEAR_ROW if window <= NEAR else SHORT_ROW) * self.shape[0]
-        self._products: int | None = (
-            None  # products with A that would determine its entries; None before they are counted
-        )
+        self._products: int | None = None  # products with A that determine its entries; None before they are counted
         self._parts: dict[int, Any] = {}  # by the number of threads that share them
 
     @property

@@ -32,6 +32,7 @@ from saddlepoint.uses.model.smooth_terms import SMOOTH
 from saddlepoint.uses.model.terms import Bilinear, Term
 
 OTHER = {"minimiser": "maximiser", "maximiser": "minimiser"}
+NORMS: dict[str, Any] = {"norm1": 1, "norm2": 2, "norm_inf": "inf"}  # of the balls that constraints make
 
 
 class NothingProvenError(ProblemError):
@@ -210,14 +211,13 @@ def _take_bounds(draft: Lifted, condition: Constraint) -> bool:
 
 def _take_ball(draft: Lifted, condition: Constraint) -> bool:
     """A norm of a whole variable minus a constant that has a bound makes a ball."""
-    if condition.kind not in ("norm1", "norm2", "norm_inf") or len(condition.of.maps) != 1:
+    if condition.kind not in NORMS or len(condition.of.maps) != 1:
         return False
     (v, M) = next(iter(condition.of.maps.items()))
     if not is_identity(M) or draft.within[v] is not None:
         return False
     center = -condition.of.constant if condition.of.constant.any() else 0.0
-    norm = {"norm1": 1, "norm2": 2, "norm_inf": "inf"}[condition.kind]
-    draft.within[v] = Ball(condition.bound, norm=norm, center=center)
+    draft.within[v] = Ball(condition.bound, norm=NORMS[condition.kind], center=center)
     return True
 
 
@@ -252,9 +252,8 @@ def _add_constraint(draft: Lifted, condition: Constraint, bound: float | None) -
             "a bound on them; write Problem(objective, constraints, multiplier_bound=M) with a number M that the "
             "multipliers of the solution do not exceed: the penalty for a violation of 1"
         )
-    if condition.kind in ("norm1", "norm2", "norm_inf"):
-        radius = condition.bound
-        ball = Ball(radius, norm={"norm1": 1, "norm2": 2, "norm_inf": "inf"}[condition.kind])
+    if condition.kind in NORMS:
+        ball = Ball(condition.bound, norm=NORMS[condition.kind])
         e = e - draft.new(e.size, owner, f"slack of {condition.text}", ball)
     lower = 0.0 if condition.kind == "<=" else -bound
     u = draft.new(e.size, OTHER[owner], f"multiplier of {condition.text}", Box(lower, bound))
