@@ -141,6 +141,14 @@ def test_negative_eigenvalues_are_refused(n, form):
         eigenvalue_ends(form(P))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("entry", [-3.0, -1e-20, -1e-310, -5e-324])
+def test_a_negative_number_as_a_matrix_is_refused(form, entry):
+    with pytest.raises(sp.ProblemError, match="not positive semidefinite"):
+        sp.Quadratic(form([[entry]]))
+    assert sp.Quadratic(form([[0.0]])).mu == 0.0
+
+
 def test_a_matrix_that_cannot_be_factorised_asks_for_mu():
     n, rng = 40_000, np.random.default_rng(0)
     R = sparse.random_array((n, n), density=4.0 / n, rng=rng)

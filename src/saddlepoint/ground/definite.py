@@ -139,7 +139,7 @@ def _small(given: Symmetric) -> Ends:
     dense = given.S.toarray() if issparse(given.S) else given.S
     given = given._replace(S=dense)
     n = dense.shape[0]
-    if n == 1:
+    if n == 1 and dense[0, 0] >= 0.0:
         return Ends(gershgorin(given), float(dense[0, 0]))
     values = eigvalsh(dense, check_finite=False)
     low, high = float(values[0]), float(values[-1])
