@@ -363,3 +363,14 @@ def test_numbers_of_steps_are_finite():
     assert lpd_gs_calls(1e3, 1e3, 10.0, 1e150, 1e150, 1e200, 1e200, 1e-56) == pytest.approx(ordinary, abs=2)
     for numbers in ((1.0, 1.0, 0.0), (1e12, 1.0, 1e150), (1e150, 1e150, 1e150)):
         assert 1.0 <= lpd_gs_calls(*numbers, 1e150, 1e-150, 1e-150, 1e-150, 1e-300) < math.inf
+
+
+@pytest.mark.parametrize("rtol", [1e-6, 10.0])
+@pytest.mark.parametrize("method", ["auto", "lpd-gs"])
+def test_a_solution_at_zero_is_found_with_a_relative_distance(method, rtol):
+    """A start at zero is the solution; from elsewhere, lengths shrink until they underflow."""
+    f = quadratic(np.array([0.5, 2.0]), np.ones(2), np.eye(2), np.zeros(2), np.zeros(2))
+    assert sp.solve(f, rtol=rtol, method=method).solved
+    away = sp.solve(f, np.ones(2), rtol=rtol, method=method, max_calls=3000)
+    assert away.certificate.distance <= 1e-100
+    assert away.solved == (away.certificate.distance == 0.0)

@@ -197,7 +197,8 @@ class Monitor:
             self.state.monitor.checks += 1
             if present < PROGRESS * best:
                 self.note_progress()
-            better = present < best or self.certificate is NO_CERTIFICATE
+            closer = present == best == math.inf and certificate.distance < self.certificate.distance
+            better = present < best or closer or self.certificate is NO_CERTIFICATE
             self.reached = Reached(present if better else best, present, estimate)
             if better:
                 self.state.best, self.certificate = point, certificate
@@ -224,12 +225,12 @@ class Monitor:
 
     def certificate_of(self, point: Point) -> Certificate:
         """The certificate of a point, with care about rounding where that decides about the target."""
-        return self.audit.certificate(point[0], point[1], **self._compared_with)
+        return self.audit.certificate(point[0], point[1], **self._compared_with(point))
 
-    @property
-    def _compared_with(self) -> dict[str, float]:
-        """What the certified distance or gap is compared with."""
-        return {"gap" if self.state.target.argument == "gap" else "tol": self.state.tol}
+    def _compared_with(self, point: Point) -> dict[str, float]:
+        """What the certified distance or gap of a point is compared with."""
+        target = self.state.target
+        return {"gap": target.most} if target.argument == "gap" else {"tol": target.as_distance(self.f, *point)}
 
     def certify_best(self) -> None:
         """Take the certificate of the best point anew: it came from a file, or the constants are others now."""
@@ -295,7 +296,7 @@ class Monitor:
         """Certify the best point again if its certificate does not allow for what was found there."""
         if not self.audit.noise.stale:
             return
-        certificate = self.audit.with_noise(**self._compared_with)
+        certificate = self.audit.with_noise(**self._compared_with(self.state.best))
         if certificate is None:
             self.state.monitor.checks += 1
             self.certify_best()

@@ -15,6 +15,7 @@ from saddlepoint.solving.result import Record
 from saddlepoint.theory.certificate import Certificate
 
 LEAST = math.ulp(0.0)  # a distance is asked for that is not 0
+UNDERFLOW = 8.0 * LEAST  # more than the lengths of two vectors and their sum lose by underflow
 DEFAULT = 1e-6  # certified distance of a run that is asked for nothing else
 NAMES = {"tol": "distance", "rtol": "relative distance", "gap": "duality gap"}  # by the argument of solve
 
@@ -47,13 +48,13 @@ class Target(NamedTuple):
     def reached(self, certificate: Certificate, x: Array, y: Array) -> float:
         """The number that is to fall below ``most``, at a point with this certificate.
 
-        |x*| + |y*| is at least |x| + |y| minus the certified distance.
+        |x*| + |y*| is at least |x| + |y| minus the certified distance. A distance of 0 is small beside any size, 0 too.
         """
         if self.argument == "gap":
             return certificate.gap
-        if self.argument == "tol" or certificate.distance == math.inf:
+        if self.argument == "tol" or certificate.distance in (0.0, math.inf):
             return certificate.distance
-        least = (norm(x) + norm(y)) * (1.0 - 1e-12) - certificate.distance
+        least = (norm(x) + norm(y)) * (1.0 - 1e-12) - certificate.distance - UNDERFLOW
         return certificate.distance / least if least > 0.0 else math.inf
 
     def estimate(self, certificate: Certificate, x: Array, y: Array) -> float:
@@ -61,7 +62,7 @@ class Target(NamedTuple):
         size = norm(x) + norm(y)
         if self.argument != "rtol" or not 0.0 < size < math.inf:
             return self.reached(certificate, x, y)
-        return certificate.distance / max(size - certificate.distance, 0.5 * size)
+        return certificate.distance / max(size - certificate.distance, 0.5 * size, LEAST)
 
     def recorded(self, record: Record) -> float:
         """The certified number in a record of the history; for a relative distance, the distance itself."""
