@@ -170,6 +170,39 @@ def test_one_line_measures_noise_of_a_few_units_of_rounding():
 # -- what is found -----------------------------------------------------------------------------------------------------
 
 
+def rotated(m, low, seed):
+    """A Hessian with curvatures from 1 to 1000 and one that is ``low`` in a direction that is no axis, and this one."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.standard_normal((m, m)))[0]
+    P = (Q * np.r_[low, np.geomspace(1.0, 1000.0, m - 1)]) @ Q.T
+    return 0.5 * (P + P.T), Q[:, 0]
+
+
+@pytest.mark.parametrize("m", [20, 60, 120])
+def test_a_long_search_for_curvatures_finds_the_ends_of_the_spectrum(m):
+    """The basis stays orthogonal: with all directions, the curvatures are the eigenvalues, and nothing is skew."""
+    P, _ = rotated(m, 1e-3, 0)
+    local = curvature(lambda x: P @ x, np.ones(m), 1.0, m)
+    assert local.low == pytest.approx(1e-3, abs=1e-4)
+    assert local.high == pytest.approx(1000.0, rel=1e-5)
+    assert local.skew <= 1e-3
+
+
+@pytest.mark.parametrize("m", [12, 50])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_flat_direction_that_no_axis_and_no_field_shows_is_found(m, seed):
+    """The error of the start is along it, and the field there is dominated by the steep directions."""
+    rng = np.random.default_rng(seed)
+    P, flat = rotated(m, 1e-3, seed)
+    c = rng.standard_normal(m)
+    x = np.linalg.solve(P, c) + 1e-2 * flat + 1e-6 * rng.standard_normal(m) / np.sqrt(m)
+    f = sp.Saddle(sp.Smooth(lambda x: P @ x - c, mu=1.0, L=1001.0), sp.Quadratic(1.0), np.zeros((m, 1)))
+    start = f.certificate(x, np.zeros(1)).distance
+    assert start < 2e-3  # the true distance is 1e-2
+    with pytest.raises(sp.AssumptionError, match="mu of g is too large"):
+        sp.solve(f, x, np.zeros(1), tol=1.1 * start)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_field_shows_a_wrong_mu(seed):
     """The start is where gradient descent stops: its error is along the flattest direction, and so is the field."""

@@ -37,7 +37,8 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.terms import subgradient
 from saddlepoint.theory.certificate import NOT_EXAMINED, Certificate
 
-STEPS = 10  # least number of steps of the search for curvatures
+STEPS = 10, 30  # least number of steps of the search for curvatures, and that number where vectors are short
+COMPLETE, SHORT = 50, 500  # variables up to which that search takes all directions, and up to which vectors are short
 SHARE = 0.05  # most steps of that search, as a share of the calls that the run has made
 MEMORY = 3_000_000  # most numbers that the search keeps in memory
 DIFFERENT = 1e-3  # relative error from which a gradient is not that of the given values
@@ -248,7 +249,9 @@ class Audit:
         F = p + product
         F = F if f.simple is None else F + subgradient(f, x, F)
         share = int(SHARE * max(self.meter.calls.values()))
-        steps = max(STEPS, min(share, MEMORY // x.shape[0]))
+        n = x.shape[0]
+        least = n if n <= COMPLETE else STEPS[n <= SHORT]
+        steps = max(least, min(share, MEMORY // n))
         try:
             local = curvature(grad, x, length, steps, towards=F, L=f.L, p=p)
             self.meter.note(oracle, local.calls)

@@ -44,7 +44,7 @@ from saddlepoint.problems.prox_check import wrong_prox
 from saddlepoint.problems.refutations import two_answers
 from saddlepoint.problems.saddle import Saddle
 
-STEPS = 30  # steps of the search for curvatures around a point
+STEPS = 50  # steps of the search for curvatures around a point
 HESSIAN_SIZE = 3000  # most variables of a function whose Hessian, which may be a full matrix, is compared
 STEPS_OF_DERIVATIVES = 1.0, 2.0**-4, 2.0**-8  # steps on which values and Hessians are compared, in units of the first
 CLOSE = 1e-4  # relative difference up to which a prox, a Hessian or a slope agrees with the gradient

@@ -20,9 +20,16 @@ from saddlepoint.ground.linalg import inner, may_be_on_gpu, norm
 from saddlepoint.parts.functions.probes import ASIDE, CLOSER, Unexaminable, gradient_or_none, random_directions
 from saddlepoint.parts.functions.smooth import Gradient
 
-BASIS = 16  # JAX compiles programs for bases whose number of vectors is a multiple of this
+BASIS = (
+    16,
+    64,
+)  # JAX compiles programs for bases whose number of vectors is a multiple of this, or of this if they are short
+SHORT = 1000  # entries up to which vectors of a basis are short
 BLOCK = 4096  # columns of the basis of which the products with J are formed at a time
 SHORTEST = 1e-300  # length of a step below which differences are not divided by it
+KEPT_SHARE = (
+    0.7  # share of a vector that is left where subtracting its parts in a basis once is enough (Daniel et al. 1976)
+)
 DIRECTIONS = 6  # least number of directions from whose differences the errors of gradients are estimated
 SYMMETRIC = 10.0  # asymmetry of a Jacobian up to which it counts as symmetric, in units of its error
 
@@ -187,7 +194,8 @@ def _arnoldi_on_device(
     The basis is empty if a gradient cannot be evaluated; then numbers are needed on the way.
     """
     xp = namespace(z)
-    jax, compute = is_jax(xp), in_one_program(xp, _next_direction, 0)
+    multiple = (BASIS[z.shape[0] <= SHORT] if steps > BASIS[0] else BASIS[0]) if is_jax(xp) else 1
+    compute = in_one_program(xp, _next_direction, 0)
     H, calls = np.zeros((steps, steps)), 1
     basis: list[Array] = []
     products: list[Array] = []  # of the Jacobian with the basis
@@ -200,7 +208,7 @@ def _arnoldi_on_device(
             if p.shape != z.shape:
                 return _Arnoldi([], H, None, math.inf, step, calls)
             basis.append(q)
-            more = -len(basis) % BASIS if jax else 0
+            more = -len(basis) % multiple
             product, q, column = compute(xp, p, base, 1.0 / step, (*basis, *[0.0 * basis[0]] * more))
             products.append(product)
             columns.append(column)
@@ -277,7 +285,7 @@ def _orthogonal_on_device(w: Array, basis: list[Array]) -> tuple[Array, Array]:
     programs.
     """
     xp = namespace(w)
-    more = -len(basis) % BASIS if is_jax(xp) else 0
+    more = -len(basis) % BASIS[0] if is_jax(xp) else 0
     w, found = in_one_program(xp, _projected, 0)(xp, w, (*basis, *[0.0 * basis[0]] * more))
     numbers = to_host(found)
     return w, np.concatenate([numbers[: len(basis)], numbers[-1:]])
@@ -296,12 +304,13 @@ def _projected(xp: Any, w: Array, basis: tuple[Array, ...]) -> tuple[Array, Arra
 def _orthogonal_to_rows(w: Array, Q: Array) -> tuple[Array, float, list[float]]:
     """What ``_orthogonal`` returns, where the vectors of the basis are the rows of a matrix, and the parts of w in it.
 
-    The vector w is overwritten. A second time follows only if little of w is left, because rounding matters only then.
+    The vector w is overwritten. A second time follows if no more than KEPT_SHARE of w is left: otherwise rounding
+    errors would grow from vector to vector, until the basis is not orthogonal any more.
     """
     found = Q.dot(w)
     w -= found.dot(Q)
     rest, parts = norm(w), found.tolist()
-    if not rest > 0.1 * math.hypot(rest, *parts):
+    if not rest > KEPT_SHARE * math.hypot(rest, *parts):
         more = Q.dot(w)
         w -= more.dot(Q)
         rest, parts = norm(w), (found + more).tolist()
