@@ -10,12 +10,15 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddlepoint as sp
+from saddlepoint.ground.arrays import to_host
 from saddlepoint.ground.errors import SingularError
 from saddlepoint.ground.factor import shifted_solver
 from saddlepoint.ground.spectrum import lanczos_steps, largest_eigenvalue
 from saddlepoint.parts.coupling import kinds, register_coupling
 from saddlepoint.parts.coupling.adjoint import wrong_transpose
 from saddlepoint.parts.coupling.dense import BLOCK
+from saddlepoint.parts.sharded.coupling import ShardedCoupling
+from saddlepoint.parts.sharded.local import LocalEngine
 from saddlepoint.problems.adjoint_check import AdjointCheck
 from saddlepoint.problems.transforms import scaled_coupling
 
@@ -369,3 +372,24 @@ def test_a_sparse_matrix_that_is_singular_to_working_precision_ends_a_method_and
     with pytest.raises(SingularError, match="singular to working precision"):
         shifted_solver(M, 1.0)
     assert shifted_solver(sparse.csr_array(np.eye(2)), 1.0)(np.array([2.0, 4.0])).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, bool])
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+def test_whole_numbers_at_one_place_are_added_up_without_overflow(form, dtype):
+    """SciPy adds them in their own dtype: 100 + 100 is -56 in int8."""
+    values = np.array([100, 100, 3]).astype(dtype)
+    rows, columns = np.array([0, 0, 1]), np.array([0, 0, 1])
+    ends = np.array([0, 2, 3])
+    A = {
+        "coo": lambda: sparse.coo_array((values, (rows, columns)), shape=(2, 2)),
+        "csr": lambda: sparse.csr_array((values, columns, ends), shape=(2, 2)),
+        "csc": lambda: sparse.csc_array((values, rows, ends), shape=(2, 2)),
+    }[form]()
+    expected = [2.0 * float(values[0]), float(values[2])]
+    np.testing.assert_array_equal(sp.as_coupling(A).mul(np.ones(2)), expected)
+    engine = LocalEngine(A, 2)
+    np.testing.assert_array_equal(to_host(ShardedCoupling(engine).mul(np.ones(2))), expected)
+    engine.close()
+    game = sp.apps.QuadraticProgram(q=np.ones(2), A=A, lower=expected, x_lower=0.0)
+    assert game.solve(gap=1e-9).upper == pytest.approx(2.0)

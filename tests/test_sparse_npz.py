@@ -281,3 +281,9 @@ def entry_by_entry(kind, shape, data, places):
     for (i, j), value in zip(found, data[: len(found)], strict=True):
         matrix[i, j] += value
     return matrix
+
+
+def test_whole_numbers_at_one_place_are_added_up_without_overflow(tmp_path):
+    A = sparse.coo_array((np.array([100, 100, 3], dtype=np.int8), ([0, 0, 1], [0, 0, 1])), shape=(2, 2))
+    sparse.save_npz(tmp_path / "A.npz", A)
+    np.testing.assert_array_equal(read_array("A.npz", tmp_path).toarray(), [[200.0, 0.0], [0.0, 3.0]])

@@ -27,7 +27,7 @@ from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.directed import div_down
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.rounding import gamma
-from saddlepoint.ground.validation import positive
+from saddlepoint.ground.validation import in_floats, positive
 from saddlepoint.parts.coupling import Coupling, as_coupling
 from saddlepoint.parts.functions import GroupHuber, Quadratic, Smooth
 from saddlepoint.parts.functions.given_constants import as_nonnegative
@@ -313,7 +313,7 @@ def _adjacent(adjacency: Any, n_features: int) -> tuple[Array, Array, Array]:
             f"edges of Graph is an adjacency matrix of shape {adjacency.shape}; "
             f"expected a row and a column for each of the {n_features} features"
         )
-    weights = csr_array(adjacency).astype(np.float64)
+    weights = csr_array(in_floats(adjacency)).astype(np.float64)
     if not np.isfinite(weights.data).all() or (weights.data < 0.0).any():
         raise ProblemError("edges of Graph holds a weight that is negative or not finite; expected numbers >= 0")
     if (weights != weights.T).nnz:

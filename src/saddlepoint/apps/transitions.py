@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_float_array, as_vector, finite, short_repr
+from saddlepoint.ground.validation import as_float_array, as_vector, finite, in_floats, short_repr
 
 SUM_ERROR = 1e-8  # |sum - 1| up to which the entries of a row count as probabilities
 
@@ -55,7 +55,7 @@ def as_matrix(value: Any, name: str) -> Any:
         raise ProblemError(f"{name} has shape {shape}; expected a matrix with at least one row and one column")
     if not issparse(value):
         return finite(as_float_array(value, name).astype(np.float64), name)
-    matrix = csr_array(value).astype(np.float64)
+    matrix = csr_array(in_floats(value)).astype(np.float64)
     matrix.sum_duplicates()
     finite(matrix.data, f"the data of {name}")
     return matrix

@@ -118,6 +118,14 @@ def as_float_array(value: Any, name: str) -> Array:
     return array
 
 
+def in_floats(matrix: Any) -> Any:
+    """A SciPy sparse matrix with entries in floating point.
+
+    SciPy adds entries at one place up in the dtype of the matrix: in one of integers the sum may overflow.
+    """
+    return matrix.astype(np.float64) if matrix.dtype.kind in "biu" else matrix
+
+
 def refuse_masked(value: Any, name: str) -> None:
     """Raise a ProblemError if entries of an array are masked: they hold no numbers, and norms would leave them out."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):

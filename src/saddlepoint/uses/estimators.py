@@ -22,7 +22,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.gershgorin import UNIT
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import ELEMENTARY, gamma
-from saddlepoint.ground.validation import as_vector, finite
+from saddlepoint.ground.validation import as_vector, finite, in_floats
 from saddlepoint.parts.functions import Logistic, Quadratic, Smooth
 from saddlepoint.theory.logistic_distance import logistic_distance
 from saddlepoint.uses import model as m

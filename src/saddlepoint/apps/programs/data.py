@@ -14,7 +14,7 @@ from saddlepoint.apps.programs.curvature import curvature
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.intervals import Interval, exactly, plus, product, times, total
-from saddlepoint.ground.validation import as_float_array, finite
+from saddlepoint.ground.validation import as_float_array, finite, in_floats
 
 DENSE = 0.3  # share of entries that are not zero from which a matrix is kept as a dense one
 FEW = 10_000  # entries up to which a matrix that was given as a dense one is kept as one, whatever the share
@@ -148,7 +148,7 @@ def _as_matrix(value: Any, name: str, shape: tuple[int | None, int]) -> Any:
     if issparse(value):
         if value.dtype.kind not in "fiub":
             raise ProblemError(f"{name} has dtype {value.dtype}; expected real numbers")
-        matrix = csr_array(value, dtype=np.float64, copy=True)
+        matrix = csr_array(in_floats(value), dtype=np.float64, copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         finite(matrix.data, name)

@@ -14,6 +14,7 @@ from saddlepoint.ground.compensated import UP, Sum, sparse_product
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm, power_of_two
 from saddlepoint.ground.probing import products_needed
+from saddlepoint.ground.validation import in_floats
 from saddlepoint.parts.coupling.base import Coupling, raised_lengths
 from saddlepoint.parts.coupling.dense import uses_kernels
 
@@ -223,7 +224,7 @@ def own_rows(A: Any, name: str) -> csr_array:
     of the caller are shared where they are in order already, and copied otherwise, so that they are never written to.
     A ProblemError says which index lies outside of the shape; products would read and write outside of arrays there.
     """
-    rows = A.tocsr()
+    rows = in_floats(A).tocsr()
     try:
         own = csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
         own.check_format(full_check=True)

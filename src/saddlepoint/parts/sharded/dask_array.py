@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
+from saddlepoint.ground.validation import in_floats
 from saddlepoint.parts.sharded.dask_cluster import import_distributed
 
 RECHUNK_LIMIT = 2**30  # bytes of an array up to which chunks that cut columns are joined into whole rows
@@ -84,7 +85,7 @@ def rows_of(matrix: Any, bounds: Sequence[int]) -> Any:
     """
     import_distributed()
     delayed, da = import_module("dask").delayed, import_module("dask.array")
-    rows = matrix.tocsr() if issparse(matrix) else matrix
+    rows = in_floats(matrix).tocsr() if issparse(matrix) else matrix
     parts = [rows[start:stop] for start, stop in pairwise(bounds)]
     meta = rows[:0]
     return da.concatenate([da.from_delayed(delayed(part), shape=part.shape, meta=meta) for part in parts], axis=0)

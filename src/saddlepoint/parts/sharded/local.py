@@ -11,7 +11,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_count
+from saddlepoint.ground.validation import as_count, in_floats
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.sharded.engine import Engine
 from saddlepoint.parts.sharded.shard_program import FUSE_BYTES, MATRIX, Answers, Program, Shards, total
@@ -38,7 +38,7 @@ class LocalEngine(Engine):
         if shards is not None and shards > m:
             raise ProblemError(f"shards is {shards}, and A has {m} rows; expected at most {m} shards")
         bounds = even_bounds(m, min(wanted, m))
-        rows = A.tocsr() if hasattr(A, "tocsr") else np.asarray(A)
+        rows = in_floats(A).tocsr() if hasattr(A, "tocsr") else np.asarray(A)
         parts = [as_coupling(rows[start:stop], least=FUSE_BYTES) for start, stop in pairwise(bounds)]
         super().__init__(bounds, n, parts[0].dtype)
         groups = even_bounds(self.shards, min(workers, self.shards))

@@ -20,6 +20,7 @@ import numpy as np
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError, Terminated
+from saddlepoint.ground.validation import in_floats
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.coupling.streamed import StoredRows
 from saddlepoint.parts.sharded.engine import Engine
@@ -83,7 +84,7 @@ class MPIEngine(Engine):
         self.comm = world() if comm is None else comm
         self.rank, ranks = self.comm.Get_rank(), self.comm.Get_size()
         sparse = hasattr(A, "tocsr")
-        array = A.tocsr() if sparse else A if isinstance(A, np.ndarray | StoredRows) else np.asarray(A)
+        array = in_floats(A).tocsr() if sparse else A if isinstance(A, np.ndarray | StoredRows) else np.asarray(A)
         if array.ndim != 2 or array.shape[0] < ranks:
             raise ProblemError(
                 f"A has shape {array.shape} and there are {ranks} ranks; expected a matrix with a row for each rank"

@@ -14,7 +14,7 @@ from scipy.sparse import bsr_array, coo_array, csc_array, csr_array, dia_array
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import short_repr
+from saddlepoint.ground.validation import in_floats, short_repr
 from saddlepoint.problems.files.reading import Memory
 
 MARKS = {"format", "shape", "data"}  # arrays that every such file holds
@@ -120,7 +120,9 @@ def _coordinates(what: str, shape: tuple[int, int], data: Array, row: Array, col
         )
     _check_range(what, "row", row, 0, shape[0])
     _check_range(what, "col", col, 0, shape[1])
-    return coo_array((data, (row, col)), shape=shape).tocsr()
+    entries = coo_array((data, (row, col)), shape=shape)
+    rows = entries.tocsr()
+    return csr_array(rows if rows.nnz == entries.nnz else in_floats(entries).tocsr())
 
 
 def _diagonals(what: str, shape: tuple[int, int], data: Array, offsets: Array) -> csr_array:

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import short_repr
+from saddlepoint.ground.validation import in_floats, short_repr
 
 
 def is_identity(matrix: Any) -> bool:
@@ -52,7 +52,7 @@ def as_constant(value: Any, name: str) -> Array:
 def as_matrix(matrix: Any, beside: str) -> Any:
     """The matrix, dense or sparse, in float64; a vector becomes a row."""
     if issparse(matrix):
-        found = csr_array(matrix).astype(np.float64)
+        found = csr_array(in_floats(matrix)).astype(np.float64)
         as_constant(found.data, f"the matrix beside {beside}")
         return found
     found = as_constant(matrix, f"the matrix beside {beside}")
