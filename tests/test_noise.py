@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from draws import SEED
 from exact import dot, exact, times, transposed
 
 import saddlepoint as sp
@@ -467,3 +468,37 @@ def test_other_noise_is_not_taken_for_that_of_differences(name):
     result = sp.solve(problem(noisy_code(name)), tol=1e-4)
     assert result.solved
     assert np.linalg.norm(result.x - SOLUTION) <= result.certificate.distance
+
+
+class OfTwoMatrices:
+    """An operator whose transpose is that of another matrix."""
+
+    def __init__(self, A, At):
+        self.A, self.At, self.shape = A, At, A.shape
+
+    def __matmul__(self, y):
+        return self.A @ y
+
+    @property
+    def T(self):
+        return OfTwoMatrices(self.At, self.A)
+
+
+@pytest.mark.parametrize("off", [3e-14, 1e-13])
+@pytest.mark.parametrize("seed", range(3))
+def test_certificates_allow_for_a_transpose_that_is_slightly_wrong(off, seed):
+    """The differences are too small to be called an error, and are much larger than rounding."""
+    rng = np.random.default_rng([SEED, seed])
+    m, n = 30, 20
+    A = rng.standard_normal((m, n)) / np.sqrt(m)
+    At = A.T.copy()
+    At[:, rng.integers(m)] += off
+    b, c = rng.standard_normal(m), rng.standard_normal(n)
+    right = np.linalg.solve(np.block([[np.eye(m), A], [-A.T, np.eye(n)]]), -np.concatenate([b, c]))
+    f = sp.Saddle(sp.Quadratic(1.0, b), sp.Quadratic(1.0, c), OfTwoMatrices(A, At))
+    for point in (sp.solve(f, tol=1e-9), sp.certify(f, right[:m], right[m:]), sp.solve(f, tol=1e-20, max_calls=200)):
+        away = np.linalg.norm(point.x - right[:m]) + np.linalg.norm(point.y - right[m:])
+        assert away <= point.certificate.distance + 1e-15
+        assert point.certificate.distance <= 1e-9
+    exact = sp.solve(sp.Saddle(f.g, f.h, OfTwoMatrices(A, A.T)), tol=1e-9).certificate
+    assert exact.noise_x + exact.noise_y <= 3e-14  # of rounding

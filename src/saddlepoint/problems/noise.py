@@ -15,7 +15,7 @@ import numpy as np
 from saddlepoint.ground.arrays import Array, copied, eps_of, space_of
 from saddlepoint.ground.errors import AssumptionError
 from saddlepoint.ground.linalg import norm
-from saddlepoint.parts.coupling.adjoint import additivity_error
+from saddlepoint.parts.coupling.adjoint import PAIRS, additivity_error, adjoint_errors
 from saddlepoint.parts.functions.difference_quotients import seem_quotients
 from saddlepoint.parts.functions.gradient_noise import NOISE, Noise, noise_level
 from saddlepoint.parts.functions.plateaus import plateau
@@ -247,8 +247,12 @@ class MeasuredNoise:
             return
         Ay, Atx = A.both(x, y)
         errors = additivity_error(A.mul, y, Ay, SPLITS), additivity_error(A.tmul, x, Atx, SPLITS)
+        taken = 1 + 2 * len(SPLITS)
+        if not A.trusted:
+            apart = adjoint_errors(A.both, x, y, Ay, Atx)
+            errors, taken = (max(errors[0], apart[0]), max(errors[1], apart[1])), taken + PAIRS + 2
         for name in ("A", "At"):
-            self.meter.note(name, 1 + 2 * len(SPLITS))
+            self.meter.note(name, taken)
         assumed = A.product_error(y, eps_of(Ay)), A.T.product_error(x, eps_of(Atx))
         before = self.products
         self.products = tuple(

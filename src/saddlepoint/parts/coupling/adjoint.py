@@ -3,6 +3,9 @@
 <x, A y> and <A'x, y> are equal, up to rounding. The rounding of an operator cannot be read off |A|: one that subtracts
 two large terms, such as data minus their means, rounds in units of these terms. So it is measured: y is split into
 y1 + y2 = y exactly, and A y1 + A y2 - A y, which is zero for a linear A, shows the error of the products.
+
+Where a difference is too small to be called an error, ``adjoint_errors`` says how large it is at a point, so that a
+certificate can allow for it.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from saddlepoint.ground.arrays import Array
+import numpy as np
+
+from saddlepoint.ground.arrays import Array, eps_of, space_of
 from saddlepoint.ground.linalg import inner, norm
 
 PARTS = 0.5637, 0.6293, 0.7411, 0.8719, 0.9433  # shares of a vector that is split; from 1/2 to 1 the split is exact
@@ -20,7 +25,11 @@ PRODUCTS = 2 * len(PARTS)  # products with A, and as many with A', that a measur
 
 ADJOINT = 1e3  # difference of <x, A y> and <A'x, y> from which the products are examined, in units of rounding
 
+PAIRS = 5  # random pairs of vectors that show by how much A'x and A y differ from those of one matrix
+CLEARLY = 5.0  # a difference of products is no rounding if it exceeds the rounding that is seen this many times
+
 Product = Callable[[Array], Array]
+Both = Callable[[Array, Array], tuple[Array, Array]]  # (x, y) -> (A y, A'x)
 
 
 def wrong_transpose(mul: Product, tmul: Product, y: Array, Ay: Array, x: Array, Atx: Array, A_norm: float = 0.0) -> str:
@@ -48,6 +57,29 @@ def wrong_transpose(mul: Product, tmul: Product, y: Array, Ay: Array, x: Array, 
         f"A' is not the transpose of A: <x, A y> and <A' x, y> differ by {difference:.3g}, {share:.1g} of "
         f"|A| |x| |y|, and rounding explains {allowed:.1g} at most; correct the product with A or with its transpose"
     )
+
+
+def adjoint_errors(both: Both, x: Array, y: Array, Ay: Array, Atx: Array) -> tuple[float, float]:
+    """By how much the products A y and A'x, as given, seem to be those of different matrices, beyond rounding.
+
+    For the error E'x of A'x and a vector v of independent normal numbers, <x, A v> - <A'x, v> has the standard
+    deviation |E'x|; so it is for A y. Rounding errors of the products with v are seen where v is split into two
+    vectors. The results are 0 where rounding explains the largest of a few differences.
+    """
+    rng, found = np.random.default_rng(1), [0.0, 0.0]
+    split: tuple[Array, Array] | None = None
+    for _ in range(PAIRS):
+        u, v = (space_of(z).cast(rng.standard_normal(z.shape[0])) for z in (x, y))
+        Av, Atu = both(u, v)
+        if split is None:
+            parts = both(PARTS[0] * u, PARTS[0] * v), both(u - PARTS[0] * u, v - PARTS[0] * v)
+            split = parts[0][0] + parts[1][0] - Av, parts[0][1] + parts[1][1] - Atu
+        for k, (z, Bw, w, Bz, wrong) in enumerate(((y, Atu, u, Ay, split[1]), (x, Av, v, Atx, split[0]))):
+            difference = abs(inner(z, Bw) - inner(Bz, w))
+            rounding = norm(z * wrong) + eps_of(Bw) * (norm(z * Bw) + norm(Bz * w))
+            if CLEARLY * rounding < difference < math.inf:
+                found[k] = max(found[k], difference)
+    return found[0], found[1]
 
 
 def additivity_error(product: Product, v: Array, of_v: Array, shares: Iterable[float] = PARTS) -> float:
