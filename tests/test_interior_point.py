@@ -142,3 +142,15 @@ def test_a_whole_matrix_that_is_too_large_is_not_factorised() -> None:
     solve = _solver(diags_array(np.zeros(10)), Q.tocsr()[:20, :20], A[:, :20])  # a small one does
     _x, y = solve(np.ones(10), np.ones(20))
     assert np.allclose(A[:, :20] @ y, 1.0)
+
+
+def test_the_last_steps_before_the_rounding_floor_raise_no_error_and_print_nothing(capfd: object) -> None:
+    """Slacks become zero there, and Newton's equations are not finite any more."""
+    for seed in range(12):
+        rng = np.random.default_rng([SEED, 18, seed])
+        X = np.round(2.0 * rng.standard_normal((46, 3)))
+        s = np.where(X @ rng.standard_normal(3) + rng.standard_normal(46) > 0.0, 1.0, -1.0)
+        h = sp.Quadratic(0.0, s) + sp.Box(np.minimum(-s, 0.0), np.maximum(-s, 0.0))
+        result = sp.solve(sp.Saddle(sp.Quadratic(0.046), h, X.T), gap=1e-18, method="interior-point")
+        assert result.certificate.gap < 1e-9
+    assert capfd.readouterr() == ("", "")  # type: ignore[attr-defined]

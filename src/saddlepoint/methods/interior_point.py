@@ -245,7 +245,10 @@ class Equations(NamedTuple):
         low, up = (target - low_second) / s.low - s.z, (target - up_second) / s.up - s.u
         d = self.solved(low - up - (self.F + s.v @ E - s.z + s.u))
         W = np.array([self.solved(e) for e in E])
-        v = np.linalg.lstsq(E @ W.T, E @ d)[0]  # the sums are right at the start, and stay so
+        of_sums, left = E @ W.T, E @ d
+        if not (np.isfinite(of_sums).all() and np.isfinite(left).all()):
+            raise SingularError("the solution of Newton's equations is not finite")
+        v = np.linalg.lstsq(of_sums, left)[0]  # the sums are right at the start, and stay so
         d = d - v @ W
         return Change(d, low - s.z / s.low * d, up + s.u / s.up * d, v)
 
