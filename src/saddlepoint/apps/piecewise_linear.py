@@ -10,8 +10,8 @@ Recursion:  y is kept near the last one by |y - y0|^2/(2 sigma). What remains of
             further y_i, with multiples of x_i as the entries of r, so that Newton's method sees a smooth function. If
             p is a sum of norms of groups, sqrt(|x_G|^2 + delta^2) takes the place of |x_G|, and delta shrinks as sigma
             grows.
-            Once two values of sigma in a row leave x and y on the same faces, the equations of these faces are
-            solved directly.
+            Once there are no more coordinates of y off their faces than of x, or two values of sigma in a row leave
+            both on the same faces, the equations of these faces are solved directly.
 Guarantee:  none here. The point is a start: ``solve`` goes on from it and certifies what it returns.
 Reference:  R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
             programming, Math. Oper. Res. 1976; X. Li, D. Sun and K.-C. Toh, A highly efficient semismooth Newton
@@ -25,28 +25,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from saddlepoint.apps.smooth_norms import SmoothNorms
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.compensated import EPS
-from saddlepoint.ground.linalg import inner
+from saddlepoint.ground.definite_solution import definite_solution, plus_diagonal, semidefinite_solution
+from saddlepoint.ground.linalg import inner, max_abs
 from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.simple import Groups, L1Box
 from saddlepoint.problems.saddle import Saddle
 
 OUTER = 40  # the most values of sigma
-INNER = 1e-2  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
+INNER = 0.3  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
 STEPS = 60  # the most Newton steps for one value of sigma
-GROWTH = 8.0  # factor of sigma
+GROWTH = 4.0  # factor of sigma
 DENSE = 2000  # up to this many unknowns, Newton's equations are factorised
 WORSE = 1e3  # sigma grows no more if a gap is this many times the least one so far
 STEADY = 0.9  # if sigma grows no more, the run ends where a gap is more than this times the least one before it
 SEARCH = 20  # the most points of a search along a step
 SLOPE = 0.1  # the derivative along a step, relative to the first one, at which its search ends
+MORE = 50  # most equations beyond the unknowns with which the equations of the faces are solved: some may be the same
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
 TINY = float(np.finfo(np.float64).tiny)  # the smallest normal number
 FREE = L1Box(0.0)  # the simple term that is zero everywhere
@@ -90,6 +91,7 @@ class PiecewiseLinear:
         assert p is None or isinstance(p, L1Box)
         rows = f.A.matrix().T
         self.rows: Any = csr_array(rows) if issparse(rows) else np.ascontiguousarray(rows)
+        self.columns = self.rows.T
         self.c = -np.asarray(f.h.grad(np.zeros(N)))
         self.p, self.q = p or FREE, f.h.simple
         square = _mean_square(self.rows)
@@ -98,6 +100,7 @@ class PiecewiseLinear:
         weight, lower, upper = map(np.concatenate, zip(_arrays(self.q, N), conjugate, strict=True))
         self.both = L1Box(weight, lower, upper)
         self.interval = None if weight.any() else (lower, upper)
+        self.bounded = bool(np.isfinite(lower[:N]).all() and np.isfinite(upper[:N]).all())
 
     @staticmethod
     def suits(f: Saddle) -> bool:
@@ -118,28 +121,31 @@ class PiecewiseLinear:
         limit, faces, N = TimeLimit(max_seconds), None, self.rows.shape[0]
         sigma = self.mu / self.unit**2  # y moves as far as one step of x asks
         x, y = np.zeros(self.rows.shape[1]), np.asarray(self.both.project(np.zeros(N + self.termed.size)))
-        best, least, growth, kept = (x, y[:N]), math.inf, GROWTH, (x, y)
+        best, least, lowest, growth, kept = (x, y[:N]), math.inf, math.inf, GROWTH, (x, y)
         if self.norms is not None:
             self.norms.delta = max(math.sqrt(inner(self.c, self.c) / N), TINY) / self.unit  # the scale of x
         for _ in range(OUTER):
-            x, y = self._newton(x, y, sigma, 0.5 * self.mu * distance**2, least)
-            point = self._on_kinks(x, y), y[:N]
+            x, y = self._newton(x, y, sigma, 0.5 * self.mu * distance**2, lowest)
+            point, before = (self._on_kinks(x, y), y[:N]), faces
             gap, floor = self._gap(*point)
-            before, faces = faces, np.concatenate((self._faces(point[0]), self.q.faces(point[1])))
-            if before is not None and np.array_equal(before, faces):
-                better = self._on_faces(*point)
+            faces = self._faces_of_x(point[0]), self._faces_of_y(point[1])
+            off = int(np.count_nonzero(faces[1] == 0.0))
+            if 0 < off <= x.shape[0] or (before is not None and all(map(np.array_equal, before, faces))):
+                better = self._on_faces(*point, *faces)
                 gap_there, _ = self._gap(*better)
-                if gap_there < gap:
-                    point, gap = better, gap_there
-            before_it = least
+                if gap_there < min(gap, least):
+                    best, least = better, gap_there
+            before_it = lowest
+            if gap < lowest:
+                lowest, kept = gap, (x, y)
             if gap < least:
-                best, least, kept = point, gap, (x, y)
+                best, least = point, gap
             if least <= max(0.25 * self.mu * distance**2, floor) or limit.is_over:
                 break
             if growth == 1.0:
                 if gap > STEADY * before_it:
                     break
-            elif gap > WORSE * least:  # sigma times the rounding of r is too much for y
+            elif gap > WORSE * lowest:  # sigma times the rounding of r is too much for y
                 (x, y), growth, sigma = kept, 1.0, sigma / GROWTH
             sigma *= growth
             if self.norms is not None:
@@ -150,20 +156,33 @@ class PiecewiseLinear:
 
     def _times(self, x: Array) -> Array:
         """A'x, and the entries of x in the term."""
-        return np.concatenate((self.rows @ x, self.unit * x[self.termed]))
+        found: Array = self.rows.dot(x)
+        return np.concatenate((found, self.unit * x[self.termed])) if self.termed.size else found
 
     def _slope(self, x: Array, y: Array) -> Array:
         """grad g(x) + A y, and what the term adds."""
         N = self.rows.shape[0]
-        found: Array = self.g.grad(x) + y[:N] @ self.rows
-        found[self.termed] += self.unit * y[N:]
-        return found
+        found = self._gradient(x) + self.columns.dot(y[:N])
+        if self.termed.size:
+            found[self.termed] += self.unit * y[N:]
+        return np.asarray(found)
+
+    def _gradient(self, x: Array) -> Array:
+        """The gradient of g at x."""
+        return np.asarray(self.g.grad(x) if self.ridge is None else self.ridge * x)
 
     def _prox(self, v: Array, sigma: float) -> Array:
-        """The prox of the terms of y; without weights, it is the nearest point of the interval."""
+        """The prox of the terms of y in the place of v; without weights, it is the nearest point of the interval."""
         if self.interval is None:
             return np.asarray(self.both.prox(v, sigma))
-        return np.asarray(np.minimum(np.maximum(v, self.interval[0]), self.interval[1]))
+        np.maximum(v, self.interval[0], out=v)
+        return np.asarray(np.minimum(v, self.interval[1], out=v))
+
+    def _free(self, y: Array) -> Array:
+        """The coordinates of y that are off their bounds and kinks."""
+        if self.interval is None:
+            return np.flatnonzero(self.both.faces(y) == 0.0)
+        return np.flatnonzero((y > self.interval[0]) & (y < self.interval[1]))
 
     # -- one value of sigma --------------------------------------------------------------------------------------------
 
@@ -177,9 +196,8 @@ class PiecewiseLinear:
             away = at.y - y0
             if left <= max(0.1 * goal, INNER * min(inner(away, away) / sigma, least)):
                 break
-            F = np.flatnonzero(self.both.faces(at.y) == 0.0)
             try:
-                step = -self._solve(at.x, F, sigma, at.slope)
+                step = -self._solve(at.x, self._free(at.y), sigma, at.slope)
             except LinAlgError:
                 break
             search = self._descended if self.ridge is None else self._searched
@@ -216,34 +234,33 @@ class PiecewiseLinear:
         """
         assert self.ridge is not None
         linear, square = self.ridge * inner(at.x, step), self.ridge * inner(step, step)
+        before, direction = y0 + sigma * at.r, sigma * change
 
         def derivative(t: float) -> float:
-            y = self._prox(y0 + sigma * (at.r + t * change), sigma)
-            return linear + t * square + inner(y, change)
+            return linear + t * square + inner(self._prox(before + t * direction, sigma), change)
 
-        first = derivative(0.0)
+        first = linear + inner(at.y, change)
         if not first < 0.0:
             return None
-        (a, at_a), (b, at_b) = (0.0, first), (1.0, derivative(1.0))
+        (a, at_a), (b, at_b), t, at_t = (0.0, first), (math.inf, math.inf), 1.0, derivative(1.0)
         for _ in range(SEARCH):
-            if abs(at_b) <= SLOPE * abs(first):
+            if abs(at_t) <= SLOPE * abs(first):
                 break
-            if at_b < 0.0:
-                (a, at_a), b = (b, at_b), 2.0 * b
-                at_b = derivative(b)
-                continue
-            width = b - a
-            t = min(max(b - at_b * width / (at_b - at_a), a + 0.05 * width), b - 0.05 * width)
-            at_t = derivative(t)
-            if at_t < -SLOPE * abs(first):
-                a, at_a = t, at_t
+            if at_t < 0.0:  # an end that stays counts for half its derivative, so that the other one moves farther
+                (a, at_a), at_b = (t, at_t), 0.5 * at_b if a > 0.0 else at_b
             else:
-                b, at_b = t, at_t
-        return self._at(at.x + b * step, y0, sigma, at.r + b * change)
+                (b, at_b), at_a = (t, at_t), 0.5 * at_a if b < math.inf else at_a
+            t = 2.0 * a if b == math.inf else min(max(b - at_b * (b - a) / (at_b - at_a), 0.95 * a + 0.05 * b), b)
+            at_t = derivative(t)
+        return self._at(at.x + t * step, y0, sigma, at.r + t * change)
 
     def _solve(self, x: Array, F: Array, sigma: float, b: Array) -> Array:
         """(H + sigma B'B)^-1 b for the rows B in F, of which those of the term are multiples of unit vectors."""
         N, n = self.rows.shape
+        if self.ridge is not None and not self.termed.size and 0 < F.size < min(n, DENSE):
+            B = self.rows[F]
+            K = plus_diagonal(dense(B @ B.T), self.ridge / sigma)
+            return np.asarray(b - B.T.dot(definite_solution(K, B.dot(b)))) / self.ridge
         B = self.rows[F[F < N]]
         diagonal = np.zeros(n)
         diagonal[self.termed[F[F >= N] - N]] = sigma * self.unit**2
@@ -257,50 +274,65 @@ class PiecewiseLinear:
                 if not B.shape[0]:
                     return scaled
                 K = dense(B @ (B.T / diagonal[:, None] if not issparse(B) else B.T.multiply(1.0 / diagonal[:, None])))
-                K[np.diag_indices(B.shape[0])] += 1.0 / sigma
-                return np.asarray(scaled - (B.T @ _definite_solution(K, B @ scaled)) / diagonal)
+                y = definite_solution(plus_diagonal(K, 1.0 / sigma), B @ scaled)
+                return np.asarray(scaled - (B.T @ y) / diagonal)
         H = sigma * dense(B.T @ B)
         if self.ridge is None:
             assert self.g.hessian is not None
             H += dense(self.g.hessian(x))
-        H[np.diag_indices(n)] += diagonal
-        return _definite_solution(H, b)
+        return definite_solution(plus_diagonal(H, diagonal), b)
 
     # -- the equations of the faces ------------------------------------------------------------------------------------
 
     def _on_kinks(self, x: Array, y: Array) -> Array:
         """x with zeros where the term holds it at its kink or bound."""
+        if not self.termed.size and self.norms is None:
+            return x
         x = x.copy()
         x[self.termed[self.both.faces(y)[self.rows.shape[0] :] == 0.0]] = 0.0
         return np.asarray(self.p.project(x if self.norms is None else self.norms.without_small_groups(x)))
 
-    def _faces(self, x: Array) -> Array:
+    def _faces_of_x(self, x: Array) -> Array:
         """For each coordinate, a number for the face of the term on which x is there; 0 where it is on none."""
         return self.p.faces(x) if self.norms is None else np.where(self.norms.used(x), 0.0, 1.0)
 
+    def _faces_of_y(self, y: Array) -> Array:
+        """The same for y."""
+        if self.interval is None:
+            return self.q.faces(y)
+        lower, upper = (end[: y.shape[0]] for end in self.interval)
+        return np.asarray((y <= lower) + 2.0 * (y >= upper))
+
     def _gap(self, x: Array, y: Array) -> tuple[float, float]:
         """About the duality gap at (x, y), and what rounding makes of it at the solution."""
-        w, r = y @ self.rows, self.c + self.rows @ x
+        w, r = self.columns.dot(y), self.c + self.rows.dot(x)
         residual = self._residual(x, w)
-        free = int(np.count_nonzero(self.q.faces(y) == 0.0))
-        floor = 0.4 * EPS * (free + 1) * float(np.max(np.abs(self.c)) + np.max(np.abs(r)))
-        return inner(residual, residual) / (2.0 * self.mu) + self.q.fenchel_gap(y, r), floor
+        free = int(np.count_nonzero(self._faces_of_y(y) == 0.0))
+        floor = 0.4 * EPS * (free + 1) * (max_abs(self.c) + max_abs(r))
+        return inner(residual, residual) / (2.0 * self.mu) + self._fenchel_gap(y, r), floor
+
+    def _fenchel_gap(self, y: Array, r: Array) -> float:
+        """About q(y) + q*(r) - r'y."""
+        if self.interval is None or not self.bounded:
+            return self.q.fenchel_gap(y, r)
+        lower, upper = (end[: y.shape[0]] for end in self.interval)
+        return inner(np.maximum(r, 0.0), upper - y) + inner(np.minimum(r, 0.0), lower - y)
 
     def _residual(self, x: Array, w: Array) -> Array:
         """grad g(x) + w plus a subgradient of the term of x."""
         if self.norms is not None:
             return self.norms.residual(x, w)
-        slope = self.g.grad(x) + w
-        return np.asarray(slope + self.p.subgradient(x, -slope))
+        slope = self._gradient(x) + w
+        return slope if self.p is FREE else np.asarray(slope + self.p.subgradient(x, -slope))
 
-    def _on_faces(self, x: Array, y: Array) -> tuple[Array, Array]:
+    def _on_faces(self, x: Array, y: Array, faces_x: Array, faces_y: Array) -> tuple[Array, Array]:
         """The solution if x and y are on their faces: grad g + s + A y = 0 in S, and r = s in F; (x, y) if it is not.
 
         Two steps of Newton's method; the second one corrects the rounding of the first.
         """
-        S, F = np.flatnonzero(self._faces(x) == 0.0), np.flatnonzero(self.q.faces(y) == 0.0)
+        S, F = np.flatnonzero(faces_x == 0.0), np.flatnonzero(faces_y == 0.0)
         size = F.size + (S.size if self.ridge is None else 0)
-        if not 0 < F.size <= S.size or size > DENSE:
+        if not 0 < F.size <= S.size + MORE or size > DENSE:
             return x, y
         B, H = dense(self.rows[F])[:, S], None
         hessian = self.g.hessian if self.norms is None else self.norms.exact().hessian
@@ -308,12 +340,12 @@ class PiecewiseLinear:
             H = dense(hessian(x))[np.ix_(S, S)]
         new_x, new_y = x.copy(), y.copy()
         for _ in range(2):
-            r, R = self.c + self.rows @ new_x, self._residual(new_x, new_y @ self.rows)[S]
-            t = (r - self.q.subgradient(new_y, r))[F]
+            r, R = self.c + self.rows.dot(new_x), self._residual(new_x, self.columns.dot(new_y))[S]
+            t = r[F] if self.interval is not None else (r - self.q.subgradient(new_y, r))[F]
             try:
                 if H is None:
                     assert self.ridge is not None
-                    e = np.linalg.lstsq(B @ B.T, self.ridge * t - B @ R, rcond=None)[0]
+                    e = semidefinite_solution(B @ B.T, self.ridge * t - B @ R)
                     d = -(R + e @ B) / self.ridge
                 else:
                     K = np.block([[H, B.T], [B, np.zeros((F.size, F.size))]])
@@ -323,8 +355,8 @@ class PiecewiseLinear:
                 return x, y
             new_x[S] += d
             new_y[F] += e
-            same = np.array_equal(self._faces(new_x), self._faces(x)) and (new_x[S] * x[S] >= 0.0).all()
-            if not (same and np.array_equal(self.q.faces(new_y), self.q.faces(y)) and self.q.outside(new_y) == 0.0):
+            same = np.array_equal(self._faces_of_x(new_x), faces_x) and (new_x[S] * x[S] >= 0.0).all()
+            if not (same and np.array_equal(self._faces_of_y(new_y), faces_y) and self.q.outside(new_y) == 0.0):
                 return x, y
         return new_x, new_y
 
@@ -349,11 +381,3 @@ def _mean_square(rows: Any) -> float:
     """The mean square of the lengths of the rows."""
     data = rows.data if issparse(rows) else rows.reshape(-1)
     return float(inner(data, data)) / int(rows.shape[0])
-
-
-def _definite_solution(H: Array, b: Array) -> Array:
-    """The solution of H x = b for a positive definite H; LinAlgError if it is none."""
-    _, x, info = dposv(H, b)
-    if info != 0:
-        raise LinAlgError("the matrix is not positive definite")
-    return np.asarray(x)

@@ -96,7 +96,7 @@ def _coefficients(estimator: Any, name: str) -> Array:
 
 def _data(X: Any, columns: int) -> Any:
     """The samples as a finite matrix of float64, dense or in compressed rows."""
-    data = csr_array(X).astype(np.float64) if issparse(X) else np.asarray(X, dtype=np.float64)
+    data = csr_array(in_floats(X)).astype(np.float64) if issparse(X) else np.asarray(X, dtype=np.float64)
     if data.ndim != 2 or data.shape[1] != columns:
         raise ProblemError(f"X has the shape {data.shape}; expected {columns} columns, one for each coefficient")
     finite(np.asarray(data.data) if issparse(data) else data, "X")
