@@ -21,6 +21,7 @@ from saddlepoint.ground.linalg import norm, norms
 from saddlepoint.parts.coupling import DenseCoupling
 from saddlepoint.problems import residuals
 from saddlepoint.theory import (
+    bounded_multipliers_bound,
     certificate_from_residuals,
     certificates_from_residuals,
     distance_from_gap,
@@ -252,6 +253,20 @@ def test_equations_bound_is_the_larger_root(r, q, kappa, sigma, mu):
     d = Fraction(equations_bound(mu, kappa * mu, sigma, r, q))
     assert excess(d) >= 0
     assert excess(d * (1 - Fraction(1, 10**14))) < 0
+
+
+@given(*[st.floats(1e-120, 1e120)] * 2, st.floats(1e-60, 1e60), st.floats(1e-60, 1e60))
+def test_the_bound_with_bounded_multipliers_is_the_larger_root(r, q, B, mu):
+    """It satisfies mu d^2 >= r d + q B in rational numbers, and hardly more than that."""
+
+    def excess(d):
+        m, a, b, c = (Fraction(value) for value in (mu, r, q, B))
+        return m * d * d - a * d - b * c
+
+    d = Fraction(bounded_multipliers_bound(mu, r, q, B))
+    assert excess(d) >= 0
+    assert excess(d * (1 - Fraction(1, 10**14))) < 0
+    assert bounded_multipliers_bound(0.0, r, q, B) == bounded_multipliers_bound(mu, r, q, math.inf) == math.inf
 
 
 def test_equations_bound_of_a_feasible_point_is_that_of_strong_convexity():

@@ -286,6 +286,17 @@ def test_smallest_singular_values_and_largest_eigenvalues_hold_exactly(scale, se
     assert not is_semidefinite(-(scale * P), -high * (1.0 - 1e-9))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rough_bounds_of_singular_values_are_below_and_not_far(seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = int(rng.integers(1, 8)), int(rng.integers(8, 12))
+    E = rng.standard_normal((rows, columns)) * 10.0 ** rng.uniform(-200, 200)
+    found, sharp = smallest_singular_value(E, rough=True), smallest_singular_value(E)
+    assert sharp * (1.0 - 1e-9) / np.sqrt(rows) <= found <= sharp * (1.0 + 1e-9)
+    E[-1] = E[0] + 1e-9 * E[-1]
+    assert 0.0 <= smallest_singular_value(E, rough=True) <= smallest_singular_value(E) * (1.0 + 1e-9)
+
+
 def test_singular_matrices_have_no_positive_bound():
     assert smallest_singular_value(np.ones((2, 5))) <= 0.0
     assert smallest_singular_value(np.zeros((2, 5))) == 0.0

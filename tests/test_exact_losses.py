@@ -212,14 +212,16 @@ def test_the_face_proves_what_the_gap_does_not():
     x, y = PiecewiseLinear(f, 1e-3).start(1e-9)
     proof = f.certificate(x, y)
     assert distance_on_face(f, x, y, proof) < 1e-3 * proof.distance_x
-    assert distance_on_face(f, x + 1.0, y, f.certificate(x + 1.0, y)) == np.inf  # nothing is known of the face there
+    far = distance_on_face(f, x + 1.0, y, f.certificate(x + 1.0, y))
+    assert np.sqrt(3.0) <= far + 1e-8 < np.inf
     free = np.flatnonzero((y > 0.0) & (y < 1.0))
     both = f.A.matrix()[:, free[:2]].mean(axis=1, keepdims=True)
     h = sp.Quadratic(0.0, -np.ones(21)) + sp.Box(0.0, 1.0)
     again = sp.Saddle(sp.Quadratic(1e-3), h, np.hstack((f.A.matrix(), both)))  # three columns are linearly dependent
     shared = np.append(y, 1e-3)
     shared[free[:2]] -= 0.5e-3
-    assert distance_on_face(again, x, shared, again.certificate(x, shared)) == np.inf
+    loose = distance_on_face(again, x, shared, again.certificate(x, shared))
+    assert 1e3 * distance_on_face(f, x, y, proof) < loose < 1e-2 * np.linalg.norm(x)  # only a root is proven
     smooth = sp.Saddle(sp.Quadratic(1.0), sp.Quadratic(1.0), np.eye(2))
     assert distance_on_face(smooth, np.zeros(2), np.zeros(2), smooth.certificate(np.zeros(2), np.zeros(2))) == np.inf
 
@@ -296,7 +298,7 @@ def test_an_unsolved_problem_warns():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 3))
     with pytest.warns(ConvergenceWarning, match="is not solved"):
-        model = RiskClassifier("hinge", 1e-9, tol=1e-14, max_seconds=0.05).fit(X, X[:, 0] > 0)
+        model = RiskClassifier("hinge", 1e-9, tol=1e-30, max_seconds=0.05).fit(X, X[:, 0] > 0)
     assert not model.result_.solved
 
 

@@ -26,6 +26,7 @@ from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling, as_coupling
 
 ENTRIES = 1 << 18  # entries of X that are read at a time
+RELATIVE = 3.0 * EPS  # most relative error of an entry by the operations that follow the means
 
 
 class Centred(NamedTuple):
@@ -36,12 +37,14 @@ class Centred(NamedTuple):
         means: the means of the columns of the data, rounded to float64.
         sizes: bounds on the norms of the columns of D, and of the exact matrix.
         errors: bounds on the norms of the columns of D minus the exact matrix.
+        shifts: entry (i, j) of D minus the exact matrix is at most RELATIVE |D_ij| + shifts_j.
     """
 
     D: Coupling
     means: Array
     sizes: Array
     errors: Array
+    shifts: Array
 
 
 def centred(X: Any, *, scale: float = 1.0, constant: float | None = None) -> Centred:
@@ -51,33 +54,33 @@ def centred(X: Any, *, scale: float = 1.0, constant: float | None = None) -> Cen
     """
     rows, features = X.shape
     if not issparse(X):
-        D, means, sizes, errors = _dense(X, scale)
+        D, means, sizes, errors, shifts = _dense(X, scale)
         if constant is not None:
             D = np.hstack((D, np.full((rows, 1), constant)))
-        return Centred(as_coupling(D), means, *_with_constant(sizes, errors, rows, constant))
+        return Centred(as_coupling(D), means, *_with_constant(sizes, errors, shifts, rows, constant))
     X = csc_array(X)
     full = 2 * np.diff(X.indptr) > rows
     kept, filled = csc_array(X[:, ~full]), np.flatnonzero(full)
-    F, F_means, F_sizes, F_errors = _dense(X[:, full].toarray(), scale)
+    F, F_means, F_sizes, F_errors, F_shifts = _dense(X[:, full].toarray(), scale)
     total = sparse_column_sums(kept)
     mean = (total.hi + total.lo) / rows
     off = 2.0 * EPS * np.abs(mean) + total.error / rows
     c = scale * mean
-    means, sizes, errors = (np.zeros(features) for _ in range(3))
+    means, sizes, errors, shifts = (np.zeros(features) for _ in range(4))
     means[full], means[~full] = F_means, mean
-    sizes[full], errors[full] = F_sizes, F_errors
+    sizes[full], errors[full], shifts[full] = F_sizes, F_errors, F_shifts
     kept = scale * kept
     stored = _column_norms(kept)
     sizes[~full] = UP * (stored + math.sqrt(rows) * np.abs(c))
     relative = 0.0 if scale == 1.0 else 2.0 * EPS
     errors[~full] = UP * (scale * math.sqrt(rows) * off + relative * sizes[~full])
+    shifts[~full] = UP * (scale * off + 2.0 * relative * np.abs(c))  # an entry of kept is at most |D_ij| + |c_j|
     rest = np.flatnonzero(~full)
     if constant is not None:
         F, filled = np.hstack((F, np.full((rows, 1), constant))), np.append(filled, features)
-    sizes, errors = _with_constant(sizes, errors, rows, constant)
-    if not rest.size:
-        return Centred(as_coupling(F), means, sizes, errors)
-    return Centred(CentredColumns(F, filled, csr_array(kept), rest, c, sizes), means, sizes, errors)
+    sizes, errors, shifts = _with_constant(sizes, errors, shifts, rows, constant)
+    some_sparse = CentredColumns(F, filled, csr_array(kept), rest, c, sizes) if rest.size else as_coupling(F)
+    return Centred(some_sparse, means, sizes, errors, shifts)
 
 
 def uncentred(X: Any, *, scale: float = 1.0) -> Centred:
@@ -85,7 +88,7 @@ def uncentred(X: Any, *, scale: float = 1.0) -> Centred:
     D = X if scale == 1.0 else scale * X
     sizes = UP * _column_norms(D)
     errors = (0.0 if scale == 1.0 else 3.0 * EPS) * sizes
-    return Centred(as_coupling(D, "X"), np.zeros(X.shape[1]), sizes + errors, errors)
+    return Centred(as_coupling(D, "X"), np.zeros(X.shape[1]), sizes + errors, errors, np.zeros(X.shape[1]))
 
 
 class CentredColumns(Coupling):
@@ -163,30 +166,33 @@ def column_means(X: Array) -> Sum:
     return Sum(*two_sum(rough, shift), UP * error)
 
 
-def _dense(X: Array, scale: float) -> tuple[Array, Array, Array, Array]:
-    """The centred array, the means, and ``sizes`` and ``errors`` of ``Centred``.
+def _dense(X: Array, scale: float) -> tuple[Array, Array, Array, Array, Array]:
+    """The centred array, the means, and ``sizes``, ``errors`` and ``shifts`` of ``Centred``.
 
     An entry d of D is fl(fl(X - hi) - lo), so that its error is at most EPS |d| + EPS |lo| and the error of hi + lo.
     """
     rows, features = X.shape
     if not features:
-        return np.zeros((rows, 0)), np.zeros(0), np.zeros(0), np.zeros(0)
+        return np.zeros((rows, 0)), *np.zeros((4, 0))
     means = column_means(X)
     D = X - means.hi
     D -= means.lo
     relative = EPS
     if scale != 1.0:
         D *= scale
-        relative = 3.0 * EPS
-    sizes = UP * _column_norms(D)
-    errors = UP * (relative * sizes + scale * math.sqrt(rows) * (EPS * np.abs(means.lo) + means.error))
-    return D, means.hi, sizes + errors, errors
+        relative = RELATIVE
+    sizes, shifts = UP * _column_norms(D), UP * scale * (EPS * np.abs(means.lo) + means.error)
+    errors = UP * (relative * sizes + math.sqrt(rows) * shifts)
+    return D, means.hi, sizes + errors, errors, shifts
 
 
-def _with_constant(sizes: Array, errors: Array, rows: int, constant: float | None) -> tuple[Array, Array]:
+def _with_constant(
+    sizes: Array, errors: Array, shifts: Array, rows: int, constant: float | None
+) -> tuple[Array, Array, Array]:
+    """The bounds of ``Centred``, with those of the last column if there is a constant."""
     if constant is None:
-        return sizes, errors
-    return np.append(sizes, UP * math.sqrt(rows) * abs(constant)), np.append(errors, 0.0)
+        return sizes, errors, shifts
+    return np.append(sizes, UP * math.sqrt(rows) * abs(constant)), np.append(errors, 0.0), np.append(shifts, 0.0)
 
 
 def _column_norms(D: Any) -> Array:

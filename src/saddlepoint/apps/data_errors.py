@@ -9,6 +9,7 @@ is known of the rounding of gradients and products, so that the certificate is a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -78,16 +79,25 @@ class CouplingWithError(ForwardingCoupling):
 
     Args:
         A: the matrix as computed.
-        error: an array or a SciPy sparse array of the shape of A, without negative entries.
+        error: an array or a SciPy sparse array of the shape of A, without negative entries; or an object that knows
+            only bounds on the products with it, such as ``ColumnErrors``.
     """
 
     def __init__(self, A: Coupling, error: Any) -> None:
         super().__init__(A)
         self.error = error
 
+    @cached_property
+    def error_norm(self) -> float:
+        """A bound on the norm of the error of A."""
+        known = getattr(self.error, "norm_of_all", None)
+        return UP * (norm(np.asarray(self.error @ np.ones(self.shape[1]))) if known is None else known)
+
     def rounding_scale(self, y: Array) -> float:
         """The scale of A, and in the same units, which are ``gamma(sum_length)``, a bound on the error of A times y."""
-        return self.A.rounding_scale(y) + UP * norm(self.error @ np.abs(y)) / gamma(self.sum_length, EPS)
+        known, size = getattr(self.error, "norm_of_product", None), np.abs(y)
+        off = norm(self.error @ size) if known is None else known(size)
+        return self.A.rounding_scale(y) + UP * off / gamma(self.sum_length, EPS)
 
     def row_lengths(self) -> Array | float:
         """The lengths of the rows of A, and the sums of the rows of the error, which are at least their lengths."""

@@ -196,14 +196,14 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             if found is not None:
                 return found
             proof = f.certificate(*start, gap=gap)
-            on_face = distance_on_face(f, *start, proof)
+            on_face = distance_on_face(f, *start, proof, tol)
             if on_face <= tol:  # a larger gap is enough, because the face proves the rest
                 gap = max(gap, ENOUGH * proof.gap)
         result = uninterrupted(solve(f, *start, method=self.method, gap=gap, max_seconds=limit.left))
         if proof is None or not (np.array_equal(result.x, start[0]) and np.array_equal(result.y, start[1])):
             proof = f.certificate(result.x, result.y, gap=least)
             proof = min(proof, result.certificate, key=lambda found: found.gap)
-            on_face = distance_on_face(f, result.x, result.y, proof)
+            on_face = distance_on_face(f, result.x, result.y, proof, tol)
         proven = min(proof.distance_x, result.certificate.distance_x, on_face)
         found = replace(result, certificate=result.certificate._replace(distance_x=proven))
         if proven <= tol:
@@ -259,7 +259,7 @@ def _proven_on_face(f: Saddle, x: Array, y: Array, tol: float) -> Result | None:
         residuals = f.residuals(query)
         # The gap only has to prove the face, however large it is beside tol^2.
         proof = f.certificate_from(residuals, query)
-        distance = min(proof.distance_x, distance_by_query(f, query, residuals, proof))
+        distance = min(proof.distance_x, distance_by_query(f, query, residuals, proof, tol))
     if not distance <= tol:
         return None
     certificate = proof._replace(distance_x=distance, assumes=f.assumes)

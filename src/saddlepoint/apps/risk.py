@@ -363,7 +363,7 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         constant = None if self.loss == "squared" else positive(self.intercept_scaling, "intercept_scaling")
         features, targets = centred(X, constant=constant), centred(y[:, None])
         t = targets.D.matrix()[:, 0]
-        return Data(features.D, t, features.means, float(targets.means[0]), features, targets)
+        return Data(features.D, t, features.means, float(targets.means[0]), features, targets, (X, y))
 
     def _problem(self, data: Data, risk: Smooth | None, n_features: int) -> Saddle:
         if risk is not None:

@@ -26,6 +26,7 @@ from saddlepoint.ground.definite_factors import (
     cholesky_weights,
 )
 from saddlepoint.ground.gershgorin import TINY, UNIT, Symmetric, gershgorin, symmetric_part
+from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.rounding import gamma
 
 ALL_EIGENVALUES = 1500  # largest size of a matrix of which all eigenvalues are computed
@@ -98,10 +99,15 @@ def largest_eigenvalue_bound(matrix: Any, error: Array | None = None) -> float:
     return -_times(max(found, gershgorin(given)), given.unit)
 
 
-def smallest_singular_value(E: Array) -> float:
+def smallest_singular_value(E: Array, rough: bool = False) -> float:
     """A proven lower bound of the smallest singular value of a dense matrix with no more rows than columns; 0 if none.
 
     Let X be its computed pseudo-inverse. If |I - E X| <= a < 1, then |E'y| >= (1 - a) |y|/|X| for all y.
+
+    Args:
+        E: the matrix.
+        rough: whether the bound may be too small by a factor of up to the root of the number of rows, or 0 where the
+            condition number is large. It then takes a quarter of the time for small matrices.
 
     Example:
         >>> import numpy as np
@@ -117,7 +123,7 @@ def smallest_singular_value(E: Array) -> float:
     E = np.ldexp(E, -exponent)
     with np.errstate(all="ignore"):
         try:
-            X = np.linalg.pinv(E)
+            X = E.T @ np.linalg.inv(E @ E.T) if rough else np.linalg.pinv(E)
         except np.linalg.LinAlgError:
             return 0.0
         growth = gamma(columns + 4, UNIT)
@@ -125,9 +131,12 @@ def smallest_singular_value(E: Array) -> float:
         a = 1.01 * math.sqrt(float(np.max(off.sum(axis=0))) * float(np.max(off.sum(axis=1))))
         if not a < 1.0:
             return 0.0
-        gram = X.T @ X
-        error = 2.0 * growth * rows * np.diag(gram)
-        length = math.sqrt(largest_eigenvalue_bound(gram, error)) * (1.0 + 4.0 * UNIT)
+        if rough:
+            length = norm(X.ravel()) * (1.0 + gamma(X.size + 4, UNIT))
+        else:
+            gram = X.T @ X
+            error = 2.0 * growth * rows * np.diag(gram)
+            length = math.sqrt(largest_eigenvalue_bound(gram, error)) * (1.0 + 4.0 * UNIT)
     return _times((1.0 - a) / length * (1.0 - 8.0 * UNIT), math.ldexp(1.0, exponent)) if length < math.inf else 0.0
 
 
@@ -141,7 +150,7 @@ def _small(given: Symmetric) -> Ends:
     n = dense.shape[0]
     if n == 1 and dense[0, 0] >= 0.0:
         return Ends(gershgorin(given), float(dense[0, 0]))
-    values = eigvalsh(dense, check_finite=False)
+    values = np.linalg.eigvalsh(dense)
     low, high = float(values[0]), float(values[-1])
     rounding = 8.0 * n * UNIT * max(abs(low), abs(high))  # usual error of a computed eigenvalue
     if low < -32.0 * rounding:

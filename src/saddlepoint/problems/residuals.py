@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddlepoint.ground.arrays import FLOAT64, Array, Space, detached, eps_of, is_array, is_foreign, smallest_of
-from saddlepoint.ground.compensated import Accumulator, Sum
+from saddlepoint.ground.compensated import UP, Accumulator, Sum
 from saddlepoint.ground.linalg import lengths, norm, prefetch_norms
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.ground.validation import as_vector, refuse_masked
@@ -114,6 +114,26 @@ class Residuals:
 
     def compensated_residuals(self, query: Query) -> Lengths | None:
         """The same with products in about twice the digits; None if A has none."""
+        found = self._compensated(query)
+        if found is None:
+            return None
+        (Rx, Fx, error_x), (Ry, Fy, error_y) = found
+        error_x = error_x + self._norm_error(0, eps_of(Rx.hi)) * Fx
+        return Fx, Fy, error_x, error_y + self._norm_error(1, eps_of(Ry.hi)) * Fy
+
+    def compensated_field(self, query: Query) -> tuple[Array, Array, Any, Any] | None:
+        """Gradients plus products, with those in about twice the digits, and bounds on the lengths of their errors.
+
+        None if A has no such products. Subgradients of simple terms are left out.
+        """
+        found = self._compensated(query._replace(of_x=NO_TERM, of_y=NO_TERM))
+        if found is None:
+            return None
+        (Rx, _, error_x), (Ry, _, error_y) = found
+        return Rx.hi, Ry.hi, UP * (error_x + norm(Rx.lo)), UP * (error_y + norm(Ry.lo))
+
+    def _compensated(self, query: Query) -> tuple[tuple[Sum, Any, Any], tuple[Sum, Any, Any]] | None:
+        """The residuals with products in about twice the digits, their lengths, and bounds on those of their errors."""
         x, y, at_x, at_y, gx, hy, *_ = query
         with np.errstate(all="ignore"), self.space.exact_products():
             Ay, Atx = self.A.compensated_mul(y), self.A.T.compensated_mul(x)
@@ -125,9 +145,8 @@ class Residuals:
             of_y = Ry.hi, hy, y, *_rounding(self.h, at_y, self.blocks, compensated=True), Ry.error
             (Fx, *sizes_x, more_x, _), (Fy, *sizes_y, more_y, _) = self._lengths(of_x, of_y)
             error_x, error_y = self._gradient_errors(query, [Fx, *sizes_x], [Fy, *sizes_y], compensated=True)
-            error_x = error_x + more_x + self._norm_error(0, eps_of(Rx.hi)) * Fx
-            error_y = error_y + more_y + self._norm_error(1, eps_of(Ry.hi)) * Fy
-            return Fx, Fy, *self._with_underflow(query, error_x, error_y, sizes_x, sizes_y)
+            errors = self._with_underflow(query, error_x + more_x, error_y + more_y, sizes_x, sizes_y)
+            return (Rx, Fx, errors[0]), (Ry, Fy, errors[1])
 
     def _likely_errors(self, x: Array, y: Array) -> tuple[Any, Any]:
         """About the rounding errors of the two parts of the field at (x, y)."""

@@ -62,6 +62,7 @@ from saddlepoint.theory.dippa import (
 )
 from saddlepoint.theory.dppa import dppa_alpha, dppa_bound, dppa_contraction
 from saddlepoint.theory.equations import (
+    bounded_multipliers_bound,
     equations_bound,
     equations_certificate,
     equations_distances,
@@ -177,6 +178,7 @@ __all__ = [
     "appa_tau",
     "appa_theta",
     "best_response_order",
+    "bounded_multipliers_bound",
     "calls_reach",
     "catalyst_beta",
     "catalyst_bound",

@@ -64,6 +64,17 @@ def equations_bound(mu: float, L: float, sigma: float, r: float, q: float) -> fl
     return UP * (a + math.hypot(a, b)) + LEAST * (r + q > 0.0)
 
 
+def bounded_multipliers_bound(mu: float, r: float, q: float, B: float) -> float:
+    """|w - w*| is at most this, for the r and q of ``equations_bound`` and multipliers with |y - y*| <= B.
+
+    It is the larger root of mu d^2 - r d - q B = 0, rounded up.
+    """
+    if not math.isfinite(mu + r + q + B) or mu <= 0.0:
+        return math.inf
+    a, b = 0.5 * (r / mu), math.sqrt(q) / math.sqrt(mu) * math.sqrt(B)
+    return UP * (a + math.hypot(a, b)) + LEAST * (r + q > 0.0)
+
+
 def equations_distances(mu: float, L: float, sigma: float, Fx: float, Fy: float) -> tuple[float, float]:
     r"""Bounds on |x - x*| and |y - y*| for min_x max_y g(x) + <x, A y> - h(y), where h is convex and need not be more.
 
