@@ -42,6 +42,7 @@ COMPLETE, SHORT = 50, 500  # variables up to which that search takes all directi
 SHARE = 0.05  # most steps of that search, as a share of the calls that the run has made
 MEMORY = 3_000_000  # most numbers that the search keeps in memory
 DIFFERENT = 1e-3  # relative error from which a gradient is not that of the given values
+OF_BOUND = 0.2  # share of the bounds on errors in a certificate that counts as the precision of the arithmetic
 PAIRS = 2  # number of random pairs of vectors on which A' is compared with A
 
 
@@ -176,7 +177,8 @@ class Audit:
     def floor(self, x: Array, y: Array, certificate: Certificate, of_gap: bool = False) -> float:
         """An estimate of the part of a certified distance that is due to the arithmetic of the steps, and to noise.
 
-        If ``of_gap`` is set, the same for the certified duality gap; the noise is then left out.
+        If ``of_gap`` is set, the same for the certified duality gap; the noise is then left out. It is at least a share
+        of the part that the bounds on rounding errors, and on errors of the data, have in the certificate.
         """
         f = self.f
         for oracle in ("grad_g", "grad_h", "A", "At"):
@@ -186,9 +188,12 @@ class Audit:
         wider = max(f.space.eps / narrow, 1.0)
         x, y = copied(x), copied(y)  # those of a run are read-only, and some gradients write into their argument
         if of_gap:
-            return wider * f.gap_precision(x, y)
+            likely = wider * f.gap_precision(x, y)
+            plain = type(f).certificate is Saddle.certificate
+            return max(likely, OF_BOUND * f.gap_of_errors(self.query)) if plain and self.query is not None else likely
         noise = float(f.distance_of(certificate.noise_x, certificate.noise_y))
-        return noise + wider * f.precision(x, y)
+        proven = certificate.rounding if certificate.rounding < math.inf else 0.0
+        return max(noise + wider * f.precision(x, y), OF_BOUND * proven)
 
     def examine(self, x: Array, y: Array, thoroughly: bool = False) -> None:
         """Examine what a certificate at (x, y) depends on; thoroughly, also what only the speed of a run depends on.

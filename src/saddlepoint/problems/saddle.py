@@ -228,9 +228,18 @@ class Saddle(Residuals):
         """Whether the rounding errors of a query decide about the distance, or about the gap if that is asked for."""
         if gap is None and (self.mu != 0.0 or self.one_sided is not None):
             return rounding_decides(found.distance, self.distance_of(*errors), tol)
+        return rounding_decides(found.gap, self._gap_of(errors, query), gap)
+
+    def _gap_of(self, errors: tuple[Any, Any], query: Query) -> float:
+        """The part of a certified duality gap that bounds on the errors of the residuals make."""
         widths = query.of_x.diameter, query.of_y.diameter
-        due = certificate_from_residuals(self.mu_x, self.mu_y, 0.0, 0.0, *errors, diameters=widths).gap
-        return rounding_decides(found.gap, due, gap)
+        return certificate_from_residuals(self.mu_x, self.mu_y, 0.0, 0.0, *errors, diameters=widths).gap
+
+    def gap_of_errors(self, query: Query) -> float:
+        """The part of the certified duality gap at a query that bounds on errors of the residuals make, at least."""
+        compensated = self.compensated_residuals(query)
+        found = [self._gap_of(lengths[2:], query) for lengths in (self.residuals(query), compensated) if lengths]
+        return min(found)
 
     @cached_property
     def assumes(self) -> tuple[str, ...]:

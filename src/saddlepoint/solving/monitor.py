@@ -35,7 +35,7 @@ FROM_START = 0.3  # usual factor by which the certified distance falls more than
 STALL_CHECKS = 8  # certificates without progress, at the precision of the arithmetic, that make a stall
 AT_FLOOR = 10.0  # certified distance up to which the arithmetic allows no more, in units of its precision
 NEAR_FLOOR = 100.0  # certified distance up to which the arithmetic hardly allows more, in units of its precision
-NEAR_CHECKS = 24  # certificates without progress that make a stall below NEAR_FLOOR
+NEAR_CHECKS = 24  # STALL_CHECKS below NEAR_FLOOR, and where methods take turns
 WORTH_DIAGNOSING = 2000  # calls without progress after which the problem is examined for wrong assumptions
 LONG_STALL = 40, 1_000_000  # certificates and calls without any progress that make a stall anywhere
 LONG_TIMES = 100  # how many times as many calls a stall anywhere takes as had been made at the last progress
@@ -240,6 +240,16 @@ class Monitor:
             self.reached = self.reached._replace(best=best)
             self.audit.keep()
 
+    @property
+    def checks_without_progress(self) -> int:
+        """Certificates since the last progress, if methods take turns; ``stalled`` counts those of one turn."""
+        if len(self.state.schedule.race) < 2:
+            return 0
+        found = [self.state.target.recorded(record) for record in self.state.monitor.records]
+        near = min(found, default=math.inf) / PROGRESS
+        first = next((k for k, number in enumerate(found) if number <= near < math.inf), len(found) - 1)
+        return len(found) - 1 - first
+
     def note_progress(self) -> None:
         """Progress was made, or a new method begins: a stall counts from here."""
         self.state.monitor.improved = self.state.monitor.checks, self.state.counts.total
@@ -310,7 +320,7 @@ class Monitor:
         check, calls = state.improved
         waited = state.checks - check
         near_floor, of_gap = False, self.state.target.argument == "gap"
-        if waited >= STALL_CHECKS:
+        if waited >= STALL_CHECKS or self.checks_without_progress >= NEAR_CHECKS:
             if self.floor is None or self.floor[0] is not certificate:
                 with self.clock:
                     floor = self.audit.floor(*self.state.best, certificate, of_gap)
