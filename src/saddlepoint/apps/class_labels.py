@@ -11,6 +11,8 @@ from saddlepoint.ground.errors import ProblemError
 
 def classes_of(y: Array) -> Array:
     """The labels of two classes or more."""
+    if y.dtype.kind == "b" and y.any() and not y.all():  # what the next two lines would find, in a tenth of the time
+        return np.array([False, True])
     check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) < 2:

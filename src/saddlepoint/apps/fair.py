@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
-from sklearn.utils.validation import check_array, check_consistent_length, check_X_y, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, check_X_y
 
 from saddlepoint.apps.centred import centred
 from saddlepoint.apps.class_labels import two_classes_of
 from saddlepoint.apps.data_errors import UP, CouplingWithError
-from saddlepoint.apps.linear_model import CHECKS
 from saddlepoint.apps.risk import RiskClassifier
+from saddlepoint.apps.samples import CHECKS, samples
 from saddlepoint.apps.structure import Structure
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.compensated import EPS
@@ -111,7 +111,7 @@ class FairClassifier(RiskClassifier):
             sensitive_features: the attributes: a vector of numbers or of words, or an array with a column for each
                 attribute. Of words, each one is an attribute that a sample has or has not.
         """
-        X, y = validate_data(self, X, y, **CHECKS)
+        X, y = samples(self, X, y)
         self.classes_ = two_classes_of(y)
         D, positives = as_coupling(self._with_constant(X)), y == self.classes_[1]
         covariances = _covariances(X, sensitive_features)

@@ -27,7 +27,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from saddlepoint.apps.class_labels import two_classes_of
 from saddlepoint.apps.data_errors import UP
-from saddlepoint.apps.linear_model import CHECKS, with_constant
+from saddlepoint.apps.linear_model import with_constant
+from saddlepoint.apps.samples import CHECKS, samples
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError
@@ -149,7 +150,7 @@ class GroupDROClassifier(ClassifierMixin, _GroupDRO):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> GroupDROClassifier:
         """Learn from samples X with labels y; ``groups`` has a label for each sample, and None is one group."""
-        X, y = validate_data(self, X, y, **CHECKS)
+        X, y = samples(self, X, y)
         self.classes_ = two_classes_of(y)
         self._fit(X, np.where(y == self.classes_[1], 1.0, -1.0), groups, 1.0)
         return self
@@ -203,7 +204,7 @@ class GroupDRORegressor(RegressorMixin, _GroupDRO):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> GroupDRORegressor:
         """Learn from samples X with targets y; ``groups`` has a label for each sample, and None is one group."""
-        X, y = validate_data(self, X, y, **CHECKS, y_numeric=True)
+        X, y = samples(self, X, y, y_numeric=True)
         t = y.astype(np.float64)
         scale = norm(t) / math.sqrt(len(t))
         self._fit(X, t, groups, scale if scale > 0.0 else 1.0)

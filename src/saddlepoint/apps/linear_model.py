@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from saddlepoint.apps.data_errors import UP, with_error
 from saddlepoint.apps.piecewise_linear import PiecewiseLinear
+from saddlepoint.apps.samples import CHECKS
 from saddlepoint.apps.structure import Norms, Structure, disjoint_groups
 from saddlepoint.apps.working_set import few_features, with_ridge
 from saddlepoint.ground.arrays import Array
@@ -48,7 +49,6 @@ from saddlepoint.solving.solve import solve
 from saddlepoint.solving.solved_start import result_of_start, solved_start
 from saddlepoint.solving.target import Target
 
-CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}  # options of scikit-learn's input checks
 ENOUGH = 16.0  # gap that is asked for, relative to that of a start whose distance is proven by its face
 HESSIANS = 2000  # up to this many weights, Hessians of g are factorised
 
@@ -143,8 +143,11 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _l1_box(self, weights: Array, n_features: int, factor: float = 1.0) -> L1Box:
         """The simple term of the weights with the given numbers; the constant has none."""
+        l1, least = factor * self.l1, 0.0 if self.positive else -math.inf
+        if weights[-1] < n_features:  # the numbers ascend
+            return L1Box(l1, least)
         feature = weights < n_features
-        return L1Box(np.where(feature, factor * self.l1, 0.0), np.where(feature & bool(self.positive), 0.0, -math.inf))
+        return L1Box(np.where(feature, l1, 0.0), np.where(feature, least, -math.inf) if self.positive else least)
 
     # -- solutions -----------------------------------------------------------------------------------------------------
 

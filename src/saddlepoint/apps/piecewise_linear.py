@@ -39,17 +39,19 @@ from saddlepoint.parts.simple import Groups, L1Box
 from saddlepoint.problems.saddle import Saddle
 
 OUTER = 40  # the most values of sigma
-INNER = 0.3  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
+INNER = 1.0  # the gap of x at which sigma grows, relative to |y - y0|^2/sigma
 STEPS = 60  # the most Newton steps for one value of sigma
-GROWTH = 4.0  # factor of sigma
+GROWTH = 3.0  # factor of sigma
 DENSE = 2000  # up to this many unknowns, Newton's equations are factorised
 WORSE = 1e3  # sigma grows no more if a gap is this many times the least one so far
 STEADY = 0.9  # if sigma grows no more, the run ends where a gap is more than this times the least one before it
 SEARCH = 20  # the most points of a search along a step
 SLOPE = 0.1  # the derivative along a step, relative to the first one, at which its search ends
 MORE = 50  # most equations beyond the unknowns with which the equations of the faces are solved: some may be the same
+AT_FLOOR = 8.0  # gap of a solution of these equations that is called rounding, in units of what rounding usually makes
 ARMIJO = 1e-4  # part of the predicted descent that a step must reach
 TINY = float(np.finfo(np.float64).tiny)  # the smallest normal number
+NONE = np.zeros(0, dtype=np.intp)  # the numbers of no coordinates
 FREE = L1Box(0.0)  # the simple term that is zero everywhere
 
 
@@ -96,11 +98,13 @@ class PiecewiseLinear:
         self.p, self.q = p or FREE, f.h.simple
         square = _mean_square(self.rows)
         self.unit = math.sqrt(square) if square > 0.0 else 1.0
-        self.termed, conjugate = _as_maximum(self.p, n, self.unit)
-        weight, lower, upper = map(np.concatenate, zip(_arrays(self.q, N), conjugate, strict=True))
-        self.both = L1Box(weight, lower, upper)
+        self.both, self.termed, (weight, lower, upper) = self.q, NONE, _arrays(self.q, N)
+        self.bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all())
+        if self.p is not FREE:
+            self.termed, conjugate = _as_maximum(self.p, n, self.unit)
+            weight, lower, upper = map(np.concatenate, zip((weight, lower, upper), conjugate, strict=True))
+            self.both = L1Box(weight, lower, upper)
         self.interval = None if weight.any() else (lower, upper)
-        self.bounded = bool(np.isfinite(lower[:N]).all() and np.isfinite(upper[:N]).all())
 
     @staticmethod
     def suits(f: Saddle) -> bool:
@@ -132,7 +136,9 @@ class PiecewiseLinear:
             off = int(np.count_nonzero(faces[1] == 0.0))
             if 0 < off <= x.shape[0] or (before is not None and all(map(np.array_equal, before, faces))):
                 better = self._on_faces(*point, *faces)
-                gap_there, _ = self._gap(*better)
+                gap_there, floor_there = self._gap(*better)
+                if better[0] is not point[0] and gap_there <= AT_FLOOR * floor_there:
+                    return better
                 if gap_there < min(gap, least):
                     best, least = better, gap_there
             before_it = lowest

@@ -24,13 +24,14 @@ import numpy as np
 from scipy.special import log_expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted, check_X_y
 
 from saddlepoint.apps.centred import centred
 from saddlepoint.apps.class_labels import classes_of
 from saddlepoint.apps.hypergradient import Hypergradient, check_differentiable, hypergradient_of
-from saddlepoint.apps.linear_model import CHECKS, LinearModel, with_constant
+from saddlepoint.apps.linear_model import LinearModel, with_constant
 from saddlepoint.apps.regression_data import Data
+from saddlepoint.apps.samples import CHECKS, samples
 from saddlepoint.apps.structure import Structure
 from saddlepoint.ground.arrays import Array, dense
 from saddlepoint.ground.errors import ProblemError
@@ -138,7 +139,7 @@ class RiskClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> RiskClassifier:
         """Learn from samples X, an array or a SciPy sparse matrix, with labels y."""
-        X, y = validate_data(self, X, y, **CHECKS)
+        X, y = samples(self, X, y)
         self.classes_ = classes_of(y)
         D = as_coupling(self._with_constant(X))
         results = []
@@ -314,7 +315,7 @@ class RiskRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> RiskRegressor:
         """Learn from samples X, an array or a SciPy sparse matrix, with targets y."""
-        X, y = validate_data(self, X, y, **CHECKS, y_numeric=True)
+        X, y = samples(self, X, y, y_numeric=True)
         data = self._data(X, y)
         scale = norm(data.t) / math.sqrt(data.t.shape[0])
         risk = self._smooth_risk(data)

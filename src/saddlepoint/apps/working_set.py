@@ -55,9 +55,15 @@ def few_features(
         max_seconds: wall-clock limit.
     """
     assert risk.D is not None
+    assert g.simple is not None
     limit, (N, n) = TimeLimit(max_seconds), risk.D.shape
-    everything, p = np.arange(n), penalty(np.arange(n))
+    everything, p = np.arange(n), g.simple
     w, Dw = np.zeros(n), np.zeros(N)
+    if n <= FEWEST:
+        w, residual = newton(g.without_term, p, w, SHARE * SHARE * l2 * tol)
+        if residual <= SHARE * l2 * tol:
+            return w
+        Dw = risk.D.mul(w)
     W, goal = everything[:0], math.inf
     for _ in range(ROUNDS):
         slope = risk.gradient_from(Dw, w) + l2 * w
@@ -76,8 +82,8 @@ def few_features(
         own, term = risk if W.size == n else risk.with_columns(W), penalty(W)
         part = g.without_term if W.size == n else with_ridge(own, l2)
         goal = max(SHARE * tol, FALL * norm(excess[W]) / l2)
-        found = newton(part, term, w[W], SHARE * l2 * goal) if W.size <= NEWTON else w[W]
-        residual = _excess(part, term, found)
+        start = w[W]
+        found, residual = newton(part, term, start, SHARE * l2 * goal) if W.size <= NEWTON else (start, math.inf)
         if residual > l2 * goal:
             f = Saddle(part + term, Quadratic(1.0), np.zeros((W.size, 1)))
             found = uninterrupted(solve(f, found, tol=goal, max_seconds=limit.left, history=False)).x
@@ -95,17 +101,17 @@ def with_ridge(risk: Smooth, l2: float) -> Smooth:
     return risk.with_l2(l2) if isinstance(risk, Risk) and risk.l2 == 0.0 else risk + Quadratic(l2)
 
 
-def newton(g: Smooth, p: Simple, w: Array, goal: float) -> Array:
-    """A point where the residual of g + p is at most ``goal``, or the one after the last step that descended."""
+def newton(g: Smooth, p: Simple, w: Array, goal: float) -> tuple[Array, float]:
+    """A point and the size of the residual of g + p there: at most ``goal``, unless no further step descended."""
     if g.hessian is None or g.value is None:
-        return w
+        return w, _excess(g, p, w)
     value = g(w) + p(w)
     for _ in range(STEPS):
         slope = g.grad(w)
-        s = p.subgradient(w, -slope)
-        residual = slope + s
-        if norm(residual) <= goal:
-            break
+        residual = slope + p.subgradient(w, -slope)
+        size = norm(residual)
+        if size <= goal:
+            return w, size
         S = np.flatnonzero((w != 0.0) | (residual != 0.0))
         step = np.zeros_like(w)
         step[S] = np.linalg.solve(_hessian(g, w, S), -residual[S])
@@ -118,9 +124,9 @@ def newton(g: Smooth, p: Simple, w: Array, goal: float) -> Array:
                 break
             step *= 0.5
         if not found <= value or np.array_equal(moved, w):
-            break
+            return w, size
         w, value = moved, found
-    return w
+    return w, _excess(g, p, w)
 
 
 def _hessian(g: Smooth, w: Array, S: Array) -> Array:

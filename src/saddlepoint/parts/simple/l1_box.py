@@ -145,6 +145,8 @@ class L1Box(Structured):
         At a bound of the box the interval has no end on the side of the bound.
         """
         weight, lower, upper = self.weight.like(s, 0.0) + 0.0 * s, self.lower.like(s), self.upper.like(s)
+        if not self._low and not self._high:
+            return limited(s, choose(xh > 0.0, weight, -weight), choose(xh < 0.0, -weight, weight))
         left = choose(xh <= lower, 0.0 * s - math.inf, choose(xh > 0.0, weight, -weight))
         right = choose(xh >= upper, 0.0 * s + math.inf, choose(xh < 0.0, -weight, weight))
         return self.dual_point(limited(s, left, right))
@@ -256,7 +258,7 @@ class L1Box(Structured):
     @cached_property
     def _rounded(self) -> list[tuple[Coordinates, Coordinates]]:
         """The bounds that are no float32 numbers, each with the float32 numbers next to it in the box."""
-        if not (self._low or self._high):
+        if all(_is_float32(bound.value) for bound in (self.lower, self.upper)):
             return []
         pairs = zip((self.lower, self.upper), self._narrow, strict=True)
         return [(bound, near) for bound, near in pairs if not np.array_equal(bound.value, near.value)]
@@ -338,6 +340,13 @@ def _positive(a: Array) -> Array:
 
 def _beyond_zero(bound: float | Array) -> Any:
     return max(bound, 0.0) if isinstance(bound, float) else _positive(bound)
+
+
+def _is_float32(numbers: float | Array) -> bool:
+    """Whether the numbers are float32 numbers."""
+    exact = np.asarray(numbers, dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        return bool((exact.astype(np.float32) == exact).all())
 
 
 def _first(numbers: Coordinates, wrong: Callable[[Array], Array]) -> str:
