@@ -107,9 +107,10 @@ def _lower(data: Data, c: Interval, y: Interval, box: Interval, zero: Array | No
         # For d > 0 the minimum over all t is -r^2/(2 d); for d < 0, d/2 t^2 is least at the end that is farther away.
         most_t = np.maximum(np.abs(t.lo), np.abs(t.hi))
         most_r = np.maximum(np.abs(r.lo), np.abs(r.hi))
-        convex = np.where(d > 0.0, -np.nextafter(np.nextafter(most_r * most_r, np.inf) / (2.0 * d), np.inf), -np.inf)
+        square = np.nextafter(0.5 * np.nextafter(most_r * most_r, np.inf), np.inf)
+        convex = np.where(d > 0.0, -np.nextafter(square / d, np.inf), -np.inf)
         convex = np.where(most_r == 0.0, 0.0, np.nextafter(convex, -np.inf))
-        concave = np.nextafter(0.5 * d * np.nextafter(most_t * most_t, np.inf), -np.inf)
+        concave = np.nextafter(d * np.nextafter(0.5 * np.nextafter(most_t * most_t, np.inf), np.inf), -np.inf)
         terms = np.where(d >= 0.0, np.maximum(linear, convex), linear + concave)
         terms = np.where(d < 0.0, np.nextafter(terms, -np.inf), terms)
     terms = np.where(np.isnan(terms), -np.inf, terms)

@@ -53,7 +53,7 @@ def curvature(P: Any) -> Array:
         raise _not_convex(f"it has an eigenvalue of about {error.found:.3g}, scaled to a diagonal of 1") from None
     except TooLargeError:
         low = -math.inf
-    if -math.inf < low < 0.0 and used.size <= EXACT and _semidefinite(dense(S)):
+    if -math.inf < low < 0.0 and used.size <= EXACT and _semidefinite(dense(P)):  # S may have lost entries to underflow
         low = 0.0
     found = np.zeros(diagonal.size)
     with np.errstate(all="ignore"):
