@@ -112,6 +112,7 @@ API = [
     ("A with NaN", lambda: saddle([[NAN, 1.0], [1.0, 1.0]]), r"A has a nan at index \(0, 0\); all entries must be finite"),
     ("A with infinity", lambda: saddle([[1.0, 1.0], [1.0, -INF]]), r"A has a -inf at index \(1, 1\)"),
     ("A beyond float64", lambda: saddle(np.full((2, 2), np.longdouble("1e400"))), "A has a inf at index"),
+    ("A of integers that are rounded", lambda: saddle([[2**53 + 1, 1], [1, 1]]), r"the integer 9007199254740993, which float64 rounds to 9007199254740992; .* up to 2\*\*53"),
     ("A of huge integers", lambda: saddle([[HUGE, 1], [1, 1]]), "A holds an integer of 1329 bits, which no array can"),
     ("A empty", lambda: saddle(np.zeros((0, 2))), r"A has shape \(0, 2\); expected a matrix with at least one row"),
     ("A 0-dimensional", lambda: saddle(np.array(3.0)), r"A has shape \(\); expected a matrix"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from exact_programs import INF
+from scipy.sparse import csr_array
 
 import saddlepoint as sp
 from saddlepoint.apps.programs.certificate import lower_bound
@@ -36,3 +38,17 @@ def test_a_matrix_whose_small_entries_underflow_when_it_is_scaled_is_not_taken_f
     assert QP(P=P, q=np.zeros(3)).certify(np.zeros(3)).lower == -INF
     P[0, 1] = P[1, 0] = 0.0
     assert (curvature(P) >= 0.0).all()
+
+
+def test_integers_that_float64_would_round_are_refused():
+    for arguments in (
+        {"q": [2**53 + 1]},
+        {"A": np.array([[2**53 + 1]])},
+        {"A": csr_array(np.array([[2**53 + 1]]))},
+        {"P": np.array([[2**60 + 1]])},
+        {"q": [1.0], "x_upper": [2**63 - 1]},
+    ):
+        with pytest.raises(sp.ProblemError, match="which float64 rounds to"):
+            QP(**arguments)
+    found = QP(q=np.array([2**60]), x_lower=1, x_upper=1).solve()
+    assert found.lower <= 2**60 <= found.upper

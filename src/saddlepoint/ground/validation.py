@@ -16,6 +16,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.recording import is_live, is_recording
 
 SHOWN = 60  # most characters of a value in an error message
+LARGEST = 2.0**53  # the number up to which float64 holds all integers
 
 
 def short_repr(value: Any) -> str:
@@ -100,7 +101,11 @@ def as_pair(value: Any, name: str) -> tuple[Any, Any]:
 
 
 def as_float_array(value: Any, name: str) -> Array:
-    """``value`` as a real floating-point array (integers and booleans become float64), or a ProblemError."""
+    """``value`` as a real floating-point array, or a ProblemError.
+
+    Integers and booleans become float64; integers that float64 would round are refused, as answers are proven for the
+    numbers that were given.
+    """
     if is_foreign(value):
         return _as_foreign(value, name)
     try:
@@ -109,7 +114,7 @@ def as_float_array(value: Any, name: str) -> Array:
         raise ProblemError(f"{name} is not an array of numbers: {' '.join(str(error).split())}") from None
     refuse_masked(value, name)
     if array.dtype.kind in "biu":
-        return array.astype(np.float64)
+        return _as_float64(array, name)
     if array.dtype.kind != "f":
         raise ProblemError(f"{name} {_describe_dtype(array)}; expected real numbers (float32 or float64)")
     if array.dtype not in (np.float32, np.float64):  # half and extended precision, and the other order of bytes
@@ -124,6 +129,20 @@ def in_floats(matrix: Any) -> Any:
     SciPy adds entries at one place up in the dtype of the matrix: in one of integers the sum may overflow.
     """
     return matrix.astype(np.float64) if matrix.dtype.kind in "biu" else matrix
+
+
+def _as_float64(integers: Array, name: str) -> Array:
+    """Integers as float64, or a ProblemError that names the first one that would be rounded."""
+    array = integers.astype(np.float64)
+    if integers.dtype.itemsize >= 8 and array.size:
+        for i in np.flatnonzero(np.abs(array) >= LARGEST):
+            given, rounded = int(integers.flat[i]), int(array.flat[i])
+            if given != rounded:
+                raise ProblemError(
+                    f"{name} holds the integer {given}, which float64 rounds to {rounded}; expected integers that "
+                    "float64 holds, such as all up to 2**53: give floats if the rounded ones are meant"
+                )
+    return array
 
 
 def refuse_masked(value: Any, name: str) -> None:

@@ -148,6 +148,7 @@ def _as_matrix(value: Any, name: str, shape: tuple[int | None, int]) -> Any:
     if issparse(value):
         if value.dtype.kind not in "fiub":
             raise ProblemError(f"{name} has dtype {value.dtype}; expected real numbers")
+        as_float_array(value.tocoo().data, name)  # refuses integers that float64 would round
         matrix = csr_array(in_floats(value), dtype=np.float64, copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
