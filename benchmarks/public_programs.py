@@ -51,7 +51,7 @@ the multipliers that the solver returned. *says so* counts programs of which the
 solved them (or that they are infeasible), and *not borne out* those among them without such a proof: most
 often the answers are good to the tolerance of the solver, and no point that satisfies all rows exactly is
 near. Each solver is given {seconds:g} s of wall-clock time a program, and is ended after twice as many seconds of
-CPU time; this library is asked for a tenth of the length. CPU seconds are in total. MPAX has a limit of {rounds}
+CPU time. CPU seconds are in total. MPAX has a limit of {rounds}
 iterations in place of one of time; it compiles for every program, and takes most of its seconds for that. The
 other solvers are asked for no ray here, so that what they say about infeasible programs is not measured.
 
@@ -89,7 +89,7 @@ def small(folder: Path, entries: int) -> Iterator[Program]:
 
 def by_us(program: Program, seconds: float) -> tuple[Answer, bool]:
     """The answer of this library, and whether it is proven."""
-    found = sp.apps.QuadraticProgram(*program[1:]).solve(rtol=0.1 * GOAL, max_seconds=seconds)
+    found = sp.apps.QuadraticProgram(*program[1:]).solve(rtol=GOAL, max_seconds=seconds)
     proven = found.status in ("infeasible", "unbounded") or is_short(found.lower, found.upper)
     return Answer(found.x, found.y, found.status), proven
 

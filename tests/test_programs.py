@@ -361,6 +361,35 @@ def test_a_time_limit_replaces_the_default_limit_of_the_first_order_method(monke
     assert program.solve(method="first-order", max_seconds=60.0).status == "optimal"
 
 
+def test_rtol_is_relative_to_the_optimal_value_where_large_terms_cancel():
+    """x and y are 1000 and cost 1000 and -999.999, so that the value is 1 and its terms are a million times larger."""
+    random = np.random.default_rng(3)
+    A = np.vstack([np.append([1.0, -1.0], np.zeros(80)), random.random((40, 82))])
+    x = np.append([1000.0, 1000.0], random.random(80))
+    q = np.append([1000.0, -999.999], np.zeros(80)) + A[1:].T @ random.random(40) * 1e-3
+    lower = A @ x
+    upper = np.append(lower[0], np.full(40, INF))
+    program = QP(None, q, A, lower, upper, np.zeros(82), np.append([1000.0, 1000.0], np.full(80, INF)))
+    coarse, fine = program.solve(rtol=1e-3), program.solve(rtol=1e-7)
+    for found, rtol in ((coarse, 1e-3), (fine, 1e-7)):
+        assert found.status == "optimal"
+        assert found.width <= rtol * max(abs(found.lower), abs(found.upper))
+    assert coarse.lower <= fine.upper
+    assert fine.lower <= coarse.upper
+
+
+def test_an_optimal_value_of_zero_is_proven():
+    """There rtol is relative to a millionth of the terms that cancel."""
+    random = np.random.default_rng(4)
+    D = random.standard_normal((30, 70))
+    t = D @ np.ones(70)
+    P = np.block([[np.zeros((70, 70)), np.zeros((70, 30))], [np.zeros((30, 70)), np.eye(30)]])
+    program = QP(P, np.zeros(100), np.hstack([D, -np.eye(30)]), t, t, np.append(np.zeros(70), np.full(30, -10.0)), 10.0)
+    found = program.solve()
+    assert found.status == "optimal"
+    assert found.lower <= 0.0 <= found.upper
+
+
 def test_invalid_requests_are_refused():
     solver = QP(q=[1.0], x_lower=0.0)
     for arguments, words in (

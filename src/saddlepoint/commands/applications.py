@@ -93,7 +93,7 @@ def game(
 def program(
     file: Annotated[Path, typer.Argument(help='A file with kind = "program" (docs/problem-file.md).', metavar="FILE")],
     gap: Annotated[float | None, typer.Option(help="Length of the interval to prove.")] = None,
-    rtol: Annotated[float | None, typer.Option(help="The same, relative to the size of the objective.")] = None,
+    rtol: Annotated[float | None, typer.Option(help="The same, relative to the optimal value.")] = None,
     method: Annotated[str | None, typer.Option(help="interior, first-order or auto.")] = None,
     max_seconds: MaxSeconds = None,
     out: Annotated[Path | None, typer.Option(help="Write x, y and the interval to this .npz file.")] = None,

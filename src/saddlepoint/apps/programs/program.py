@@ -26,7 +26,7 @@ from saddlepoint.ground.time_limit import TimeLimit
 from saddlepoint.ground.validation import as_vector, positive, short_repr
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 
-RTOL = 1e-6  # length of the interval to prove if none is given, relative to the size of the objective
+RTOL = 1e-6  # length of the interval to prove if none is given, relative to the optimal value
 METHODS = "auto", "interior", "first-order"
 
 
@@ -125,8 +125,8 @@ class QuadraticProgram:
 
         Args:
             gap: the length of the interval to prove, in units of the objective.
-            rtol: the same relative to the size of the objective, |q|'(|x| + 1e-6) + x'Px/2 + the sum of
-                |y_i| times the active ends, at the solution; 1e-6 if neither is given.
+            rtol: the same relative to the optimal value; where the terms of the objective cancel, relative to a
+                millionth of the sum of their absolute values. 1e-6 if neither is given.
             feasibility: the interval is for the program whose rows and bounds may be violated by this much. 0 is the
                 program itself, of which a point that satisfies all equations exactly is proven to exist.
             method: "interior" (factorises), "first-order" (products with A alone), or "auto".

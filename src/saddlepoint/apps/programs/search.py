@@ -29,7 +29,8 @@ from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.fill_in import factor_work
 from saddlepoint.ground.time_limit import TimeLimit
 
-LEAST = 1e-6  # size of x, in each coordinate, below which rtol is not relative any more
+CANCELLED = 1e-6  # optimal value, relative to the size of its terms, below which rtol is not relative any more
+LEAST = 1e-6  # least size of an entry of x for the size of the terms, relative to the largest one, and of that one
 WORK = 3e10  # multiplications of a factorisation up to which the interior-point method is taken
 PROMISING = 10.0  # estimated gap up to which a proposal is examined, in units of the interval that is asked for
 HARDLY = 1e-9  # violation, relative to the size of x, that looks like rounding
@@ -47,7 +48,7 @@ class ProofSearch:
         given: the program as it was given; the method proposes points for it.
         data: the program that proofs are about: the same, or one whose rows and bounds are relaxed.
         gap: the length of the interval to prove; None if rtol says it.
-        rtol: the same, relative to the size of the objective.
+        rtol: the same, relative to the optimal value.
         method: "interior", "first-order" or "auto".
         limit: wall-clock limit.
     """
@@ -90,11 +91,15 @@ class ProofSearch:
         data, x, y = self.data, self.last.x, self.last.y
         if self.evidence.x is not None:
             x = self.evidence.x
-        size = float(np.abs(data.q) @ np.abs(x)) + (0.0 if data.P is None else 0.5 * abs(float(x @ (data.P @ x))))
+        ends = self.evidence.lower, self.evidence.upper
+        value = max(abs(end) for end in ends) if self.evidence.width < math.inf else abs(data.estimate(x))
+        most = float(np.max(np.abs(x), initial=LEAST))
+        size = float(np.abs(data.q) @ (np.abs(x) + LEAST * most))
+        size += 0.0 if data.P is None else 0.5 * float(data.P.diagonal() @ (x * x + LEAST * most * most))
         sides = np.where(y > 0.0, data.upper, data.lower)
         size += float(np.abs(np.where(np.isfinite(sides) & (y != 0.0), y * sides, 0.0)).sum())
-        size += LEAST * float(np.abs(data.q).sum())
-        return self.rtol * size if math.isfinite(size) else 0.0
+        least = self.rtol * max(value, CANCELLED * size)
+        return least if math.isfinite(least) else 0.0
 
     @property
     def proven(self) -> bool:
