@@ -390,6 +390,24 @@ def test_an_optimal_value_of_zero_is_proven():
     assert found.lower <= 0.0 <= found.upper
 
 
+def test_bounds_far_beyond_the_rows_do_no_harm():
+    """People write them where none is meant; the analytic centre of the bounds is far from all points that matter."""
+    decided = 0
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        m, n = int(random.integers(30, 70)), int(random.integers(35, 60))
+        A, x = random.integers(-4, 5, (m, n)).astype(float), random.integers(-2, 4, n).astype(float)
+        far = 10.0 ** random.integers(5, 20, (2, n))
+        low = np.where(random.random(n) < 0.5, -far[0], np.minimum(x, 0.0))
+        high = np.where(random.random(n) < 0.5, far[1], INF)
+        y = random.integers(0, 3, m).astype(float)
+        lower = np.where(y > 0.0, A @ x, A @ x - 2.0)  # with the multipliers y, x is optimal
+        found = QP(None, A.T @ y, A, lower, A @ x + random.integers(0, 3, m), low, high).solve()
+        assert found.lower <= (A.T @ y) @ x <= found.upper
+        decided += found.solved
+    assert decided == 10
+
+
 def test_invalid_requests_are_refused():
     solver = QP(q=[1.0], x_lower=0.0)
     for arguments, words in (

@@ -5,6 +5,7 @@ Reference: D. Ruiz, A scaling algorithm to equilibrate both rows and columns nor
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from saddlepoint.ground.rounding import nearest_power_of_two
 
 ROUNDS = 10  # rounds of scaling
 FAR = 1e-300  # size of an objective that is not scaled further
+DISTANT = 1e3  # size of a bound, relative to the median of the ends of rows, from which it is tried without
 LIMIT = 1e8  # largest factor of a row or column; the smallest one is its inverse
 
 
@@ -53,7 +55,25 @@ def scaled(data: Data) -> Scaled:
 def resized(data: Data, form: Scaled, point: float, slope: float) -> Scaled:
     """The program with x in units of the largest entry of a point, and an objective with a slope of about 1 there."""
     unit = _power(point) if point > 1.0 / LIMIT else 1.0
-    return _with_factors(data, form.columns * unit, form.rows / unit, form.objective * _inverse(slope) / unit)
+    objective = np.clip(form.objective * _inverse(slope) / unit, FAR, 1.0 / FAR)
+    return _with_factors(data, form.columns * unit, form.rows / unit, float(nearest_power_of_two(objective)))
+
+
+def without_far_bounds(data: Data) -> Data | None:
+    """The program without the bounds of x that are far beyond the ends of its rows; None if there are none.
+
+    Such bounds are often written where none is meant. A method that starts halfway between them begins far from the
+    solution.
+    """
+    part = scaled(data).data
+    rows, columns = _sizes(part.lower, part.upper), _sizes(part.x_lower, part.x_upper)
+    if not columns.size:
+        return None
+    far = DISTANT * float(np.median(rows) if rows.size else columns.min())
+    below, above = np.isfinite(part.x_lower) & (part.x_lower < -far), np.isfinite(part.x_upper) & (part.x_upper > far)
+    if not (below.any() or above.any()):
+        return None
+    return replace(data, x_lower=np.where(below, -np.inf, data.x_lower), x_upper=np.where(above, np.inf, data.x_upper))
 
 
 def _power(size: float) -> float:
@@ -76,8 +96,14 @@ def _unit(data: Data, rows: Array, columns: Array) -> float:
     """A power of two of the size of the ends of rows and variables, in units of the scaled ones."""
     with np.errstate(all="ignore"):
         ends = np.concatenate([data.lower * rows, data.upper * rows, data.x_lower / columns, data.x_upper / columns])
-    sizes = np.abs(ends[np.isfinite(ends) & (ends != 0.0)])
+    sizes = _sizes(ends)
     return _power(float(np.median(sizes))) if sizes.size else 1.0
+
+
+def _sizes(*ends: Array) -> Array:
+    """The absolute values of ends that are neither zero nor infinite."""
+    found = np.concatenate(ends)
+    return np.asarray(np.abs(found[np.isfinite(found) & (found != 0.0)]))
 
 
 def _largest(M: Any, rows: Array, columns: Array) -> tuple[Array, Array]:

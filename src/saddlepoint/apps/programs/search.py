@@ -25,6 +25,7 @@ from saddlepoint.apps.programs.rays import (
     without_objective,
 )
 from saddlepoint.apps.programs.result import ProgramResult, ProgramStatus
+from saddlepoint.apps.programs.scaling import without_far_bounds
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.fill_in import factor_work
 from saddlepoint.ground.time_limit import TimeLimit
@@ -67,10 +68,10 @@ class ProofSearch:
         with np.errstate(all="ignore"):
             self._examine(self.given, self._improve)
             if self._is_stuck():
-                first = self.last, self.is_added
-                self._examine(self.given, self._improve, LESS_REGULAR)
-                if not self.proven and not self.last.gap < first[0].gap:
-                    self.last, self.is_added = first
+                self._examine_again(self.given, LESS_REGULAR)
+            near = None if self.proven or self.late else without_far_bounds(self.given)
+            if near is not None:
+                self._examine_again(near, REGULAR)
             if not self.proven and not self.is_added and np.isfinite(self.last.x).all():
                 self.evidence.add(self.last.x, self.last.y)
             if not self.proven and not self.limit.is_over and np.isfinite(self.last.x).all():
@@ -138,6 +139,13 @@ class ProofSearch:
             self.steps += 1
             if accept(found) or limit.is_over:
                 return
+
+    def _examine_again(self, data: Data, regular: float) -> None:
+        """Examine proposals of another run, whose last one is kept only if it is better than that of the first."""
+        first = self.last, self.is_added
+        self._examine(data, self._improve, regular)
+        if not self.proven and not self.last.gap < first[0].gap:
+            self.last, self.is_added = first
 
     def _with_implied_bounds(self) -> ProgramResult | None:
         """The result for a small program whose equations imply bounds or a contradiction; None if that is no proof."""
