@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from draws import SEED
 from exact_programs import INF, Program, drawn, optimal_value
+from program_kinds import KINDS, drawn_kind, is_true
 from reference_problems import quadratic_programs
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
@@ -76,6 +77,26 @@ def test_intervals_hold_the_exact_optimal_value():
 def test_intervals_hold_the_exact_optimal_value_of_many_programs():
     decided, asked = compare_with_exact_values(SEED, 60)
     assert decided >= 0.8 * asked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_false_is_said_of_programs_of_awkward_kinds(kind):
+    decided = 0
+    for i in range(8):
+        random = np.random.default_rng([SEED, i])
+        program, truth = drawn_kind(kind, random)
+        solver = QP(*program)
+        found = solver.solve()
+        assert_true(program, truth, found)
+        decided += found.solved
+        noise = 10.0 ** random.uniform(-16, 1)
+        certificate = solver.certify(*(v + noise * random.standard_normal(v.size) for v in (found.x, found.y)))
+        assert is_true(truth, certificate.lower, certificate.upper)
+        if found.ray is not None:
+            proves = solver.proves_infeasible if found.status == "infeasible" else solver.proves_unbounded
+            assert proves(found.ray)
+    assert decided >= 7
 
 
 # -- programs with known answers -------------------------------------------------------------------------------------
@@ -356,7 +377,8 @@ def test_invalid_programs_are_refused(arguments, words):
 
 def test_a_time_limit_replaces_the_default_limit_of_the_first_order_method(monkeypatch):
     monkeypatch.setattr(search, "SECONDS", 1e-9)
-    program = QP(P=np.eye(3), q=[1.0, -2.0, 3.0], A=[[1.0, 1.0, 1.0]], upper=1.0, x_lower=-1.0, x_upper=1.0)
+    q = np.random.default_rng(0).standard_normal(80)
+    program = QP(P=np.eye(80), q=q, A=np.ones((1, 80)), upper=1.0, x_lower=-1.0, x_upper=1.0)
     assert program.solve(method="first-order").status == "not proven"
     assert program.solve(method="first-order", max_seconds=60.0).status == "optimal"
 

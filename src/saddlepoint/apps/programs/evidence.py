@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
 from saddlepoint.apps.programs.certificate import feasible_box, lower_bound, point_in
 from saddlepoint.apps.programs.data import Data
-from saddlepoint.apps.programs.exact import Exact, is_small
+from saddlepoint.apps.programs.exact import Exact, ExactPoint, is_small, rounded
 from saddlepoint.apps.programs.result import interval_width
 from saddlepoint.ground.arrays import Array
 
@@ -62,20 +63,37 @@ class Evidence:
     def add_multipliers(self, x: Array, y: Array) -> None:
         """Examine multipliers, with the objective linearised at x."""
         found = lower_bound(self.data, x, y, self.upper)
-        if found.value > self.lower:
-            self.lower, self.y, self.why_lower = found.value, y, ""
-        elif self.y is None:
+        self._add_lower(found.value, y)
+        if self.y is None:
             self.why_lower = found.reason
 
     def add_exactly(self, x: Array, y: Array) -> None:
         """Examine both in rational arithmetic, if the program is small."""
         if not is_small(self.data) or not (np.isfinite(x).all() and np.isfinite(y).all()):
             return
+        found = self.exact.point(x)
+        if found is not None:
+            self._add_exact_point(found)
+        self._add_lower(self.exact.lower(x, y), y)
+
+    def add_fractions(self, x: list[Fraction], y: list[Fraction]) -> None:
+        """Examine a point and multipliers that are fractions, in rational arithmetic."""
+        if self.exact.satisfied(x):
+            self._add_exact_point(ExactPoint(x, self.exact.value(x)))
+        if bool((self.data.curvature >= 0.0).all()):
+            self._add_lower(self.exact.bound(x, y), rounded(y))
+
+    @property
+    def exact(self) -> Exact:
+        """The program in fractions."""
         self._exact = self._exact or Exact(self.data)
-        found = self._exact.point(x)
-        if found is not None and found.upper < self.upper:
+        return self._exact
+
+    def _add_exact_point(self, found: ExactPoint) -> None:
+        if found.upper < self.upper:
             self.upper, self.why_upper = found.upper, ""
-            self.x = np.clip([float(v) for v in found.x], self.data.x_lower, self.data.x_upper)
-        lower = self._exact.lower(x, y)
+            self.x = np.clip(rounded(found.x), self.data.x_lower, self.data.x_upper)
+
+    def _add_lower(self, lower: float, y: Array) -> None:
         if lower > self.lower:
             self.lower, self.y, self.why_lower = lower, y, ""

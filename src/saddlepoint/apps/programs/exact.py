@@ -43,6 +43,12 @@ class ExactPoint:
         return rounded_up(self.value)
 
 
+def rounded(v: Sequence[Fraction]) -> Array:
+    """A vector of fractions in float64; those that are too large become the largest numbers."""
+    most = Fraction(sys.float_info.max)
+    return np.array([float(min(max(a, -most), most)) for a in v])
+
+
 def rounded_up(value: Fraction) -> float:
     """The smallest float64 number, or infinity, that is not below a fraction."""
     try:

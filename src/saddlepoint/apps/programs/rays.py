@@ -10,6 +10,7 @@ Unbounded:   d proves it, together with one point that satisfies the program, if
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
@@ -17,8 +18,9 @@ from scipy.sparse import csr_array, hstack, vstack
 from saddlepoint.apps.programs.certificate import lower_bound
 from saddlepoint.apps.programs.data import Data
 from saddlepoint.apps.programs.evidence import Evidence
-from saddlepoint.apps.programs.exact import Exact, is_small
-from saddlepoint.apps.programs.implied_equations import implied
+from saddlepoint.apps.programs.exact import Exact, TooLongError, is_small
+from saddlepoint.apps.programs.implied_equations import Implied, implied
+from saddlepoint.apps.programs.pivoting import by_pivoting, largest_one
 from saddlepoint.ground.arrays import Array, dense
 
 
@@ -35,13 +37,23 @@ def proves_infeasible(data: Data, y: Array, exactly: bool = True) -> bool:
     plain = without_objective(data)
     if _proves(plain, y, exactly):
         return True
-    found = implied(plain) if exactly and is_small(plain) else None
-    if found is None:
+    if not exactly or not is_small(plain):
         return False
-    if found.ray is None:
-        return _proves(found.data, y, True)
-    # The equations contradict each other by themselves; y names those that do, by multipliers of the right signs.
-    return bool((y * found.ray > 0.0)[found.ray != 0.0].all())
+    found = implied(plain) or Implied(plain)
+    if _proves(found.data, y, True):
+        return True
+    ray = _exact_ray(found.data) if found.ray is None else found.ray
+    # The ray proves it by itself; y names its rows, by multipliers of the right signs.
+    return ray is not None and bool((y * ray > 0.0)[ray != 0.0].all())
+
+
+def _exact_ray(plain: Data) -> Array | None:
+    """The multipliers, rounded, that prove a very small program infeasible in exact arithmetic; None if none do."""
+    with suppress(TooLongError):
+        found = by_pivoting(Exact(plain), objective=False)
+        if found is not None and found.is_ray:
+            return largest_one(found.y)
+    return None
 
 
 def _proves(plain: Data, y: Array, exactly: bool) -> bool:

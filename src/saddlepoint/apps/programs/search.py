@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,11 @@ from scipy.sparse import csr_array, issparse
 
 from saddlepoint.apps.programs.data import Data
 from saddlepoint.apps.programs.evidence import Evidence
-from saddlepoint.apps.programs.exact import is_small
+from saddlepoint.apps.programs.exact import TooLongError, is_small
 from saddlepoint.apps.programs.first_order import first_order
 from saddlepoint.apps.programs.implied_equations import implied
 from saddlepoint.apps.programs.interior import LESS_REGULAR, REGULAR, Proposal, interior_point
+from saddlepoint.apps.programs.pivoting import by_pivoting, largest_one
 from saddlepoint.apps.programs.rays import (
     farkas_multipliers,
     proves_infeasible,
@@ -77,10 +79,11 @@ class ProofSearch:
             if not self.proven and not self.limit.is_over and np.isfinite(self.last.x).all():
                 self.evidence.add_exactly(self.last.x, self.last.y)
             if self.proven:
-                return self._result(ProgramStatus.OPTIMAL, f"proven gap {self.evidence.width:.3g} <= {self.target:.3g}")
+                return self._optimal()
             return (
                 self._without_solution()
                 or self._with_implied_bounds()
+                or self._by_pivoting()
                 or self._result(ProgramStatus.UNPROVEN, self._what_is_missing())
             )
 
@@ -162,6 +165,35 @@ class ProofSearch:
             return self._infeasible(result.ray)
         return replace(result, violation=self.given.violation(result.x), steps=self.steps + result.steps)
 
+    def _by_pivoting(self) -> ProgramResult | None:
+        """The result for a very small program, by pivots in rational arithmetic; None if there is none."""
+        if self.late or not is_small(self.data) or not bool((self.data.curvature >= 0.0).all()):
+            return None
+        with suppress(TooLongError):
+            found = by_pivoting(self.evidence.exact)
+            if found is not None and not found.is_ray:
+                self.evidence.add_fractions(found.x, found.y)
+                return self._optimal() if self.proven else None
+            point = None if found is None else by_pivoting(self.evidence.exact, objective=False)
+            if found is None or point is None:
+                return None
+            if point.is_ray:
+                y = largest_one(point.y)
+                return self._infeasible(y) if proves_infeasible(self.data, y) else None
+            self.evidence.add_fractions(point.x, point.y)
+            d = largest_one(found.x)
+            return self._unbounded(d) if proves_unbounded(self.data, d) else None
+        return None
+
+    def _optimal(self) -> ProgramResult:
+        """The result for an interval that is short enough."""
+        return self._result(ProgramStatus.OPTIMAL, f"proven gap {self.evidence.width:.3g} <= {self.target:.3g}")
+
+    def _unbounded(self, ray: Array) -> ProgramResult:
+        """The result for a program that a ray, and a point, prove to be unbounded."""
+        result = self._result(ProgramStatus.UNBOUNDED, "the objective decreases without bound along ray")
+        return replace(result, lower=-math.inf, upper=-math.inf, ray=ray)
+
     def _infeasible(self, ray: Array) -> ProgramResult:
         """The result for a program that a ray proves to be infeasible."""
         message = "no point satisfies all rows and bounds; ray proves it" + self._hardly_violated()
@@ -178,8 +210,7 @@ class ProofSearch:
         if self.evidence.lower == -math.inf and not self.limit.is_over and not converged:
             d = self._descent()
             if d is not None and self._feasible():
-                result = self._result(ProgramStatus.UNBOUNDED, "the objective decreases without bound along ray")
-                return replace(result, lower=-math.inf, upper=-math.inf, ray=d)
+                return self._unbounded(d)
         return None
 
     def _hardly_violated(self) -> str:
