@@ -40,6 +40,7 @@ ROUNDS = 4  # times that rows which fail are added to the equations
 DENOMINATOR = 1000  # largest denominator of the factors by which an equation follows from others
 EXACT_TERMS = 20_000  # most entries of rows that are added up exactly
 COLUMNS, MORE = 8, 200  # columns among which those are chosen that solve equations: for each of them, and in addition
+OVERFLOW = "the numbers overflow"  # why nothing is proven
 ROOM = 1e6  # how far a number without bounds is taken to be able to move, relative to the most that one with bounds can
 
 
@@ -124,7 +125,7 @@ def _why_unbounded(terms: Array, slack: Array, d: Array) -> str:
         return "a multiplier cannot be told from zero, and its row has no end on that side"
     at = np.flatnonzero(terms == -np.inf)
     if not at.size:
-        return "the numbers overflow"
+        return OVERFLOW
     if (d[at] < 0.0).any():
         why = "P is positive semidefinite up to rounding only"
         return (
@@ -253,6 +254,8 @@ def _solved(data: Data, x: Array, inside: Interval, equations: Array) -> Interva
         weighed = E * np.minimum(room_there, ROOM * float(np.max(room[np.isfinite(room)], initial=1.0)))
         length = np.sqrt((weighed**2).sum(axis=1))
         scaled = weighed / np.where(length > 0.0, length, 1.0)[:, None]
+    if not (np.isfinite(length).all() and np.isfinite(target).all()):
+        return OVERFLOW
     R, order = qr(scaled.T, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > DEPENDENT).sum())

@@ -114,7 +114,9 @@ class Exact:
         values = [Fraction(float(v)) for v in fixed]
         inside, size = data.A @ x, 1.0 + abs(data.A) @ np.abs(x)
         low, high = np.abs(inside - data.lower), np.abs(inside - data.upper)
-        active = (np.minimum(low, high) <= near * size) & rows
+        nearest = np.minimum(low, high)
+        close = np.isfinite(nearest) & (nearest <= near * size)
+        active = close & rows
         order = np.argsort(-room, kind="stable").tolist()
         for _ in range(rounds):
             equations = []
@@ -128,8 +130,8 @@ class Exact:
             wrong_rows, wrong = self.violated(solved)
             if not wrong_rows and not wrong:
                 return ExactPoint(solved, self.value(solved))
-            far_rows, far = np.minimum(low, high) > near * size, room > near * (1.0 + np.abs(x))
-            if far_rows[wrong_rows].any() or far[wrong].any():
+            far = room > near * (1.0 + np.abs(x))
+            if not close[wrong_rows].all() or far[wrong].any():
                 return None
             active[wrong_rows] = True
             for j in wrong:

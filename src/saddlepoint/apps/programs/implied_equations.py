@@ -52,7 +52,7 @@ def implied(data: Data) -> Implied | None:
                 return Implied(data, _ray(data, {i: Fraction(1)}, row, float(data.lower[i]), low, high))
         if int((low == high).sum()) == fixed:
             break
-    with suppress(TooLongError):
+    with suppress(TooLongError, OverflowError):
         for equation in remainders(data, rows, low, high):
             if not _tighten(equation.row, equation.right, low, high):
                 return Implied(data, _ray(data, equation.factors, equation.row, equation.right, low, high))

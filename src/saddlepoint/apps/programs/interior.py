@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
+from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.sparse import block_array, csc_array, csr_array, diags_array, issparse
 from scipy.sparse.linalg import splu
 
@@ -298,8 +298,10 @@ class _System:
             K[:n, :n] = self.P.toarray() if issparse(self.P) else self.P
             K[:n, n:], K[n:, :n] = self.A.T, self.A
             K[np.arange(n + m), np.arange(n + m)] += np.concatenate([D, -W])
-            factor = lu_factor(K)
-            return lambda a, b: tuple(np.split(lu_solve(factor, np.concatenate([a, b]), check_finite=False), [n]))  # type: ignore[return-value]
+            lu, pivots, failed = lapack.dgetrf(K)
+            if failed or not np.isfinite(K).all():
+                raise np.linalg.LinAlgError
+            return lambda a, b: tuple(np.split(lapack.dgetrs(lu, pivots, np.concatenate([a, b]))[0], [n]))  # type: ignore[return-value]
         K = block_array([[self.P + diags_array(D), self.A.T], [self.A, -diags_array(W)]], format="csc")
         solve = _sparse(K)
         return lambda a, b: tuple(np.split(solve(np.concatenate([a, b])), [n]))  # type: ignore[return-value]

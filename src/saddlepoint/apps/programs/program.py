@@ -70,11 +70,13 @@ class QuadraticProgram:
 
     def value(self, x: Any) -> float:
         """The objective at x."""
-        return self._data.estimate(self._point(x))
+        with np.errstate(all="ignore"):
+            return self._data.estimate(self._point(x))
 
     def violation(self, x: Any) -> float:
         """A proven upper bound of the largest violation of a row or of a bound at x; 0 only if there is none."""
-        return self._data.violation(self._point(x))
+        with np.errstate(all="ignore"):
+            return self._data.violation(self._point(x))
 
     def certify(self, x: Any, y: Any = None, *, feasibility: float = 0.0) -> ProgramCertificate:
         """What a point and multipliers, whoever computed them, prove about the optimal value.
@@ -92,25 +94,28 @@ class QuadraticProgram:
         """
         point = self._point(x)
         multipliers = np.zeros(self.shape[0]) if y is None else self._multipliers(y)
-        evidence = Evidence(self._relaxed(feasibility), self._data)
-        evidence.add(point, multipliers)
-        evidence.add_exactly(point, multipliers)
-        if evidence.upper < math.inf:
-            evidence.add_multipliers(point, multipliers)
-        return ProgramCertificate(
-            evidence.lower, evidence.upper, self._data.violation(point), evidence.why_lower, evidence.why_upper
-        )
+        with np.errstate(all="ignore"):
+            evidence = Evidence(self._relaxed(feasibility), self._data)
+            evidence.add(point, multipliers)
+            evidence.add_exactly(point, multipliers)
+            if evidence.upper < math.inf:
+                evidence.add_multipliers(point, multipliers)
+            return ProgramCertificate(
+                evidence.lower, evidence.upper, self._data.violation(point), evidence.why_lower, evidence.why_upper
+            )
 
     def proves_infeasible(self, y: Any) -> bool:
         """Whether multipliers prove that no point satisfies the rows and bounds."""
-        return proves_infeasible(self._data, self._multipliers(y))
+        with np.errstate(all="ignore"):
+            return proves_infeasible(self._data, self._multipliers(y))
 
     def proves_unbounded(self, d: Any) -> bool:
         """Whether, within rounding errors of d, the objective decreases without bound along a direction.
 
         It proves that the program is unbounded if it has a point that satisfies all rows and bounds.
         """
-        return proves_unbounded(self._data, self._point(d))
+        with np.errstate(all="ignore"):
+            return proves_unbounded(self._data, self._point(d))
 
     def solve(
         self,

@@ -218,7 +218,7 @@ class ProofSearch:
         violation = self.data.violation(self.last.x)
         if not violation <= HARDLY * max(1.0, float(np.max(np.abs(self.last.x), initial=0.0))):
             return ""
-        enough = 10.0 ** math.ceil(math.log10(max(violation, 1e-300)))
+        enough = 10.0 ** math.ceil(math.log10(min(max(violation, 1e-300), 1e300)))
         return f". A point violates rows and bounds by {violation:.2g} at most: allow it by feasibility={enough:.0e}"
 
     def _farkas(self) -> Array | None:
