@@ -210,6 +210,16 @@ def test_equations_that_disagree_by_rounding_are_infeasible_and_can_be_relaxed()
     assert relaxed.violation <= 1.01e-9
 
 
+def test_a_violation_that_is_allowed_is_allowed_where_it_is_smaller_than_rounding():
+    solver = QP(q=[1.0], A=[[1.0]], lower=-1e10, upper=3.0, x_lower=1e10, x_upper=2e10)
+    relaxed, by = solver._data.relaxed(1e-9), Fraction(1e-9)
+    assert Fraction(float(relaxed.lower[0])) <= -Fraction(1e10) - by
+    assert Fraction(float(relaxed.x_lower[0])) <= Fraction(1e10) - by
+    assert Fraction(float(relaxed.upper[0])) >= 3 + by
+    assert Fraction(float(relaxed.x_upper[0])) >= Fraction(2e10) + by
+    assert QP(q=[1.0], x_lower=1e10).solve(feasibility=1e-9).lower <= Fraction(1e10) - by
+
+
 # -- rays ------------------------------------------------------------------------------------------------------------
 
 

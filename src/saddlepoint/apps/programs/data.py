@@ -88,9 +88,10 @@ class Data:
         return float(np.max(np.concatenate(parts), initial=0.0))
 
     def relaxed(self, by: float) -> Data:
-        """The program whose rows and bounds may be violated by so much."""
-        ends = (self.lower - by, self.upper + by, self.x_lower - by, self.x_upper + by)
-        return Data(self.P, self.q, self.A, *ends)
+        """The program whose rows and bounds may be violated by so much, their ends rounded outwards."""
+        lower, x_lower = (np.nextafter(v - by, -np.inf) for v in (self.lower, self.x_lower))
+        upper, x_upper = (np.nextafter(v + by, np.inf) for v in (self.upper, self.x_upper))
+        return Data(self.P, self.q, self.A, lower, upper, x_lower, x_upper)
 
 
 def read_program(P: Any, q: Any, A: Any, lower: Any, upper: Any, x_lower: Any, x_upper: Any) -> Data:
