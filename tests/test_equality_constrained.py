@@ -98,6 +98,34 @@ def test_a_sigma_that_the_matrix_contradicts_is_refused(given_as, factor):
         sp.apps.EqualityConstrained(sp.Quadratic(np.ones(4)), given_as(M.T.copy()), np.ones(9), sigma=1.0)
 
 
+def test_claims_about_a_function_of_ones_own_are_examined_before_it_is_called_solved():
+    """The mu that is claimed is right in the directions with A d = 0, in which it is searched, but not in all."""
+    D = np.array([0.25, 1.0, 1.0])
+    A = np.array([[1.0, 0.0, 0.0]])
+
+    def grad(x):
+        return D * x - 1.0
+
+    true = sp.apps.EqualityConstrained(sp.Smooth(grad, mu=0.25, L=1.0), A, [2.0]).solve()
+    assert true.solved
+    assert true.certificate.is_examined
+    assert any("mu of g is 0.25, as given; the gradients" in text for text in true.certificate.assumes)
+    false = sp.apps.EqualityConstrained(sp.Smooth(grad, mu=1.0, L=1.0), A, [2.0])
+    with pytest.raises(sp.AssumptionError, match="mu of g is too large"):
+        false.solve()
+    with pytest.raises(sp.AssumptionError, match="mu of g is too large"):
+        false.certify(true.x, true.y)
+
+
+def test_noise_of_a_gradient_is_part_of_the_distance():
+    random = np.random.default_rng(SEED)
+    g = sp.Smooth(lambda x: x - 1.0 + 1e-7 * random.standard_normal(6), mu=1.0, L=1.0)
+    found = sp.apps.EqualityConstrained(g, np.ones((1, 6)), [0.0]).solve(tol=1e-4)
+    assert found.solved
+    assert np.linalg.norm(found.x) <= found.certificate.distance_x
+    assert found.certificate.noise_x >= 1e-8
+
+
 def test_the_theorem_proves_nothing_without_its_constants_and_zero_at_the_solution():
     assert equations_distances(0.0, 1.0, 1.0, 1.0, 1.0) == (np.inf, np.inf)
     assert equations_distances(1.0, 1.0, 0.0, 1.0, 1.0) == (np.inf, np.inf)
@@ -113,6 +141,7 @@ def test_the_theorem_proves_nothing_without_its_constants_and_zero_at_the_soluti
         (sp.Quadratic(1.0) + sp.L1(0.1), [[1.0, 1.0]], "simple term"),
         (sp.Quadratic(1.0), [[1.0, 1.0], [2.0, 2.0]], "not proven to be independent"),
         (3.0, [[1.0, 1.0]], "expected a Smooth"),
+        (sp.Smooth(lambda x: x, mu=1.0, L=None), [[1.0, 1.0]], "the smoothness L of g is not known"),
     ],
 )
 def test_invalid_problems_are_refused(g, A, words):

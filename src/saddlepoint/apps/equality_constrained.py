@@ -32,6 +32,7 @@ from saddlepoint.methods import Method
 from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.problems.certify import examined
 from saddlepoint.problems.one_sided import proven_smoothness
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.interruption import uninterrupted
@@ -105,6 +106,8 @@ class EqualityConstrained:
                 f"g has mu = {g.mu:.3g}; expected a strongly convex function: give its mu if it has one, or add a "
                 "multiple of |.|^2, for example g + Quadratic(1e-3)"
             )
+        if not math.isfinite(g.L):
+            raise ProblemError("the smoothness L of g is not known, and the distances are proven with it; give g its L")
         self._given, self._matrix = A, _as_matrix(A)
         coupling = as_coupling(A if self._matrix is None else self._matrix, "A")
         self.g, self.b = g, as_vector(b, "b", coupling.shape[0]).astype(np.float64)
@@ -159,17 +162,28 @@ class EqualityConstrained:
             )
 
     def certify(self, x: Any, y: Any) -> Certificate:
-        """What a point and multipliers prove about their distances to the solution."""
-        f = self.problem
-        query = f.gradients_and_products(as_vector(x, "x", f.shape[0]), as_vector(y, "y", f.shape[1]))
-        found = f.residuals(query)
-        compensated = f.compensated_residuals(query)
-        best = [self._certificate(residuals) for residuals in (found, compensated) if residuals is not None]
-        return min(best, key=lambda certificate: certificate.distance)
+        """What a point and multipliers prove about their distances to the solution.
 
-    def _certificate(self, residuals: tuple[float, float, float, float]) -> Certificate:
-        found = equations_saddle_certificate(self.g.mu, self.L, self.sigma, *residuals, *self.problem.noise)
-        return found._replace(assumes=(*self.problem.assumes, *self._assumed))
+        What is claimed of g and A is examined at the point, as by ``solve``: an ``AssumptionError`` says what is wrong.
+        """
+        f = self.problem
+        x, y = as_vector(x, "x", f.shape[0]), as_vector(y, "y", f.shape[1])
+        audit = examined(f, x, y)
+        audit.seen.noise = audit.noise.allowance
+        proof = self._certified(audit.seen, x, y)
+        proof = proof.without_bounds if audit.is_estimated else proof
+        return proof._replace(assumes=(*audit.assumes(), *self._assumed))
+
+    def _certified(self, f: Saddle, x: Array, y: Array) -> Certificate:
+        """The certificate of a point without an examination; ``f`` is the problem, with what is known of its noise."""
+        query = f.gradients_and_products(x, y)
+        L = self.L if f.g.L == self.problem.g.L else f.g.L  # an examination has corrected the one that was given
+        best = [
+            equations_saddle_certificate(f.g.mu, L, self.sigma, *residuals, *f.noise)
+            for residuals in (f.residuals(query), f.compensated_residuals(query))
+            if residuals is not None
+        ]
+        return min(best, key=lambda certificate: certificate.distance)
 
     def solve(
         self, *, tol: float = 1e-6, method: str | Method = "auto", max_seconds: float | None = None
@@ -186,7 +200,7 @@ class EqualityConstrained:
         k1 = self.g.mu / (1.0 + self.g.mu / self.L)
         residual = 0.25 * tol * min(k1, self.sigma * math.sqrt(k1 / (self.g.mu + self.L)))
         x, y = np.zeros(self.problem.shape[0]), np.zeros(self.problem.shape[1])
-        best, ending = self.certify(x, y), ""
+        best, ending = self._certified(self.problem, x, y), ""
         for _ in range(TRIES):
             if best.distance_x <= tol or limit.is_over:
                 break
@@ -195,10 +209,11 @@ class EqualityConstrained:
             except KeyboardInterrupt:
                 ending = "interrupted at "
                 break
-            found = self.certify(*point)
+            found = self._certified(self.problem, *point)
             if found.distance_x < best.distance_x:
                 best, (x, y) = found, point
             residual *= 0.1
+        best = self.certify(x, y)
         solved = best.distance_x <= tol
         message = f"{ending}proven distance {best.distance_x:.3g} {'<=' if solved else '>'} {tol:.3g}"
         return EqualityConstrainedResult(x, y, best, best.Fy, solved, message, limit.spent)
