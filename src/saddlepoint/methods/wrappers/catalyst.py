@@ -59,8 +59,8 @@ class Catalyst(Wrapper):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
-        """The needs of the inner method, and mu, from which the weight of the anchor is computed."""
-        return replace(self.method.needs, mu=True)
+        """The needs of the inner method, and positive mu, from which the weight of the anchor is computed."""
+        return replace(self.method.needs, mu=True, strong=True)
 
     def normal_form(self, f: Saddle) -> View:
         """The problem in variables where L_x = L_y and mu_x <= mu_y."""

@@ -52,7 +52,7 @@ class Preconditioned(Wrapper):
 
     def normal_form(self, f: Saddle) -> View:
         """The problem in the new units, and from there in the coordinates of the inner method."""
-        if not has_entries(f.A):
+        if not has_entries(f.A) or self.method.needs.barrier:  # steps with barriers are the same in all units
             return self.method.normal_form(f)
         scales, norm = self.scales(f)
         rows, columns = f.space.of_x.cast(scales.rows), f.space.of_y.cast(scales.columns)

@@ -13,12 +13,12 @@ Reference:  B. O'Donoghue and E. Candes, Adaptive restart for accelerated gradie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.methods.apd import APD, residual
-from saddlepoint.methods.base import float_option
+from saddlepoint.methods.base import Needs, float_option
 from saddlepoint.methods.optimality import optimality
 from saddlepoint.methods.registry import register_expression
 from saddlepoint.methods.wrappers.base import FIRST_CHECK, Wrapper, next_check
@@ -50,6 +50,11 @@ class Restarted(Wrapper):
     def label(self) -> str:
         """The name "rapd" for APD with its defaults; otherwise "restarted-" and the name of the inner method."""
         return "rapd" if self.inner == APD() else super().label
+
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """The needs of the inner method, and strong convexity, with which the residual is measured."""
+        return replace(self.method.needs, strong=True)
 
     def init(self, f: Saddle, x: Array, y: Array) -> RestartedState:
         """The start; one query for the residual."""
