@@ -844,3 +844,15 @@ def test_time_that_is_up_before_a_factor_is_made_again(tmp_path):
     again = sp.solve(f, method=method, tol=1e-12, max_seconds=1e-6, checkpoint=tmp_path / "run")
     assert again.status == "out of time"
     assert again.certificate == first.certificate
+
+
+def test_a_checkpoint_of_almost_the_same_game_is_refused_with_numbers_that_differ(tmp_path):
+    random = np.random.default_rng(2)
+    A, file = random.standard_normal((30, 30)), tmp_path / "run.ckpt"
+    payoffs = A, A + 1e-7 * random.standard_normal(A.shape)
+    games = [sp.Saddle(sp.Simplex(), sp.Simplex(), payoff) for payoff in payoffs]
+    sp.solve(games[0], gap=1e-9, max_calls=9, checkpoint=file)
+    with pytest.raises(sp.ProblemError, match="is of a problem with") as refused:
+        sp.solve(games[1], gap=1e-9, checkpoint=file)
+    then, now = str(refused.value).partition("with |A| = ")[2].split(", and this one has ")
+    assert then != now.split(";")[0]

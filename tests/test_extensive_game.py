@@ -631,3 +631,10 @@ def test_wrong_arguments_are_refused_in_a_sentence(tmp_path, call, sentence):
     (tmp_path / "poker.json").write_text(GOOD)
     with pytest.raises(sp.ProblemError, match=sentence):
         call(ExtensiveGame.from_file(tmp_path / "poker.json"))
+
+
+def test_an_unknown_method_is_refused_with_the_names_of_the_methods_for_trees():
+    with pytest.raises(
+        sp.ProblemError, match=r"unknown method 'crf'; expected 'interior-point', 'cfr' or .*mean 'cfr'"
+    ):
+        ExtensiveGame.load("kuhn").solve(method="crf")

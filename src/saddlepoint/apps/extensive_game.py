@@ -36,8 +36,18 @@ from saddlepoint.apps.sequences import Sequences
 from saddlepoint.apps.tree_solver import INTERIOR, REGRETS, TreeRun
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.validation import as_callback, as_count, as_flag, as_pair, as_vector, finite, positive
+from saddlepoint.ground.validation import (
+    as_callback,
+    as_count,
+    as_flag,
+    as_pair,
+    as_vector,
+    did_you_mean,
+    finite,
+    positive,
+)
 from saddlepoint.methods import Method
+from saddlepoint.methods.registry import method_names
 from saddlepoint.problems.files.efg_file import read_efg
 from saddlepoint.problems.files.game_file import read_game, write_game
 from saddlepoint.problems.files.game_tree import SequenceForm
@@ -231,6 +241,12 @@ class ExtensiveGame:
         callback, progress = as_callback(callback, "an Equilibrium"), as_flag(progress, "progress")
         feasibility, every = positive(feasibility, "feasibility"), as_seconds(checkpoint_every, "checkpoint_every")
         game = ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y)
+        names = (INTERIOR, REGRETS, *method_names())
+        if isinstance(method, str) and method not in names:
+            raise ProblemError(
+                f"unknown method {method!r}; expected {INTERIOR!r}, {REGRETS!r} or the name of a method for the "
+                f"subproblems of an augmented Lagrangian{did_you_mean(method, names)}"
+            )
         if not (method is None or (isinstance(method, str) and method in (REGRETS, INTERIOR))):
             _refuse_with(method, start=start, checkpoint=checkpoint)
             limits: dict[str, Any] = {"max_calls": max_calls, "max_seconds": max_seconds}

@@ -71,7 +71,8 @@ class Identity(NamedTuple):
         for constant, number, text in zip(CONSTANTS, self.constants, saved["constants"], strict=True):
             then = float.fromhex(text)
             alike = self._alike(number, then, abs(then))
-            yield f"is of a problem with {constant} = {then:.6g}, and this one has {number:.6g}", not alike
+            before, now = _told_apart(then, number)
+            yield f"is of a problem with {constant} = {before}, and this one has {now}", not alike
         for probe, pair, texts in zip(PROBES, self.probes, saved["probes"], strict=True):
             was = [float.fromhex(text) for text in texts]
             alike = all(self._alike(number, then, was[0]) for number, then in zip(pair, was, strict=True))
@@ -79,6 +80,12 @@ class Identity(NamedTuple):
 
     def _alike(self, a: float, b: float, size: float) -> bool:
         return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= LOOSE * self.eps * size
+
+
+def _told_apart(a: float, b: float) -> tuple[str, str]:
+    """Two numbers with so many digits that they look different, if they are."""
+    texts = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in (6, 9, 12, 17))
+    return next((pair for pair in texts if pair[0] != pair[1]), (f"{a:.6g}", f"{b:.6g}"))
 
 
 def probes(f: Saddle) -> tuple[tuple[float, float], ...]:
