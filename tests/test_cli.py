@@ -361,7 +361,7 @@ def test_game_reads_a_file_and_refuses_wrong_input(run, tmp_path):
         (("kuhn", "--method", "magic"), "unknown method 'magic'"),
         (("kuhn", "--tol", "-1"), "tol is -1.0; expected a positive number"),
         (("kuhn", "--max-calls", "-1"), "max_calls is -1; expected a whole number from 0"),
-        (("kuhn", "--max-seconds", "-1"), "max_seconds is -1.0; expected seconds, 0 or more"),
+        (("kuhn", "--max-seconds", "-1"), "max_seconds is -1.0; expected a positive number"),
     ):
         code, out, err = run("game", *words)
         assert code == 2

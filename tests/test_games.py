@@ -195,7 +195,7 @@ BAD = [
     (lambda: ConstrainedGame.mixed(np.eye(3)).solve(tol="small"), "tol is 'small'; expected a positive number"),
     (lambda: ConstrainedGame.mixed(np.eye(3)).solve(max_steps=-1), "max_steps is -1; expected a whole number from 0"),
     (lambda: ConstrainedGame.mixed(np.eye(3)).solve(max_calls=0.5), "max_calls is 0.5; expected a whole number from 0"),
-    (lambda: ConstrainedGame.mixed(np.eye(3)).solve(max_seconds="soon"), "max_seconds is 'soon'; expected seconds"),
+    (lambda: ConstrainedGame.mixed(np.eye(3)).solve(max_seconds="soon"), "max_seconds is 'soon'; expected a"),
     (lambda: ConstrainedGame.mixed(np.eye(3)).exploitability([1.0], [1, 0, 0]), r"x has shape \(1,\); expected 3"),
     (lambda: ConstrainedGame.mixed(np.eye(3)).solve(method="newtn"), "unknown method 'newtn'"),
     (lambda: ConstrainedGame(sp.as_coupling(np.eye(3)).T, SIMPLEX, ExtensiveGame.load("kuhn").sequences_x), "expected"),

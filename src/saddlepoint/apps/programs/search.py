@@ -71,7 +71,7 @@ class ProofSearch:
             self._examine(self.given, self._improve)
             if self._is_stuck():
                 self._examine_again(self.given, LESS_REGULAR)
-            near = None if self.proven or self.late else without_far_bounds(self.given)
+            near = None if self.proven or self.limit.is_over else without_far_bounds(self.given)
             if near is not None:
                 self._examine_again(near, REGULAR)
             if not self.proven and not self.is_added and np.isfinite(self.last.x).all():
@@ -167,7 +167,7 @@ class ProofSearch:
 
     def _by_pivoting(self) -> ProgramResult | None:
         """The result for a very small program, by pivots in rational arithmetic; None if there is none."""
-        if self.late or not is_small(self.data) or not bool((self.data.curvature >= 0.0).all()):
+        if self.limit.is_over or not is_small(self.data) or not bool((self.data.curvature >= 0.0).all()):
             return None
         with suppress(TooLongError):
             found = by_pivoting(self.evidence.exact)
