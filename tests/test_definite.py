@@ -15,7 +15,12 @@ from saddlepoint.ground.definite_factors import IndefiniteError, TooLargeError
 from saddlepoint.ground.directed import add_down, div_down, mul_down
 from saddlepoint.ground.fill_in import factor_work
 from saddlepoint.ground.gershgorin import gershgorin, symmetric_part
+from saddlepoint.parts.functions.affine import affine
+from saddlepoint.parts.functions.anchored import anchored
+from saddlepoint.parts.functions.block_sum import block_sum
 from saddlepoint.parts.functions.constants import eigenvalue_bounds, gram_bounds
+from saddlepoint.parts.functions.partial_slopes import partial_slopes
+from saddlepoint.parts.simple.base import Support
 
 SCALES = [1e-300, 1e-9, 1.0, 1e9, 1e290]
 
@@ -183,7 +188,7 @@ def test_mu_of_least_squares_holds_exactly(scale):
     rng = np.random.default_rng(3)
     for mean in (0.0, 30.0):
         D = scale * (rng.standard_normal((40, 4)) + mean)
-        low, _ = gram_bounds(sp.as_coupling(D))
+        low, high, ceiling = gram_bounds(sp.as_coupling(D))
         rows = [[Fraction(float(entry)) for entry in row] for row in D]
         gram = [[sum(r[i] * r[j] for r in rows) for j in range(4)] for i in range(4)]
         unit = Fraction(float(scale)) ** 2
@@ -194,6 +199,9 @@ def test_mu_of_least_squares_holds_exactly(scale):
                      for i, row in enumerate(scaled)]  # fmt: skip
             return eliminates(exact)
 
+        assert high == ceiling
+        top = Fraction(ceiling) / unit
+        assert eliminates([[top * (i == j) - entry for j, entry in enumerate(row)] for i, row in enumerate(scaled)])
         assert low > 0.0
         assert above(low)
         assert not above(low * (1.0 + 1e-6))
@@ -300,3 +308,75 @@ def test_rough_bounds_of_singular_values_are_below_and_not_far(seed):
 def test_singular_matrices_have_no_positive_bound():
     assert smallest_singular_value(np.ones((2, 5))) <= 0.0
     assert smallest_singular_value(np.zeros((2, 5))) == 0.0
+
+
+def is_at_most(matrix, bound):
+    """Whether bound I - (P + P')/2 is positive semidefinite, in exact arithmetic."""
+    return is_semidefinite(-np.asarray(matrix), -bound)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_proven_upper_bounds_hold_exactly_and_are_close(scale, form):
+    for kind, P, _ in matrices(5):
+        P = scale * P
+        bound = sp.Quadratic(form(P)).proven_L
+        assert is_at_most(P, bound), kind
+        assert not is_at_most(P, bound * (1.0 - 1e-9)), kind
+        given = sp.Quadratic(form(P), mu=0.0, L=1e300).proven_L  # P shows it, whatever was given
+        assert is_at_most(P, given), kind
+        assert given <= 1.001 * bound, kind
+
+
+def test_proven_upper_bounds_of_combinations_hold():
+    rng = np.random.default_rng(11)
+    P, D = rng.standard_normal((5, 5)), rng.standard_normal((9, 5))
+    P, t, s = P @ P.T, rng.standard_normal(9), rng.uniform(-2.0, 2.0, 5)
+    g, squares = sp.Quadratic(P), sp.LeastSquares(D, t, 0.3)
+    H = D.T @ D / 9 + 0.3 * np.eye(5)
+    whole = np.block([[P, np.zeros((5, 5))], [np.zeros((5, 5)), H]])
+    for f, matrix in (
+        (squares, H),
+        (sp.LeastSquares(sparse.csr_array(D), t, 0.3), H),
+        (g + squares, P + H),
+        (3.0 * g, 3.0 * P),
+        (0.7 * (g + 2.0 * squares) + sp.Quadratic(0.1), 0.7 * P + 1.4 * H + 0.1 * np.eye(5)),
+        (affine(g, scale=s, weight=2.0), 2.0 * s[:, None] * P * s),
+        (anchored(squares, 0.25, np.ones(5)), H + 0.25 * np.eye(5)),
+        (block_sum([g, squares], [5, 5]), whole),
+        (squares + sp.L1(0.1), H),
+        (sp.Huber(D, t, 0.3), H),  # its second derivatives are at most 1
+        (sp.Logistic(D, np.sign(t), 0.3), 0.25 * (H - 0.3 * np.eye(5)) + 0.3 * np.eye(5)),
+    ):
+        exact = float(np.linalg.eigvalsh(matrix)[-1])
+        assert exact * (1.0 - 1e-12) <= f.proven_L, f
+        assert (np.linalg.norm(matrix, axis=1) <= (1.0 + 1e-12) * partial_slopes(f)).all(), f
+    own = sp.Smooth(g.grad, mu=0.0, L=g.L)
+    for claim in (own, g + own, 2.0 * own, g.replace(grad=own.grad)):
+        assert claim.proven_L is None
+
+
+def hidden(n, K):
+    """The identity but for two rows, where Lanczos' start sees no other curvature; these, and their numbers."""
+    start = np.random.default_rng(0).standard_normal(n)
+    order = np.argsort(np.abs(start))
+    pairs = ((i, int(np.argmin(np.abs(np.abs(start) - np.abs(start[i]) * math.sqrt(K))))) for i in order[: n // 4])
+    i, j = min(pairs, key=lambda pair: abs(abs(start[pair[0]] / start[pair[1]]) - K**-0.5))
+    v = np.array([start[j], -start[i]]) / math.hypot(start[i], start[j])
+    P = sparse.eye_array(n, format="lil")
+    block = np.eye(2) + K * np.outer(v, v)
+    P[i, i], P[i, j], P[j, i], P[j, j] = block[0, 0], block[0, 1], block[1, 0], block[1, 1]
+    return P.tocsr(), block, i, j
+
+
+def test_a_curvature_that_no_start_sees_makes_no_support_false():
+    P, block, i, j = hidden(1600, 60.0)
+    assert np.linalg.eigvalsh(block)[-1] <= sp.Quadratic(P).L
+    x = np.zeros(1600)
+    x[[i, j]] = 1e-3, 1.0
+    b = -(P @ x + np.sign(x))
+    f = sp.Saddle(sp.Quadratic(P, b) + sp.L1(1.0), sp.Quadratic(1.0), sparse.csr_array((1600, 1)))
+    for off in np.concatenate([-np.geomspace(1e-5, 0.1, 20), np.geomspace(1e-5, 0.1, 20)]):
+        near = np.zeros(1600)
+        near[j] = 1.0 + off
+        assert sp.certify(f, near, np.zeros(1)).support_x[i] != Support.ZERO

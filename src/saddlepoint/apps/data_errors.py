@@ -9,7 +9,7 @@ is known of the rounding of gradients and products, so that the certificate is a
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,14 @@ from saddlepoint.parts.coupling import Coupling
 from saddlepoint.parts.coupling.forwarding import ForwardingCoupling
 from saddlepoint.parts.functions.accuracy import CompensatedGradient
 from saddlepoint.parts.functions.given_constants import known
+from saddlepoint.parts.functions.second_order import proven_L_of
 from saddlepoint.parts.functions.smooth import Smooth
 
 UP = 1.0 + 1e-9  # factor that exceeds the relative rounding of the bounds themselves
 
 
 def with_error(
-    f: Smooth, error: Callable[[Array], Array], *, mu: float | None = None, L: float | None = None
+    f: Smooth, error: Callable[[Array], Array], *, mu: float | None = None, L: float | None = None, growth: float = UP
 ) -> Smooth:
     """The function f, whose gradient at x differs from that of the function of the data by at most ``error(x)``.
 
@@ -39,8 +40,9 @@ def with_error(
         f: the function as computed.
         error: x -> bounds on the differences of the entries of the gradients.
         mu, L: constants of the function of the data, if they are not those of f.
+        growth: the largest curvature of the function of the data over that of f is at most this.
     """
-    return f.replace(
+    found = f.replace(
         mu=known(f.mu) if mu is None else mu,
         L=known(f.L) if L is None else L,
         accuracy=known(f.accuracy),
@@ -49,6 +51,8 @@ def with_error(
         restrict=None,
         trusted=f.trusted,
     )
+    found._proven_L = partial(proven_L_of, f, growth)
+    return found
 
 
 class SumOfBounds:

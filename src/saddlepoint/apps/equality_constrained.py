@@ -112,7 +112,7 @@ class EqualityConstrained:
         coupling = as_coupling(A if self._matrix is None else self._matrix, "A")
         self.g, self.b = g, as_vector(b, "b", coupling.shape[0]).astype(np.float64)
         self.problem = Saddle(g, Quadratic(0.0, self.b), coupling.T)
-        self.L, assumed = proven_smoothness(self.problem.g, coupling.shape[1])
+        self.L, assumed = proven_smoothness(self.problem.g)
         self.sigma = self._proven_sigma() if sigma is None else positive(sigma, "sigma")
         if sigma is not None:
             self._compare_sigma()

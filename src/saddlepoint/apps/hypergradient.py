@@ -24,6 +24,7 @@ from saddlepoint.ground.compensated import EPS
 from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
+from saddlepoint.parts.functions.second_order import steepness
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.solving.result import Result
 
@@ -82,7 +83,7 @@ def _of_one(result: Result, loss: Smooth, n_features: int) -> Hypergradient:
     mu = result.differentiable().f.mu_x
     rounding = gamma(x.shape[0] + 8, EPS)  # of the inner products, relative to the products of the norms
     up = (1.0 + rounding) ** 2  # factor that exceeds the relative rounding of the norms and of the bounds themselves
-    off = up * (u.bound_x + (loss.L * near + float(loss.gradient_error(x, v))) / mu)
+    off = up * (u.bound_x + (steepness(loss) * near + float(loss.gradient_error(x, v))) / mu)
     feature = np.arange(x.shape[0]) < n_features
     signs: Array = np.where(feature, np.sign(x), 0.0)
     size = norm(u.ux)

@@ -12,6 +12,7 @@ from saddlepoint.ground.errors import ProblemError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_number, short_repr
 from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.functions.second_order import steepness
 from saddlepoint.theory.exploitability import MARGIN, UNIT
 
 
@@ -65,7 +66,7 @@ class CostSlope:
         self.slope = np.asarray(cost.grad(v), dtype=np.float64)
         proven = cost.rounding if cost.accuracy == 0.0 else None
         errors = np.full(len(v), cost.gradient_error(v, self.slope)) if proven is None else np.asarray(proven(v))
-        self.errors = (errors + cost.L * norm(change)) * MARGIN
+        self.errors = (errors + steepness(cost) * norm(change)) * MARGIN
         size, reach = np.abs(self.slope), np.abs(v) + change
         lost = self.errors @ reach + size @ change + 4.0 * UNIT * (size @ np.abs(v))
         self.inner = math.fsum((self.slope * v).tolist()) + float(lost) * MARGIN

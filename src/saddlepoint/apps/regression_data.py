@@ -15,6 +15,7 @@ from saddlepoint.ground.linalg import inner, norm
 from saddlepoint.ground.rounding import gamma
 from saddlepoint.parts.coupling import Coupling, DenseCoupling
 from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.parts.functions.second_order import steepness
 
 
 class Data(NamedTuple):
@@ -77,7 +78,9 @@ class Data(NamedTuple):
             risk = risk.replace(accuracy=0.0, rounding=lambda x: 4.0 * EPS * np.abs(risk.grad(x)), trusted=True)
         # The singular values of D are wrong by at most the Frobenius norm of its error.
         least = max(math.sqrt(N * risk.mu) * (1.0 - 8.0 * EPS) - UP * norm(errors), 0.0)
-        return with_error(risk, error, mu=least * least / N * (1.0 - 8.0 * EPS))
+        least_L = min(risk.L, steepness(risk))
+        growth = UP * (1.0 + UP * norm(errors) / math.sqrt(N * least_L)) ** 2 if least_L > 0.0 else math.inf
+        return with_error(risk, error, mu=least * least / N * (1.0 - 8.0 * EPS), growth=growth)
 
 
 class ColumnErrors:

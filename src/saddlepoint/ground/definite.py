@@ -38,7 +38,7 @@ class Ends(NamedTuple):
 
     Attributes:
         low: a proven lower bound.
-        high: an estimate of the largest eigenvalue; NaN for large matrices, of which it is not computed.
+        high: a proven upper bound; NaN for large matrices, of which it is not computed.
     """
 
     low: float
@@ -54,7 +54,8 @@ def eigenvalue_ends(matrix: Any, error: Array | None = None) -> Ends:
 
     Args:
         matrix: P, square, with finite entries: a NumPy array or a SciPy sparse array.
-        error: the bound is to hold for all matrices that differ from P by a symmetric E with -diag(error) <= E.
+        error: the bounds are to hold for all matrices that differ from P by a symmetric E with -diag(error) <= E and
+            E <= diag(error).
 
     Raises:
         IndefiniteError: an eigenvalue is negative beyond rounding.
@@ -73,7 +74,7 @@ def eigenvalue_ends(matrix: Any, error: Array | None = None) -> Ends:
             ends = _small(given) if given.S.shape[0] <= ALL_EIGENVALUES else Ends(_large(given), math.nan)
         except IndefiniteError as indefinite:
             raise IndefiniteError(indefinite.found * given.unit) from None
-    return Ends(_times(ends.low, given.unit), ends.high * given.unit)
+    return Ends(_times(ends.low, given.unit), -_times(-ends.high, given.unit))
 
 
 def _times(bound: float, unit: float) -> float:
@@ -90,13 +91,17 @@ def largest_eigenvalue_bound(matrix: Any, error: Array | None = None) -> float:
         error: the bound is to hold for all matrices that differ from this one by a symmetric E <= diag(error).
     """
     with np.errstate(all="ignore"):
-        given = symmetric_part(-np.asarray(matrix), error)
-        low = float(eigvalsh(given.S, check_finite=False)[0])
-        loss = float(np.max(cholesky_weights(given, low))) + 8.0 * len(given.S) * UNIT * abs(low)
-        found = next(
-            (s for s in (low - factor * loss for factor in (1.0, 4.0, 64.0)) if cholesky_proves(given, s)), -math.inf
-        )
-    return -_times(max(found, gershgorin(given)), given.unit)
+        given = symmetric_part(np.asarray(matrix), error)
+        high = float(eigvalsh(given.S, check_finite=False)[-1])
+        return -_times(-_proven_high(given, high), given.unit)
+
+
+def _proven_high(given: Symmetric, high: float) -> float:
+    """A proven upper bound of the largest eigenvalue of a dense S, of which ``high`` is a computed one."""
+    mirrored, low = given._replace(S=-given.S), -high
+    loss = float(np.max(cholesky_weights(mirrored, low))) + 8.0 * len(given.S) * UNIT * abs(low)
+    trials = (low - factor * loss for factor in (1.0, 4.0, 64.0))
+    return -max(next((s for s in trials if cholesky_proves(mirrored, s)), -math.inf), gershgorin(mirrored))
 
 
 def smallest_singular_value(E: Array, rough: bool = False) -> float:
@@ -149,7 +154,7 @@ def _small(given: Symmetric) -> Ends:
     given = given._replace(S=dense)
     n = dense.shape[0]
     if n == 1 and dense[0, 0] >= 0.0:
-        return Ends(gershgorin(given), float(dense[0, 0]))
+        return Ends(gershgorin(given), -gershgorin(given._replace(S=-dense)))
     values = np.linalg.eigvalsh(dense)
     low, high = float(values[0]), float(values[-1])
     rounding = 8.0 * n * UNIT * max(abs(low), abs(high))  # usual error of a computed eigenvalue
@@ -161,7 +166,7 @@ def _small(given: Symmetric) -> Ends:
             found = max(found, DenseProver(given).bound())
     loss = float(np.max(cholesky_weights(given, low))) + rounding
     trials = (s for s in _trials(low, loss) if s <= found or cholesky_proves(given, s))
-    return Ends(max(found, next(trials, -math.inf)), high)
+    return Ends(max(found, next(trials, -math.inf)), _proven_high(given, high))
 
 
 def _trials(low: float, loss: float) -> Iterator[float]:

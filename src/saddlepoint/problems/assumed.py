@@ -62,7 +62,7 @@ def assumed_of_arithmetic(g: Smooth, h: Smooth, A: Coupling) -> tuple[str, ...]:
                     f"The prox of the simple term of {name} errs by at most {f.simple.accuracy:g} of the lengths of "
                     "its argument and its answer, as stated; the duality gap is that of the exact prox."
                 )
-        if f.simple is not None and not f.trusted:
+        if f.simple is not None and f.proven_L is None:
             found.append(
                 f"The smoothness L of {name} is {f.L:.6g}, by which its support and rounding to its domain are counted."
             )

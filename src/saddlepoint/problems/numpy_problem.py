@@ -21,7 +21,7 @@ from saddlepoint.parts.functions import Entropy, LogSumExp, Risk
 from saddlepoint.parts.functions.accuracy import StatedBounds
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.quadratic import Quadratic
-from saddlepoint.parts.functions.second_order import quadratic_model
+from saddlepoint.parts.functions.second_order import proven_L_of, quadratic_model
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.saddle import Saddle
 
@@ -61,7 +61,7 @@ def in_numpy(f: Smooth, n: int) -> Smooth:
     if isinstance(f, Risk) and type(f.D) in (type(None), ArrayCoupling):
         return _risk(f)
     passed = _Passed(f, n)
-    return Smooth(
+    found = Smooth(
         passed.on(f.grad),
         mu=known(f.mu),
         L=known(f.L),
@@ -81,6 +81,8 @@ def in_numpy(f: Smooth, n: int) -> Smooth:
         prox_of_sum=passed.on(f.prox_of_sum),
         domain=f.domain,
     )
+    found._proven_L = partial(proven_L_of, f)
+    return found
 
 
 def _risk(f: Risk) -> Risk:

@@ -8,13 +8,13 @@ sigma is proven here by a factorisation of A. Where it is mu_x that is 0, the si
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from saddlepoint.ground.arrays import dense, to_host
-from saddlepoint.ground.definite import largest_eigenvalue_bound, smallest_singular_value
-from saddlepoint.parts.functions import Quadratic, Smooth
+from saddlepoint.ground.definite import smallest_singular_value
+from saddlepoint.parts.functions import Smooth
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.theory.equations import equations_distances, equations_saddle_certificate
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SIDE = 1000  # most variables of the side whose mu is 0 for which sigma is proven
 ENTRIES = 1_000_000  # most entries of A for which sigma is proven
-PROVEN = 1500  # most variables of a quadratic function whose largest eigenvalue is proven
 
 
 class OneSided(NamedTuple):
@@ -62,8 +61,8 @@ def one_sided(f: Saddle) -> OneSided | None:
     if not is_one_sided(f) or obstacle(f):
         return None
     of_x = f.mu_x > 0.0
-    name, strong, size = ("g", f.g, f.shape[0]) if of_x else ("h", f.h, f.shape[1])
-    L, assumed = proven_smoothness(strong, size, name)
+    name, strong = ("g", f.g) if of_x else ("h", f.h)
+    L, assumed = proven_smoothness(strong, name)
     return OneSided(strong.mu, L, _sigma(f), of_x, assumed)
 
 
@@ -99,16 +98,7 @@ def _sigma(f: Saddle) -> float:
     return f.known_sigma[1]
 
 
-def proven_smoothness(g: Smooth, size: int, name: str = "g") -> tuple[float, tuple[str, ...]]:
-    """L of a function of so many variables and, if it is not proven here, a sentence that says so."""
-    if isinstance(g, Quadratic):
-        P = g.P
-        if isinstance(P, float):
-            return P, ()
-        if isinstance(P, np.ndarray) and P.ndim == 1:
-            return float(P.max()), ()
-        if size <= PROVEN:
-            H: Any = g.hessian(np.zeros(size)) if g.hessian is not None else None
-            if H is not None:
-                return max(largest_eigenvalue_bound(dense(H)), g.mu), ()
-    return g.L, (f"The smoothness L of {name} is at most {g.L:.6g}.",)
+def proven_smoothness(g: Smooth, name: str = "g") -> tuple[float, tuple[str, ...]]:
+    """L of a function and, if it is not proven, a sentence that says so."""
+    L = g.proven_L
+    return (max(L, g.mu), ()) if L is not None else (g.L, (f"The smoothness L of {name} is at most {g.L:.6g}.",))

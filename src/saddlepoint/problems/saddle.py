@@ -22,6 +22,7 @@ from saddlepoint.parts.functions import Entropy, GroupHuber, LogSumExp, Quadrati
 from saddlepoint.parts.functions.autodiff import without_gradients
 from saddlepoint.parts.functions.block_sum import block_sum
 from saddlepoint.parts.functions.constants import estimate_smoothness
+from saddlepoint.parts.functions.second_order import steepness
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.functions.source_data import refuse_changed_coupling, refuse_changed_data
 from saddlepoint.parts.functions.zero import Zero
@@ -255,12 +256,12 @@ class Saddle(Residuals):
     def certificate_from(self, residuals: Lengths, query: Query) -> Certificate:
         """The certificate that these residuals of a query prove."""
         Fx, Fy, error_x, error_y = residuals
-        of_x, of_y, (L_x, L_y), wide = query.of_x, query.of_y, self._smoothness, self.space.wide
+        of_x, of_y, wide = query.of_x, query.of_y, self.space.wide
         if of_x.outside > 0.0:  # the certificate is about a point of the domain, where the field is another one
-            error_x += L_x * of_x.outside
+            error_x += steepness(self.g) * of_x.outside
             error_y += _product_bound(self.A.T, of_x, wide.of_x)
         if of_y.outside > 0.0:
-            error_y += L_y * of_y.outside
+            error_y += steepness(self.h) * of_y.outside
             error_x += _product_bound(self.A, of_y, wide.of_y)
         found = certificate_from_residuals(
             self.mu_x,

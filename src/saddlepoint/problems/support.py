@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from saddlepoint.ground.arrays import Array
+from saddlepoint.parts.functions.partial_slopes import partial_slopes
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.residuals import Lengths, Query
 from saddlepoint.problems.saddle import Saddle
@@ -61,7 +62,8 @@ def support_by_query(f: Saddle, query: Query, residuals: Lengths, proof: Certifi
 def _reach(f: Saddle, name: str, distance: float) -> Any:
     """Bounds on the changes of the partial derivatives of g or h over this distance; infinite if L is an estimate."""
     function: Smooth = getattr(f, name)
-    return _product(math.inf if name in f.estimated or math.isnan(function.L) else function.L, distance)
+    is_estimated = name in f.estimated or math.isnan(function.L)
+    return _product(math.inf if is_estimated else partial_slopes(function), distance)
 
 
 def _product(slopes: Any, distance: float) -> Any:

@@ -20,7 +20,8 @@ from saddlepoint.ground.errors import ProblemError, SingularError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods.direct import solver, wide
-from saddlepoint.parts.coupling import DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
+from saddlepoint.parts.functions.second_order import steepness
 from saddlepoint.parts.functions.source_data import refuse_changed_coupling
 from saddlepoint.problems.curvature import Near
 from saddlepoint.problems.faces import Face, faces_of
@@ -149,7 +150,7 @@ class Differentiable:
                 raise ProblemError(f"the direction of A has shape {dA.shape}; expected {f.shape}, that of A")
             Ay, Atx = dA.both(result.x, result.y)
             dFx, dFy = dFx + f.space.of_x.cast(Ay), dFy - f.space.of_y.cast(Atx)
-            size = min(dA.norm_ceiling(), dA.estimated_norm().upper)
+            size = _bound_of_norm(dA)
             eps = f.space.eps * 4.0 * (sum(f.shape) + 4)
             more = [size * (proof.distance_y + eps * norm(result.y)), size * (proof.distance_x + eps * norm(result.x))]
         if field is not None:
@@ -250,9 +251,9 @@ class Differentiable:
         """What is known of the gradients w = grad g + A y and grad h - A' x at the solution."""
         f, proof, query = self.f, result.certificate, self.f.gradients_and_products(result.x, result.y)
         _, _, *errors = f.residuals(query)
-        size = min(f.A.norm_ceiling(), f.A.estimated_norm().upper)
+        size = _bound_of_norm(f.A)
         e, fields = (proof.distance_x, proof.distance_y), (query.gx + query.Ay, query.hy - query.Atx)
-        levels, slopes = (proof.noise_x, proof.noise_y), [f.L_x, f.L_y]
+        levels, slopes = (proof.noise_x, proof.noise_y), [steepness(f.g), steepness(f.h)]
         nears = []
         for k, name in enumerate("gh"):
             slope = math.inf if name in f.estimated else slopes[k]
@@ -280,6 +281,11 @@ class Differentiable:
                     f"the Lipschitz constant of the Hessian of {name} is not known; give hessian_lipschitz= to Smooth"
                 )
         return "a part of g or h has a Hessian whose Lipschitz constant is not known; give hessian_lipschitz= to Smooth"
+
+
+def _bound_of_norm(A: Coupling) -> float:
+    """A proven bound of |A|; of an operator, one that holds with a probability of 1 - 1e-8."""
+    return A.norm_ceiling() if A.has_entries else A.estimated_norm().upper
 
 
 @np.errstate(all="ignore")  # numbers that are not finite are refused by the certificate, as in a run

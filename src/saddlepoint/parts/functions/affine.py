@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import diags_array, issparse
@@ -17,7 +18,7 @@ from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import is_power_of_two, ones_like, underflow
 from saddlepoint.parts.functions.accuracy import stated
 from saddlepoint.parts.functions.compensated import compensated_gradient, exactly, times, total, widened
-from saddlepoint.parts.functions.second_order import hessian_change, quadratic_model
+from saddlepoint.parts.functions.second_order import hessian_change, proven_L_of, quadratic_model
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.diagonal import diagonal_simple
 from saddlepoint.parts.simple.rescaled import rescaled_simple
@@ -69,7 +70,7 @@ def affine(
             trusted=f.trusted,
         )
     vectors: list[Any] = [v for v in (scale, shift, linear) if is_array(v)]
-    return f.replace(
+    found = f.replace(
         grad=t.grad,
         mu=None if math.isnan(f.mu) else mul_down(low if f.mu >= 0.0 else math.nextafter(high, math.inf), f.mu),
         L=None if math.isnan(f.L) else high * f.L,
@@ -88,6 +89,8 @@ def affine(
         simple=None if f.simple is None else t.simple(f.simple),
         compensated=t.compensated if f.compensated is not None and f.accuracy == 0.0 and t.is_exact_inside else None,
     )
+    found._proven_L = partial(proven_L_of, f, high)
+    return found
 
 
 class Affine:

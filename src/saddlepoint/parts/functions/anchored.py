@@ -13,7 +13,7 @@ from saddlepoint.ground.rounding import underflow
 from saddlepoint.parts.functions.accuracy import SumRounding
 from saddlepoint.parts.functions.compensated import compensated_gradient, exactly, times, total, widened
 from saddlepoint.parts.functions.given_constants import known
-from saddlepoint.parts.functions.second_order import quadratic_model
+from saddlepoint.parts.functions.second_order import proven_L_of, quadratic_model
 from saddlepoint.parts.functions.smooth import Prox, Smooth, plus_identity
 
 
@@ -34,7 +34,7 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         return prox(shrink * (v + (t * weight) * centre), shrink * t)
 
     arithmetic = AnchoredRounding(f, weight, centre)
-    return f.replace(
+    found = f.replace(
         grad=lambda x: grad(x) + weight * (x - centre),
         mu=known(add_down(f.mu, weight)),
         L=known(f.L + weight),
@@ -50,6 +50,8 @@ def anchored(f: Smooth, weight: float, centre: Array) -> Smooth:
         rounding=None if f.rounding is None and math.isnan(f.accuracy) else arithmetic,
         compensated=None if f.compensated is None or f.accuracy != 0.0 else arithmetic.compensated,
     )
+    found._proven_L = partial(proven_L_of, f, 1.0, weight)
+    return found
 
 
 class AnchoredRounding:

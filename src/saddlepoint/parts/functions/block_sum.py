@@ -94,6 +94,12 @@ class BlockSum(Smooth):
             else None,
         )
 
+    @property
+    def proven_L(self) -> float | None:
+        """The largest of the bounds of the parts; None if there is none of one of them."""
+        found = [f.proven_L for f in self.parts]
+        return None if None in found else max(L for L in found if L is not None)
+
     def _on(self, x: Array) -> list[tuple[Smooth, Array]]:
         return [(f, x[rows]) for f, rows in zip(self.parts, self.rows, strict=True)]
 

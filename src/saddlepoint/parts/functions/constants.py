@@ -1,4 +1,8 @@
-"""Constants mu and L of the ready-made functions. Every mu is proven; L of a large matrix is an estimate by Lanczos."""
+"""Constants mu and L of the ready-made functions. Every mu is proven; L of a large matrix is an estimate by Lanczos.
+
+Steps of methods depend on L. Where a proof needs a bound of the smoothness, it takes one that is proven as well, which
+is larger than the estimate for large matrices (``Smooth.proven_L``).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,22 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from saddlepoint.ground.arrays import Array, Space, all_finite, copied, eps_of, is_array, is_jax, namespace, to_host
-from saddlepoint.ground.definite import ALL_EIGENVALUES, Ends, eigenvalue_ends
+from saddlepoint.ground.arrays import (
+    Array,
+    Space,
+    all_finite,
+    copied,
+    dense,
+    eps_of,
+    is_array,
+    is_jax,
+    namespace,
+    to_host,
+)
+from saddlepoint.ground.definite import ALL_EIGENVALUES, Ends, eigenvalue_ends, largest_eigenvalue_bound
 from saddlepoint.ground.definite_factors import IndefiniteError, TooLargeError
 from saddlepoint.ground.errors import ProblemError
-from saddlepoint.ground.gershgorin import UNIT
+from saddlepoint.ground.gershgorin import UNIT, gershgorin, symmetric_part
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.recording import is_recording
 from saddlepoint.ground.rounding import gamma
@@ -24,8 +39,8 @@ from saddlepoint.parts.functions.smooth import Gradient
 
 DENSE = ALL_EIGENVALUES  # largest size of a matrix of which all eigenvalues are computed
 WIDE = 500  # up to this many rows, the eigenvalues of a matrix with more columns than rows are computed
-MARGIN = 1.1  # factor on the quick estimate of the norm of a matrix, which errs by a few percent
 ROUNDING = 32 * float(np.finfo(np.float64).eps)  # usual relative error of a computed largest eigenvalue
+MARGIN = 1.1  # factor on the quick estimate of the norm of a matrix, which errs by a few percent
 STARTS, STEPS = 4, 12  # points around which L of a black box is estimated, and steps of power iteration at each of them
 
 
@@ -34,7 +49,7 @@ def eigenvalue_bounds(P: Coupling, mu: float | None = None, L: float | None = No
 
     mu is proven (``ground/definite.py``). If P is symmetric only up to rounding, it is a bound for (P + P')/2, on which
     the monotonicity of x -> P x depends. It is slightly negative if lambda_min is zero or cannot be told from zero.
-    L rests on the usual accuracy of computed eigenvalues, or on Lanczos with a margin: no distance depends on it.
+    L is proven too with up to DENSE rows; else it is that of Lanczos with a margin.
     """
     if is_recording():
         low, top = recorded_ends(P.matrix())
@@ -44,13 +59,18 @@ def eigenvalue_bounds(P: Coupling, mu: float | None = None, L: float | None = No
     if mu is None:
         mu, high = _proven_ends(P)
     if L is None:
-        L = high * (1 + ROUNDING) if high >= 0.0 else largest_eigenvalue(P.mul, n, space=P.space).upper
+        L = high if high >= 0.0 else largest_eigenvalue(P.mul, n, space=P.space).upper
+        if not high >= 0.0 and P.has_entries:  # a random start may be orthogonal to the direction that matters
+            L = max(L, 1.05 * float(np.max(P.row_lengths())))
     return mu, max(L, mu)
 
 
 def _proven_ends(P: Coupling) -> Ends:
+    matrix = _on_host(P.matrix())
+    if not abs(matrix).max() > 0.0:
+        return Ends(0.0, 0.0)  # what is proven of this matrix is slightly off
     try:
-        return eigenvalue_ends(_on_host(P.matrix()))
+        return eigenvalue_ends(matrix)
     except IndefiniteError as error:
         known = "" if math.isnan(error.found) else f": its smallest eigenvalue is at most {error.found:.6g}"
         raise ProblemError(f"P is not positive semidefinite{known}") from None
@@ -66,27 +86,55 @@ def _square(number: float) -> float:
     return number * number
 
 
-def gram_bounds(D: Coupling) -> tuple[float, float]:
-    """Bounds on the smallest and largest eigenvalue of D'D; the lower one is proven."""
+def eigenvalue_ceiling(P: Coupling) -> float:
+    """A proven upper bound of the largest eigenvalue of a symmetric P of any size.
+
+    With more than DENSE rows it is by Gershgorin's theorem, and may be far above: for a dense matrix by a factor of the
+    order of sqrt(n).
+    """
+    matrix = _on_host(P.matrix())
+    if P.shape[0] <= DENSE:
+        return largest_eigenvalue_bound(dense(matrix))
+    with np.errstate(all="ignore"):
+        given = symmetric_part(-matrix)
+        rows = -gershgorin(given) * given.unit
+    return min(math.nextafter(rows, math.inf), P.norm_ceiling())
+
+
+def gram_bounds(D: Coupling) -> tuple[float, float, float]:
+    """Bounds on the smallest and largest eigenvalue of D'D, and a proven upper bound; the lower one is proven.
+
+    The last one is infinite where the entries of D are not known. Of large data it is the square of the Frobenius norm.
+    """
     rows, columns = D.shape
     if is_recording():
         low, top = recorded_ends(D.matrix(), gram=True)
-        return low if columns <= rows else 0.0, top
+        return low if columns <= rows else 0.0, top, top
+    ceiling = _square(D.norm_ceiling())
     if isinstance(D, DenseCoupling) and columns > rows > WIDE:  # the smallest eigenvalue is 0
-        return 0.0, _square(MARGIN * D.norm)
+        return 0.0, _square(MARGIN * D.norm), ceiling
     if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
         gram, terms = _gram(D, columns <= rows)
         try:
             ends = _gram_ends(_on_host(gram), terms)
         except RuntimeError:  # a matrix that cannot be copied to the host: only the trivial lower bound is proven
-            return 0.0, _square(D.estimated_norm().upper)
-        return (max(ends.low, 0.0) if columns <= rows else 0.0), ends.high * (1 + ROUNDING)
+            return 0.0, _square(D.estimated_norm().upper), ceiling
+        return (max(ends.low, 0.0) if columns <= rows else 0.0), ends.high, ends.high
     if D.space.of_x.is_sharded and columns <= DENSE:  # this takes one round, in which only the Gram matrix is sent
         unit = 1.0 if D.dtype == np.float64 else 2.0**29  # D'D was summed up in the dtype of D
         terms = int(min(rows * unit, 2.0**60))
         ends = _gram_ends(_on_host(D.gram()), terms)
-        return max(ends.low, 0.0), ends.high * (1.0 + terms * ROUNDING)
-    return 0.0, _square(D.estimated_norm().upper)
+        return max(ends.low, 0.0), ends.high, ends.high if ends.low > -math.inf else math.inf
+    return 0.0, _square(D.estimated_norm().upper), ceiling
+
+
+def proven_smoothness(D: Coupling | None, gram: float, curvature: float, l2: float) -> float | None:
+    """A bound of the smoothness of mean_i loss(d_i'x) + l2/2 |x|^2, by one of the eigenvalues of D'D; None if D has no
+    entries that are known. Without D the losses are those of the coordinates, and added up.
+    """
+    if gram == math.inf or (D is not None and not D.has_entries):
+        return None
+    return (1.0 + 8.0 * UNIT) * (l2 + curvature * gram / (1 if D is None else D.shape[0]))
 
 
 def recorded_ends(M: Any, gram: bool = False) -> tuple[Any, Any]:
@@ -132,7 +180,7 @@ def _gram_ends(gram: Array, terms: int) -> Ends:
     Its entries (i, j) are wrong by at most gamma |d_i||d_j| with the columns d of D, and |d_i|^2 is about gram_ii.
     """
     growth = gamma(terms + 1, UNIT)
-    if not growth < 0.1:
+    if not growth < 0.1:  # nothing is proven about sums that are so long
         return Ends(-math.inf, float(np.linalg.norm(gram, 2)))
     error = 2.0 * growth * gram.shape[0] * np.asarray(gram.diagonal(), dtype=np.float64)
     return eigenvalue_ends(gram, error)

@@ -59,6 +59,11 @@ class Entropy(Smooth):
             rounding=self._rounding,
         )
 
+    @property
+    def proven_L(self) -> float:
+        """1/low, rounded up."""
+        return UP * self.L
+
     def _restrict(self, rows: slice) -> Entropy:
         return self
 

@@ -15,6 +15,7 @@ from saddlepoint.ground.linalg import inner, power_of_two
 from saddlepoint.ground.rounding import gamma, underflow
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.parts.functions.given_constants import as_nonnegative
+from saddlepoint.parts.functions.second_order import UP
 from saddlepoint.parts.functions.smooth import Smooth
 
 SAFE = 1e-10, 1e10  # range of the largest entry in which squares of float32 numbers neither overflow nor underflow
@@ -58,6 +59,11 @@ class GroupHuber(Smooth):
             rounding=self._rounding,
             compensated=self._compensated,
         )
+
+    @property
+    def proven_L(self) -> float:
+        """L, rounded up."""
+        return UP * self.L
 
     def conjugate(self) -> GroupHuberConjugate:
         """The conjugate y -> max_x <x, y> - f(x). It is smooth if f is strongly convex, so l2 must be positive."""
@@ -127,6 +133,11 @@ class GroupHuberConjugate(Smooth):
             rounding=self._rounding,
             compensated=self._compensated,
         )
+
+    @property
+    def proven_L(self) -> float:
+        """1/l2 of the conjugate, rounded up."""
+        return UP * self.L
 
     def _radius(self, s: Array) -> Array:
         return np.maximum(s / self._steep, (s - self.of.weight) / self.of.l2)

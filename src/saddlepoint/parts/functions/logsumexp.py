@@ -151,10 +151,23 @@ class LogSumExp(Smooth):
         top = xp.max(scores)
         return self.tau * float(top + xp.log(xp.sum(xp.exp(scores - top)))) + 0.5 * self.l2 * inner(x, x)
 
+    @property
+    def proven_L(self) -> float | None:
+        """L by a proven bound of the eigenvalues of D'D, or by the lengths of the rows of D."""
+        if is_recording() or self._steepest == math.inf:
+            return None
+        return UP * (self.l2 + self._steepest / self.tau)
+
     def _curvature(self) -> float:
         if self.D is None:
-            return 0.5  # |diag p - p p'| <= 1/2
-        bound = 0.5 * gram_bounds(self.D)[1]
+            self._steepest = 0.5  # |diag p - p p'| <= 1/2
+            return self._steepest
+        _, high, ceiling = gram_bounds(self.D)
+        if is_recording() or not self.D.has_entries:
+            self._steepest = math.inf
+        else:
+            self._steepest = min(0.5 * ceiling, float(np.max(self.D.row_lengths())) ** 2)
+        bound = 0.5 * high
         if isinstance(self.D, SparseCoupling):
             bound = min(bound, float(self.D.A.multiply(self.D.A).sum(axis=1).max()))
         elif isinstance(self.D, DenseCoupling | ArrayCoupling):

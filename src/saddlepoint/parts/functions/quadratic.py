@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from saddlepoint.ground.validation import as_float_array, as_offset, finite
 from saddlepoint.parts.coupling import Coupling, DenseCoupling, SparseCoupling, as_coupling
 from saddlepoint.parts.functions.accuracy import StatedBounds, known_rounding
 from saddlepoint.parts.functions.compensated import exactly, total, two_product, widened
-from saddlepoint.parts.functions.constants import eigenvalue_bounds
+from saddlepoint.parts.functions.constants import DENSE, eigenvalue_bounds, eigenvalue_ceiling
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.product_rounding import (
     HALF,
@@ -75,7 +75,6 @@ class Quadratic(Smooth):
         L = None if L is None else as_nonnegative(L, "L of Quadratic")
         if mu is None or L is None:
             mu, L = self._bounds(mu, L)
-            mu = 0.0 if not is_recording() and L == 0.0 else mu  # if P = 0, the proven bound is slightly negative
         arithmetic = self._known_rounding() if is_bounded(self.P) else {}
         self._assemble(dim, mu, L if is_recording() else max(L, mu), trusted, arithmetic)
         if trusted and not is_recording():
@@ -128,6 +127,15 @@ class Quadratic(Smooth):
 
     def _in_own_dtype(self, x: Array) -> Array:
         return x if self.space is None else self.space.cast(x)
+
+    @cached_property
+    def proven_L(self) -> float | None:
+        """A proven upper bound of the largest eigenvalue of P."""
+        if is_recording() or not isinstance(self.P, Coupling):
+            return self._bounds(0.0, None)[1]
+        if self.trusted and self.P.shape[0] <= DENSE:
+            return self.L
+        return eigenvalue_ceiling(self.P) if is_bounded(self.P) else None
 
     def _matrix(self, x: Array) -> Any:
         if isinstance(self.P, Coupling):

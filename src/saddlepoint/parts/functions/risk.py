@@ -33,7 +33,7 @@ from saddlepoint.parts.functions.compensated import (
     two_product,
     widened,
 )
-from saddlepoint.parts.functions.constants import gram_bounds
+from saddlepoint.parts.functions.constants import gram_bounds, proven_smoothness
 from saddlepoint.parts.functions.given_constants import as_nonnegative
 from saddlepoint.parts.functions.given_data import as_data, part_of_offset, size_of_offset
 from saddlepoint.parts.functions.product_rounding import absolute, is_bounded, number_error, ridge_rounding
@@ -43,7 +43,7 @@ from saddlepoint.parts.functions.smooth import Smooth, plus_identity
 from saddlepoint.parts.functions.source_data import source_data
 
 # Attributes that the losses of some rows do not take over: the oracles and constants of the whole risk, and D.
-NOT_OF_LOSSES = {*vars(Smooth(abs, mu=None, L=None)), "D", "_ends", "_gram", "_kept"}
+NOT_OF_LOSSES = {*vars(Smooth(abs, mu=None, L=None)), "D", "_ends", "largest_gram", "_kept"}
 
 
 class Risk(Smooth):
@@ -69,23 +69,15 @@ class Risk(Smooth):
     _rough_kept: RoughRisk | None = None
     _kept: tuple[Array, Array, Array] | None = None  # a point, its residuals, and D'slope/N
 
-    def __init__(
-        self,
-        D: Any,
-        t: Any,
-        l2: float,
-        *,
-        curvature: tuple[float, float],
-        quadratic: bool = False,
-    ) -> None:
+    def __init__(self, D: Any, t: Any, l2: float, *, curvature: tuple[float, float], quadratic: bool = False) -> None:
         name = type(self).__name__
         self.l2 = l2 = as_nonnegative(l2, f"l2 of {name}")
         self.D: Coupling | None = as_data(D, name)
         rows = None if self.D is None else self.D.shape[0]
         self.t: float | Array | None = None if t is None else as_offset(t, f"t of {name}", rows)
         self.curvature, self.quadratic = curvature, quadratic
-        self._ends = (1.0, 1.0) if self.D is None else gram_bounds(self.D)
-        self._gram = self._ends[1]
+        self._ends = (1.0, 1.0, 1.0) if self.D is None else gram_bounds(self.D)
+        self.largest_gram = self._ends[2] if self.D is None or self.D.has_entries else self._ends[1]
         self._assemble()
         if curvature[0] > 0.0 and self.D is not None and not is_recording():
             self.sources = source_data(f"D of {name}", self.D)
@@ -126,6 +118,11 @@ class Risk(Smooth):
         vars(other).update(offsets, D=D, _kept=None)
         other._assemble()
         return other
+
+    @property
+    def proven_L(self) -> float | None:
+        """L by a proven bound of the eigenvalues of D'D; None if there is none."""
+        return proven_smoothness(self.D, self.largest_gram, self.curvature[1], self.l2)
 
     def gradient_from(self, Dx: Array, x: Array) -> Array:
         """The gradient at x, where the product D x is known."""
@@ -322,7 +319,7 @@ class Risk(Smooth):
         b = (clip(self._second_derivative_change(r, e), 0.0, most) + own) * xp.abs(s)
         if D is None:
             return UP * norm(b)
-        return UP * min(math.sqrt(self._gram) * norm(b), float(xp.sum(lengths * b))) / int(D.shape[0])
+        return UP * min(math.sqrt(self.largest_gram) * norm(b), float(xp.sum(lengths * b))) / int(D.shape[0])
 
     def _hessian(self, x: Array) -> Any:
         second = self._second_derivative(self._residual(x))
@@ -349,7 +346,7 @@ class WeightedSquares(Risk):
     """
 
     def __init__(self, of: Risk, weights: Any) -> None:
-        self.D, self.t, self.l2, self.curvature, self._gram = of.D, None, of.l2, of.curvature, of._gram
+        self.D, self.t, self.l2, self.curvature, self.largest_gram = of.D, None, of.l2, of.curvature, of.largest_gram
         self.weights = weights
         Smooth.__init__(
             self,

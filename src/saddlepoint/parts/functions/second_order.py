@@ -143,6 +143,26 @@ def model_of_sum(f: Smooth, g: Smooth, x: Array) -> Smooth:
     return quadratic_model(f, x) + quadratic_model(g, x)
 
 
+def steepness(f: Smooth) -> float:
+    """The bound of the smoothness of f that proofs take: a proven one, or L as the caller gave it."""
+    L = f.proven_L
+    return f.L if L is None else L
+
+
+def proven_L_of_sum(f: Smooth, g: Smooth) -> float | None:
+    """A proven bound of the smoothness of f + g; None if there is none of f or of g."""
+    a, b = f.proven_L, g.proven_L
+    return None if a is None or b is None else UP * (a + b)
+
+
+def proven_L_of(f: Smooth, factor: float = 1.0, more: float = 0.0) -> float | None:
+    """A proven bound of the smoothness of a function whose curvatures are at most ``factor`` times those of f, plus
+    ``more``; None if there is none of f.
+    """
+    L = f.proven_L
+    return None if L is None else UP * (factor * L + more)
+
+
 def change_of_sum(f: Smooth, g: Smooth, x: Array, u: Array, reach: float) -> float:
     """The bound on the change of the Hessian of f + g."""
     return UP * (hessian_change(f, x, u, reach) + hessian_change(g, x, u, reach))

@@ -38,7 +38,7 @@ from saddlepoint.parts.functions.given_constants import (
     known,
     refuse_other_than_functions,
 )
-from saddlepoint.parts.functions.second_order import as_hessian, change_of_sum, model_of_sum
+from saddlepoint.parts.functions.second_order import as_hessian, change_of_sum, model_of_sum, proven_L_of_sum
 from saddlepoint.parts.functions.source_data import SourceData
 from saddlepoint.parts.simple.base import Simple
 from saddlepoint.parts.simple.from_operator import HasProx, as_simple
@@ -53,17 +53,8 @@ HessianChange: TypeAlias = Callable[[Array, Array, float], float]
 Restrict: TypeAlias = Callable[[slice], "Smooth"]
 
 # The arguments of Smooth that are functions.
-FUNCTIONS = {
-    "grad",
-    "value",
-    "prox",
-    "hessian",
-    "hvp",
-    "second_order",
-    "restrict",
-    "prox_of_sum",
-    "rounding",
-    "compensated",
+FUNCTIONS = {"grad", "value", "prox", "hessian", "hvp", "second_order", "restrict"} | {
+    *("prox_of_sum", "rounding", "compensated"),
 }
 CLAIMS = {"grad", "mu", "L"}  # arguments of Smooth to which ``trusted`` refers
 
@@ -124,6 +115,7 @@ class Smooth:
     __array_ufunc__ = None  # makes NumPy leave np.float64(3) * g to __rmul__
     before_term: Smooth | None = None  # the function without its simple term, if that was added by ``+``
     sources: tuple[SourceData, ...] = ()  # the arrays from which mu was computed
+    _proven_L: Callable[[], float | None] | None = None  # computes ``proven_L``, which may take time
     has_observed_mu: bool = False  # whether a run has refuted the mu that was given, and found this one
     examined: Any = None  # the points at which runs have examined it, for later runs (see ``problems.examined_points``)
 
@@ -247,12 +239,19 @@ class Smooth:
         other = copy(self) if FUNCTIONS.isdisjoint(changes) else Smooth.__new__(Smooth)
         Smooth.__init__(other, **(kept | changes))
         other.sources = self.sources if other.trusted else ()
+        if other.trusted and "L" not in changes and type(other) is Smooth:
+            other._proven_L = partial(getattr, self, "proven_L")
         return other
 
     @property
     def arithmetic(self) -> dict[str, Any]:
         """The arguments of the constructor that say how accurately the gradient is computed."""
         return {"accuracy": known(self.accuracy), "rounding": self.rounding, "compensated": self.compensated}
+
+    @property
+    def proven_L(self) -> float | None:
+        """A proven upper bound of the smoothness; None where L is a claim, or where only an estimate is known."""
+        return None if self._proven_L is None else self._proven_L()
 
     @property
     def separable(self) -> bool:
@@ -350,6 +349,7 @@ class Smooth:
             compensated=compensated_of_sum(f, g),
         )
         total.sources = f.sources + g.sources
+        total._proven_L = partial(proven_L_of_sum, f, g)
         return total
 
     def _with_simple(self, term: Simple) -> Smooth:

@@ -36,6 +36,11 @@ class Zero(Smooth):
             rounding=_zeros,
         )
 
+    @property
+    def proven_L(self) -> float:
+        """The smoothness, 0."""
+        return 0.0
+
 
 def _zeros(x: Array) -> Array:
     """The gradient, and the bounds on its errors."""

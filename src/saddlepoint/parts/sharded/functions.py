@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from saddlepoint.parts.functions.accuracy import known_rounding
 from saddlepoint.parts.functions.compensated import times, total, two_product
 from saddlepoint.parts.functions.given_constants import known
 from saddlepoint.parts.functions.product_rounding import ridge_rounding
+from saddlepoint.parts.functions.second_order import proven_L_of
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.parts.sharded.simple import ShardedSimple
 from saddlepoint.parts.sharded.vectors import Library, Sharded
@@ -46,6 +48,7 @@ class ShardedFunction(Smooth):
             simple=None if g.simple is None else ShardedSimple(g.simple, library),
             domain=g.domain,
         )
+        self._proven_L = partial(proven_L_of, g)
 
     @property
     def separable(self) -> bool:
