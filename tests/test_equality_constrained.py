@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from draws import SEED
@@ -147,3 +149,30 @@ def test_the_theorem_proves_nothing_without_its_constants_and_zero_at_the_soluti
 def test_invalid_problems_are_refused(g, A, words):
     with pytest.raises(sp.ProblemError, match=words):
         sp.apps.EqualityConstrained(g, A, np.ones(len(A)))
+
+
+def of_ones_own(P, b, error=None, **constants):
+    """A quadratic function given as a gradient, perhaps with an error that depends on the number of calls."""
+    calls = iter(range(10**9))
+    wrong = (lambda k: 0.0) if error is None else error
+    return sp.Smooth(lambda x: P * x + b + wrong(next(calls)), **({"mu": P.min(), "L": P.max()} | constants))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_function_of_ones_own_is_examined(seed):
+    rng = np.random.default_rng([SEED, seed])
+    P, b, E, e = np.geomspace(0.01, 1.0, 8), rng.standard_normal(8), rng.standard_normal((3, 8)), rng.standard_normal(3)
+    right = np.linalg.solve(np.block([[np.diag(P), E.T], [E, np.zeros((3, 3))]]), np.concatenate([-b, e]))
+    task = sp.apps.EqualityConstrained(of_ones_own(P, b), E, e)
+    found = task.solve(tol=1e-8)
+    assert found.solved
+    assert found.certificate.is_examined
+    assert np.linalg.norm(found.x - right[:8]) <= found.certificate.distance_x
+    with pytest.raises(sp.AssumptionError, match="mu of g is too large"):
+        sp.apps.EqualityConstrained(of_ones_own(P, b, mu=0.1), E, e).certify(found.x, found.y)
+    for error in (lambda k: 1e-6 * np.sin(k / 7.0 + np.arange(8)), lambda k: 1e-6 * rng.standard_normal(8)):
+        noisy = sp.apps.EqualityConstrained(of_ones_own(P, b, error), E, e)
+        with contextlib.suppress(sp.AssumptionError):  # two answers at one point
+            found = noisy.solve(tol=1e-7)
+            assert not found.solved
+            assert np.linalg.norm(found.x - right[:8]) <= found.certificate.distance_x

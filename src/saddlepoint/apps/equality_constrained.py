@@ -32,13 +32,12 @@ from saddlepoint.methods import Method
 from saddlepoint.methods.registry import method_or_auto
 from saddlepoint.parts.coupling import as_coupling
 from saddlepoint.parts.functions import Quadratic, Smooth
-from saddlepoint.problems.certify import examined
-from saddlepoint.problems.one_sided import proven_smoothness
+from saddlepoint.problems.certify import certify_point
+from saddlepoint.problems.one_sided import obstacle, proven_smoothness
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.interruption import uninterrupted
 from saddlepoint.solving.solve import solve
 from saddlepoint.theory.certificate import Certificate
-from saddlepoint.theory.equations import equations_saddle_certificate
 
 WEIGHT = 1e-3  # proximal weight, relative to the curvature of the dual function
 ENTRIES = 4_000_000  # most entries of A for which sigma is proven by a factorisation
@@ -106,18 +105,20 @@ class EqualityConstrained:
                 f"g has mu = {g.mu:.3g}; expected a strongly convex function: give its mu if it has one, or add a "
                 "multiple of |.|^2, for example g + Quadratic(1e-3)"
             )
-        if not math.isfinite(g.L):
-            raise ProblemError("the smoothness L of g is not known, and the distances are proven with it; give g its L")
         self._given, self._matrix = A, _as_matrix(A)
         coupling = as_coupling(A if self._matrix is None else self._matrix, "A")
         self.g, self.b = g, as_vector(b, "b", coupling.shape[0]).astype(np.float64)
         self.problem = Saddle(g, Quadratic(0.0, self.b), coupling.T)
-        self.L, assumed = proven_smoothness(self.problem.g)
+        self.L, _ = proven_smoothness(self.problem.g)
         self.sigma = self._proven_sigma() if sigma is None else positive(sigma, "sigma")
+        self._assumed: tuple[str, ...] = ()
         if sigma is not None:
             self._compare_sigma()
-            assumed = (*assumed, f"The smallest singular value of A is at least {self.sigma:.6g}, as given.")
-        self._assumed = assumed
+            self._assumed = (f"The smallest singular value of A is at least {self.sigma:.6g}, as given.",)
+        self.problem.known_sigma = self.problem.A, self.sigma
+        lacking = obstacle(self.problem)
+        if lacking:
+            raise ProblemError(lacking)
 
     def _proven_sigma(self) -> float:
         """A proven lower bound of the smallest singular value of A; a ProblemError if it is 0 or A is too large."""
@@ -164,26 +165,10 @@ class EqualityConstrained:
     def certify(self, x: Any, y: Any) -> Certificate:
         """What a point and multipliers prove about their distances to the solution.
 
-        What is claimed of g and A is examined at the point, as by ``solve``: an ``AssumptionError`` says what is wrong.
+        Claims about a g of one's own are examined at the point, as by ``sp.certify``, which may raise AssumptionError.
         """
-        f = self.problem
-        x, y = as_vector(x, "x", f.shape[0]), as_vector(y, "y", f.shape[1])
-        audit = examined(f, x, y)
-        audit.seen.noise = audit.noise.allowance
-        proof = self._certified(audit.seen, x, y)
-        proof = proof.without_bounds if audit.is_estimated else proof
-        return proof._replace(assumes=(*audit.assumes(), *self._assumed))
-
-    def _certified(self, f: Saddle, x: Array, y: Array) -> Certificate:
-        """The certificate of a point without an examination; ``f`` is the problem, with what is known of its noise."""
-        query = f.gradients_and_products(x, y)
-        L = self.L if f.g.L == self.problem.g.L else f.g.L  # an examination has corrected the one that was given
-        best = [
-            equations_saddle_certificate(f.g.mu, L, self.sigma, *residuals, *f.noise)
-            for residuals in (f.residuals(query), f.compensated_residuals(query))
-            if residuals is not None
-        ]
-        return min(best, key=lambda certificate: certificate.distance)
+        found = certify_point(self.problem, x, y).certificate
+        return found._replace(assumes=(*found.assumes, *self._assumed))
 
     def solve(
         self, *, tol: float = 1e-6, method: str | Method = "auto", max_seconds: float | None = None
@@ -200,8 +185,10 @@ class EqualityConstrained:
         k1 = self.g.mu / (1.0 + self.g.mu / self.L)
         residual = 0.25 * tol * min(k1, self.sigma * math.sqrt(k1 / (self.g.mu + self.L)))
         x, y = np.zeros(self.problem.shape[0]), np.zeros(self.problem.shape[1])
-        best, ending = self._certified(self.problem, x, y), ""
+        best, ending = self.problem.certificate(x, y), ""
         for _ in range(TRIES):
+            if best.distance_x <= tol:
+                best = self.certify(x, y)  # with what an examination adds
             if best.distance_x <= tol or limit.is_over:
                 break
             try:
@@ -209,7 +196,7 @@ class EqualityConstrained:
             except KeyboardInterrupt:
                 ending = "interrupted at "
                 break
-            found = self._certified(self.problem, *point)
+            found = self.problem.certificate(*point)
             if found.distance_x < best.distance_x:
                 best, (x, y) = found, point
             residual *= 0.1

@@ -7,9 +7,8 @@ prox step from there (see ``problems.prox_step``).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from saddlepoint.ground.arrays import Array
 from saddlepoint.ground.errors import AssumptionError, ProblemError
@@ -24,7 +23,6 @@ from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.support import proven_support
 from saddlepoint.theory.certificate import Certificate
 
-T = TypeVar("T")
 CORRECTIONS = 4  # how often a constant that is wrong by very little is corrected
 
 
@@ -100,34 +98,14 @@ def certify_point(f: Saddle, x: Any, y: Any) -> CertifiedPoint:
         CertifiedPoint(|x-x*| + |y-y*| <= 0, duality gap <= 0; x was 1 outside of its domain, and was projected)
     """
     f.refuse_changes()
-    return _with_corrections(f, lambda f: _certified(f, x, y))
-
-
-def examined(f: Saddle, x: Array, y: Array) -> Audit:
-    """What an examination at a point finds of all that is claimed of g, h and A: the noise, and what is assumed.
-
-    The audit is ``of`` the problem with constants that were wrong by very little corrected. An AssumptionError says
-    what is wrong by more.
-    """
-
-    def found(f: Saddle) -> Audit:
-        audit = Audit(f, Meter())
-        _examined(audit, (x, y))
-        return audit
-
-    return _with_corrections(f, found)
-
-
-def _with_corrections(f: Saddle, call: Callable[[Saddle], T]) -> T:
-    """What a call says of the problem, or of the one with constants that were wrong by very little corrected."""
     for _ in range(CORRECTIONS):
         try:
-            return call(f)
+            return _certified(f, x, y)
         except AssumptionError as error:
             if not error.is_slight or error.suggested is None:
                 raise
             f = corrected(f, error.function, error.constant, error.suggested)
-    return call(f)
+    return _certified(f, x, y)
 
 
 def _certified(f: Saddle, x: Any, y: Any) -> CertifiedPoint:

@@ -80,7 +80,7 @@ def obstacle(f: Saddle) -> str:
         return f"the smoothness L of {name} is not known: give it"
     if n > m:
         return f"the {n} {lines} of A cannot be independent, since they have {m} entries"
-    if not f.A.has_entries or f.space.of_x.is_sharded or n > SIDE or m * n > ENTRIES:
+    if not _is_known(f) and (not f.A.has_entries or f.space.of_x.is_sharded or n > SIDE or m * n > ENTRIES):
         return (
             f"the {lines} of A are proven to be independent only where A is one array or SciPy sparse array with "
             f"at most {SIDE} of them and {ENTRIES:,} entries".replace(",", " ")
@@ -89,9 +89,15 @@ def obstacle(f: Saddle) -> str:
     return "" if _sigma(f) > 0.0 else f"the {lines} of A are not proven to be independent"
 
 
+def _is_known(f: Saddle) -> bool:
+    """Whether sigma of A is known; A may be a coupling that forwards to the one of which it is known."""
+    known = None if f.known_sigma is None else f.known_sigma[0]
+    return known is not None and (known is f.A or known is getattr(f.A, "A", None))
+
+
 def _sigma(f: Saddle) -> float:
     """The proven sigma, 0 if there is none; it is kept for copies of the problem with the same A."""
-    if f.known_sigma is None or f.known_sigma[0] is not f.A:
+    if f.known_sigma is None or not _is_known(f):
         M = f.A.matrix()
         M = (dense(M) if f.space.is_numpy else to_host(M)).astype(np.float64)
         f.known_sigma = f.A, smallest_singular_value(M.T if f.mu_x > 0.0 else M)
