@@ -62,3 +62,31 @@ def test_a_function_with_a_program_can_be_pickled(x):
 def test_the_bounds_are_those_of_numpy(x):
     g, plain = sp.Quadratic(2.0, x) + sp.LogCosh(), sp.Quadratic(2.0, np.asarray(x)) + sp.LogCosh()
     np.testing.assert_allclose(g.rounding(x), plain.rounding(np.asarray(x)), rtol=1e-12, atol=1e-300)
+
+
+def test_steps_that_are_kept_take_no_program_for_each_number_of_them():
+    """Anderson's mixing with simple terms: the matrices of the latest steps grow, and the programs stay the same."""
+    jax.config.update("jax_enable_x64", True)
+    jnp, rng = jax.numpy, np.random.default_rng(0)
+    P, A, b = (
+        jnp.asarray(np.exp(4.0 * rng.random(30))),
+        jnp.asarray(rng.standard_normal((30, 20))),
+        rng.standard_normal(30),
+    )
+    h = sp.Smooth(lambda y: P[:20] * y, mu=1.0, L=55.0) + sp.Box(-0.3, 0.4)
+
+    def programs(steps):
+        compiled = []
+        note = lambda event, seconds, **more: compiled.append(1) if "backend_compile" in event else None  # noqa: E731
+        g = sp.Smooth(lambda x: P * x + 3.0 * jnp.asarray(b), mu=1.0, L=55.0) + sp.L1(0.5)
+        jax.monitoring.register_event_duration_secs_listener(note)
+        try:
+            result = sp.solve(sp.Saddle(g, h, A), tol=1e-14, method="anderson-condat-vu", max_calls=steps)
+        finally:
+            jax.monitoring.unregister_event_duration_listener(note)
+        return len(compiled), result.iterations
+
+    programs(20)
+    compiled, iterations = programs(60)
+    assert iterations > 40
+    assert compiled < 20

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dgemv, sgemv
 
-from saddlepoint.ground.arrays import FLOAT64, Array, rows_like, space_of
+from saddlepoint.ground.arrays import FLOAT64, Array, namespace, rows_like, space_of
 from saddlepoint.ground.jax_program import jitted
 
 GEMV = {np.dtype(np.float64): dgemv, np.dtype(np.float32): sgemv}  # products that are added to a vector in its place
@@ -38,6 +38,11 @@ class Rows:
         return self.buffer[: self.count, :]
 
     @property
+    def stored(self) -> Array:
+        """The rows, oldest first; with JAX all of the buffer, as programs are compiled for each number of rows."""
+        return self.buffer if hasattr(self.buffer, "at") else self.matrix
+
+    @property
     def most(self) -> int:
         """The number of rows for which there is room."""
         return int(self.buffer.shape[0])
@@ -63,7 +68,7 @@ class Rows:
         """The last ``count`` rows in a buffer of their own; ``like`` is a vector of the library of the rows."""
         first = self.count - count
         if hasattr(self.buffer, "at"):  # arrays of JAX are immutable
-            return Rows(self.buffer.at[:count, :].set(self.buffer[first : self.count, :]), count)
+            return Rows(jitted(_moved_up)(self.buffer, first), count)
         if not hasattr(self.buffer, "dtype"):  # rows over shards
             stacked: Any = self.buffer[first : self.count, :]
             return Rows(stacked.buffer(self.most), count)
@@ -104,6 +109,10 @@ class Rows:
             return Rows(jitted(_with_row)(self.buffer, self.count, row), self.count + 1)
         self.buffer[self.count, :] = row
         return Rows(self.buffer, self.count + 1)
+
+
+def _moved_up(buffer: Any, places: Any) -> Any:
+    return namespace(buffer).roll(buffer, -places, axis=0)
 
 
 def _with_row(buffer: Any, place: Any, row: Any) -> Any:

@@ -89,12 +89,13 @@ class Window(NamedTuple):
         if self.is_begun:
             kept = self.shortened() if self.changes.full else self
             kept = kept._replace(changes=kept.changes.append(change), outputs=kept.outputs.append(output))
-        if not kept.changes.count:
+        count = kept.changes.count
+        if not count:
             return kept._replace(r=r, is_begun=True)
-        dR, dT = kept.changes.matrix[:, :size], kept.outputs.matrix[:, :size]
+        dR, dT = kept.changes.stored[:, :size], kept.outputs.stored[:, :size]
         rows = [r[:size], change[:size], output[:size] - change[:size]] if grows else [r[:size]]
-        toward, *column = (on_host(numbers) for numbers in _products_with(dR, dT, rows, along))
-        products = _grown(kept.products, column[0]) if grows else on_host(_all_products(dR, dT, along))
+        toward, *column = (on_host(numbers)[:count] for numbers in _products_with(dR, dT, rows, along))
+        products = _grown(kept.products, column[0]) if grows else on_host(_all_products(dR, dT, along))[:count, :count]
         return Window(r, kept.changes, kept.outputs, products, toward[:, None], True, self.stuck, self.steady)
 
     def shortened(self, part: int = DROPPED) -> Window:
