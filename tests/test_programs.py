@@ -14,8 +14,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
 import saddlepoint as sp
-from saddlepoint.apps.programs import search
-from saddlepoint.apps.programs.certificate import feasible_box, lower_bound
+from saddlepoint.apps.programs import evidence, search
+from saddlepoint.apps.programs.certificate import Upper, feasible_box, lower_bound
 from saddlepoint.apps.programs.curvature import curvature
 from saddlepoint.apps.programs.evidence import Evidence
 from saddlepoint.apps.programs.exact import Exact, TooLongError
@@ -587,3 +587,22 @@ def test_no_exact_elimination_begins_after_the_limit(monkeypatch: pytest.MonkeyP
     asked.clear()
     program.solve(method="interior", rtol=1e-300)
     assert "exact" in asked
+
+
+def test_a_point_is_tried_once_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One attempt to prove that a point satisfies many equations takes seconds."""
+    tried = []
+
+    def failing(data, x, near=0.0):
+        tried.append(near)
+        return Upper(INF, None, "it was not tried")
+
+    monkeypatch.setattr(evidence, "feasible_box", failing)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4, 9))
+    program = QP(None, A.T @ np.ones(4) + rng.random(9), A, A @ rng.random(9), None, np.zeros(9), np.full(9, 5.0))
+    program.solve(max_seconds=1e-9)
+    assert tried == [0.0]
+    tried.clear()
+    program.solve(rtol=1e-300)
+    assert set(tried) == {0.0, *evidence.NEAR}

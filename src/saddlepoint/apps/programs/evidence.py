@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +21,8 @@ NEAR = (1e-10, 1e-8, 1e-6)
 class Evidence:
     """An interval for the optimal value that only shrinks, and the points that prove its ends.
 
-    ``given`` is a program with the same objective of which every point satisfies this one, if this one is relaxed.
+    ``given`` is a program with the same objective of which every point satisfies this one, if this one is relaxed. When
+    it is ``late``, a point is tried once, and not again after it was moved.
 
     Attributes:
         lower, upper: the ends.
@@ -29,8 +31,8 @@ class Evidence:
         why_lower, why_upper: why an end is infinite.
     """
 
-    def __init__(self, data: Data, given: Data | None = None) -> None:
-        self.data = data
+    def __init__(self, data: Data, given: Data | None = None, late: Callable[[], bool] = lambda: False) -> None:
+        self.data, self.late = data, late
         self.given = None if given is data else given
         self.lower, self.upper = -math.inf, math.inf
         self.x: Array | None = None
@@ -59,6 +61,8 @@ class Evidence:
                     return
                 if self.x is None:
                     self.why_upper = found.reason
+                if self.late():
+                    return
 
     def add_multipliers(self, x: Array, y: Array) -> None:
         """Examine multipliers, with the objective linearised at x."""

@@ -60,7 +60,7 @@ class ProofSearch:
         self.given, self.data, self.gap, self.rtol = given, data, gap, rtol
         self.method = method if method != "auto" else _choice(given)
         self.limit = limit
-        self.evidence = Evidence(data, given)
+        self.evidence = Evidence(data, given, lambda: limit.is_over)
         self.last = Proposal(np.zeros(given.q.size), np.zeros(given.lower.size), math.inf)
         self.is_added = False  # whether the last proposal is among the evidence
         self.steps = self.useless = 0
@@ -254,7 +254,7 @@ class ProofSearch:
         def accept(proposal: Proposal) -> bool:
             last[:] = [proposal.x]
             if rays.q @ proposal.x < 0.0 and proposal.gap < 0.1 * abs(float(rays.q @ proposal.x)):
-                evidence = Evidence(rays)
+                evidence = Evidence(rays, late=lambda: self.limit.is_over)
                 evidence.add_point(proposal.x)
                 if evidence.upper < 0.0 and evidence.x is not None:
                     found.append(evidence.x)
@@ -270,7 +270,7 @@ class ProofSearch:
         if self.evidence.upper < math.inf:
             return True
         data = without_objective(self.data)
-        evidence = Evidence(data)
+        evidence = Evidence(data, late=lambda: self.limit.is_over)
 
         def accept(proposal: Proposal) -> bool:
             self.last = proposal
