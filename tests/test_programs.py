@@ -405,7 +405,7 @@ def test_rtol_is_relative_to_the_optimal_value_where_large_terms_cancel():
     coarse, fine = program.solve(rtol=1e-3), program.solve(rtol=1e-7)
     for found, rtol in ((coarse, 1e-3), (fine, 1e-7)):
         assert found.status == "optimal"
-        assert found.width <= rtol * max(abs(found.lower), abs(found.upper))
+        assert found.width <= rtol * min(abs(found.lower), abs(found.upper))
     assert coarse.lower <= fine.upper
     assert fine.lower <= coarse.upper
 

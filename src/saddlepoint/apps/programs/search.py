@@ -96,7 +96,7 @@ class ProofSearch:
         if self.evidence.x is not None:
             x = self.evidence.x
         ends = self.evidence.lower, self.evidence.upper
-        value = max(abs(end) for end in ends) if self.evidence.width < math.inf else abs(data.estimate(x))
+        value = min(abs(end) for end in ends) if self.evidence.width < math.inf else abs(data.estimate(x))
         most = float(np.max(np.abs(x), initial=LEAST))
         size = float(np.abs(data.q) @ (np.abs(x) + LEAST * most))
         size += 0.0 if data.P is None else 0.5 * float(data.P.diagonal() @ (x * x + LEAST * most * most))
