@@ -138,10 +138,10 @@ def test_any_kind_of_problem_goes_on(problem, method, tmp_path):
 def test_a_change_of_method_and_its_reasons_survive(tmp_path, monkeypatch):
     """The first choice of auto falls behind; the checkpoint records which method followed, and why."""
     f = random_logistic(20, 15, 100, 50, 200, seed=1)
-    for method in (sp.IMEX, sp.CondatVu, sp.Newton):
+    for method in (sp.IMEX, sp.CondatVu, sp.Newton, sp.DIPPA):
         monkeypatch.setattr(method, "step", stuck)
     whole = sp.solve(f, tol=1e-7)
-    assert "anderson-imex fell behind, then lpd-gs" in whole.message
+    assert "dippa fell behind, then lpd-gs" in whole.message
     total = max(whole.calls.values())
     for budget in (total // 3, total // 2, total - 20):
         sp.solve(f, tol=1e-7, max_calls=budget, checkpoint=tmp_path / "run", checkpoint_every=1e9)

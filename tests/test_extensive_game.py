@@ -635,6 +635,6 @@ def test_wrong_arguments_are_refused_in_a_sentence(tmp_path, call, sentence):
 
 def test_an_unknown_method_is_refused_with_the_names_of_the_methods_for_trees():
     with pytest.raises(
-        sp.ProblemError, match=r"unknown method 'crf'; expected 'interior-point', 'cfr' or .*mean 'cfr'"
+        sp.ProblemError, match=r"unknown method 'crf'; expected 'interior-point', 'cfr', 'auto' or .*mean 'cfr'"
     ):
         ExtensiveGame.load("kuhn").solve(method="crf")

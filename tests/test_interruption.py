@@ -53,7 +53,7 @@ class InterruptedPDHG(Interrupting, PDHG):
     ("model", "y"),
     [
         (RiskClassifier(method=Interrupted()), np.arange(30) % 3),  # the problems of the other classes do not begin
-        (RiskClassifier("hinge", method=InterruptedPDHG(), tol=1e-14), Y),
+        (RiskClassifier("hinge", method=InterruptedPDHG(), tol=1e-16), Y),
         (RiskRegressor("huber", method=Interrupted()), T),
         (AUCClassifier(method=Interrupted()), Y),
         (ConstrainedHuber(([[1.0, 1.0, 0.0, 0.0]], [1.0]), method=Interrupted()), T),

@@ -34,7 +34,7 @@ def results():
     """Runs on one problem: two solved, one out of calls."""
     f = random_logistic(30, 20, 200.0, 20.0, 60.0)
     made = {name: sp.solve(f, method=name, tol=1e-6) for name in ("auto", "dippa")}
-    return made | {"extragradient": sp.solve(f, method="extragradient", tol=1e-6, max_calls=300)}
+    return made | {"extragradient": sp.solve(f, method="extragradient", tol=1e-6, max_calls=1000)}
 
 
 @pytest.fixture(scope="module")

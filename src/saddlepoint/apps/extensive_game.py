@@ -241,11 +241,11 @@ class ExtensiveGame:
         callback, progress = as_callback(callback, "an Equilibrium"), as_flag(progress, "progress")
         feasibility, every = positive(feasibility, "feasibility"), as_seconds(checkpoint_every, "checkpoint_every")
         game = ConstrainedGame(self.payoff, self.sequences_x, self.sequences_y)
-        names = (INTERIOR, REGRETS, *method_names())
+        names = (INTERIOR, REGRETS, "auto", *method_names())
         if isinstance(method, str) and method not in names:
             raise ProblemError(
-                f"unknown method {method!r}; expected {INTERIOR!r}, {REGRETS!r} or the name of a method for the "
-                f"subproblems of an augmented Lagrangian{did_you_mean(method, names)}"
+                f"unknown method {method!r}; expected {INTERIOR!r}, {REGRETS!r}, 'auto' or the name of a method for "
+                f"the subproblems of an augmented Lagrangian{did_you_mean(method, names)}"
             )
         if not (method is None or (isinstance(method, str) and method in (REGRETS, INTERIOR))):
             _refuse_with(method, start=start, checkpoint=checkpoint)

@@ -157,9 +157,12 @@ def _factorises(method: str | Method, costs: Mapping[str, float] | None, problem
 
 
 def _made(method: str | Method, first: Saddle, costs: Mapping[str, float] | None) -> Method:
-    """The method as an object; for auto, the first method that auto would try on one problem."""
+    """The method as an object; for auto, the first one without matrices that auto would try on one problem."""
     given = method_or_auto(method)
-    return choose(first, costs).methods[0] if given is None else given
+    if given is not None:
+        return given
+    methods = choose(first, costs).methods
+    return next((one for one in methods if not one.needs.matrix), methods[0])
 
 
 def _checked(problems: Any, target: Target) -> list[Saddle]:

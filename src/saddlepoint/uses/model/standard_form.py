@@ -8,7 +8,8 @@ proven to hold at the solution:
 Let S be all variables with curvature, of both players, and B the others, in a bounded set of diameter D. With the
 values of B at the solution held fixed, the variables of S solve a strongly monotone problem. At a point z of the
 domain, its residual is at most that at z with any values of B, plus |A| D, and the certificate of z bounds the distance
-from z to the solution.
+from z to the solution. A term may tie variables of S to variables of B, as the loss of a linear model with an intercept
+does. Then the gradient of their function adds at most its L times the diameter of the latter.
 """
 
 from __future__ import annotations
@@ -50,15 +51,21 @@ class Tied(NamedTuple):
     Attributes:
         variables: one after the other.
         function: the sum of their smooth terms.
+        alone: the mu of the terms that a variable does not share with others, where that of all terms is zero.
     """
 
     variables: list[Variable]
     function: Smooth
+    alone: dict[Variable, float]
 
     @property
     def size(self) -> int:
         """The number of entries."""
         return sum(v.size for v in self.variables)
+
+    def strength(self, v: Variable) -> float:
+        """The function minus half of this times the squared length of the variable is convex."""
+        return self.function.mu if self.function.mu > 0.0 else self.alone.get(v, 0.0)
 
 
 class Side(NamedTuple):
@@ -88,6 +95,10 @@ class Side(NamedTuple):
         """A bound on the diameter of the domain of a variable."""
         p = self.within[v]
         return math.inf if p is None else p.diameter_in(v.size)
+
+    def weak_diameter(self, tie: Tied) -> float:
+        """A bound on the diameter of the domain of those variables of a group that have no curvature."""
+        return math.hypot(*(self.diameter(v) for v in tie.variables if not tie.strength(v) > 0.0))
 
     def function(self) -> Smooth:
         """g or h: the sum of the functions of all groups, plus the simple functions."""
@@ -126,9 +137,9 @@ class StandardForm(NamedTuple):
         return found
 
     def strength(self, v: Variable) -> float:
-        """The mu of the group of the variable."""
+        """The mu of the group of the variable, or that of the terms of the variable alone."""
         side = self.minimiser if v in self.minimiser.rows else self.maximiser
-        return next(tie.function.mu for tie in side.ties if any(u is v for u in tie.variables))
+        return next(tie.strength(v) for tie in side.ties if any(u is v for u in tie.variables))
 
 
 class UnboundedNormError(ProblemError):
@@ -183,11 +194,23 @@ def _side(draft: Lifted, player: str, linear: dict[Variable, Array]) -> Side:
     ties, rows, end = [], {}, 0
     for variables, some in _ties(own, terms):
         b = sign * np.concatenate([linear[v] for v in variables])
-        ties.append(Tied(variables, tied_function(some, b, variables)))
+        f = tied_function(some, b, variables)
+        ties.append(Tied(variables, f, _alone(f, variables, some)))
         for v in variables:
             rows[v] = slice(end, end + v.size)
             end += v.size
     return Side(ties, rows, {v: draft.within[v] for v in own})
+
+
+def _alone(f: Smooth, variables: Sequence[Variable], terms: Sequence[Term]) -> dict[Variable, float]:
+    """The mu of the terms of each variable alone, if the sum of all terms, which is f, has none.
+
+    A run examines the mu of f only, so that those which are the caller's claims do not count here.
+    """
+    if f.mu > 0.0 or len(variables) == 1 or not math.isfinite(f.L):
+        return {}
+    own = {v: tied_function([t for t in terms if t.of.maps.keys() == {v}], np.zeros(v.size), [v]) for v in variables}
+    return {v: part.mu for v, part in own.items() if part.mu > 0.0 and part.trusted}
 
 
 def _ties(variables: Sequence[Variable], terms: Sequence[Term]) -> list[tuple[list[Variable], list[Term]]]:
@@ -256,7 +279,7 @@ def _add_bounds(f: Saddle, of_x: Side, of_y: Side, may_add: bool) -> bool:
             for v in tie.variables:
                 if side.diameter(v) < math.inf:
                     continue
-                if not (tie.function.mu > 0.0 and may_add):
+                if not (tie.strength(v) > 0.0 and may_add):
                     raise _unbounded(v)
                 needed.append((side, v))
     if not needed:
@@ -279,13 +302,13 @@ def _reach(f: Saddle, of_x: Side, of_y: Side, x0: Array, y0: Array) -> tuple[flo
     Fx, Fy = f.field(x0, y0)
     lengths, strengths, widths = [], [], []
     for side, F, point in ((of_x, Fx, x0), (of_y, Fy, y0)):
-        strong = [tie for tie in side.ties if tie.function.mu > 0.0]
-        kept = [F[side.rows[v]] for tie in strong for v in tie.variables]
-        kinks = sum(_kink(side.within[v], point[side.rows[v]]) for tie in strong for v in tie.variables)
-        lengths.append(norm(np.concatenate(kept)) + kinks if kept else 0.0)
-        strengths.append(min((tie.function.mu for tie in strong), default=math.inf))
-        weak = [side.diameter(v) for tie in side.ties if not tie.function.mu > 0.0 for v in tie.variables]
-        widths.append(math.hypot(*weak))
+        strong = [(v, tie.strength(v)) for tie in side.ties for v in tie.variables if tie.strength(v) > 0.0]
+        kept = [F[side.rows[v]] for v, _ in strong]
+        kinks = sum(_kink(side.within[v], point[side.rows[v]]) for v, _ in strong)
+        shifts = [tie.function.L * side.weak_diameter(tie) for tie in side.ties if tie.alone]
+        lengths.append(norm(np.concatenate(kept)) + kinks + math.hypot(*shifts) if kept else 0.0)
+        strengths.append(min((mu for _, mu in strong), default=math.inf))
+        widths.append(math.hypot(*(side.weak_diameter(tie) for tie in side.ties)))
     ceiling = as_coupling(f.A).norm_ceiling()
     size = ceiling if math.isfinite(ceiling) else 2.0 * f.norm
     of_x_bound, of_y_bound = lengths[0] + size * widths[1], lengths[1] + size * widths[0]
