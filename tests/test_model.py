@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize, minimize_scalar
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import aslinearoperator
+from scipy.special import expit
 
 import saddlepoint as sp
 
@@ -141,6 +143,35 @@ def test_bounds_that_are_added_hold_at_the_solution():
     answer = problem.solve(gap=1e-8)
     assert (np.abs(answer["x"]) < box.upper.everywhere(3)).all()
     assert np.allclose(answer["x"], 50.0 - 500.0 * A @ answer["y"], atol=answer.distance("x"))
+
+
+def test_a_linear_model_with_an_intercept_has_bounds_for_its_weights():
+    """The loss ties the weights to an intercept without curvature, and the penalty of the weights bounds them."""
+    rng = np.random.default_rng(4)
+    D, B = rng.standard_normal((60, 4)), rng.standard_normal((4, 2))
+    t = np.where(D @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(60) > -1.0, 1.0, -1.0)
+    w, b, y = m.minimiser(4, "w"), m.minimiser(1, "b", sp.Box(-3.0, 3.0)), m.maximiser(2, "y", sp.Simplex())
+    rows = t[:, None] * np.column_stack([D, np.ones(60)])
+    problem = m.Problem(0.05 * m.sum_squares(w) + m.logistic(-(rows[:, :4] @ w + rows[:, 4:] @ b)) / 60 + w @ B @ y)
+    answer = problem.solve(gap=1e-9)
+    assert problem.saddle.mu_x == 0.0
+    box = problem.form.minimiser.within[w]
+    assert (np.abs(answer["w"]) < box.upper.everywhere(4)).all()
+
+    def least(share):
+        """The minimum over w and b where the maximiser has this share in the first column."""
+
+        def cost(v):
+            losses = np.logaddexp(0.0, -(rows @ v))
+            slope = np.append(0.1 * v[:4] + B @ [share, 1.0 - share], 0.0) - rows.T @ expit(-(rows @ v)) / 60
+            return 0.05 * v[:4] @ v[:4] + losses.mean() + v[:4] @ B @ [share, 1.0 - share], slope
+
+        limits = [(None, None)] * 4 + [(-3.0, 3.0)]
+        return minimize(cost, np.zeros(5), jac=True, bounds=limits, options={"ftol": 1e-15, "gtol": 1e-9})
+
+    share = minimize_scalar(lambda s: -least(s).fun, bounds=(0.0, 1.0), options={"xatol": 1e-9}).x
+    assert abs(answer.value - least(share).fun) <= 1e-7
+    assert np.linalg.norm(answer["w"] - least(share).x[:4]) <= answer.distance("w") + 1e-4
 
 
 def test_simple_constraints_become_simple_functions():
