@@ -45,8 +45,9 @@ class AssumptionError(RuntimeError):
 
     Attributes:
         function: ``"g"``, ``"h"`` or ``"A"``.
-        constant: what is refuted: ``"mu"``, ``"L"``, ``"gradient"`` (it is not a gradient) or ``"prox"`` (of its simple
-            term) of a function, ``"norm"`` or ``"transpose"`` of A.
+        constant: what is refuted: ``"mu"``, ``"L"``, ``"gradient"`` (it is not a gradient), ``"hessian"`` (its second
+            derivatives, or how much they change) or ``"prox"`` (of its simple term) of a function, ``"norm"`` or
+            ``"transpose"`` of A.
         given: the value that the caller gave.
         observed: what the data show: a lower bound on the true ``L``, or an upper bound on the true ``mu``.
         suggested: a corrected constant to go on with, or None where no constant can correct it.

@@ -23,6 +23,7 @@ from saddlepoint.parts.functions.quadratic import Quadratic
 from saddlepoint.parts.functions.second_order import constant_matrix, hessian_change, quadratic_model
 from saddlepoint.parts.functions.smooth import Smooth
 from saddlepoint.problems.faces import Face
+from saddlepoint.problems.hessian_check import is_examined, refuse_wrong_second_derivatives
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.theory.certificate import Certificate
 from saddlepoint.theory.derivatives import derivative_certificate
@@ -50,6 +51,7 @@ class Linearised:
             f.gradient_argument(f.h, y, wide.of_y.cast(y)),
         )
         models = [quadratic_model(f.g, self.at[0]), quadratic_model(f.h, self.at[1])]
+        self.hessians = models[0], models[1]
         for k, (face, z) in enumerate(zip(faces, (x, y), strict=True)):
             curved = None if face is None else face.curvature.function(face.n, z)
             if curved is not None:
@@ -68,6 +70,18 @@ class Linearised:
             return Reduced(whole, self.faces)
         g, h = (_on_face(function, face) for function, face in zip((whole.g, whole.h), self.faces, strict=True))
         return Reduced(Saddle(g, h, _coupling_on_faces(self.f.A, self.faces)), self.faces)
+
+    def agrees_with_gradients(self, b: tuple[Array, Array], noises: tuple[float, float]) -> bool:
+        """Whether products of the Hessians that a caller wrote with these vectors agree with differences of gradients.
+
+        An AssumptionError if they are refuted (see ``problems.hessian_check``).
+        """
+        found = True
+        for k, (name, f) in enumerate((("g", self.f.g), ("h", self.f.h))):
+            if is_examined(f):
+                agrees = refuse_wrong_second_derivatives(f, self.hessians[k], name, self.at[k], b[k], noises[k])
+                found = found and agrees
+        return found
 
     def noise(self, noise_x: float, noise_y: float, u: tuple[Array, Array]) -> tuple[float, float]:
         """By how much products of the Hessians with u may be wrong if gradients are wrong by so much.

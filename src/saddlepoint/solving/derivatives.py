@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from saddlepoint.ground.arrays import Array, detached, eps_of, is_array, to_host
-from saddlepoint.ground.errors import ProblemError, SingularError
+from saddlepoint.ground.arrays import Array, detached, eps_of, is_array, smallest_of, to_host
+from saddlepoint.ground.errors import AssumptionError, ProblemError, SingularError
 from saddlepoint.ground.linalg import norm
 from saddlepoint.ground.validation import as_vector
 from saddlepoint.methods.direct import solver, wide
@@ -25,12 +25,17 @@ from saddlepoint.parts.functions.second_order import steepness
 from saddlepoint.parts.functions.source_data import refuse_changed_coupling
 from saddlepoint.problems.curvature import Near
 from saddlepoint.problems.faces import Face, faces_of
-from saddlepoint.problems.linearised import SMALL, Linearised, on_host, relative_accuracy
+from saddlepoint.problems.hessian_check import is_examined
+from saddlepoint.problems.linearised import SMALL, Linearised, Reduced, on_host, relative_accuracy
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.solving.result import Result, Status
 from saddlepoint.theory.certificate import Certificate
 
 Solve = Callable[..., Result]
+DISAGREES = (
+    "Differences of gradients disagree with the second derivatives, which may be wrong: check hvp= or hessian=, or "
+    "parts of the gradient that are not differentiated"
+)
 CHANGED = 4.0  # factor by which a certified distance may grow when it is computed again; if it grows more, data changed
 
 
@@ -92,13 +97,15 @@ class VJP(Derivative):
 
     @property
     def bound_A(self) -> float:
-        """A bound on the error of ``A`` in the Frobenius norm, from |x - x*|, |y - y*| and the errors of u."""
-        _, x, y, proof = self.problem_and_point
+        """A bound on the error of ``A`` in the Frobenius norm: |x - x*|, |y - y*|, the errors of u, and rounding."""
+        f, x, y, proof = self.problem_and_point
         if self.bound == math.inf:  # before 0 * inf, which is not a number, where x or y is zero
             return math.inf
         of_x = norm(x) * self.bound_y + proof.distance_x * (norm(self.uy) + self.bound_y)
         of_y = norm(y) * self.bound_x + proof.distance_y * (norm(self.ux) + self.bound_x)
-        return (of_x + of_y) * (1.0 + 1e-12)
+        products = norm(x) * norm(self.uy) + norm(y) * norm(self.ux)  # the entries of A are rounded differences of two
+        rounding = 2.0 * eps_of(self.ux) * products + 4.0 * smallest_of(self.ux) * sum(f.shape)
+        return (of_x + of_y + rounding) * (1.0 + 4.0 * eps_of(self.ux) * sum(f.shape))  # norms are rounded, too
 
     def __repr__(self) -> str:
         return f"VJP({self._words()})"
@@ -218,21 +225,16 @@ class Differentiable:
             faces, undecided = faces_of((f.g.simple, f.h.simple), (x, y), supports, self._near(result))
         linear = Linearised(f, x, y, (faces[0], faces[1]))
         rest = [_length_on(face, b) for face, b in zip(faces, (bx, by), strict=True)]
-        run = None
+        proof, run, agrees = result.certificate, None, True
         u = 0.0 * x, 0.0 * y
         if max(rest) > 0.0:
-            small = linear.reduced(bx, by)
-            target = {} if {"tol", "rtol"} & set(options) else {"rtol": self._accuracy(result)}
-            host = on_host(small.problem) if "method" not in options else None
-            # A run examines second derivatives of one's own; those of other functions were examined as gradients.
-            examined = all(part.quadratic or part.trusted for part in (f.g.without_term, f.h.without_term))
-            found = _by_factorisation(host or small.problem, target["rtol"]) if examined and not options else None
-            if found is None:
-                run = self.solve(host or small.problem, **{"history": False, **target, **options})
-                found = run.x, run.y
-            space = small.problem.space
-            u = small.vectors(space.of_x.cast(found[0]), space.of_y.cast(found[1]))
-        proof = result.certificate
+            noises = proof.noise_x, proof.noise_y
+            try:
+                u, run = self._solved(result, linear.reduced(bx, by), options)
+            except (AssumptionError, ProblemError) as error:
+                linear.agrees_with_gradients((bx, by), noises)  # which says it better, if second derivatives are wrong
+                raise _in_linear_system(error) from error
+            agrees = linear.agrees_with_gradients(u, noises)
         noise = linear.noise(proof.noise_x, proof.noise_y, u)
         if run is not None:
             noise = max(noise[0], run.certificate.noise_x), max(noise[1], run.certificate.noise_y)
@@ -242,10 +244,36 @@ class Differentiable:
         why = self._why(undecided, shown)
         if why:
             bounds = math.inf, math.inf, math.inf
-        assumes = proof.assumes
+            why += "" if agrees else f". {DISAGREES}"
+        facts = {"why": why, "undecided": undecided, "assumes": self._assumes(proof), "run": run}
+        return u, bounds, facts
+
+    def _solved(self, result: Result, small: Reduced, options: dict[str, Any]) -> tuple[Any, Result | None]:
+        """The solution of the linear system, and the run that found it, if one factorisation was not enough."""
+        f, run = self.f, None
+        target = {} if {"tol", "rtol"} & set(options) else {"rtol": self._accuracy(result)}
+        host = on_host(small.problem) if "method" not in options else None
+        # A run examines second derivatives of one's own; those of other functions were examined as gradients.
+        examined = all(part.quadratic or part.trusted for part in (f.g.without_term, f.h.without_term))
+        found = _by_factorisation(host or small.problem, target["rtol"]) if examined and not options else None
+        if found is None:
+            run = self.solve(host or small.problem, **{"history": False, **target, **options})
+            found = run.x, run.y
+        space = small.problem.space
+        return small.vectors(space.of_x.cast(found[0]), space.of_y.cast(found[1])), run
+
+    def _assumes(self, proof: Certificate) -> tuple[str, ...]:
+        """What the bound rests on beside arithmetic."""
+        found = list(proof.assumes)
         if proof.noise_x + proof.noise_y > 0.0:
-            assumes = (*assumes, "Products with the Hessians are as accurate as the gradients, which are noisy.")
-        return u, bounds, {"why": why, "undecided": undecided, "assumes": assumes, "run": run}
+            found.append("Products with the Hessians are as accurate as the gradients, which are noisy.")
+        for name, function in (("g", self.f.g), ("h", self.f.h)):
+            if is_examined(function):
+                found.append(
+                    f"The second derivatives of {name} are those of its gradient, and change as little as is said; the "
+                    "gradients that were examined around the point agree with it."
+                )
+        return tuple(found)
 
     def _near(self, result: Result) -> tuple[Near, Near]:
         """What is known of the gradients w = grad g + A y and grad h - A' x at the solution."""
@@ -286,6 +314,14 @@ class Differentiable:
 def _bound_of_norm(A: Coupling) -> float:
     """A proven bound of |A|; of an operator, one that holds with a probability of 1 - 1e-8."""
     return A.norm_ceiling() if A.has_entries else A.estimated_norm().upper
+
+
+def _in_linear_system(error: AssumptionError | ProblemError) -> AssumptionError | ProblemError:
+    """The error of a run on the linear system, with the words that say so."""
+    text = f"in the linear system of the derivative, where the gradients are products with the Hessians: {error}"
+    if isinstance(error, AssumptionError):
+        return AssumptionError(error.function, "hessian", error.given, error.observed, text)
+    return ProblemError(text)
 
 
 @np.errstate(all="ignore")  # numbers that are not finite are refused by the certificate, as in a run

@@ -128,12 +128,15 @@ def hessian_change(f: Smooth, x: Array, u: Array, reach: float) -> float:
     if callable(f.hessian_lipschitz):
         found = f.hessian_lipschitz(x, u, reach)
         try:
-            return float(found)
+            bound = float(found)
         except (TypeError, ValueError):
+            bound = -1.0
+        if bound < 0.0:
             raise ProblemError(
-                f"hessian_lipschitz of {type(f).__name__} returned {short_repr(found)}; expected a number, a bound "
-                "on the change of H u"
-            ) from None
+                f"hessian_lipschitz of {type(f).__name__} returned {short_repr(found)}; expected a number that is not "
+                "negative, a bound on the change of H u"
+            )
+        return bound
     length = norm(u)
     return 0.0 if length == 0.0 else UP * f.hessian_lipschitz * reach * length
 
