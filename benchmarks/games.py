@@ -2,7 +2,7 @@
 
     python benchmarks/games.py [--seed N] [--quick] [--write]
     python benchmarks/games.py --tree "Leduc, 26 cards" [--seconds N] [--only cfr ...] [--kept FILE]
-    python benchmarks/games.py --highs "Leduc, 26 cards" [--highs-method highs-ipm] [--seconds N]
+    python benchmarks/games.py --highs "Leduc, 26 cards" [--highs-method highs-ipm] [--seconds N] [--kept FILE]
 
 Matrix games of five kinds are drawn with the seed, which is taken from the clock unless it is given. The goal is an
 exploitability of 1e-6 times the largest payoff. Trees are Leduc poker and liar's dice of OpenSpiel; regret matching and
@@ -11,12 +11,14 @@ OpenSpiel's strategies are evaluated by the best responses of this library, whic
 and discounted CFR are also measured as array operations on the sequence form (`benchmarks/regret_peers.py`).
 The second command prints the rows of one larger game, and the third one those of HiGHS on its linear program; both
 are ended after so many seconds of CPU time, in which building the game does not count. `--kept FILE` keeps the game in
-a file, because building the largest one takes minutes.
+a file, because building the largest one takes minutes. `--write` keeps the part of the page about larger trees, whose
+rows are those of the second and third commands.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import pickle
 import resource
@@ -37,9 +39,12 @@ from highs_games import solve_matrix_game, solve_tree
 from timing import once
 
 from saddlepoint.apps import ExtensiveGame, MatrixGame
+from saddlepoint.apps.sequence_program import sequence_program
 from saddlepoint.ground.arrays import Array
+from saddlepoint.solving.solve import solve
 
 PAGE = Path(__file__).parent / "results" / "games.md"
+LATER = "## Larger trees"  # heading of the part of the page that --write keeps
 GOAL = 1e-6  # exploitability, relative to the largest payoff
 LIMIT = 600.0  # seconds for HiGHS
 INTERRUPT_AFTER = 3.0  # times its CPU time after which a solver of OpenSpiel is interrupted, if it is written in Python
@@ -91,9 +96,9 @@ def end_after(seconds: int) -> None:
     raise SystemExit(status != 0)
 
 
-def tree_by_highs(title: str, method: str = "highs", seconds: int | None = None) -> None:
+def tree_by_highs(title: str, method: str = "highs", seconds: int | None = None, kept: Path | None = None) -> None:
     """The linear program of the second player, printed with its time; run in a process of its own."""
-    game = ExtensiveGame.from_openspiel(LARGER.get(title, title))
+    game = built(title, kept)
     if seconds is not None:
         end_after(seconds)
     began, cpu = time.perf_counter(), time.process_time()
@@ -140,6 +145,7 @@ def tree_rows(
         spent, found = once(partial(game.solve, tol=GOAL * payoff, method="interior-point", max_seconds=seconds))
         answer = f"{found.steps} | {found.exploitability:.1e}"
         yield f"| {name} | interior-point | {spent.wall:.1f} | {spent.cpu:.1f} | {answer} |"
+        yield halpern_row(name, game, GOAL * payoff, seconds)
     allowed = seconds
     if not only or "cfr" in only:
         stop = until(seconds)
@@ -149,6 +155,24 @@ def tree_rows(
         large = title in LARGER and "Python" in label  # it builds all states, and needs too much memory
         if not large and (not only or label in only):
             yield peer_row(name, label, make, game, title, allowed)
+
+
+def halpern_row(name: str, game: ExtensiveGame, tol: float, seconds: float) -> str:
+    """The row of a first-order method of ``solve`` on the sequence form, whose equations have multipliers."""
+    f, best = sequence_program(game.payoff, game.sequences_x, game.sequences_y), [math.inf]
+    over = until(seconds)
+
+    def evaluate(result: Any) -> None:
+        plans = (np.asarray(v)[:size] for v, size in zip((result.x, result.y), game.shape, strict=True))
+        x, y = (game.strategy(player, plan) for player, plan in zip("xy", plans, strict=True))
+        best[0] = min(best[0], game.exploitability(x, y))
+        if best[0] <= tol:
+            raise StopIteration
+        over(result)
+
+    method = "preconditioned-halpern-pdhg"
+    spent, found = once(partial(solve, f, method=method, gap=1e-3 * tol, callback=evaluate))
+    return f"| {name} | {method} | {spent.wall:.1f} | {spent.cpu:.1f} | {found.iterations} | {best[0]:.1e} |"
 
 
 def peer_row(
@@ -256,7 +280,7 @@ def page(seed: int, quick: bool) -> str:
     if not quick:
         trees += [("liars_dice(dice_sides=5)", 30.0, 1.0, True), ("liars_dice(dice_sides=6)", 90.0, 1.0, False)]
     programs = [(title, Highs(title, 20.0 if quick else LIMIT)) for title, *_ in trees]
-    matrix = list(matrix_games(rng, sizes, 100 if quick else 400))
+    matrix = list(matrix_games(rng, sizes, 100 if quick else 1000))
     rows = [row for tree in trees for row in tree_rows(*tree)]
     rows += [f"| {title} | HiGHS on the linear program | {program.answer()} | |" for title, program in programs]
     return "\n".join(
@@ -274,7 +298,11 @@ def page(seed: int, quick: bool) -> str:
             "",
             f"Game trees, to {GOAL:g} of the largest payoff (13 in Leduc poker, 1 in liar's dice) or until the time is",
             "over. The exploitability is what best responses of both players gain together, OpenSpiel's `nash_conv`.",
-            "OpenSpiel's solvers have the CPU time of `cfr`.",
+            "`interior-point` factorises matrices. All others take gradients and products alone:",
+            "`preconditioned-halpern-pdhg` is `sp.solve` on the sequence form with multipliers, and `cfr` and the",
+            "solvers below it, which have its CPU time, take products with A and passes over the two trees. CFR+ and",
+            "discounted CFR are measured as OpenSpiel has them, and, as its steps visit each node of the tree, also as",
+            "array operations on the sequence form, with the same average strategies (`benchmarks/regret_peers.py`).",
             "",
             "| game | solver | seconds | CPU seconds | steps | exploitability |",
             "|---|---|---|---|---|---|",
@@ -292,13 +320,13 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--tree", choices=LARGER, help="print the rows of this game alone")
     parser.add_argument("--only", nargs="+", default=[], metavar="SOLVER", help="solvers of --tree; all by default")
-    parser.add_argument("--kept", type=Path, metavar="FILE", help="where the game of --tree is kept between calls")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="a file that keeps the game between calls")
     parser.add_argument("--highs", help="solve the linear program of this game by HiGHS")
     parser.add_argument("--highs-method", default="highs", help="a method of scipy.optimize.linprog")
     parser.add_argument("--seconds", type=int, help="CPU seconds after which --tree and --highs are ended")
     given = parser.parse_args()
     if given.highs:
-        tree_by_highs(given.highs, given.highs_method, given.seconds)
+        tree_by_highs(given.highs, given.highs_method, given.seconds, given.kept)
         return
     if given.tree:
         for row in tree_rows(given.tree, given.seconds or LIMIT, 13.0, False, given.only, given.kept):
@@ -307,7 +335,8 @@ def main() -> None:
     text = page(given.seed, given.quick)
     print(text)
     if given.write:
-        PAGE.write_text(text)
+        kept = PAGE.read_text().partition(LATER)
+        PAGE.write_text(text + ("\n" + kept[1] + kept[2] if kept[1] else ""))
 
 
 if __name__ == "__main__":

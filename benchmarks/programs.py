@@ -98,6 +98,14 @@ def table(given: Iterator[Program]) -> Iterator[Row]:
                 yield [program.name, name, "", f"{type(error).__name__}", "—", "—"]
 
 
+def warm_up(program: Program) -> None:
+    """Call all solvers once, so that no time of the table is that of an import."""
+    sp.apps.QuadraticProgram(*program[1:]).solve()
+    for name, peer, _ in peers():
+        if name != "MPAX":
+            peer(program)
+
+
 def row(program: Program, solver: Any, name: str, seconds: float, answer: Answer, scale: float) -> Row:
     """The row of one solver on one program."""
     start = [program.name, name, f"{seconds:.2g}", str(answer.says)]
@@ -146,6 +154,7 @@ def main() -> None:
     random = np.random.default_rng(options.seed)
     head = ["program", "solver", "seconds", "says", "interval", "violation"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    warm_up(next(iter(programs(np.random.default_rng(0), True))))
     for cells in table(iter([*programs(random, options.quick), *without_solution(random)])):
         lines.append("| " + " | ".join(cells) + " |")
         print(lines[-1], file=sys.stderr, flush=True)
