@@ -111,7 +111,7 @@ def test_right_second_derivatives_are_never_refuted():
         f = sp.Saddle(g, sp.Quadratic(scale), (scale * rng.standard_normal((n, 2))).astype(dtype))
         result = sp.solve(f, rtol=1e-3 if noise or dtype is np.float32 else 1e-8, max_calls=5000)
         if result.certificate.distance < math.inf:
-            result.vjp(rng.standard_normal(n).astype(dtype))
+            assert "Differences of gradients disagree" not in result.vjp(rng.standard_normal(n).astype(dtype)).why
 
 
 def kinks(t, scale):

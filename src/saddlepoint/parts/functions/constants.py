@@ -110,22 +110,27 @@ def gram_bounds(D: Coupling) -> tuple[float, float, float]:
     if is_recording():
         low, top = recorded_ends(D.matrix(), gram=True)
         return low if columns <= rows else 0.0, top, top
-    ceiling = _square(D.norm_ceiling())
     if isinstance(D, DenseCoupling) and columns > rows > WIDE:  # the smallest eigenvalue is 0
-        return 0.0, _square(MARGIN * D.norm), ceiling
+        return 0.0, _square(MARGIN * D.norm), _gram_ceiling(D)
     if isinstance(D, DenseCoupling | ArrayCoupling) and min(rows, columns) <= DENSE:
         gram, terms = _gram(D, columns <= rows)
         try:
             ends = _gram_ends(_on_host(gram), terms)
         except RuntimeError:  # a matrix that cannot be copied to the host: only the trivial lower bound is proven
-            return 0.0, _square(D.estimated_norm().upper), ceiling
+            return 0.0, _square(D.estimated_norm().upper), _gram_ceiling(D)
         return (max(ends.low, 0.0) if columns <= rows else 0.0), ends.high, ends.high
     if D.space.of_x.is_sharded and columns <= DENSE:  # this takes one round, in which only the Gram matrix is sent
         unit = 1.0 if D.dtype == np.float64 else 2.0**29  # D'D was summed up in the dtype of D
         terms = int(min(rows * unit, 2.0**60))
         ends = _gram_ends(_on_host(D.gram()), terms)
         return max(ends.low, 0.0), ends.high, ends.high if ends.low > -math.inf else math.inf
-    return 0.0, _square(D.estimated_norm().upper), ceiling
+    return 0.0, _square(D.estimated_norm().upper), _gram_ceiling(D)
+
+
+@np.errstate(over="ignore")
+def _gram_ceiling(D: Coupling) -> float:
+    """The square of a bound of |D|, such as the Frobenius norm; infinite if the entries of D are not known."""
+    return _square(D.norm_ceiling())
 
 
 def proven_smoothness(D: Coupling | None, gram: float, curvature: float, l2: float) -> float | None:
