@@ -164,7 +164,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         """
         limit = TimeLimit(self.max_seconds)
         method_or_auto(self.method)  # a ProblemError if there is no such method, before anything is computed
-        unit = scale * math.sqrt(D.shape[0]) / D.norm if D.norm > 0.0 else scale
+        length = risk.data_norm if isinstance(risk, Risk) and risk.D is not None else D.norm
+        unit = scale * math.sqrt(D.shape[0]) / length if length > 0.0 else scale
         tol = positive(self.tol, "tol") * unit
         if f.mu_y == 0.0:
             result = self._solve_by_gap(f, tol, None if risk is not None else D.shape[0] * float(self.l2), limit)

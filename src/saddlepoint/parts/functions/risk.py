@@ -120,6 +120,11 @@ class Risk(Smooth):
         return other
 
     @property
+    def data_norm(self) -> float:
+        """An upper bound or estimate of |D|."""
+        return math.sqrt(self._ends[1])
+
+    @property
     def proven_L(self) -> float | None:
         """L by a proven bound of the eigenvalues of D'D; None if there is none."""
         return proven_smoothness(self.D, self.largest_gram, self.curvature[1], self.l2)
