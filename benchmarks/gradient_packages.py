@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from gradient_problems import BOX, RIDGE, VARIABLES, WEIGHT, direction, logistic, quadratic_of
+from gradient_problems import BOX, HEAT, MARGIN, RIDGE, VARIABLES, WEIGHT, direction, logistic, quadratic_of, sinkhorn
+from scipy.linalg import null_space
 
 import saddlepoint as sp
 
@@ -60,6 +61,32 @@ def our_log_barrier() -> Derivative:
     result = solved(g, 1)
     moved = result.jvp(field=(-1.0 / (1.0 + result.x) + 1.0 / (1.0 - result.x), None))
     return float(moved.x[0]), moved.bound
+
+
+def our_sinkhorn() -> Derivative:
+    """Sinkhorn's matrix, by this package: the equations are eliminated, X = 1/n + Z z."""
+    C, direction, v = (matrix.ravel() for matrix in sinkhorn())
+    one, eye, low = np.ones((1, MARGIN)), np.eye(MARGIN), 1e-2
+    Z = null_space(np.vstack([np.kron(eye, one), np.kron(one, eye)]))
+    entropy = sp.Entropy(low)  # all entries of the solution are above low, and t log t is not smoothed there
+
+    def change(z: Any, u: Any, reach: float) -> float:
+        """A bound on the change of the Hessian times u within ``reach``: 1/x changes by reach/(x (x - reach))."""
+        x = 1.0 / MARGIN + Z @ z
+        inverse = reach / np.maximum(x, low) / np.maximum(x - reach, low)
+        return (1.0 + 1e-9) * HEAT * float(np.linalg.norm(inverse * (Z @ u)))
+
+    g = sp.Smooth(
+        lambda z: Z.T @ (C + HEAT * entropy.grad(1.0 / MARGIN + Z @ z)),
+        mu=(1.0 - 1e-12) * HEAT,
+        L=(1.0 + 1e-12) * HEAT / low,
+        hessian=lambda z: HEAT * Z.T @ (Z / np.clip(1.0 / MARGIN + Z @ z, low, 1.0)[:, None]),
+        hessian_lipschitz=change,
+    )
+    result = solved(g, Z.shape[1])
+    assert (1.0 / MARGIN + Z @ result.x > low + result.certificate.distance).all()
+    moved = result.jvp(field=(Z.T @ direction, None))
+    return float(v @ Z @ moved.x), moved.bound * float(np.linalg.norm(Z.T @ v))
 
 
 def torch64() -> Any:
@@ -124,6 +151,19 @@ def cvxpy_log_barrier() -> Derivative:
     return float(given.grad[0]), None
 
 
+def cvxpy_sinkhorn() -> Derivative:
+    """Sinkhorn's matrix, by cvxpylayers."""
+    cp: Any = import_module("cvxpy")
+    torch = torch64()
+    C, direction, v = sinkhorn()
+    X, costs = cp.Variable((MARGIN, MARGIN)), cp.Parameter((MARGIN, MARGIN))
+    sums = [cp.sum(X, axis=0) == 1, cp.sum(X, axis=1) == 1]
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(costs, X)) - HEAT * cp.sum(cp.entr(X))), sums)
+    given = torch.tensor(C, requires_grad=True)
+    (cvxpy_layer(problem, costs, X)(given) * torch.tensor(v)).sum().backward()
+    return float((given.grad.numpy() * direction).sum()), None
+
+
 def qpth_quadratic(name: str) -> Derivative:
     """A quadratic program in a box, by qpth."""
     torch = torch64()
@@ -155,12 +195,14 @@ DERIVATIVES: dict[str, dict[str, Callable[[], Derivative]]] = {
         "l1 logistic": our_logistic,
         "log barrier": our_log_barrier,
         "softmax": our_softmax,
+        "Sinkhorn's matrix": our_sinkhorn,
     },
     "cvxpylayers": {
         **{name: partial(cvxpy_quadratic, name) for name in QUADRATIC},
         "l1 logistic": cvxpy_logistic,
         "log barrier": cvxpy_log_barrier,
         "softmax": cvxpy_softmax,
+        "Sinkhorn's matrix": cvxpy_sinkhorn,
     },
     "qpth": {name: partial(qpth_quadratic, name) for name in QUADRATIC if "box" in name},
     "jaxopt": {name: partial(jaxopt_quadratic, name) for name in QUADRATIC},

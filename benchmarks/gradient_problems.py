@@ -21,6 +21,7 @@ DIGITS = 40  # decimal digits of the references
 STEP = 1e-15  # of the central differences, whose error is about its square
 VARIABLES = 30  # of the quadratic programs
 BOX = 0.2  # all variables are from -BOX to BOX
+MARGIN, HEAT = 6, 0.5  # rows and columns of Sinkhorn's matrix, and the weight of its entropy
 RIDGE, WEIGHT = 0.01, 0.05  # multiples of |x|^2/2 and of the l1 norm in logistic regression
 ACCURATE = 1e-10  # certified distance of the points whose support is read
 
@@ -53,6 +54,12 @@ def logistic() -> tuple[Array, Array, Array]:
     D = rng.standard_normal((40, 10))
     labels = np.sign(D[:, 0] - D[:, 1] + 0.5 * rng.standard_normal(40))
     return D, labels, rng.standard_normal(10)
+
+
+def sinkhorn() -> tuple[Array, Array, Array]:
+    """Costs of thread 120, the direction in which they change, and the weights of the entries that are added up."""
+    rng = np.random.default_rng(0)
+    return rng.random((MARGIN, MARGIN)), rng.standard_normal((MARGIN, MARGIN)), rng.standard_normal((MARGIN, MARGIN))
 
 
 # -- supports of the solutions -----------------------------------------------------------------------------------------
@@ -157,6 +164,36 @@ def of_softmax() -> float:
     return float(-p[0] * p[1] / 0.3)
 
 
+def of_sinkhorn() -> float:
+    """The nonnegative matrix with rows and columns of sum 1 that is nearest to costs: its potentials, by Newton."""
+    C, direction, v = sinkhorn()
+    n, heat = MARGIN, mp.mpf(repr(HEAT))
+
+    def matrix(z: Any, t: Any) -> Any:
+        """exp((a_i + b_j - C_ij)/heat - 1), where the last b is 0."""
+        b = [*z[n:], mp.mpf(0)]
+        costs = [[mp.mpf(C[i, j]) + t * mp.mpf(direction[i, j]) for j in range(n)] for i in range(n)]
+        return [[mp.exp((z[i] + b[j] - costs[i][j]) / heat - 1) for j in range(n)] for i in range(n)]
+
+    def moved(t: Any) -> Any:
+        z = [heat * (1 - mp.log(n)) + mp.mpf(0)] * n + [mp.mpf(0)] * (n - 1)
+        for _ in range(60):
+            X = matrix(z, t)
+            rows = [sum(row) for row in X]
+            columns = [sum(X[i][j] for i in range(n)) for j in range(n - 1)]
+            top = [[rows[i] if i == k else mp.mpf(0) for k in range(n)] + X[i][: n - 1] for i in range(n)]
+            low = [
+                [X[i][j] for i in range(n)] + [columns[j] if j == k else mp.mpf(0) for k in range(n - 1)]
+                for j in range(n - 1)
+            ]
+            step = solved([*top, *low], [1 - r for r in rows] + [1 - c for c in columns])
+            z = [z[k] + heat * step[k] for k in range(2 * n - 1)]
+        X = matrix(z, t)
+        return sum(X[i][j] * mp.mpf(v[i, j]) for i in range(n) for j in range(n))
+
+    return central_difference(moved, 0.0)
+
+
 def of_log_barrier() -> float:
     """The largest x + w (log(1 + x) + log(1 - x)), by w at w = 1."""
     return float(-1 + 1 / mp.sqrt(2))
@@ -169,6 +206,7 @@ REFERENCES: dict[str, Callable[[], float]] = {
     "l1 logistic": of_logistic,
     "log barrier": of_log_barrier,
     "softmax": of_softmax,
+    "Sinkhorn's matrix": of_sinkhorn,
 }
 
 

@@ -33,6 +33,7 @@ CASES = {  # the problems, and the threads that they are from
     "l1 logistic": "cvxpylayers 85, with l2 = 0.01",
     "log barrier": "cvxpylayers 135 in the form of diffcp 57",
     "softmax": "cvxpylayers 145",
+    "Sinkhorn's matrix": "cvxpylayers 120, 6 x 6",
 }
 
 
@@ -103,8 +104,9 @@ package.
 
 {accuracy}
 
-Thread 120 of cvxpylayers (Sinkhorn's matrix, which has linear equations and no strongly concave dual) is outside the
-class of saddlepoint's derivatives. The box of thread 67, |v_i| <= 1, holds in its l1 ball of radius 1 and is left out.
+Sinkhorn's matrix has linear equations, which are outside the class of saddlepoint's derivatives: they are eliminated,
+with a basis of the matrices whose rows and columns add up to zero. The box of thread 67, |v_i| <= 1, holds in its l1
+ball of radius 1 and is left out. The quadratic programs in boxes are what qpth takes.
 
 ## Time
 
