@@ -13,7 +13,8 @@ On quadratic problems the Krylov method takes turns with IMEX, or with the sweep
 Where one oracle costs far more than another and the coupling is weak, `separated` comes first, which calls each oracle
 at its own rate. Without strong convexity the interior-point method comes first where it takes little time, and then
 Halpern's iteration of PDHG, with diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal
-point method has turns as well. With strong convexity none of these has a bound as good as that of LPD-GS, which is
+point method has turns as well. There Halpern's steps count by the time that is estimated for them beside steps with
+mixing: where products are sparse, as those of differences of pixels, mixing takes ten times as long. With strong convexity none of these has a bound as good as that of LPD-GS, which is
 therefore the last method of every such plan; ``solving.schedule`` decides when to change.
 """
 
@@ -31,12 +32,13 @@ from saddlepoint.methods import (
     Halpern,
     InteriorPoint,
     Krylov,
+    Method,
     Preconditioned,
     Proximal,
     make_method,
 )
 from saddlepoint.problems.saddle import Saddle
-from saddlepoint.solving.factoring import worth_factorising, worth_interior_point
+from saddlepoint.solving.factoring import unmixed_rate, worth_factorising, worth_interior_point
 from saddlepoint.solving.plan import Plan, mixed_steps
 from saddlepoint.solving.race import FIRST_TURN
 from saddlepoint.solving.recommendation import DEAR, gradient_cost
@@ -83,7 +85,8 @@ def plan_without_strong_convexity(f: Saddle, costs: Mapping[str, float] | None) 
     first_order = Preconditioned(Halpern(PDHG())), Anderson(PDHG(), steps), Proximal(Anderson(CondatVu(), steps))
     if gradient_cost(costs) < DEAR and worth_interior_point(f):
         return Plan((InteriorPoint(), *first_order), f"{reason}, and factorisations take little")
-    return Plan(first_order, reason, 3, dict(costs or {}), late={first_order[-1]: LATE})
+    rates: dict[Method, float] = {} if costs else {first_order[0]: unmixed_rate(f, steps) ** 2}
+    return Plan(first_order, reason, 3, dict(costs or {}), rates, late={first_order[-1]: LATE})
 
 
 def plan_on_shards(f: Saddle) -> Plan:

@@ -55,6 +55,8 @@ class Preconditioned(Wrapper):
         if not has_entries(f.A) or self.method.needs.barrier:  # steps with barriers are the same in all units
             return self.method.normal_form(f)
         scales, norm = self.scales(f)
+        if bool((scales.rows == 1.0).all() and (scales.columns == 1.0).all()):  # steps need not multiply by them
+            return self.method.normal_form(f)
         rows, columns = f.space.of_x.cast(scales.rows), f.space.of_y.cast(scales.columns)
         view = diagonally_rescaled(f, rows, columns, norm)
         return view.then(self.method.normal_form(view.problem))
