@@ -14,8 +14,9 @@ Where one oracle costs far more than another and the coupling is weak, `separate
 at its own rate. Without strong convexity the interior-point method comes first where it takes little time, and then
 Halpern's iteration of PDHG, with diagonal scaling, in turns with Anderson's mixing; where both are slow, the proximal
 point method has turns as well. There Halpern's steps count by the time that is estimated for them beside steps with
-mixing: where products are sparse, as those of differences of pixels, mixing takes ten times as long. With strong convexity none of these has a bound as good as that of LPD-GS, which is
-therefore the last method of every such plan; ``solving.schedule`` decides when to change.
+mixing: where products are sparse, as those of differences of pixels, mixing takes ten times as long. With strong
+convexity none of these has a bound as good as that of LPD-GS, which is therefore the last method of every such plan;
+``solving.schedule`` decides when to change.
 """
 
 from __future__ import annotations
