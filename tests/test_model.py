@@ -481,6 +481,15 @@ def test_programs_without_a_bound_on_multipliers_have_a_proven_interval():
         m.Problem(x.sum(), [E @ x == 4.0]).solve(tol=1e-6)
 
 
+def test_equations_that_contradict_each_other_by_rounding_say_what_to_do():
+    """Five sums of 0.2 and four of 0.25 have different totals, so that no matrix has them all."""
+    X = m.minimiser((4, 5), "X")
+    sums = [X >= 0, X @ np.ones(5) == np.full(4, 0.25), np.ones(4) @ X == np.full(5, 0.2)]
+    problem = m.Problem(m.inner(RNG.random((4, 5)), X), sums)
+    assert "allow it by feasibility=" in repr(problem.solve())
+    assert "optimal" in repr(problem.solve(feasibility=1e-9))
+
+
 @pytest.mark.parametrize(
     ("constant", "value"),
     [

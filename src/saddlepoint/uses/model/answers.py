@@ -178,7 +178,9 @@ class ProgramAnswer:
         return (COMPUTED,) if self._program.computed else ()
 
     def __repr__(self) -> str:
-        return f"ProgramAnswer({self.status}: {self.lower:.9g} <= value <= {self.upper:.9g})"
+        if self.status == "optimal":
+            return f"ProgramAnswer({self.status}: {self.lower:.9g} <= value <= {self.upper:.9g})"
+        return f"ProgramAnswer({self.status}: {self.message})"
 
 
 @dataclass(frozen=True)
