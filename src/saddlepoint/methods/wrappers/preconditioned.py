@@ -29,7 +29,7 @@ from saddlepoint.methods.wrappers.base import Wrapper
 from saddlepoint.parts.coupling import Coupling, Norm
 from saddlepoint.parts.coupling.equilibration import DiagonalCoupling, Scales, equilibrated, has_entries, original
 from saddlepoint.parts.functions.smooth import Smooth
-from saddlepoint.parts.simple.diagonal import diagonal_scales
+from saddlepoint.parts.simple.diagonal import diagonal_scales, has_one_scale
 from saddlepoint.problems.saddle import Saddle
 from saddlepoint.problems.transforms import View, diagonally_rescaled
 from saddlepoint.theory.complexity import Complexity
@@ -106,7 +106,9 @@ class Preconditioned(Wrapper):
 
 
 def _computed(f: Saddle, A: Coupling) -> tuple[Scales, Norm]:
-    together = [not _is_free(g) for g in (f.g, f.h)]
+    together = [not _is_free(g) or has_one_scale(g.simple) for g in (f.g, f.h)]
+    if all(together):  # a unit for each player changes nothing
+        return Scales(np.ones(A.shape[0]), np.ones(A.shape[1])), A.norm_estimate
     found = equilibrated(A.A, *together)  # type: ignore[attr-defined]
     scales = Scales(*(diagonal_scales(g.simple, v) for g, v in zip((f.g, f.h), found, strict=True)))
     rows, columns = A.space.of_x.cast(scales.rows), A.space.of_y.cast(scales.columns)

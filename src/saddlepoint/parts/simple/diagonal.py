@@ -21,13 +21,18 @@ from saddlepoint.parts.simple.rescaled import UP, Rescaled
 from saddlepoint.parts.simple.simplex import Simplex
 
 
+def has_one_scale(p: Simple | None) -> bool:
+    """Whether all coordinates have one unit, because p joins them and its prox in others is not known."""
+    return p is not None and not isinstance(p, L1Box | Simplex | Blocks)
+
+
 def diagonal_scales(p: Simple | None, scales: Array) -> Array:
     """Scales near the given ones with which the prox of p is known: one for all coordinates that p joins."""
-    if p is None or isinstance(p, L1Box | Simplex):
-        return scales
+    if has_one_scale(p):
+        return np.full(len(scales), np.exp2(np.round(np.log2(scales).mean())))
     if isinstance(p, Blocks):
         return np.concatenate([diagonal_scales(part, scales[rows]) for rows, part in p.parts(len(scales))])
-    return np.full(len(scales), np.exp2(np.round(np.log2(scales).mean())))
+    return scales
 
 
 def diagonal_simple(p: Simple, scales: Any, weight: float) -> Simple:
