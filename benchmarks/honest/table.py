@@ -198,7 +198,7 @@ that comes back is compared with the truth, and so are proven supports.
 | accused | an error or message says that something is wrong with a true problem: a false accusation |
 | crashed | an exception that is not one of the library's own, or a bound that is NaN |
 | refused | a `ProblemError` without an accusation, such as a method that does not fit |
-| suspected | a run on exact gradients, or `sp.check`, says that they seem noisy, or that an exact prox seems inexact |
+| suspected | a run on exact gradients, or `sp.check`, says that they seem noisy or rounded, or a prox inexact |
 | undecided | cases that were left out because Newton's method did not find their solution |
 | found | of false claims: an error, or a run that is not solved |
 | harmless | of false claims: a solved run whose bounds are true all the same |
