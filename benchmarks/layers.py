@@ -106,7 +106,8 @@ package.
 
 Sinkhorn's matrix has linear equations, which are outside the class of saddlepoint's derivatives: they are eliminated,
 with a basis of the matrices whose rows and columns add up to zero. The box of thread 67, |v_i| <= 1, holds in its l1
-ball of radius 1 and is left out. The quadratic programs in boxes are what qpth takes.
+ball of radius 1 and is left out. Thread 32 of qpth is not among them; qpth is measured on the quadratic programs in
+boxes, which it takes.
 
 ## Time
 
@@ -120,7 +121,7 @@ jaxopt and optimistix at the tolerances in the file.
 
 With PyTorch on the CPU saddlepoint runs with NumPy and examines the problem before it calls it solved, which takes most
 of the time of small problems; the problems of a batch are solved together. With JAX the layer is one compiled program.
-The machine was shared with other work, so that only large ratios of times mean something. The limit of {limit} seconds
+Each number is one measurement on a machine that other work shared, so that only large ratios mean something. The limit of {limit} seconds
 of CPU time includes imports and compilation. A wrong gradient that a package returns without a word shows in the
 second number of a cell.
 """.replace("{batch}", str(BATCH)).replace("{limit}", str(LIMIT))

@@ -17,16 +17,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from nonsmooth_images import blurred, images, signals
 from nonsmooth_models import games, machines, robust, sparse
-from nonsmooth_peers import RUNS, Row
+from nonsmooth_peers import MANY, QUICK, RUNS, Row
 
 TEXT = """# Constraints and nonsmooth terms beside other solvers
 
-Seconds (wall-clock, and CPU in the next column) of one call on one thread, the fastest of {runs} runs;
-ours and the peers of a task in the same run of
-this script. Every solver is asked for the accuracy in the column "task": this library once, because it proves its
-error; a peer with smaller and smaller tolerances, and the first that is accurate enough counts. The true error is the
-distance to an answer that was proven to be more accurate. Calls that compile (Numba, CVXPY) are made once before.
-"short" says that the peer did not reach the accuracy with its smallest tolerance.
+Seconds (wall-clock, and CPU in the next column) of one call on one thread, the fastest of {runs} runs, or of {many}
+where a run takes less than {quick:g} s; ours and the peers of a task in the same run of this script. Every solver is
+asked for the accuracy in the column "task": this library once, because it proves its error; a peer with smaller and
+smaller tolerances, and the first that is accurate enough counts. The true error is the distance to an answer that was
+proven to be more accurate. Calls that compile (Numba, CVXPY) are made once before. "short" says that the peer did not
+reach the accuracy with its smallest tolerance.
 
 """
 
@@ -63,7 +63,7 @@ def main() -> None:
     found = table(row for name in given.only for row in SECTIONS[name](given.quick))
     if given.out is not None:
         by = f"By `python benchmarks/nonsmooth.py --out {given.out}`."
-        given.out.write_text(TEXT.format(runs=RUNS) + found + f"\n\n{by}\n", encoding="utf-8")
+        given.out.write_text(TEXT.format(runs=RUNS, many=MANY, quick=QUICK) + found + f"\n\n{by}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
