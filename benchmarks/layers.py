@@ -122,8 +122,8 @@ jaxopt and optimistix at the tolerances in the file.
 With PyTorch on the CPU saddlepoint runs with NumPy and examines the problem before it calls it solved, which takes most
 of the time of small problems; the problems of a batch are solved together. With JAX the layer is one compiled program.
 Each number is one measurement on a machine that other work shared, so that only large ratios mean something. The limit
-of {limit} seconds of CPU time includes imports and compilation. A wrong gradient that a package returns without a word shows in the
-second number of a cell.
+of {limit} seconds of CPU time includes imports and compilation. A wrong gradient that a package returns without a word
+shows in the second number of a cell.
 """.replace("{batch}", str(BATCH)).replace("{limit}", str(LIMIT))
 
 
