@@ -136,8 +136,8 @@ def dense_product(A: Array, y: Array) -> Sum:
         parts = []
         for j in range(0, n, columns):
             block = xp.astype(A[..., i : min(i + rows, m), j : min(j + columns, n)], y.dtype)
-            exponents = _exponents(xp.max(abs(block), axis=-1))
-            p, e = vector.part(slice(j, min(j + columns, n))).times(_times_power(block, -exponents[..., None]))
+            exponents, scaled = _in_range(block)
+            p, e = vector.part(slice(j, min(j + columns, n))).times(scaled)
             parts.append(_sums_of_columns(p, e).times_power(exponents + exponent[..., None]))
         sums.append(_joined(parts))
     if len(sums) == 1:
@@ -272,6 +272,15 @@ def _exponents(largest: Any) -> Array:
     largest = np.asarray(to_host(largest), np.float64)
     exponents = np.frexp(np.where(largest < math.inf, largest, 1.0))[1]
     return np.where(largest == 0.0, ZERO, np.where(abs(exponents) > RANGE, exponents, 0))
+
+
+def _in_range(block: Array) -> tuple[Array, Array]:
+    """Exponents for the rows of a matrix, and the rows times these powers of 1/2; most matrices need no scaling."""
+    sizes = abs(block)
+    if isinstance(sizes, np.ndarray) and sizes.size and 2.0**-RANGE < sizes.min() <= sizes.max() < 2.0**RANGE:
+        return np.zeros(block.shape[:-1], dtype=int), block
+    exponents = _exponents(namespace(block).max(sizes, axis=-1))
+    return exponents, _times_power(block, -exponents[..., None])
 
 
 def _exponents_of_rows(sizes: Array, counts: Array) -> Array:
