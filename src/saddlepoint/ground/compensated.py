@@ -204,7 +204,8 @@ class Factor:
 
 def _sums_of_columns(p: Array, e: Array) -> Sum:
     """The sums of the rows of an array of pairs p + e."""
-    columns, size = p.shape[-1], namespace(p).sum(abs(p), axis=-1)
+    columns, sizes = p.shape[-1], abs(p)
+    size = np.einsum("...i->...", sizes) if isinstance(sizes, np.ndarray) else namespace(p).sum(sizes, axis=-1)
     hi = lo = 0.0 * p[..., 0]
     while n := p.shape[-1]:
         half = n // 2
